@@ -1,0 +1,41 @@
+"""Errors that a user can act on: every message says what was wrong and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class PullPushError(Exception):
+    """Base of every error that pullpush raises on purpose; the command line prints it without a traceback."""
+
+
+class DataNotFoundError(PullPushError, FileNotFoundError):
+    """Data that should be on disk is not, or could not be fetched."""
+
+
+class AudioError(PullPushError, ValueError):
+    """A recording cannot be used: missing, corrupt, empty, silent or not finite."""
+
+
+class CacheError(PullPushError, OSError):
+    """The cache cannot be written or read: read-only, full, or damaged."""
+
+
+class TrainingError(PullPushError, RuntimeError):
+    """Training cannot go on, for example because the loss is not finite."""
+
+
+class UnknownNameError(PullPushError, ValueError):
+    """A name (recipe, encoder, language, chapter …) that is not registered."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
+    """Build the error for an unregistered name, with the nearest valid names first.
+
+    `raise unknown("language", "english", LANGUAGES)` says which names are near and which exist.
+    """
+    names = sorted(known)
+    near = get_close_matches(str(name), names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return UnknownNameError(f"unknown {kind} {name!r}: {hint}known: {', '.join(names) or 'none'}")
