@@ -1,0 +1,134 @@
+"""Contrastive learning as forces on an anchor: pull, push, and the parts of the push (SupCLAP §2, Appendix C).
+
+The gradient of the text-to-audio InfoNCE loss with respect to a text embedding t⁺ is a sum of two forces
+(Eq. 4): the pull of its positive audio a⁺ and the push of the negatives. The push splits along
+û = (a⁺ − t⁺)/‖a⁺ − t⁺‖ into a parallel and a perpendicular part; the perpendicular one makes the path drift.
+All forces here are written as in the paper, as parts of the *gradient*; the step goes the opposite way.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pullpush.losses._checks import check_temperature
+
+
+class Forces(NamedTuple):
+    """The forces on N anchors; every field is `(N, d)` but `p_positive`, `(N,)`."""
+
+    pull: Tensor
+    """F_pull = (P⁺ − 1) a⁺ / τ (Eq. 4)."""
+    push: Tensor
+    """F_push = Σ_j P_j⁻ a_j⁻ / τ (Eq. 4)."""
+    parallel: Tensor
+    """(F_push · û) û."""
+    perpendicular: Tensor
+    """F_push − parallel: F_push (I − ûû)."""
+    unit: Tensor
+    """û = (a⁺ − t⁺)/‖a⁺ − t⁺‖; zero where a⁺ = t⁺, which has no direction."""
+    p_positive: Tensor
+    """P⁺, the softmax probability of the positive (Eq. 2)."""
+
+    @property
+    def gradient(self) -> Tensor:
+        """∇_t L = F_pull + F_push, `(N, d)`."""
+        return self.pull + self.push
+
+
+def decompose(text: Tensor, audio: Tensor, tau: float = 0.07, *, positive: Tensor | None = None) -> Forces:
+    """Split the InfoNCE gradient of every anchor into its forces.
+
+    Exchange the arguments for the forces on audio anchors (audio-to-text).
+
+    Args:
+        text: `(N, d)` anchors, as they enter the loss (usually L2-normalised; no normalisation is applied, and
+            the forces are those on the embedding itself, as in Eq. 4).
+        audio: `(M, d)` candidates. M may exceed N, e.g. the whole training set for the *global* component.
+        tau: temperature.
+        positive: `(N,)` int64, the row of `audio` that is each anchor's positive; default: row i, needing M = N.
+
+    Returns:
+        Forces per anchor, of the **per-sample** loss (Eq. 1), not divided by N.
+
+    Raises:
+        ValueError: shapes that do not fit, or a temperature that is not positive.
+    """
+    if text.ndim != 2 or audio.ndim != 2 or text.shape[1] != audio.shape[1]:
+        raise ValueError(
+            f"text (N, d) and audio (M, d) must share d, got {tuple(text.shape)} and {tuple(audio.shape)}"
+        )
+    check_temperature(tau)
+    if positive is None:
+        if len(text) != len(audio):
+            raise ValueError(
+                f"{len(text)} anchors and {len(audio)} candidates: name each anchor's row with `positive`"
+            )
+        positive = torch.arange(len(text), device=text.device)
+    probability = (text @ audio.T / tau).softmax(dim=1)  # Eq. 2 and 3
+    p_positive = probability.gather(1, positive[:, None]).squeeze(1)
+    # 1 − P⁺ as the sum over the negatives: exact where P⁺ rounds to 1.
+    negative = probability.scatter(1, positive[:, None], 0.0)
+    partner = audio[positive]
+    pull = -negative.sum(dim=1, keepdim=True) * partner / tau
+    push = negative @ audio / tau
+    unit = F.normalize(partner - text, dim=1)
+    parallel = (push * unit).sum(dim=1, keepdim=True) * unit
+    return Forces(pull, push, parallel, push - parallel, unit, p_positive)
+
+
+def drift(update: Tensor, pull: Tensor) -> Tensor:
+    """Cosine similarity of update and pull per sample, `(N, d)`, `(N, d)` → `(N,)` (SupCLAP Figure 1).
+
+    High means little drift. Give both with one sign: the gradient with F_pull, or the step taken with −F_pull.
+    NaN where either vector is zero: without a movement there is no direction.
+    """
+    if update.shape != pull.shape:
+        raise ValueError(
+            f"update {tuple(update.shape)} and pull {tuple(pull.shape)} must have one shape (N, d)"
+        )
+    # Normalise before the product, so that tiny gradients do not fall under cosine_similarity's epsilon.
+    norms = update.norm(dim=-1), pull.norm(dim=-1)
+    cosine = (update / norms[0].unsqueeze(-1) * (pull / norms[1].unsqueeze(-1))).sum(dim=-1)
+    return cosine.clamp(-1, 1)
+
+
+def tangent(vector: Tensor, at: Tensor) -> Tensor:
+    """The part of `vector` along the unit sphere at the unit vectors `at`; both `(N, d)`.
+
+    Normalised embeddings can only move this way, so drift of embeddings on the sphere compares tangent vectors.
+    """
+    return vector - (vector * at).sum(dim=-1, keepdim=True) * at
+
+
+class DistanceChange(NamedTuple):
+    """The two terms of SupCLAP Eq. 12 for one step t − ηF; each `(N,)`."""
+
+    ideal: Tensor
+    """−η(2t⁺ − 2a⁺ − ηF_∥)ᵀF_∥: what the step does along the straight line to the positive."""
+    noise_penalty: Tensor
+    """η²‖F_⊥‖²: what the sideways part of the step costs."""
+
+    @property
+    def total(self) -> Tensor:
+        """‖t⁺_next − a⁺‖² − ‖t⁺ − a⁺‖², `(N,)`."""
+        return self.ideal + self.noise_penalty
+
+
+def distance_change(text: Tensor, audio: Tensor, force: Tensor, step: float | Tensor = 1.0) -> DistanceChange:
+    """Split the change of squared distance to the positive into Eq. 12's two terms, for *any* step.
+
+    Args:
+        text: `(N, d)` anchors before the step.
+        audio: `(N, d)` their positives, held still.
+        force: `(N, d)` F, of which −η·F is the step. For a step Δ that was observed use `force=-delta`, step 1.
+        step: η.
+    """
+    unit = F.normalize(audio - text, dim=1)
+    parallel = (force * unit).sum(dim=1, keepdim=True) * unit
+    perpendicular = force - parallel
+    ideal = -step * ((2 * text - 2 * audio - step * parallel) * parallel).sum(dim=1)
+    return DistanceChange(ideal, step**2 * perpendicular.square().sum(dim=1))

@@ -1,0 +1,146 @@
+"""Retrieval metrics in the protocols that the papers use.
+
+Every protocol is a relevance matrix: one caption per clip is the identity; five captions per clip make every
+text query have one relevant clip and every audio query five relevant captions (`audio_text`); the scene graph
+gives graded relevance. Ties count against the system: a constant model does not score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def retrieval(
+    similarity: Tensor,
+    relevance: Tensor,
+    ks: Sequence[int] = (1, 5, 10),
+    map_at: Sequence[int] = (10, 16),
+    *,
+    threshold: float = 1.0,
+) -> dict[str, float]:
+    """Mean retrieval metrics over the queries, as fractions in [0, 1].
+
+    See `retrieval_per_query` for the arguments, the definitions and the errors.
+    """
+    values = retrieval_per_query(similarity, relevance, ks, map_at, threshold=threshold)
+    return {name: value.mean().item() for name, value in values.items()}
+
+
+def retrieval_per_query(
+    similarity: Tensor,
+    relevance: Tensor,
+    ks: Sequence[int] = (1, 5, 10),
+    map_at: Sequence[int] = (10, 16),
+    *,
+    threshold: float = 1.0,
+) -> dict[str, Tensor]:
+    """Retrieval metrics of each query, for confidence intervals and paired tests.
+
+    * `R@k`: 1 if a relevant item is among the first k (ATRI §5.4, SupCLAP §4.1.1, GLAP §3).
+    * `mAP@k`: precision at each relevant item among the first k, summed and divided by min(k, relevant items);
+      with one relevant item this is 1/rank within the first k.
+    * `nDCG@k` (k of `map_at`) is added when `relevance` is floating point, with the relevance as gain.
+
+    Args:
+        similarity: `(Q, M)` floating point, queries in rows.
+        relevance: `(Q, M)` boolean, or graded relevance in [0, 1].
+        ks: cut-offs of recall.
+        map_at: cut-offs of mean average precision.
+        threshold: graded relevance at least this high counts as relevant for R@k and mAP@k.
+
+    Returns:
+        Name → `(Q,)` float64 tensor.
+
+    Raises:
+        ValueError: shapes differ, NaN similarity, or queries without a relevant item (named).
+    """
+    order, hits = _ranked(similarity, relevance, threshold)
+    found = hits.double()
+    values: dict[str, Tensor] = {f"R@{k}": found[:, :k].amax(dim=1) for k in ks}
+    precision = found.cumsum(dim=1) / torch.arange(1, hits.shape[1] + 1, device=hits.device)
+    total = hits.sum(dim=1)
+    for k in map_at:
+        values[f"mAP@{k}"] = (precision * found)[:, :k].sum(dim=1) / total.clamp(max=k)
+    if relevance.is_floating_point():
+        gains = relevance.double()
+        ideal = gains.sort(dim=1, descending=True).values
+        ranked = gains.gather(1, order)
+        for k in map_at:
+            values[f"nDCG@{k}"] = _dcg(ranked, k) / _dcg(ideal, k)
+    return values
+
+
+def ranks(similarity: Tensor, relevance: Tensor, *, threshold: float = 1.0) -> Tensor:
+    """Rank of each query's best relevant item, counted from 1, ties against the system: `(Q,)` int64."""
+    _, hits = _ranked(similarity, relevance, threshold)
+    return hits.int().argmax(dim=1) + 1
+
+
+def caption_relevance(clips: int, captions: int) -> Tensor:
+    """Relevance of `clips × captions` texts (clip-major) to clips: `(clips·captions, clips)` boolean."""
+    return torch.eye(clips, dtype=torch.bool).repeat_interleave(captions, dim=0)
+
+
+def audio_text(
+    audio: Tensor,
+    text: Tensor,
+    ks: Sequence[int] = (1, 5, 10),
+    map_at: Sequence[int] = (10, 16),
+) -> dict[str, dict[str, float]]:
+    """Both directions in the protocol of AudioCaps and Clotho: N clips with C captions each.
+
+    Every caption is a text query with one relevant clip (T2A); every clip is an audio query with C relevant
+    captions among N·C, of which R@k needs one and mAP@k counts all (A2T).
+
+    Args:
+        audio: `(N, d)` L2-normalised clip embeddings.
+        text: `(N, C, d)` L2-normalised caption embeddings, or `(N, d)` for C = 1.
+
+    Returns:
+        `{"T2A": {"R@1": …}, "A2T": {…}}`, fractions.
+    """
+    text = text[:, None] if text.ndim == 2 else text
+    if text.ndim != 3 or len(text) != len(audio):
+        raise ValueError(
+            f"text must be (N, C, d) for audio (N, d), got {tuple(text.shape)} and {tuple(audio.shape)}"
+        )
+    clips, captions, _ = text.shape
+    similarity = text.flatten(0, 1) @ audio.T
+    relevance = caption_relevance(clips, captions).to(audio.device)
+    return {
+        "T2A": retrieval(similarity, relevance, ks, map_at),
+        "A2T": retrieval(similarity.T, relevance.T, ks, map_at),
+    }
+
+
+def _ranked(similarity: Tensor, relevance: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+    """Order of the items `(Q, M)`, most similar first and ties by least relevance, and the hits in that order."""
+    if similarity.ndim != 2 or similarity.shape != relevance.shape:
+        raise ValueError(
+            f"similarity and relevance must have one shape (Q, M), got {tuple(similarity.shape)} "
+            f"and {tuple(relevance.shape)}"
+        )
+    if torch.isnan(similarity).any():
+        rows = torch.isnan(similarity).any(dim=1).nonzero().flatten().tolist()
+        raise ValueError(
+            f"similarity is NaN for queries {rows[:10]}: check the embeddings that it comes from"
+        )
+    relevant = relevance if relevance.dtype == torch.bool else relevance >= threshold
+    empty = (~relevant.any(dim=1)).nonzero().flatten().tolist()
+    if empty:
+        raise ValueError(
+            f"queries {empty[:10]} have no relevant item ({len(empty)} in all): leave them out and say so"
+        )
+    # Two stable sorts: the second keeps the first's order among ties, the least relevant in front.
+    by_relevance = relevance.double().argsort(dim=1, stable=True)
+    by_similarity = similarity.gather(1, by_relevance).argsort(dim=1, descending=True, stable=True)
+    order = by_relevance.gather(1, by_similarity)
+    return order, relevant.gather(1, order)
+
+
+def _dcg(gains: Tensor, k: int) -> Tensor:
+    top = gains[:, :k]
+    return (top / torch.arange(2, top.shape[1] + 2, device=top.device).log2()).sum(dim=1)
