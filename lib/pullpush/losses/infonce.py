@@ -15,9 +15,7 @@ Direction = Literal["t2a", "a2t", "both"]
 DIRECTIONS = ("t2a", "a2t", "both")
 
 
-def info_nce(
-    audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction: Direction = "both"
-) -> Tensor:
+def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction: Direction = "both") -> Tensor:
     """InfoNCE over the batch; row i of `audio` and row i of `text` are the positive pair.
 
     `"t2a"` is SupCLAP Eq. 1 with each text as anchor and all N audios as candidates, averaged over N;

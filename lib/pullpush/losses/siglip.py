@@ -15,9 +15,7 @@ Form = Literal["glap", "siglip"]
 FORMS = ("glap", "siglip")
 
 
-def siglip(
-    audio: Tensor, text: Tensor, tau: float | Tensor, bias: float | Tensor, form: Form = "glap"
-) -> Tensor:
+def siglip(audio: Tensor, text: Tensor, tau: float | Tensor, bias: float | Tensor, form: Form = "glap") -> Tensor:
     """Sigmoid loss: every pair of the N × N is a binary decision; summed over pairs and divided by N.
 
     Two readings of the bias: `form="glap"` is GLAP's printed Eq. 2, (s + bias)/τ; `form="siglip"` is s/τ + bias,

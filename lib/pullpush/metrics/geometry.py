@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -20,4 +22,4 @@ def uniformity(embeddings: Tensor, t: float = 2.0) -> Tensor:
         raise ValueError("uniformity needs at least two embeddings")
     squared = torch.nn.functional.pdist(embeddings).square()
     # log-mean-exp keeps far points from underflowing to log 0.
-    return torch.logsumexp(-t * squared, dim=0) - torch.tensor(float(len(squared))).log().to(squared)
+    return torch.logsumexp(-t * squared, dim=0) - math.log(len(squared))

@@ -104,9 +104,7 @@ def audio_text(
     """
     text = text[:, None] if text.ndim == 2 else text
     if text.ndim != 3 or len(text) != len(audio):
-        raise ValueError(
-            f"text must be (N, C, d) for audio (N, d), got {tuple(text.shape)} and {tuple(audio.shape)}"
-        )
+        raise ValueError(f"text must be (N, C, d) for audio (N, d), got {tuple(text.shape)} and {tuple(audio.shape)}")
     clips, captions, _ = text.shape
     similarity = text.flatten(0, 1) @ audio.T
     relevance = caption_relevance(clips, captions).to(audio.device)
@@ -125,15 +123,11 @@ def _ranked(similarity: Tensor, relevance: Tensor, threshold: float) -> tuple[Te
         )
     if torch.isnan(similarity).any():
         rows = torch.isnan(similarity).any(dim=1).nonzero().flatten().tolist()
-        raise ValueError(
-            f"similarity is NaN for queries {rows[:10]}: check the embeddings that it comes from"
-        )
+        raise ValueError(f"similarity is NaN for queries {rows[:10]}: check the embeddings that it comes from")
     relevant = relevance if relevance.dtype == torch.bool else relevance >= threshold
     empty = (~relevant.any(dim=1)).nonzero().flatten().tolist()
     if empty:
-        raise ValueError(
-            f"queries {empty[:10]} have no relevant item ({len(empty)} in all): leave them out and say so"
-        )
+        raise ValueError(f"queries {empty[:10]} have no relevant item ({len(empty)} in all): leave them out and say so")
     # Two stable sorts: the second keeps the first's order among ties, the least relevant in front.
     by_relevance = relevance.double().argsort(dim=1, stable=True)
     by_similarity = similarity.gather(1, by_relevance).argsort(dim=1, descending=True, stable=True)

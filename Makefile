@@ -1,0 +1,43 @@
+# Everything runs inside .venv, made on first use; no root needed.
+#   make book   environment, recordings, quick profile, HTML in _build/html
+#   make test   environment, lint, tests, the smoke book
+PYTHON ?= $(shell for v in python3 python3.13 python3.12 python3.11; do $$v -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo $$v && break; done)
+PROFILE ?= quick
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: book test lab smoke bench clean env
+.DELETE_ON_ERROR:
+
+book: $(STAMP)
+	$(BIN)/pullpush fetch
+	$(BIN)/pullpush run --all --profile $(PROFILE)
+	$(BIN)/pullpush build --profile $(PROFILE)
+
+test: $(STAMP)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+
+smoke: $(STAMP)
+	$(BIN)/pullpush run --all --profile smoke
+
+lab: $(STAMP)
+	$(BIN)/jupytext --sync book/*.md
+	$(BIN)/jupyter lab book
+
+bench: $(STAMP)
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+env: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Pull & Push needs Python 3.11 or newer: install it, or run make PYTHON=/path/to/python"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf _build executed/smoke executed/local .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,94 @@
+"""InfoNCE against a double loop, autograd and the closed form of its gradient."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from pullpush.losses import InfoNCE, info_nce
+
+
+def embeddings(n, d=8, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    draw = lambda: F.normalize(torch.randn(n, d, generator=generator, dtype=dtype), dim=1)  # noqa: E731
+    return draw(), draw()
+
+
+def loop_t2a(audio, text, tau):
+    """SupCLAP Eq. 1, one term at a time."""
+    total = 0.0
+    for i in range(len(text)):
+        scores = [math.exp(float(text[i] @ audio[j]) / tau) for j in range(len(audio))]
+        total -= math.log(scores[i] / sum(scores))
+    return total / len(text)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+@pytest.mark.parametrize("tau", [0.07, 0.5])
+def test_equals_the_double_loop(n, tau):
+    audio, text = embeddings(n)
+    assert info_nce(audio, text, tau, "t2a").item() == pytest.approx(loop_t2a(audio, text, tau), abs=1e-12)
+    assert info_nce(audio, text, tau, "a2t").item() == pytest.approx(loop_t2a(text, audio, tau), abs=1e-12)
+
+
+def test_both_is_the_sum_of_the_directions():
+    audio, text = embeddings(5)
+    both = info_nce(audio, text)
+    assert torch.allclose(both, info_nce(audio, text, direction="t2a") + info_nce(audio, text, direction="a2t"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(1, 9), seed=st.integers(0, 10_000), tau=st.floats(0.02, 2.0))
+def test_permuting_the_batch_and_swapping_modalities_change_nothing(n, seed, tau):
+    audio, text = embeddings(n, seed=seed)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    loss = info_nce(audio, text, tau)
+    assert torch.allclose(info_nce(audio[order], text[order], tau), loss)
+    assert torch.allclose(info_nce(text, audio, tau), loss)
+    assert loss >= 0
+
+
+def test_one_pair_has_nothing_to_push_away_from():
+    audio, text = embeddings(1)
+    assert info_nce(audio, text).item() == 0
+
+
+def test_collapsed_embeddings_cost_log_n_in_each_direction():
+    same = F.normalize(torch.ones(6, 4, dtype=torch.float64), dim=1)
+    assert info_nce(same, same).item() == pytest.approx(2 * math.log(6))
+
+
+def test_gradcheck_with_learnable_temperature():
+    audio, text = embeddings(4, d=3)
+    tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(info_nce, (audio.requires_grad_(), text.requires_grad_(), tau))
+
+
+def test_module_clamps_its_learnable_temperature():
+    loss = InfoNCE(0.07, learnable=True, max_scale=100)
+    with torch.no_grad():
+        loss.log_scale.fill_(50.0)
+    assert loss.tau.item() == pytest.approx(0.01)
+    assert not list(InfoNCE(0.07).parameters())
+
+
+@pytest.mark.parametrize(
+    ("audio", "text", "options", "message"),
+    [
+        (torch.zeros(2, 3), torch.zeros(3, 3), {}, "row i of each is a pair"),
+        (torch.zeros(0, 3), torch.zeros(0, 3), {}, "N ≥ 1"),
+        (torch.zeros(2, 3), torch.zeros(2, 3), {"tau": 0}, "tau must be positive"),
+        (torch.zeros(2, 3), torch.zeros(2, 3), {"direction": "t2t"}, "direction must be one of"),
+    ],
+)
+def test_bad_input_is_named(audio, text, options, message):
+    with pytest.raises(ValueError, match=message):
+        info_nce(audio, text, **options)
+
+
+def test_integers_are_refused():
+    with pytest.raises(TypeError, match="floating-point"):
+        info_nce(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3))

@@ -1,0 +1,90 @@
+"""Retrieval metrics against torchmetrics, scikit-learn and hand-made cases."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, ndcg_score
+from torchmetrics.functional.retrieval import retrieval_hit_rate, retrieval_reciprocal_rank
+
+from pullpush.metrics import audio_text, caption_relevance, ranks, retrieval, retrieval_per_query
+
+
+def problem(queries, items, seed):
+    """Distinct similarities and boolean relevance with at least one relevant item a query."""
+    rng = np.random.default_rng(seed)
+    similarity = torch.from_numpy(rng.permuted(np.tile(np.linspace(0.1, 1, items), (queries, 1)), axis=1))
+    relevance = torch.from_numpy(rng.random((queries, items)) < 0.3)
+    relevance[torch.arange(queries), torch.from_numpy(rng.integers(0, items, queries))] = True
+    return similarity, relevance
+
+
+@settings(max_examples=30, deadline=None)
+@given(queries=st.integers(1, 8), items=st.integers(1, 20), seed=st.integers(0, 10_000))
+def test_equals_torchmetrics_and_scikit_learn(queries, items, seed):
+    similarity, relevance = problem(queries, items, seed)
+    values = retrieval_per_query(similarity, relevance, ks=(1, 5), map_at=(items,))
+    for q in range(queries):
+        for k in (1, 5):
+            hit = retrieval_hit_rate(similarity[q], relevance[q], top_k=min(k, items))
+            assert values[f"R@{k}"][q] == hit
+        expected = average_precision_score(relevance[q].numpy(), similarity[q].numpy())
+        assert values[f"mAP@{items}"][q].item() == pytest.approx(expected)
+        first = ranks(similarity, relevance)[q]
+        assert 1 / first == pytest.approx(retrieval_reciprocal_rank(similarity[q], relevance[q]).item())
+
+
+@settings(max_examples=20, deadline=None)
+@given(queries=st.integers(1, 6), items=st.integers(2, 15), seed=st.integers(0, 10_000))
+def test_graded_relevance_equals_scikit_learn_s_ndcg(queries, items, seed):
+    similarity, _ = problem(queries, items, seed)
+    gains = torch.from_numpy(np.random.default_rng(seed).choice([0, 0.25, 0.5], (queries, items)))
+    gains[:, 0] = 1.0
+    values = retrieval(similarity, gains, ks=(1,), map_at=(10,))
+    assert values["nDCG@10"] == pytest.approx(ndcg_score(gains.numpy(), similarity.numpy(), k=10))
+
+
+def test_by_hand_one_relevant_item_at_rank_three():
+    values = retrieval(torch.tensor([[0.9, 0.8, 0.7, 0.1]]), torch.tensor([[False, False, True, False]]))
+    assert values == pytest.approx({"R@1": 0, "R@5": 1, "R@10": 1, "mAP@10": 1 / 3, "mAP@16": 1 / 3})
+
+
+def test_five_captions_a_clip_share_the_precision():
+    # relevant captions at ranks 1, 3 and beyond 10: (1/1 + 2/3) / 5
+    relevance = torch.zeros(1, 20, dtype=torch.bool)
+    relevance[0, [0, 2, 12, 13, 14]] = True
+    values = retrieval(torch.linspace(1, 0, 20)[None], relevance, map_at=(10,))
+    assert values["mAP@10"] == pytest.approx((1 + 2 / 3) / 5)
+
+
+def test_a_constant_model_does_not_score():
+    similarity = torch.zeros(4, 4)
+    assert retrieval(similarity, torch.eye(4, dtype=torch.bool), ks=(1, 3))["R@3"] == 0
+    assert ranks(similarity, torch.eye(4, dtype=torch.bool)).tolist() == [4, 4, 4, 4]
+
+
+def test_both_directions_of_a_perfect_model():
+    audio = torch.eye(3)
+    text = audio[:, None].expand(3, 5, 3)
+    scores = audio_text(audio, text)
+    assert all(value == 1 for direction in scores.values() for value in direction.values())
+    assert caption_relevance(3, 5).sum(0).tolist() == [5, 5, 5]
+
+
+def test_directions_are_not_exchanged():
+    # Both captions of clip 0 sit on clip 0; clip 1's sit on clip 0 too: texts of clip 1 fail, audio 1 fails by tie.
+    audio = torch.eye(2)
+    text = torch.tensor([[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    scores = audio_text(audio, text, ks=(1,), map_at=(10,))
+    assert scores["T2A"]["R@1"] == 0.75
+    assert scores["A2T"]["R@1"] == 0.5  # clip 0's best captions tie with one of clip 1's
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"queries \[1\] have no relevant item"):
+        retrieval(torch.zeros(2, 2), torch.tensor([[True, False], [False, False]]))
+    with pytest.raises(ValueError, match=r"NaN for queries \[0\]"):
+        retrieval(torch.tensor([[float("nan"), 0.0]]), torch.tensor([[True, False]]))
+    with pytest.raises(ValueError, match="one shape"):
+        retrieval(torch.zeros(2, 3), torch.zeros(3, 2))

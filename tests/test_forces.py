@@ -1,0 +1,112 @@
+"""Forces against autograd (SupCLAP Eq. 1–4), the split of the push, and Eq. 12 as an identity."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from pullpush.forces import decompose, distance_change, drift, tangent
+from pullpush.losses import info_nce
+
+
+def embeddings(n, d=8, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    draw = lambda: F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)  # noqa: E731
+    return draw(), draw()
+
+
+@pytest.mark.parametrize("n", [1, 2, 24])
+@pytest.mark.parametrize("tau", [0.07, 0.5])
+def test_pull_plus_push_is_the_gradient(n, tau):
+    audio, text = embeddings(n)
+    text.requires_grad_()
+    (gradient,) = torch.autograd.grad(n * info_nce(audio, text, tau, "t2a"), text)
+    forces = decompose(text.detach(), audio, tau)
+    torch.testing.assert_close(forces.gradient, gradient, atol=1e-12, rtol=1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(2, 10), seed=st.integers(0, 10_000), tau=st.floats(0.03, 1))
+def test_the_push_splits_into_orthogonal_parts(n, seed, tau):
+    audio, text = embeddings(n, seed=seed)
+    forces = decompose(text, audio, tau)
+    torch.testing.assert_close(forces.parallel + forces.perpendicular, forces.push)
+    scale = forces.push.norm(dim=1)
+    assert ((forces.perpendicular * forces.unit).sum(1).abs() <= 1e-9 * (1 + scale)).all()
+    assert torch.allclose(forces.unit.norm(dim=1), torch.ones(n, dtype=torch.float64))
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    torch.testing.assert_close(decompose(text[order], audio[order], tau).push, forces.push[order])
+
+
+def test_pull_by_hand():
+    text = torch.tensor([[1.0, 0.0]])
+    audio = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    forces = decompose(text, audio, 1.0, positive=torch.tensor([0]))
+    p = 1 / (1 + torch.tensor(1.0).exp())  # s⁺ = 0, s⁻ = 1
+    assert torch.allclose(forces.p_positive, p)
+    assert torch.allclose(forces.pull, (p - 1) * audio[:1])
+    assert torch.allclose(forces.push, (1 - p) * audio[1:])
+
+
+def test_one_pair_feels_no_force():
+    audio, text = embeddings(1)
+    forces = decompose(text, audio)
+    assert forces.pull.norm() == 0
+    assert forces.push.norm() == 0
+    assert forces.p_positive.item() == 1
+
+
+def test_pull_survives_a_probability_that_rounds_to_one():
+    text = torch.tensor([[1.0, 0.0]])
+    audio = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
+    forces = decompose(text, audio, 0.05, positive=torch.tensor([0]))
+    assert forces.p_positive.item() == 1  # in float32
+    assert forces.pull.norm() > 0
+    assert torch.allclose(forces.pull.norm(), forces.push.norm())
+
+
+def test_an_anchor_on_its_positive_has_no_direction_and_no_nan():
+    audio, _ = embeddings(3)
+    forces = decompose(audio.clone(), audio)
+    assert (forces.unit == 0).all()
+    assert torch.equal(forces.perpendicular, forces.push)
+
+
+def test_a_batch_is_a_part_of_all_negatives():
+    audio, text = embeddings(12)
+    subset = torch.arange(3, 7)
+    everything = decompose(text, audio)
+    some = decompose(text[subset], audio, positive=subset)
+    torch.testing.assert_close(some.push, everything.push[subset])
+
+
+def test_drift_is_the_cosine_even_for_tiny_vectors():
+    audio, text = embeddings(5)
+    expected = F.cosine_similarity(audio, text)
+    torch.testing.assert_close(drift(1e-30 * audio, 1e-25 * text), expected)
+    assert drift(torch.zeros(1, 3), torch.ones(1, 3)).isnan().all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), step=st.floats(1e-4, 2))
+def test_equation_12_is_an_identity_for_any_step(seed, step):
+    audio, text = embeddings(6, seed=seed)
+    force, _ = embeddings(6, seed=seed + 1)
+    change = distance_change(text, audio, force, step)
+    measured = (text - step * force - audio).square().sum(1) - (text - audio).square().sum(1)
+    torch.testing.assert_close(change.total, measured, atol=1e-12, rtol=1e-9)
+    assert (change.noise_penalty >= 0).all()
+
+
+def test_tangent_vectors_stay_on_the_sphere_to_first_order():
+    audio, text = embeddings(4)
+    moved = tangent(audio, text)
+    assert (moved * text).sum(1).abs().max() < 1e-12
+
+
+def test_bad_shapes_are_named():
+    with pytest.raises(ValueError, match="share d"):
+        decompose(torch.zeros(2, 3), torch.zeros(2, 4))
+    with pytest.raises(ValueError, match="positive"):
+        decompose(torch.zeros(2, 3), torch.zeros(4, 3))
