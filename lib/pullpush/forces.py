@@ -58,15 +58,11 @@ def decompose(text: Tensor, audio: Tensor, tau: float = 0.07, *, positive: Tenso
         ValueError: shapes that do not fit, or a temperature that is not positive.
     """
     if text.ndim != 2 or audio.ndim != 2 or text.shape[1] != audio.shape[1]:
-        raise ValueError(
-            f"text (N, d) and audio (M, d) must share d, got {tuple(text.shape)} and {tuple(audio.shape)}"
-        )
+        raise ValueError(f"text (N, d) and audio (M, d) must share d, got {tuple(text.shape)} and {tuple(audio.shape)}")
     check_temperature(tau)
     if positive is None:
         if len(text) != len(audio):
-            raise ValueError(
-                f"{len(text)} anchors and {len(audio)} candidates: name each anchor's row with `positive`"
-            )
+            raise ValueError(f"{len(text)} anchors and {len(audio)} candidates: name each anchor's row with `positive`")
         positive = torch.arange(len(text), device=text.device)
     probability = (text @ audio.T / tau).softmax(dim=1)  # Eq. 2 and 3
     p_positive = probability.gather(1, positive[:, None]).squeeze(1)
@@ -87,9 +83,7 @@ def drift(update: Tensor, pull: Tensor) -> Tensor:
     NaN where either vector is zero: without a movement there is no direction.
     """
     if update.shape != pull.shape:
-        raise ValueError(
-            f"update {tuple(update.shape)} and pull {tuple(pull.shape)} must have one shape (N, d)"
-        )
+        raise ValueError(f"update {tuple(update.shape)} and pull {tuple(pull.shape)} must have one shape (N, d)")
     # Normalise before the product, so that tiny gradients do not fall under cosine_similarity's epsilon.
     norms = update.norm(dim=-1), pull.norm(dim=-1)
     cosine = (update / norms[0].unsqueeze(-1) * (pull / norms[1].unsqueeze(-1))).sum(dim=-1)
