@@ -1,12 +1,13 @@
 """Forces against autograd (SupCLAP Eq. 1–4), the split of the push, and Eq. 12 as an identity."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from pullpush.forces import decompose, distance_change, drift, tangent
+from pullpush.forces import decompose, distance_change, drift, local_global, tangent
 from pullpush.losses import info_nce
 
 
@@ -110,3 +111,37 @@ def test_bad_shapes_are_named():
         decompose(torch.zeros(2, 3), torch.zeros(2, 4))
     with pytest.raises(ValueError, match="positive"):
         decompose(torch.zeros(2, 3), torch.zeros(4, 3))
+
+
+def test_one_batch_of_everything_is_the_global_component():
+    audio, text = embeddings(10)
+    parts = local_global(text, audio, batch_size=10, epochs=2)
+    torch.testing.assert_close(parts.batch, parts.whole)
+    assert parts.variance.abs().max() < 1e-12
+    torch.testing.assert_close(parts.cosine, torch.ones(10, dtype=torch.float64))
+
+
+def test_local_variance_equals_numpy_s():
+    audio, text = embeddings(8)
+    parts = local_global(text, audio, batch_size=4, epochs=5, seed=3)
+    generator = torch.Generator().manual_seed(3)
+    seen = {i: [] for i in range(8)}
+    for _ in range(5):
+        for rows in torch.randperm(8, generator=generator).view(-1, 4):
+            for row, force in zip(rows.tolist(), decompose(text[rows], audio[rows]).perpendicular, strict=True):
+                seen[row].append(force.numpy())
+    expected = [np.var(seen[i], axis=0, ddof=1).sum() for i in range(8)]
+    np.testing.assert_allclose(parts.variance.numpy(), expected, rtol=1e-9)
+
+
+def test_smaller_batches_fluctuate_more():
+    audio, text = embeddings(64)
+    small, large = (local_global(text, audio, batch_size=b, epochs=20) for b in (4, 32))
+    assert (small.variance / small.batch).mean() > (large.variance / large.batch).mean()
+    assert small.cosine.mean() < large.cosine.mean()
+
+
+def test_batch_size_out_of_range_is_named():
+    audio, text = embeddings(4)
+    with pytest.raises(ValueError, match="2 ≤ batch_size ≤ 4"):
+        local_global(text, audio, batch_size=5)

@@ -126,3 +126,61 @@ def distance_change(text: Tensor, audio: Tensor, force: Tensor, step: float | Te
     perpendicular = force - parallel
     ideal = -step * ((2 * text - 2 * audio - step * parallel) * parallel).sum(dim=1)
     return DistanceChange(ideal, step**2 * perpendicular.square().sum(dim=1))
+
+
+class LocalGlobal(NamedTuple):
+    """The perpendicular force of random mini-batches against that of all negatives; each `(N,)`, squared norms.
+
+    E‖F_⊥(batch)‖² = ‖E F_⊥(batch)‖² + variance: a part that every batch repeats and a part that changes from
+    step to step, the *local* component of SupCLAP Figure 2.
+    """
+
+    whole: Tensor
+    """‖F_⊥‖² with every other row as a negative: the paper's global component."""
+    batch: Tensor
+    """Mean ‖F_⊥‖² over mini-batches."""
+    variance: Tensor
+    """Mean ‖F_⊥ − E F_⊥‖² over mini-batches (unbiased): the fluctuating part of `batch`."""
+    cosine: Tensor
+    """Mean cosine of a mini-batch's F_⊥ with the global F_⊥."""
+
+
+def local_global(
+    text: Tensor, audio: Tensor, tau: float = 0.07, *, batch_size: int, epochs: int = 16, seed: int = 0
+) -> LocalGlobal:
+    """Compare the perpendicular force that mini-batches exert with the one of the whole set.
+
+    Each of `epochs` random partitions puts every anchor in one batch; rows that do not fill the last batch sit
+    that epoch out.
+
+    Args:
+        text: `(N, d)` anchors.
+        audio: `(N, d)` their positives, and each other's negatives.
+        tau: temperature.
+        batch_size: rows in a mini-batch, 2 … N.
+        epochs: partitions, at least 2.
+        seed: seed of the partitions.
+
+    Raises:
+        ValueError: for a batch size or number of epochs out of range.
+    """
+    n = len(text)
+    if not 2 <= batch_size <= n or epochs < 2:
+        raise ValueError(f"need 2 ≤ batch_size ≤ {n} and epochs ≥ 2, got {batch_size} and {epochs}")
+    whole = decompose(text, audio, tau).perpendicular
+    generator = torch.Generator().manual_seed(seed)
+    count, squares, cosines = (torch.zeros(n, dtype=text.dtype, device=text.device) for _ in range(3))
+    total = torch.zeros_like(text)
+    for _ in range(epochs):
+        order = torch.randperm(n, generator=generator).to(text.device)
+        for rows in order[: n - n % batch_size].view(-1, batch_size):
+            part = decompose(text[rows], audio[rows], tau).perpendicular
+            count[rows] += 1
+            total[rows] += part
+            squares[rows] += part.square().sum(1)
+            cosines[rows] += drift(part, whole[rows])
+    if count.min() < 2:
+        raise ValueError(f"{epochs} epochs left an anchor with fewer than two batches: raise epochs")
+    mean_square = squares / count
+    variance = (mean_square - (total / count[:, None]).square().sum(1)) * count / (count - 1)
+    return LocalGlobal(whole.square().sum(1), mean_square, variance, cosines / count)
