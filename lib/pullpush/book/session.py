@@ -1,0 +1,88 @@
+"""What a chapter does first: fix the seeds, know its size, know where its results go."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pullpush.book.profiles import Profile, profile as find_profile
+from pullpush.book.root import find_root
+
+RESULTS = "results"
+
+
+@dataclass(frozen=True)
+class Session:
+    """One execution of a chapter.
+
+    Attributes:
+        chapter: its name, such as `01-forces`.
+        settings: the profile: sizes, encoders, number of seeds.
+        seed: first seed.
+        out: folder that its tables go to; exists.
+    """
+
+    chapter: str
+    settings: Profile
+    seed: int
+    out: Path
+
+    @property
+    def seeds(self) -> range:
+        """The seeds that comparisons run over: `seed`, `seed + 1`, …"""
+        return range(self.seed, self.seed + self.settings.seeds)
+
+    def save(self, table: pd.DataFrame, name: str = RESULTS) -> Path:
+        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`; returns the path.
+
+        Six significant digits, so that committed tables do not change with the last bit of a sum.
+
+        Raises:
+            ValueError: `name` is not a plain name.
+        """
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            raise ValueError(f"name of a table must be letters, digits, - and _, got {name!r}")
+        path = self.out / f"{self.chapter}.{name}.csv"
+        partial = path.with_suffix(f".{os.getpid()}.part")
+        table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+        os.replace(partial, path)
+        return path
+
+
+def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | str | None = None) -> Session:
+    """Begin a chapter: seed Python, NumPy and torch, quieten what must not be in a page, choose where results go.
+
+    Args:
+        chapter: its name, such as `01-forces`.
+        profile: `smoke`, `quick` or `full`.
+        seed: a non-negative integer.
+        out: folder for tables; default `$PULLPUSH_OUT` (set by `pullpush run`), else `executed/local`.
+
+    Raises:
+        UnknownNameError: no such profile.
+        ValueError: a negative seed.
+    """
+    settings = find_profile(profile)
+    if seed < 0:
+        raise ValueError(f"seed must be a non-negative integer, got {seed}")
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  (libraries such as umap still read the global state)
+    torch.manual_seed(seed)
+    folder = Path(out or os.environ.get("PULLPUSH_OUT") or find_root() / "executed" / "local")
+    folder.mkdir(parents=True, exist_ok=True)
+    if published():
+        warnings.simplefilter("ignore")
+    return Session(chapter, settings, seed, folder)
+
+
+def published() -> bool:
+    """Whether `pullpush run` executes this notebook for a page, rather than a reader in JupyterLab."""
+    return os.environ.get("PULLPUSH_PUBLISH") == "1"
