@@ -1,0 +1,219 @@
+"""Every figure of the book, in one look: one colour a method, colour-blind safe (Okabe & Ito), readable when small.
+
+A function draws one kind of figure from a tidy table or from tensors and returns the matplotlib figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pullpush.data.audio import SAMPLE_RATE
+
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
+    ["#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"]
+)
+METHOD_COLOURS = {"infonce": BLUE, "siglip": VERMILION}
+METHOD_NAMES = {"infonce": "InfoNCE", "siglip": "SigLIP"}
+PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE}
+PART_NAMES = {"pull": "pull", "push": "push", "parallel": "push, parallel", "perpendicular": "push, perpendicular"}
+
+
+def use_style() -> None:
+    """Set the book's look for all figures that follow."""
+    sns.set_theme(context="notebook", style="ticks", palette=[BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK])
+    plt.rcParams.update(
+        {
+            "figure.dpi": 110,
+            "figure.constrained_layout.use": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.color": "#E6E6E6",
+            "legend.frameon": False,
+            "lines.linewidth": 2.0,
+        }
+    )
+
+
+def method_name(recipe: str) -> str:
+    """The name that figures and tables print for a recipe."""
+    return METHOD_NAMES.get(recipe, recipe)
+
+
+def band(ax: Axes, table: pd.DataFrame, x: str, y: str, *, label: str, colour: str, style: str = "-") -> None:
+    """Draw the mean of `y` over the rows that share `x` (the seeds), with its minimum–maximum band."""
+    by_x = table.dropna(subset=[y]).groupby(x)[y]
+    mean = by_x.mean()
+    ax.plot(mean.index, mean, style, color=colour, label=label)
+    ax.fill_between(mean.index, by_x.min(), by_x.max(), color=colour, alpha=0.18, linewidth=0)
+
+
+def spectrogram(wave: torch.Tensor, *, ax: Axes | None = None, title: str = "") -> Figure:
+    """Log-power spectrogram of a `(T,)` waveform at 16 kHz, 80 dB deep."""
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6, 2.2))
+    window = torch.hann_window(512)
+    power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
+    decibel = 10 * (power / power.max()).log10()
+    seconds = len(wave) / SAMPLE_RATE
+    ax.imshow(
+        decibel, origin="lower", aspect="auto", extent=(0, seconds, 0, SAMPLE_RATE / 2000), vmin=-80, cmap="magma"
+    )
+    ax.set(xlabel="time (s)", ylabel="kHz", title=title)
+    ax.grid(False)
+    return ax.figure
+
+
+def word_frequencies(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Figure 3 of the language-encoder paper: relative word frequency over rank, one curve a caption set."""
+    fig, ax = plt.subplots(figsize=(6, 3.6))
+    for (name, table), colour in zip(tables.items(), [BLUE, VERMILION, GREEN, PURPLE], strict=False):
+        ax.loglog(table["rank"], table["frequency"], color=colour, label=f"{name} ({len(table):,} words)")
+    ax.set(xlabel="word, from frequent to rare", ylabel="share of all words")
+    ax.legend()
+    return fig
+
+
+def relevance_matrix(relevance: torch.Tensor | np.ndarray) -> Figure:
+    """Graded relevance between scenes, `(Q, N)` in [0, 1]."""
+    fig, ax = plt.subplots(figsize=(5, 4.2))
+    image = ax.imshow(np.asarray(relevance), cmap="cividis", vmin=0, vmax=1, interpolation="nearest")
+    ax.set(xlabel="clip", ylabel="caption of clip")
+    ax.grid(False)
+    fig.colorbar(image, label="relevance from the scene graph")
+    return fig
+
+
+def learning_curve(history: pd.DataFrame) -> Figure:
+    """Training loss and validation recall over epochs; `history` has epoch, loss and R@1 columns of both directions."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3))
+    left.plot(history["epoch"], history["loss"], color=BLACK)
+    left.set(xlabel="epoch", ylabel="training loss")
+    for column, colour in (("T2A R@1", BLUE), ("A2T R@1", ORANGE)):
+        right.plot(history["epoch"], 100 * history[column], color=colour, label=column)
+    right.set(xlabel="epoch", ylabel="validation R@1 (%)", ylim=(0, None))
+    right.legend()
+    return fig
+
+
+def force_history(table: pd.DataFrame, *, recipe: str = "infonce") -> Figure:
+    """Norms of the forces, and the perpendicular share of the push, over training steps (band: seeds)."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    rows = table[table["recipe"] == recipe]
+    for part in PART_COLOURS:
+        band(left, rows, "step", part, label=PART_NAMES[part], colour=PART_COLOURS[part])
+    left.set(xlabel="step", ylabel="mean norm of the force", ylim=(0, None))
+    left.legend()
+    band(right, rows, "step", "perpendicular_share", label="share", colour=PART_COLOURS["perpendicular"])
+    right.set(xlabel="step", ylabel="‖F⊥‖² / ‖F_push‖²", ylim=(0, 1.02))
+    return fig
+
+
+def share_by_setting(table: pd.DataFrame) -> Figure:
+    """Perpendicular share of the push and its size against the pull, over temperature and over batch size."""
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    for ax, (setting, label) in zip(axes, (("tau", "temperature τ"), ("batch_size", "batch size")), strict=True):
+        rows = table[table["setting"] == setting]
+        for model, style in (("untrained", "--"), ("trained", "-")):
+            part = rows[rows["model"] == model]
+            band(
+                ax, part, "value", "perpendicular_share", label=f"{model}: ⊥ share of push", colour=PURPLE, style=style
+            )
+            band(
+                ax,
+                part,
+                "value",
+                "perpendicular_over_pull",
+                label=f"{model}: ‖F⊥‖ / ‖F_pull‖",
+                colour=GREEN,
+                style=style,
+            )
+        ax.set_xscale("log")
+        ax.set(xlabel=label, ylim=(0, 1.05))
+    axes[0].legend(fontsize="small")
+    return fig
+
+
+def local_global_bars(table: pd.DataFrame) -> Figure:
+    """Mini-batch against global perpendicular force, over batch size: repeated part, fluctuating part, cosine."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    x = np.arange(len(table))
+    repeated = table["batch"] - table["variance"]
+    left.bar(x, repeated, color=PURPLE, label="repeated by every batch")
+    left.bar(x, table["variance"], bottom=repeated, color=SKY, label="fluctuates from batch to batch")
+    left.axhline(table["whole"].iloc[0], color=BLACK, linestyle="--", label="all negatives (global)")
+    left.set_xticks(x, table["batch_size"])
+    left.set(xlabel="batch size", ylabel="mean ‖F⊥‖²")
+    left.legend(fontsize="small")
+    right.plot(x, table["cosine"], "o-", color=BLACK)
+    right.set_xticks(x, table["batch_size"])
+    right.set(xlabel="batch size", ylabel="cosine with the global F⊥", ylim=(0, 1.02))
+    return fig
+
+
+def drift_curves(table: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
+    """SupCLAP Figure 1: cosine of update and pull over training, one panel for each of the `panels` columns."""
+    fig, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.4), sharey=True, squeeze=False)
+    for ax, (column, title) in zip(axes[0], panels.items(), strict=True):
+        for recipe, rows in table.groupby("recipe", sort=False):
+            colour = METHOD_COLOURS.get(recipe, BLACK)
+            band(ax, rows, "step", column, label=method_name(recipe), colour=colour)
+        ax.set(xlabel="step", title=title)
+    axes[0, 0].set_ylabel("cosine with the pull")
+    axes[0, 0].legend()
+    return fig
+
+
+def distance_terms(table: pd.DataFrame) -> Figure:
+    """Eq. 12 on real steps: what each term did to the squared distance, over training."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    band(left, table, "step", "ideal", label="along the ideal direction", colour=GREEN)
+    band(left, table, "step", "noise_penalty", label="noise penalty η²‖F⊥‖²", colour=PURPLE)
+    left.axhline(0, color=BLACK, linewidth=0.8)
+    left.set(xlabel="step", ylabel="change of ‖t⁺ − a⁺‖² in one step")
+    left.legend(fontsize="small")
+    band(right, table, "step", "penalty_ratio", label="", colour=PURPLE)
+    right.set_yscale("log")
+    right.set(xlabel="step", ylabel="penalty / |ideal term|")
+    return fig
+
+
+def force_plane(
+    negatives: Sequence[np.ndarray],
+    partner: np.ndarray,
+    pushes: Sequence[np.ndarray],
+    *,
+    titles: Sequence[str],
+    colours: Sequence[str] = (BLUE, VERMILION, GREEN),
+) -> Figure:
+    """SupCLAP Figure 2 from real embeddings: panels of an anchor at the origin and its pull along the x-axis.
+
+    Args:
+        negatives: per group `(M, 3)`: position of each negative along û and across it, and its probability P⁻.
+        partner: `(2,)` position of the positive.
+        pushes: per group `(2,)`, the resultant −F_push on the anchor in the same plane.
+        titles: legend of each group.
+        colours: one a group.
+    """
+    fig, ax = plt.subplots(figsize=(6.4, 4.2))
+    reach = float(np.linalg.norm(partner))
+    for points, push, title, colour in zip(negatives, pushes, titles, colours, strict=False):
+        size = 12 + 900 * points[:, 2] / max(points[:, 2].sum(), 1e-12)
+        ax.scatter(points[:, 0], points[:, 1], s=size, color=colour, alpha=0.35, linewidth=0)
+        length = reach * push / max(np.linalg.norm(push), 1e-12)
+        ax.annotate("", length, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 2})
+        ax.plot([], [], color=colour, label=title)
+    ax.annotate("", partner, (0, 0), arrowprops={"arrowstyle": "-|>", "color": BLACK, "lw": 2.5})
+    ax.plot(0, 0, "s", color=BLACK, markersize=9, label="text anchor")
+    ax.plot(*partner, "*", color=ORANGE, markersize=16, label="its audio")
+    ax.set(xlabel="along û, towards the positive", ylabel="across û", aspect="equal")
+    ax.legend(fontsize="small")
+    return fig
