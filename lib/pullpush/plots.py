@@ -16,10 +16,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.scene import Scene
 
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
-    ["#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"]
-)
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = [
+    "#000000",
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#F0E442",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+]
 METHOD_COLOURS = {"infonce": BLUE, "siglip": VERMILION}
 METHOD_NAMES = {"infonce": "InfoNCE", "siglip": "SigLIP"}
 PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE}
@@ -56,20 +64,53 @@ def band(ax: Axes, table: pd.DataFrame, x: str, y: str, *, label: str, colour: s
     ax.fill_between(mean.index, by_x.min(), by_x.max(), color=colour, alpha=0.18, linewidth=0)
 
 
+def log_power(wave: torch.Tensor) -> torch.Tensor:
+    """Power spectrogram of a `(T,)` waveform in dB below its maximum, `(257, frames)`, 10 ms a frame."""
+    window = torch.hann_window(512)
+    power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
+    return 10 * (power / power.max()).log10()
+
+
 def spectrogram(wave: torch.Tensor, *, ax: Axes | None = None, title: str = "") -> Figure:
     """Log-power spectrogram of a `(T,)` waveform at 16 kHz, 80 dB deep."""
     if ax is None:
         _, ax = plt.subplots(figsize=(6, 2.2))
-    window = torch.hann_window(512)
-    power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
-    decibel = 10 * (power / power.max()).log10()
-    seconds = len(wave) / SAMPLE_RATE
-    ax.imshow(
-        decibel, origin="lower", aspect="auto", extent=(0, seconds, 0, SAMPLE_RATE / 2000), vmin=-80, cmap="magma"
-    )
+    extent = (0, len(wave) / SAMPLE_RATE, 0, SAMPLE_RATE / 2000)
+    ax.imshow(log_power(wave), origin="lower", aspect="auto", extent=extent, vmin=-80, cmap="magma")
     ax.set(xlabel="time (s)", ylabel="kHz", title=title)
     ax.grid(False)
     return ax.figure
+
+
+def scene_timeline(scene: Scene, names: Sequence[str]) -> Figure:
+    """The scene graph over time: a row for each sound from its onset, with what the captions may mention.
+
+    Args:
+        scene: the truth.
+        names: of the bank's events.
+    """
+    fig, ax = plt.subplots(figsize=(6, 0.8 + 0.45 * len(scene.sounds)))
+    for row, sound in enumerate(scene.sounds):
+        notes = [f"{sound.semitones:+d} semitones"] if sound.semitones else []
+        notes += [f"{sound.repeats} times"] if sound.repeats > 1 else []
+        notes += ["far"] if sound.far else []
+        ax.plot(sound.onset, row, "o", color=BLUE)
+        ax.hlines(row, sound.onset, scene.duration, color=BLUE, alpha=0.15, linewidth=8)
+        ax.annotate(", ".join(notes), (sound.onset, row), (6, 6), textcoords="offset points", fontsize="small")
+    ax.set_yticks(range(len(scene.sounds)), [names[sound.event].replace("_", " ") for sound in scene.sounds])
+    noise = "no noise" if scene.snr_db is None else f"noise {scene.snr_db:.0f} dB below"
+    ax.set(xlabel="time (s)", xlim=(0, scene.duration), title=f"{scene.relation}, {noise}")
+    ax.invert_yaxis()
+    ax.margins(y=0.4)
+    return fig
+
+
+def grade_histogram(grade: torch.Tensor) -> Figure:
+    """How relevant the first retrieved clip is, `(Q,)` in [0, 1], from the scene graph."""
+    fig, ax = plt.subplots(figsize=(6, 3))
+    ax.hist(np.asarray(grade), bins=np.linspace(-0.025, 1.025, 22), color=BLUE)
+    ax.set(xlabel="relevance of the first clip", ylabel="queries")
+    return fig
 
 
 def word_frequencies(tables: Mapping[str, pd.DataFrame]) -> Figure:
