@@ -1,0 +1,145 @@
+"""What chapters show of a world: scenes to see and hear, their translations, and a search with sounds for answers."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pullpush.book.display import Markup, player, search_box
+from pullpush.cache import home
+from pullpush.data.tables import read_captions
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.words import word_frequencies
+from pullpush.data.world import Split, World
+from pullpush.encoders.dual import DualEncoder
+from pullpush.plots import log_power
+
+LANGUAGE_NAMES = {
+    "eng": "English",
+    "fra": "français",
+    "deu": "Deutsch",
+    "spa": "español",
+    "nld": "Nederlands",
+    "cat": "català",
+    "jpn": "日本語",
+    "zho": "中文",
+}
+# HTML language codes, so that browsers choose the right glyphs and screen readers the right voice.
+HTML_CODES = {
+    "eng": "en",
+    "fra": "fr",
+    "deu": "de",
+    "spa": "es",
+    "nld": "nl",
+    "cat": "ca",
+    "jpn": "ja",
+    "zho": "zh-Hans",
+}
+
+
+def scenes(split: Split, rows: Sequence[int], *, language: str = "eng") -> Markup:
+    """Cards of scenes: spectrogram, player and one caption each."""
+    captions = split.captions(language)
+    return _cards([_card(_wave(split, i), captions[i][0], language) for i in rows])
+
+
+def translations(split: Split, row: int) -> Markup:
+    """One scene with its first caption in each of the eight languages."""
+    lines = "".join(
+        f'<tr><th style="text-align:left">{LANGUAGE_NAMES[code]}</th>'
+        f'<td style="text-align:left" lang="{HTML_CODES[code]}">{escape(split.captions(code)[row][0])}</td></tr>'
+        for code in LANGUAGES
+    )
+    card = _card(_wave(split, row), "", "eng")
+    text = "\n".join(f"{code}: {split.captions(code)[row][0]}" for code in LANGUAGES)
+    return Markup(f'{card}<table style="margin:0.5em 0">{lines}</table>', text)
+
+
+def search(
+    model: DualEncoder, split: Split, audio: Tensor, queries: Mapping[str, str], *, top: int = 3, live: bool = False
+) -> Any:
+    """Retrieve clips by text: for each query the `top` clips, to see and hear, most similar first.
+
+    Args:
+        model: encodes the queries.
+        split: holds the clips.
+        audio: `(N, d)` their embeddings, from `model`.
+        queries: language code → query.
+        top: answers per query.
+        live: show a search box, which needs a running kernel, instead of the fixed answers.
+    """
+    device = next(model.parameters()).device
+
+    def answer(query: str) -> Markup:
+        with torch.no_grad():
+            similarity = (model.encode_text([query]).to(device) @ audio.to(device).T)[0]
+        best = similarity.topk(min(top, len(similarity))).indices.tolist()
+        captions = split.captions("eng")
+        cards = [
+            _card(_wave(split, i), f"{rank}. {captions[i][0]} (cosine {similarity[i]:.2f})", "eng")
+            for rank, i in enumerate(best, start=1)
+        ]
+        return _cards(cards)
+
+    if live:
+        return search_box(answer, examples=list(queries.values()))
+    blocks, texts = [], []
+    for code, query in queries.items():
+        found = answer(query)
+        blocks.append(
+            f'<h4 style="margin-bottom:0.2em"><span lang="{HTML_CODES[code]}">{escape(query)}</span> '
+            f'<small style="font-weight:normal;opacity:0.7">{LANGUAGE_NAMES[code]}</small></h4>{found.data}'
+        )
+        texts.append(f"{query}\n{found.text}")
+    return Markup("".join(blocks), "\n".join(texts))
+
+
+def caption_words(world: World) -> dict[str, pd.DataFrame]:
+    """Word frequencies of the training captions, and of `audiocaps.csv` and `clotho.csv` in the cache's `captions`."""
+    sets = {"scenes": [caption for five in world.train.captions("eng") for caption in five]}
+    for path in sorted((home() / "captions").glob("*.csv")):
+        sets[path.stem] = read_captions(path)["text"].tolist()
+    return {name: word_frequencies(captions) for name, captions in sets.items()}
+
+
+def _wave(split: Split, row: int) -> Tensor:
+    audio, lengths = split.audio([row])
+    return audio[0, : int(lengths[0])]
+
+
+def _card(wave: Tensor, text: str, language: str) -> str:
+    caption = f'<div lang="{HTML_CODES[language]}">{escape(text)}</div>' if text else ""
+    return (
+        f'<div><img src="{_thumbnail(wave)}" alt="Spectrogram of: {escape(text or "the scene", quote=True)}" '
+        f'style="width:100%;max-width:22em;height:5.5em;image-rendering:auto">'
+        f"{caption}{player(wave).data}</div>"
+    )
+
+
+def _cards(cards: Sequence[str]) -> Markup:
+    style = "display:grid;grid-template-columns:repeat(auto-fill,minmax(15em,1fr));gap:0.6em 1.2em"
+    return Markup(f'<div style="{style}">{"".join(cards)}</div>', f"{len(cards)} sounds")
+
+
+def _thumbnail(wave: Tensor) -> str:
+    """Spectrogram as a small PNG data address; half the frames and frequencies are enough for a glance."""
+    buffer = io.BytesIO()
+    picture = log_power(wave)[::2, ::3].numpy()
+    plt.imsave(buffer, picture[::-1], vmin=-80, vmax=0, cmap="magma", format="png")
+    return _palette(buffer.getvalue())
+
+
+def _palette(png: bytes) -> str:
+    from PIL import Image  # here, so that importing the module stays light
+
+    small = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(64).save(small, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
