@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pullpush.book.profiles import Profile, profile as find_profile
+from pullpush.book.profiles import Profile
+from pullpush.book.profiles import profile as find_profile
 from pullpush.book.root import find_root
 
 RESULTS = "results"

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Protocol
 
 import numpy as np
+import torch
+from torch import Tensor
 
 RELATIONS = ("single", "sequence", "overlap")
 SAME_SET = 0.75  # relevance of the same events in another order or relation
@@ -89,7 +91,7 @@ def relevance(scene_a: Scene, scene_b: Scene, events: Sequence[HasCategory]) -> 
     return float(relevance_matrix([scene_a], [scene_b], events)[0, 0])
 
 
-def relevance_matrix(queries: Sequence[Scene], scenes: Sequence[Scene], events: Sequence[HasCategory]) -> np.ndarray:
+def relevance_matrix(queries: Sequence[Scene], scenes: Sequence[Scene], events: Sequence[HasCategory]) -> Tensor:
     """Relevance of every scene for every query, `(Q, N)` float32; see `relevance`.
 
     events: the bank's events, whose `category` grades the near misses.
@@ -102,7 +104,7 @@ def relevance_matrix(queries: Sequence[Scene], scenes: Sequence[Scene], events: 
     shared = (shared_events + shared_categories) / 2
     sizes = np.array([len(q.sounds) for q in queries])[:, None] + np.array([len(s.sounds) for s in scenes])[None]
     graded = SAME_SET * shared / (sizes - shared)
-    return np.where(_same_graph(queries, scenes), 1.0, graded).astype(np.float32)
+    return torch.from_numpy(np.where(_same_graph(queries, scenes), 1.0, graded).astype(np.float32))
 
 
 def _counts(scenes: Sequence[Scene], width: int, mapping: np.ndarray | None = None) -> np.ndarray:

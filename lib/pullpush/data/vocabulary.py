@@ -143,7 +143,8 @@ def _parse_event(where: str, name: str, entry: Mapping[str, Any]) -> Event:
     if not isinstance(entry, Mapping) or set(entry) != expected:
         keys = set(entry) if isinstance(entry, Mapping) else set()
         raise VocabularyError(
-            f"{where}: missing {sorted(expected - keys) or 'nothing'}, unexpected {sorted(keys - expected) or 'nothing'}"
+            f"{where}: missing {sorted(expected - keys) or 'nothing'}, "
+            f"unexpected {sorted(keys - expected) or 'nothing'}"
         )
     if not isinstance(entry["recordings"], list) or not entry["recordings"]:
         raise VocabularyError(f"{where}: expected a list of recordings, got {entry['recordings']!r}")

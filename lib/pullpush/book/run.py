@@ -1,0 +1,203 @@
+"""Running a chapter: Markdown → notebook → papermill → `executed/<profile>/`, all of it or nothing.
+
+A run happens in a folder of its own; only when the last cell has passed do the tables, then the notebook, take
+their places. A failed run leaves what was published as it was, and keeps its notebook under `executed/failed/`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+
+from pullpush import __version__
+from pullpush.book import chapters, profiles
+from pullpush.book.chapters import Chapter
+from pullpush.book.clean import publishable
+from pullpush.book.root import find_root
+from pullpush.errors import PullPushError
+
+# What keeps a kernel's output fit for a page, and the same from run to run.
+QUIET = {
+    "PULLPUSH_PUBLISH": "1",
+    "PULLPUSH_PROGRESS": "0",
+    "TQDM_DISABLE": "1",
+    "PYTHONWARNINGS": "ignore",
+    "PYTHONHASHSEED": "0",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    "JUPYTER_PLATFORM_DIRS": "1",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+}
+
+
+class ChapterError(PullPushError, RuntimeError):
+    """A chapter's cell raised, or its kernel died.
+
+    Attributes:
+        notebook: the notebook as far as it came, with the error in it.
+    """
+
+    def __init__(self, message: str, notebook: Path) -> None:
+        super().__init__(message)
+        self.notebook = notebook
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What a run left: the executed notebook, its tables, what the kernel said on stderr, and how long it took."""
+
+    notebook: Path
+    tables: tuple[Path, ...]
+    seconds: float
+    stderr: str = field(default="", repr=False)
+
+
+def run(
+    name: str,
+    *,
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    out: Path | None = None,
+    failed: Path | None = None,
+    root: Path | None = None,
+) -> Execution:
+    """Execute one chapter.
+
+    Args:
+        name: the chapter, such as `01-forces`.
+        profile: `smoke`, `quick` or `full`.
+        parameters: values for the chapter's `parameters` cell; texts are converted to the type of the default.
+        out: folder for notebook and tables; default `executed/<profile>`.
+        failed: folder for the notebook of a run that fails; default `executed/failed/<profile>`.
+        root: the book's root.
+
+    Raises:
+        UnknownNameError: no such chapter, profile or parameter, with the nearest names.
+        ParameterError: a value of the wrong type.
+        ChapterError: a cell failed; says which, why, and where the notebook is.
+    """
+    root = root or find_root()
+    chapter = chapters.find(root, name)
+    values = _values(chapter, profile, parameters or {})
+    executed = root / "executed"
+    out = out or executed / profile
+    failed = failed or executed / "failed" / profile
+    executed.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".running-", dir=executed) as folder:
+        return _execute(chapter, profile, values, Path(folder), out=out, failed=failed, root=root)
+
+
+def describe(notebook: Path) -> dict[str, Any]:
+    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, seconds, version."""
+    return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
+
+
+def why_stale(notebook: Path, chapter: Chapter) -> str | None:
+    """Why an executed notebook is not what the chapter's source with its defaults would give; None if it is."""
+    if not notebook.is_file():
+        return f"{chapter.name} has not been run: there is no {notebook}"
+    made = describe(notebook)
+    if made.get("source_hash") != chapters.source_hash(chapter):
+        return f"{chapter.name} has changed since {notebook} was made"
+    defaults = chapters.parameters(chapter) | {"profile": made["profile"]}
+    changed = [f"{k}={v!r}" for k, v in made["parameters"].items() if v != defaults.get(k)]
+    if changed:
+        return f"{notebook} was made with {', '.join(changed)}, which are not the defaults of {chapter.name}"
+    return None
+
+
+def _values(chapter: Chapter, profile: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters to inject: checked, with the profile, without those that are the defaults already."""
+    profiles.profile(profile)
+    values = chapters.check_parameters(chapter, given)
+    if values.get("profile", profile) != profile:
+        raise chapters.ParameterError(f"profile is {profile!r} by --profile and {given['profile']!r} by -p: give one")
+    defaults = chapters.parameters(chapter)
+    if "profile" in defaults:
+        values["profile"] = profile
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def _execute(
+    chapter: Chapter, profile: str, values: dict[str, Any], folder: Path, *, out: Path, failed: Path, root: Path
+) -> Execution:
+    source, target, tables = folder / "source.ipynb", folder / f"{chapter.name}.ipynb", folder / "tables"
+    tables.mkdir()
+    nbformat.write(chapters.read(chapter), source)
+    began = time.monotonic()
+    try:
+        with _environment({**QUIET, "PULLPUSH_OUT": str(tables), "PULLPUSH_BOOK": str(root)}):
+            papermill.execute_notebook(
+                source, target, values, cwd=root / "book", kernel_name="python3", progress_bar=False
+            )
+    except (PapermillExecutionError, DeadKernelError) as error:
+        kept = _move(target, failed)
+        raise ChapterError(_failure(chapter, error, kept), kept) from error
+    seconds = time.monotonic() - began
+    about = {
+        "chapter": chapter.name,
+        "profile": profile,
+        "parameters": values,
+        "source_hash": chapters.source_hash(chapter),
+        "seconds": round(seconds, 1),
+        "version": __version__,
+    }
+    stderr = publishable(target, about)
+    written = _publish_tables(chapter, tables, out)
+    (failed / target.name).unlink(missing_ok=True)  # the error it shows is over
+    return Execution(_move(target, out), written, seconds, stderr)
+
+
+def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:
+    written = tuple(_move(path, out) for path in sorted(tables.iterdir()))
+    for path in out.glob(f"{chapter.name}.*.csv"):
+        if path not in written:
+            path.unlink()  # an earlier run's table that this one did not write
+    return written
+
+
+def _failure(chapter: Chapter, error: Exception, notebook: Path) -> str:
+    if isinstance(error, PapermillExecutionError):
+        what = f"failed in cell {error.cell_index} with {error.ename}: {error.evalue}"
+    else:
+        what = "lost its kernel (killed, or out of memory)"
+    return f"chapter {chapter.name} {what}\nthe notebook up to there: {notebook}"
+
+
+def _move(path: Path, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.stat().st_dev == folder.stat().st_dev:
+        os.replace(path, folder / path.name)
+    else:  # across file systems: copy beside the target first, so that the last step is atomic
+        beside = folder / f".{path.name}.{os.getpid()}"
+        shutil.copyfile(path, beside)
+        os.replace(beside, folder / path.name)
+    return folder / path.name
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables, which the kernel inherits, and put the old ones back."""
+    before = dict(os.environ)
+    os.environ.update(values)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", "")])
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,304 @@
+"""Compose scenes from a bank of recorded events, and render them to audio.
+
+Composing draws the graph (which events, in which relation, how each is heard) from `(seed, index)` alone; rendering
+turns a graph into samples and draws nothing but the noise, whose seed is the scene itself. So a scene is known
+without its audio, and the audio can be made again from the scene.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from scipy.fft import irfft, next_fast_len, rfft
+from torch import Tensor
+
+from pullpush.data.pitch import pitch_bank, ratio
+from pullpush.data.scene import Scene, Sound
+from pullpush.errors import PullPushError
+
+if TYPE_CHECKING:
+    from pullpush.data.banks import Bank
+
+SAMPLE_RATE = 16_000
+PEAK = 0.95  # louder mixes are scaled down to this, so that int16 never clips
+GAP = 0.1  # seconds of quiet between repetitions, and at least between sounds of a sequence
+SLACK = 0.5  # most seconds of quiet before, between and after sounds
+FADE = 0.02  # seconds of fade where a sound is cut
+FAR_DB = -9.0  # level of a distant sound relative to a near one
+TRIES = 500  # draws of an event set before another number of events is drawn
+
+
+@dataclass(frozen=True)
+class SceneConfig:
+    """What scenes sound like; every default is the book's `quick` world.
+
+    duration, min_duration: longest and shortest scene in seconds; min_events, max_events: how many different events a
+    scene holds; p_single: how often it holds just one, where `min_events` is 1 (otherwise all numbers are equally
+    likely); snr_db: range of the level of the sounds over the noise, None for no noise at all; p_noise: how often
+    there is noise; p_overlap: how often several events sound together rather than in sequence; p_far, p_repeat: how
+    often a sound is distant, or repeated where it is short enough; max_semitones: largest shift in pitch either way;
+    gain_db: range of the level of a sound.
+    """
+
+    duration: float = 4.0
+    min_duration: float = 2.0
+    min_events: int = 1
+    max_events: int = 3
+    p_single: float = 0.15
+    snr_db: tuple[float, float] | None = (5.0, 25.0)
+    p_noise: float = 0.5
+    p_overlap: float = 0.4
+    p_far: float = 0.2
+    p_repeat: float = 0.2
+    max_repeats: int = 3
+    max_semitones: int = 3
+    gain_db: tuple[float, float] = (-6.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.min_events <= self.max_events, "1 <= min_events <= max_events", self)
+        _require(0.5 * self.max_events <= self.duration, "duration of at least 0.5 s per event", self)
+        _require(0 < self.min_duration <= self.duration, "0 < min_duration <= duration", self)
+        _require(0 <= self.max_semitones <= 12, "0 <= max_semitones <= 12", self)
+        _require(self.max_repeats >= 1, "max_repeats >= 1", self)
+        for name in ("p_single", "p_noise", "p_overlap", "p_far", "p_repeat"):
+            _require(0 <= getattr(self, name) <= 1, f"0 <= {name} <= 1", self)
+        for name in ("snr_db", "gain_db"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(float(value) for value in getattr(self, name)))
+                low, high = getattr(self, name)
+                _require(low <= high, f"{name} as (low, high)", self)
+
+
+def _require(condition: bool, rule: str, config: SceneConfig) -> None:
+    if not condition:
+        raise ValueError(f"a scene needs {rule}, got {config}")
+
+
+# ---------------------------------------------------------------- composing
+
+
+def compose(
+    bank: Bank,
+    config: SceneConfig,
+    *,
+    seed: int,
+    index: int,
+    events_allowed: Callable[[tuple[int, ...]], bool] | None = None,
+) -> Scene:
+    """The scene number `index` of the series `seed`: the same for the same arguments, on any machine.
+
+    events_allowed: says of a set of event indices (a sorted tuple) whether a scene may hold it; the splits of a world
+    keep their event combinations apart with it.
+
+    Raises:
+        PullPushError: the bank has fewer events than `config.min_events`, or no allowed set was found.
+    """
+    rng = np.random.default_rng([seed, index])
+    return _arrange(bank, config, _draw_events(len(bank.events), config, rng, events_allowed), rng)
+
+
+def single(bank: Bank, event: int, config: SceneConfig, *, seed: int, index: int) -> Scene:
+    """A scene with one event alone, for zero-shot classification; deterministic by `(seed, event, index)`."""
+    return _arrange(bank, config, [event], np.random.default_rng([seed, event, index]))
+
+
+def _draw_events(
+    total: int, config: SceneConfig, rng: np.random.Generator, allowed: Callable[[tuple[int, ...]], bool] | None
+) -> list[int]:
+    """Different events in random order; their number is drawn first, so that splits differ in sets only."""
+    sizes = list(range(config.min_events, min(config.max_events, total) + 1))
+    many = sum(size > 1 for size in sizes)
+    p_single = config.p_single if many else 1.0
+    odds = np.array([p_single if size == 1 else (1 - p_single) / many for size in sizes])
+    if many == len(sizes):  # no scene of one event: all numbers are equally likely
+        odds[:] = 1.0
+    while odds.sum() > 0:
+        choice = rng.choice(len(sizes), p=odds / odds.sum())
+        for _ in range(TRIES):
+            events = rng.permutation(total)[: sizes[choice]].tolist()
+            if allowed is None or allowed(tuple(sorted(events))):
+                return events
+        odds[choice] = 0  # no such set among these many draws: a small bank; try another number of events
+    raise PullPushError(
+        f"no set of {config.min_events} to {config.max_events} of the bank's {total} events is left for this split: "
+        "use a bank with more events, or lower min_events"
+    )
+
+
+def _arrange(bank: Bank, config: SceneConfig, events: Sequence[int], rng: np.random.Generator) -> Scene:
+    """Draw how each event is heard and when, for events in their order."""
+    relation = "single"
+    if len(events) > 1:
+        relation = "overlap" if rng.random() < config.p_overlap else "sequence"
+    share = config.duration - 2 * SLACK if relation != "sequence" else config.duration / len(events)
+    drawn = [_draw_sound(bank, config, event, share, rng) for event in events]
+    lengths = [seconds(bank, sound) for sound in drawn]
+    place = _together if relation == "overlap" else _in_turn
+    onsets, end = place(lengths, config.duration, rng)
+    tail = rng.uniform(0, SLACK)
+    duration = round(float(np.clip(end + tail, config.min_duration, config.duration)), 3)
+    snr = None
+    if config.snr_db is not None and rng.random() < config.p_noise:
+        snr = round(rng.uniform(*config.snr_db), 1)
+    # int, float: NumPy's scalars would not survive JSON
+    placed = [
+        Sound(s.event, s.clip, round(float(onset), 3), s.semitones, s.gain_db, s.far, s.repeats)
+        for s, onset in zip(drawn, onsets, strict=True)
+    ]
+    return Scene(tuple(sorted(placed, key=lambda sound: sound.onset)), relation, snr, duration)
+
+
+def _draw_sound(bank: Bank, config: SceneConfig, event: int, share: float, rng: np.random.Generator) -> Sound:
+    """How one event is heard; repeated only where all repetitions fit into `share` seconds uncut."""
+    sound = Sound(
+        event=int(event),
+        clip=int(rng.integers(len(bank.clips[event]))),
+        onset=0.0,
+        semitones=int(rng.integers(-config.max_semitones, config.max_semitones + 1)),
+        gain_db=round(rng.uniform(*config.gain_db), 1),
+        far=bool(rng.random() < config.p_far),
+    )
+    most = min(config.max_repeats, int(share / (seconds(bank, sound) + GAP)))
+    if rng.random() < config.p_repeat and most >= 2:
+        sound = Sound(**{**sound.__dict__, "repeats": int(rng.integers(2, most + 1))})
+    return sound
+
+
+def seconds(bank: Bank, sound: Sound) -> float:
+    """How long a sound lasts with its shift and repetitions, where nothing cuts it."""
+    once = len(bank.clips[sound.event][sound.clip]) / float(ratio(sound.semitones)) / SAMPLE_RATE
+    return sound.repeats * once + (sound.repeats - 1) * GAP
+
+
+def _in_turn(lengths: Sequence[float], duration: float, rng: np.random.Generator) -> tuple[list[float], float]:
+    """Onsets one after another and the end; long sounds are cut to a common length where not all fit."""
+    budget = duration - GAP * (len(lengths) - 1)
+    cap = _common_cap(lengths, budget)
+    kept = [min(length, cap) for length in lengths]
+    shares = rng.dirichlet(np.ones(len(kept) + 1)) * (budget - sum(kept))
+    onsets, now = [], 0.0
+    for length, quiet in zip(kept, shares, strict=False):
+        onsets.append(now + min(quiet, SLACK))
+        now = onsets[-1] + length + GAP
+    return onsets, now - GAP
+
+
+def _common_cap(lengths: Sequence[float], budget: float) -> float:
+    """The largest cap with sum(min(length, cap)) <= budget."""
+    left = budget
+    for rank, length in enumerate(sorted(lengths)):
+        fair = left / (len(lengths) - rank)
+        if length > fair:
+            return fair
+        left -= length
+    return max(lengths)
+
+
+def _together(lengths: Sequence[float], duration: float, rng: np.random.Generator) -> tuple[list[float], float]:
+    """Onsets within half of the shortest sound, so that all sound at once, and the end."""
+    start = rng.uniform(0, SLACK)
+    onsets = [start + rng.uniform(0, 0.5) * min(lengths) for _ in lengths]
+    return onsets, min(duration, max(o + length for o, length in zip(onsets, lengths, strict=True)))
+
+
+# ---------------------------------------------------------------- rendering
+
+
+def render(scene: Scene, bank: Bank, config: SceneConfig) -> Tensor:
+    """The scene's audio, `(T,)` float32 at 16 kHz with |x| < 1 and T = round(duration * 16000).
+
+    Raises:
+        ValueError: the scene asks for an event, clip or shift that this bank and configuration do not have.
+    """
+    sounds, noise = layers(scene, bank, config)
+    mix = sounds + noise
+    peak = float(np.abs(mix).max(initial=0.0))
+    if peak > PEAK:
+        mix *= PEAK / peak
+    return torch.from_numpy(mix)
+
+
+def layers(scene: Scene, bank: Bank, config: SceneConfig) -> tuple[np.ndarray, np.ndarray]:
+    """The sounds and the noise under them before they are mixed, each `(T,)` float32 (see `render`).
+
+    Their mean powers over the whole scene differ by `scene.snr_db`.
+    """
+    pitches = pitch_bank(bank, config.max_semitones)
+    length = round(scene.duration * SAMPLE_RATE)
+    starts = [round(sound.onset * SAMPLE_RATE) for sound in scene.sounds]
+    # In a sequence a sound ends where the next begins; otherwise only the scene's end cuts it.
+    ends = [*starts[1:], length] if scene.relation == "sequence" else [length] * len(starts)
+    mix = np.zeros(length, dtype=np.float32)
+    for sound, start, end in zip(scene.sounds, starts, ends, strict=True):
+        _check(sound, bank, config)
+        wave = _heard(pitches.clip(sound.event, sound.clip, sound.semitones), sound, end - start)
+        mix[start : start + len(wave)] += wave
+    if scene.snr_db is None:
+        return mix, np.zeros_like(mix)
+    noise = _noise(length, scene)
+    power = float(np.mean(mix.astype(np.float64) ** 2)) / 10 ** (scene.snr_db / 10)
+    return mix, noise * np.float32(np.sqrt(power))
+
+
+def _check(sound: Sound, bank: Bank, config: SceneConfig) -> None:
+    """Require that the bank has this sound."""
+    if not 0 <= sound.event < len(bank.events) or not 0 <= sound.clip < len(bank.clips[sound.event]):
+        raise ValueError(f"bank {bank.name!r} has no clip {sound.clip} of event {sound.event}: another bank's scene?")
+    if abs(sound.semitones) > config.max_semitones:
+        raise ValueError(f"{sound} is shifted by more than the configuration's {config.max_semitones} semitones")
+
+
+def _heard(wave: np.ndarray, sound: Sound, room: int) -> np.ndarray:
+    """The recording as it is heard: repeated, distant, at its level, and cut to `room` samples with a fade."""
+    if sound.repeats > 1:
+        quiet = np.zeros(round(GAP * SAMPLE_RATE), dtype=np.float32)
+        wave = np.concatenate([wave, *[quiet, wave] * (sound.repeats - 1)])
+    gain = 10 ** (sound.gain_db / 20)
+    if sound.far:
+        wave = _distant(wave)
+    wave = wave[:room] * np.float32(gain)
+    if len(wave) == room:
+        fade = min(room, round(FADE * SAMPLE_RATE))
+        wave[room - fade :] *= np.linspace(1, 0, fade, dtype=np.float32)
+    return wave
+
+
+def _distant(wave: np.ndarray) -> np.ndarray:
+    """Duller, softer and with a little reverberation: `(T + 0.3 s,)`."""
+    response = _distance_response()
+    length = len(wave) + len(response) - 1
+    size = next_fast_len(length, real=True)
+    return irfft(rfft(wave, size) * rfft(response, size), size)[:length].astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def _distance_response() -> np.ndarray:
+    """Impulse response of distance, float32: a first-order low-pass at 1.5 kHz, then a decaying diffuse tail.
+
+    Scaled so that white noise comes out at FAR_DB relative to how it went in.
+    """
+    time = np.arange(round(0.3 * SAMPLE_RATE)) / SAMPLE_RATE
+    tail = np.random.default_rng(0).standard_normal(len(time)) * 10 ** (-3 * time / 0.3)  # -60 dB after 0.3 s
+    room = 0.5 * tail / np.linalg.norm(tail)
+    room[0] += 1.0
+    lowpass = np.exp(-2 * np.pi * 1500 * time)
+    response = np.convolve(room, lowpass)[: len(time)]
+    return (10 ** (FAR_DB / 20) * response / np.linalg.norm(response)).astype(np.float32)
+
+
+def _noise(length: int, scene: Scene) -> np.ndarray:
+    """Noise of unit power, `(length,)` float32, its colour between white and brown drawn from the scene."""
+    digest = hashlib.sha256(repr(scene).encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    size = next_fast_len(max(length, 2), real=True)
+    frequency = np.maximum(np.arange(size // 2 + 1, dtype=np.float32), 20 * size / SAMPLE_RATE)  # flat below 20 Hz
+    amplitude = frequency ** np.float32(-rng.uniform(0, 2) / 2)
+    spectrum = rng.standard_normal(2 * len(frequency), dtype=np.float32).view(np.complex64)
+    noise = irfft(spectrum * amplitude, size)[:length]
+    return noise / np.float32(np.sqrt(np.mean(noise.astype(np.float64) ** 2)))
