@@ -1,0 +1,87 @@
+"""Recordings as the book hears them: one channel, 16 kHz, float32 in [-1, 1]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import soundfile
+import torch
+from torch import Tensor
+from torchaudio.functional import resample
+
+from pullpush.errors import AudioError
+
+SAMPLE_RATE = 16_000
+SILENCE_DB = -60.0  # below this level a recording counts as silent
+FRAME = 0.01  # seconds; the grain in which silence is trimmed
+
+
+def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
+    """Read a recording of any format that libsndfile knows, mixed to one channel and resampled.
+
+    Returns:
+        `(T,)` float32 at `sample_rate` Hz.
+
+    Raises:
+        AudioError: the file is missing, unreadable, empty, or holds values that are not finite.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise AudioError(f"no recording at {path}")
+    try:
+        samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    except (soundfile.LibsndfileError, RuntimeError) as error:
+        raise AudioError(f"cannot read {path}: {error}; is it a complete WAV, FLAC, OGG or MP3 file?") from error
+    if len(samples) == 0:
+        raise AudioError(f"{path} holds no samples: remove it, or record it again")
+    wave = torch.from_numpy(samples).mean(dim=1)
+    if not torch.isfinite(wave).all():
+        raise AudioError(f"{path} holds values that are not finite (NaN or infinity): convert it again from its source")
+    return wave if rate == sample_rate else resample(wave, rate, sample_rate)
+
+
+def check_audible(wave: Tensor, name: str | Path) -> Tensor:
+    """Return `wave` `(T,)` if any 10 ms of it are louder than -60 dB full scale.
+
+    Raises:
+        AudioError: it is silence; `name` says which recording.
+    """
+    loudest = float(_frame_levels(wave).max()) if wave.numel() else -float("inf")
+    if loudest < SILENCE_DB:
+        raise AudioError(f"{name} is silent (its loudest 10 ms reach {loudest:.0f} dB): remove it, or record it again")
+    return wave
+
+
+def trim_silence(wave: Tensor, *, floor_db: float = -40.0) -> Tensor:
+    """Cut what is quieter than `floor_db` relative to the loudest 10 ms from both ends: `(T,)` → `(T',)`, T' ≥ 1.
+
+    Silence as a whole is returned as it came.
+    """
+    levels = _frame_levels(wave)
+    if wave.numel() == 0 or levels.max() < SILENCE_DB:
+        return wave
+    (loud,) = torch.where(levels >= levels.max() + floor_db)
+    size = round(FRAME * SAMPLE_RATE)
+    return wave[int(loud[0]) * size : (int(loud[-1]) + 1) * size]
+
+
+def normalise_rms(wave: Tensor, *, level_db: float = -20.0, peak: float = 0.99) -> Tensor:
+    """Scale `wave` `(T,)` to a root mean square of `level_db` dB full scale, or less where its peak would pass `peak`.
+
+    Silence stays silence.
+    """
+    rms, highest = float(wave.double().square().mean().sqrt()), float(wave.abs().max())
+    if rms == 0:
+        return wave
+    return wave * min(10 ** (level_db / 20) / rms, peak / highest)
+
+
+def _frame_levels(wave: Tensor) -> Tensor:
+    """Level of each 10 ms, dB full scale, `(ceil(T / 160),)`."""
+    size = round(FRAME * SAMPLE_RATE)
+    padded = torch.nn.functional.pad(wave.double(), (0, -len(wave) % size))
+    counts = torch.full((len(padded) // size,), float(size), dtype=torch.float64)
+    if len(wave) % size:
+        counts[-1] = len(wave) % size
+    power = padded.reshape(-1, size).square().sum(dim=1) / counts
+    return 10 * torch.log10(power.clamp_min(1e-12))
