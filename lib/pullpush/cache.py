@@ -175,9 +175,7 @@ def _plain(content: Any) -> Any:
     if isinstance(content, Path):
         return str(content)
     if dataclasses.is_dataclass(content) and not isinstance(content, type):
-        return {
-            type(content).__name__: {f.name: _plain(getattr(content, f.name)) for f in dataclasses.fields(content)}
-        }
+        return {type(content).__name__: {f.name: _plain(getattr(content, f.name)) for f in dataclasses.fields(content)}}
     if isinstance(content, Mapping):
         return {str(name): _plain(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
