@@ -1,0 +1,179 @@
+"""Caches are whole or absent."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pullpush import cache
+from pullpush.errors import CacheError
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Something that shapes content."""
+
+    size: int
+    level: float
+
+
+def test_home_is_the_platforms_cache_unless_told(monkeypatch, empty_home):
+    assert cache.home() == empty_home
+    monkeypatch.delenv("PULLPUSH_HOME")
+    assert cache.home().name == "pullpush"
+
+
+def test_content_key_depends_on_content_alone():
+    assert cache.content_key({"a": 1, "b": (2, 3)}) == cache.content_key({"b": [2, 3], "a": 1})
+    assert cache.content_key(Settings(1, 0.5)) != cache.content_key(Settings(1, 0.25))
+    assert cache.content_key(1) != cache.content_key(1.0) != cache.content_key("1")
+    assert len(cache.content_key(b"x", length=40)) == 40
+
+
+def test_content_key_is_the_same_in_another_process():
+    program = "from pullpush.cache import content_key; print(content_key({'b': [1.5, None], 'a': 'é'}))"
+    other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert other.strip() == cache.content_key({"a": "é", "b": (1.5, None)})
+
+
+def test_content_key_refuses_what_has_no_lasting_form():
+    with pytest.raises(TypeError, match="plain data"):
+        cache.content_key(object())
+
+
+def test_a_folder_is_built_once():
+    calls = []
+
+    def build(folder: Path) -> None:
+        calls.append(folder)
+        (folder / "x").write_text("whole")
+
+    first, second = (cache.cached_dir("things", "k", build) for _ in range(2))
+    assert first == second
+    assert (first / "x").read_text() == "whole"
+    assert len(calls) == 1
+
+
+def test_a_failed_build_leaves_nothing_and_can_be_repeated(empty_home):
+    def fail(folder: Path) -> None:
+        (folder / "half").write_text("x")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        cache.cached_dir("things", "k", fail)
+    assert [path.name for path in (empty_home / "things").iterdir()] == [".k.lock"]
+    assert cache.cached_dir("things", "k", lambda folder: None).is_dir()
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden"])
+def test_keys_are_plain_names(name):
+    with pytest.raises(ValueError, match="plain names"):
+        cache.cached_dir("things", name, lambda folder: None)
+
+
+def _build_slowly(home: str, log: str) -> None:
+    os.environ["PULLPUSH_HOME"] = home
+
+    def build(folder: Path) -> None:
+        with open(log, "a") as file:
+            file.write("built\n")
+        time.sleep(0.3)
+        (folder / "x").write_text("whole")
+
+    assert (cache.cached_dir("things", "k", build) / "x").read_text() == "whole"
+
+
+def test_of_two_processes_one_builds_and_both_read(empty_home, tmp_path):
+    context = multiprocessing.get_context("spawn")
+    log = tmp_path / "log"
+    both = [context.Process(target=_build_slowly, args=(str(empty_home), str(log))) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(60)
+    assert [process.exitcode for process in both] == [0, 0]
+    assert log.read_text() == "built\n"
+
+
+def test_what_a_killed_builder_left_is_removed(empty_home):
+    program = (
+        "import time\nfrom pullpush.cache import cached_dir\n"
+        "def build(folder):\n    (folder / 'half').write_text('x'); print('writing', flush=True); time.sleep(60)\n"
+        "cached_dir('things', 'k', build)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "writing\n"
+        process.send_signal(signal.SIGKILL)
+    assert not (empty_home / "things" / "k").exists()
+    folder = cache.cached_dir("things", "k", lambda folder: (folder / "x").write_text("whole"))
+    assert [path.name for path in folder.iterdir()] == ["x"]
+    assert sorted(path.name for path in folder.parent.iterdir()) == [".k.lock", "k"]
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), cache.atomic_path(path) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    with cache.atomic_path(path) as partial:
+        partial.write_text("new")
+    assert path.read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_a_cached_file_is_built_once():
+    path = cache.cached_file("files", "a.txt", lambda partial: partial.write_text("1"))
+    again = cache.cached_file("files", "a.txt", lambda partial: partial.write_text("2"))
+    assert path == again
+    assert path.read_text() == "1"
+
+
+def test_a_full_disk_says_what_to_do_and_leaves_nothing(empty_home):
+    def build(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(CacheError, match="no space left.*PULLPUSH_HOME"):
+        cache.cached_dir("things", "k", build)
+    assert not (empty_home / "things" / "k").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_really_full_device_is_recognised(tmp_path):
+    with (
+        pytest.raises(CacheError, match="no space left"),
+        cache.atomic_path(tmp_path / "x"),
+        open("/dev/full", "w") as f,
+    ):
+        f.write("x" * 100_000)
+
+
+def test_a_read_only_home_says_what_to_do(tmp_path, monkeypatch):
+    if os.geteuid() == 0:  # root may write anywhere, so refuse as the system would
+
+        def refuse(*args, **kwargs):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+        monkeypatch.setattr(Path, "mkdir", refuse)
+    else:
+        locked = tmp_path / "locked"
+        locked.mkdir(mode=0o500)
+        monkeypatch.setenv("PULLPUSH_HOME", str(locked / "home"))
+    with pytest.raises(CacheError, match="PULLPUSH_HOME"):
+        cache.cached_dir("things", "k", lambda folder: None)
