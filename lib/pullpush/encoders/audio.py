@@ -1,0 +1,86 @@
+"""Audio encoders trained from scratch: a small CNN and a small spectrogram transformer.
+
+Every audio encoder is a module with `dim`, the size of its features, and
+`forward(audio (B, T), lengths (B,) | None) -> (B, dim)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pullpush.encoders.frontend import LogMel
+
+
+class MaskedBatchNorm(nn.BatchNorm1d):
+    """Batch normalisation of `(B, C, M, F)` whose statistics skip masked frames; masked frames come out as zero."""
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """`(B, C, M, F)`, `(B, F)` bool → `(B, C, M, F)`."""
+        frames = x.permute(0, 3, 1, 2)  # (B, F, C, M)
+        own = super().forward(frames[mask])  # (frames of all clips, C, M)
+        return torch.zeros_like(frames, dtype=own.dtype).masked_scatter(mask[:, :, None, None], own).permute(0, 2, 3, 1)
+
+
+class ConvBlock(nn.Module):
+    """3×3 convolution that halves bands and frames, masked batch normalisation, ReLU."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, 3, stride=2, padding=1, bias=False)
+        self.norm = MaskedBatchNorm(outputs)
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """`(B, inputs, M, F)`, `(B, F)` → `(B, outputs, ⌈M/2⌉, ⌈F/2⌉)`, `(B, ⌈F/2⌉)`."""
+        # Output frame j is centred on input frame 2j, and masked input is zero just as the convolution's own
+        # padding is: a clip's frames are the same however long its row.
+        mask = mask[:, ::2]
+        return F.relu(self.norm(self.conv(x), mask)), mask
+
+
+def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the true places: `(B, D, F)`, `(B, F)` → `(B, D)`."""
+    weight = mask[:, None].to(x.dtype)
+    return (x * weight).sum(-1) / weight.sum(-1).clamp(min=1)
+
+
+def masked_max(x: Tensor, mask: Tensor) -> Tensor:
+    """Maximum over the true places: `(B, D, F)`, `(B, F)` → `(B, D)`."""
+    return x.masked_fill(~mask[:, None], -torch.inf).amax(-1)
+
+
+class CNN(nn.Module):
+    """Strided convolution blocks on a log-mel spectrogram; mean + max over the clip's own frames.
+
+    The bands that remain after the last block are kept apart (frequency tells sounds apart); time is pooled.
+
+    Args:
+        channels: output channels of each block.
+        hop: step between spectrogram frames in seconds.
+        spec_augment: blank parts of the spectrogram in training mode.
+    """
+
+    def __init__(
+        self, *, channels: Sequence[int] = (32, 64, 128, 256), hop: float = 0.020, spec_augment: bool = False
+    ) -> None:
+        super().__init__()
+        self.frontend = LogMel(hop=hop, spec_augment=spec_augment)
+        self.blocks = nn.ModuleList(
+            ConvBlock(inputs, outputs) for inputs, outputs in zip((1, *channels), channels, strict=False)
+        )
+        bands = self.frontend.mels
+        for _ in channels:
+            bands = -(-bands // 2)
+        self.dim = channels[-1] * bands
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)` features, not normalised."""
+        mel, mask = self.frontend(audio, lengths)
+        x = mel[:, None]
+        for block in self.blocks:
+            x, mask = block(x, mask)
+        x = x.flatten(1, 2)  # (B, channels · bands, F)
+        return masked_mean(x, mask) + masked_max(x, mask)

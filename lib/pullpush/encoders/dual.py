@@ -1,0 +1,129 @@
+"""The model of every chapter: an audio encoder and a text encoder that meet in one space.
+
+To add an encoder, write a module as audio.py or text.py describe and add one row to `AUDIO` or `TEXT`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pullpush.encoders import audio as audio_encoders
+from pullpush.encoders import text as text_encoders
+from pullpush.encoders.checks import check_audio, check_texts
+from pullpush.encoders.projection import Projection
+from pullpush.errors import unknown
+
+AUDIO: dict[str, Callable[..., nn.Module]] = {
+    "cnn": audio_encoders.CNN,
+}
+TEXT: dict[str, Callable[..., nn.Module]] = {
+    "use": text_encoders.use,
+    "hashed": text_encoders.hashed,
+}
+
+
+class DualEncoder(nn.Module):
+    """Two encoders, each followed by its projection into the joint space.
+
+    Args:
+        audio: module `(B, T)`, `(B,)` → `(B, audio.dim)`.
+        text: module texts, languages → `(B, text.dim)`.
+        dim: d, dimensions of the joint space.
+        hidden: hidden size of both projections; None means `2 * dim`.
+    """
+
+    def __init__(self, audio: nn.Module, text: nn.Module, *, dim: int = 256, hidden: int | None = None) -> None:
+        super().__init__()
+        hidden = 2 * dim if hidden is None else hidden
+        self.dim = dim
+        self.audio, self.text = audio, text
+        self.audio_projection = Projection(audio.dim, dim, hidden)
+        self.text_projection = Projection(text.dim, dim, hidden)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.text_projection.layers[0].weight.device
+
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Clips to embeddings.
+
+        Args:
+            audio: `(B, T)` floating point, 16 kHz, in [-1, 1]; on any device.
+            lengths: `(B,)` samples in each clip; what lies beyond does not matter. None: all T.
+
+        Returns:
+            `(B, d)` float32, rows of unit length, on the model's device.
+
+        Raises:
+            AudioError: wrong shape or dtype, lengths outside 1 … T, or samples that are not finite.
+        """
+        audio, lengths = check_audio(audio, lengths)
+        return self.audio_projection(self.audio(audio.to(self.device), lengths.to(self.device)))
+
+    def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """Texts to embeddings.
+
+        Args:
+            texts: B strings in any language that the encoder knows.
+            languages: their ISO 639-3 codes; only encoders that mark the language (`sonar`) look at them.
+
+        Returns:
+            `(B, d)` float32, rows of unit length, on the model's device.
+
+        Raises:
+            TypeError, ValueError: not a list of at least one string.
+        """
+        return self.text_projection(self.text(check_texts(texts), languages))
+
+    def precompute_text(self, texts: Sequence[str]) -> None:
+        """Warm the cache of a frozen text encoder; nothing to do for one that is trained."""
+        if hasattr(self.text, "precompute"):
+            self.text.precompute(check_texts(texts))
+
+
+def create(
+    audio: str = "cnn", text: str = "use", *, dim: int = 256, hidden: int | None = None, seed: int = 0, **options: Any
+) -> DualEncoder:
+    """Build a model by the names of its encoders.
+
+    The same arguments give the same weights; the global random state is left as it was.
+
+    Args:
+        audio: a name in `AUDIO`.
+        text: a name in `TEXT`.
+        dim: d, dimensions of the joint space.
+        hidden: hidden size of both projections; None means `2 * dim`.
+        seed: of the initial weights.
+        options: `audio_…` goes to the audio encoder and `text_…` to the text encoder, without the prefix:
+            `create("cnn", audio_channels=(16, 32, 64, 128))`.
+
+    Raises:
+        UnknownNameError: no such encoder or option; the message gives the nearest names.
+    """
+    for kind, name, registry in (("audio encoder", audio, AUDIO), ("text encoder", text, TEXT)):
+        if name not in registry:
+            raise unknown(kind, name, registry)
+    audio_options, text_options = _split(options, audio=AUDIO[audio], text=TEXT[text])
+    with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
+        torch.default_generator.manual_seed(seed)
+        return DualEncoder(AUDIO[audio](**audio_options), TEXT[text](**text_options), dim=dim, hidden=hidden)
+
+
+def _split(options: Mapping[str, Any], **makers: Callable[..., nn.Module]) -> list[dict[str, Any]]:
+    """Deal options out by prefix, one dictionary a maker; an option that no maker takes is an error."""
+    dealt: dict[str, tuple[int, str]] = {}
+    for place, (prefix, maker) in enumerate(makers.items()):
+        dealt |= {f"{prefix}_{name}": (place, name) for name in inspect.signature(maker).parameters}
+    out: list[dict[str, Any]] = [{} for _ in makers]
+    for option, value in options.items():
+        if option not in dealt:
+            raise unknown("option", option, dealt)
+        place, name = dealt[option]
+        out[place][name] = value
+    return out

@@ -1,0 +1,105 @@
+"""Waveform to log-mel spectrogram, with masks, so that padding can never leak into an embedding."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torchaudio.functional import mask_along_axis_iid, melscale_fbanks
+
+SAMPLE_RATE = 16_000
+DB_CENTRE, DB_SPREAD = -25.0, 25.0  # typical level and spread of a mel band, dB, for clips near -20 dBFS
+POWER_FLOOR = 1e-10  # -100 dB: keeps the logarithm of silence finite
+
+
+def length_mask(lengths: Tensor, size: int) -> Tensor:
+    """`(B,)` int64 lengths → `(B, size)` bool, true on the first `lengths[i]` places of row i."""
+    return torch.arange(size, device=lengths.device) < lengths[:, None]
+
+
+def zero_padding(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Set `(B, T)` samples beyond their clip's length to zero; no lengths means that every clip fills its row.
+
+    Returns:
+        `(B, T)` audio and `(B,)` int64 lengths on the same device.
+    """
+    if lengths is None:
+        return audio, torch.full((len(audio),), audio.shape[1], dtype=torch.int64, device=audio.device)
+    lengths = lengths.to(audio.device, torch.int64)
+    return audio.masked_fill(~length_mask(lengths, audio.shape[1]), 0.0), lengths
+
+
+class LogMel(nn.Module):
+    """Log-mel spectrogram of 16 kHz audio, scaled to about zero mean and unit spread by fixed constants.
+
+    A clip of L samples has ceil((L − window) / hop) + 1 frames and at least one: the last frame is completed with
+    zeros, so every sample is seen and the frames do not depend on how far the batch is padded.
+
+    Args:
+        mels: mel bands between 50 Hz and 8 kHz.
+        window: window in seconds.
+        hop: step between frames in seconds.
+        spec_augment: in training mode, blank one band of at most `mels // 8` bands and one stretch of at most
+            an eighth of the frames, drawn separately for each clip (SpecAugment).
+    """
+
+    def __init__(
+        self, *, mels: int = 64, window: float = 0.025, hop: float = 0.010, spec_augment: bool = False
+    ) -> None:
+        super().__init__()
+        if mels < 1 or window <= 0 or hop <= 0:
+            raise ValueError(f"mels, window and hop must be positive, got {mels}, {window}, {hop}")
+        self.mels, self.spec_augment = mels, spec_augment
+        self.window_length, self.hop_length = round(window * SAMPLE_RATE), round(hop * SAMPLE_RATE)
+        self.n_fft = 2 ** math.ceil(math.log2(self.window_length))
+        bank = melscale_fbanks(self.n_fft // 2 + 1, 50.0, SAMPLE_RATE / 2, mels, SAMPLE_RATE)
+        # Constants, not state: they follow the module to its device but stay out of checkpoints.
+        self.register_buffer("window", torch.hann_window(self.window_length), persistent=False)
+        self.register_buffer("bank", bank, persistent=False)
+
+    def frames(self, lengths: Tensor) -> Tensor:
+        """`(B,)` samples → `(B,)` frames."""
+        beyond = (lengths - self.window_length).clamp(min=0)
+        return (beyond + self.hop_length - 1) // self.hop_length + 1
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Spectrogram and mask.
+
+        Args:
+            audio: `(B, T)` float at 16 kHz.
+            lengths: `(B,)` samples per clip; None if all fill their row.
+
+        Returns:
+            `(B, mels, F)` float32, zero where masked, and `(B, F)` bool, true on the clip's own frames.
+        """
+        audio, lengths = zero_padding(audio, lengths)
+        frames = self.frames(lengths)
+        count = int(self.frames(torch.tensor(audio.shape[1])))
+        with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
+            power = self._power(audio.float(), count)
+            decibel = 10 * torch.log10(power.clamp(min=POWER_FLOOR))
+            mel = (decibel - DB_CENTRE) / DB_SPREAD
+        if self.training and self.spec_augment:
+            mel = self._augment(mel)
+        mask = length_mask(frames, count)
+        return mel.masked_fill(~mask[:, None], 0.0), mask
+
+    def _power(self, audio: Tensor, count: int) -> Tensor:
+        """`(B, T)` → `(B, mels, count)` mel power."""
+        # torch.stft centres a short window in the n_fft samples: half the difference goes before the first.
+        before = (self.n_fft - self.window_length) // 2
+        needed = (count - 1) * self.hop_length + self.n_fft
+        audio = F.pad(audio, (before, max(0, needed - before - audio.shape[1])))
+        spectrum = torch.stft(
+            audio, self.n_fft, self.hop_length, self.window_length, self.window, center=False, return_complex=True
+        )[..., :count]
+        return self.bank.T @ (spectrum.real.square() + spectrum.imag.square())
+
+    def _augment(self, mel: Tensor) -> Tensor:
+        """One band and one stretch of each clip set to zero, which is the average level."""
+        mel = mel[:, None]
+        mel = mask_along_axis_iid(mel, max(1, self.mels // 8), 0.0, axis=2)
+        mel = mask_along_axis_iid(mel, max(1, mel.shape[-1] // 8), 0.0, axis=3)
+        return mel[:, 0]

@@ -1,0 +1,126 @@
+"""Features of frozen text encoders, kept in memory and on disk so that no text is encoded twice."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+
+from pullpush.errors import CacheError
+
+CHUNK = 512  # texts between two commits: what a killed run can lose
+LOOKUP = 500  # texts in one query, below SQLite's limit on variables
+Encode = Callable[[list[str]], np.ndarray]
+
+
+class FeatureStore:
+    """Remembers one feature vector a text.
+
+    Features are rounded to float16 before anything else sees them (relative error under 2⁻¹⁰), so a text has the
+    same features whether they were computed just now or read back. Threads and processes may share one file:
+    each chunk of unseen texts is encoded under a lock after another look at the file.
+
+    Args:
+        encode: texts → `(N, dim)` float array; called with unseen texts only.
+        dim: size of a feature vector.
+        path: SQLite file, made when the first text is encoded; None keeps features in memory only.
+    """
+
+    def __init__(self, encode: Encode, dim: int, path: Path | None = None) -> None:
+        self.dim, self.path = dim, path
+        self._encode = encode
+        self._memory: dict[str, np.ndarray] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """Features of the texts, `(N, dim)` float32.
+
+        Raises:
+            CacheError: the file cannot be read or written; the message says what to do.
+        """
+        self.add(texts)
+        return np.stack([self._memory[text] for text in texts]).astype(np.float32)
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Make sure that the features of all texts are in memory; encode those that nobody has seen."""
+        unseen = self._unseen(texts)
+        if not unseen:
+            return
+        with self._lock:  # one thread at a time looks up and encodes; the others then find the texts in memory
+            self._read(self._unseen(unseen))
+            unseen = self._unseen(unseen)
+            for start in range(0, len(unseen), CHUNK):
+                self._encode_chunk(unseen[start : start + CHUNK])
+
+    def _unseen(self, texts: Sequence[str]) -> list[str]:
+        return [text for text in dict.fromkeys(texts) if text not in self._memory]
+
+    def _encode_chunk(self, texts: list[str]) -> None:
+        if self.path is None:
+            self._memory.update(self._compute(texts))
+            return
+        with _actionable(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{self.path}.lock"):
+                self._read(texts)  # another process may have been here
+                new = self._compute(self._unseen(texts))
+                self._write(new)
+        self._memory.update(new)
+
+    def _compute(self, texts: list[str]) -> dict[str, np.ndarray]:
+        if not texts:
+            return {}
+        features = np.asarray(self._encode(texts))
+        if features.shape != (len(texts), self.dim):
+            raise ValueError(
+                f"encoder gave {features.shape} for {len(texts)} texts, expected ({len(texts)}, {self.dim})"
+            )
+        return dict(zip(texts, features.astype(np.float16), strict=True))
+
+    def _read(self, texts: list[str]) -> None:
+        """Take what the file has into memory."""
+        if self.path is None or not texts or not self.path.exists():
+            return
+        with _actionable(self.path), closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True)) as base:
+            for start in range(0, len(texts), LOOKUP):
+                part = texts[start : start + LOOKUP]
+                marks = ",".join("?" * len(part))
+                rows = base.execute(f"SELECT text, feature FROM features WHERE text IN ({marks})", part)
+                for text, blob in rows:
+                    vector = np.frombuffer(blob, dtype="<f2")
+                    if len(vector) == self.dim:  # else: another size; encode it again
+                        self._memory[text] = vector
+
+    def _write(self, features: dict[str, np.ndarray]) -> None:
+        rows = [(text, vector.astype("<f2").tobytes()) for text, vector in features.items()]
+        with closing(sqlite3.connect(self.path, timeout=60)) as base, base:
+            base.execute("CREATE TABLE IF NOT EXISTS features (text TEXT PRIMARY KEY, feature BLOB) WITHOUT ROWID")
+            base.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
+
+
+@contextmanager
+def _actionable(path: Path) -> Iterator[None]:
+    """Turn failures of the disk into errors that say what to do."""
+    try:
+        yield
+    except CacheError:
+        raise
+    except sqlite3.OperationalError as error:
+        raise CacheError(
+            f"cannot use the text features in {path}: {error}. Free some space or make the folder writable, "
+            "or set PULLPUSH_HOME to a folder that is."
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise CacheError(
+            f"the text features in {path} are damaged ({error}): delete that file and run again."
+        ) from error
+    except OSError as error:
+        raise CacheError(
+            f"cannot write the text features to {path}: {error}. Free some space or set PULLPUSH_HOME to a folder "
+            "that is writable."
+        ) from error
