@@ -128,9 +128,14 @@ def test_what_a_killed_builder_left_is_removed(empty_home):
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
-    with pytest.raises(RuntimeError), cache.atomic_path(path) as partial:
-        partial.write_text("half")
-        raise RuntimeError
+
+    def write_half() -> None:
+        with cache.atomic_path(path) as partial:
+            partial.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
     assert path.read_text() == "old"
     with cache.atomic_path(path) as partial:
         partial.write_text("new")
@@ -149,7 +154,7 @@ def test_a_full_disk_says_what_to_do_and_leaves_nothing(empty_home):
     def build(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(CacheError, match="no space left.*PULLPUSH_HOME"):
+    with pytest.raises(CacheError, match=r"no space left.*PULLPUSH_HOME"):
         cache.cached_dir("things", "k", build)
     assert not (empty_home / "things" / "k").exists()
 

@@ -1,0 +1,115 @@
+"""The `pullpush` command: fetch, list, run, sweep, build, open."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pullpush import __version__
+from pullpush.book import chapters, profiles
+from pullpush.book.root import find_root
+from pullpush.errors import PullPushError
+
+
+class Explained(click.Group):
+    """Prints our own errors as one message, without a traceback, and exits with 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PullPushError as error:
+            click.secho(f"pullpush: {error}", err=True, fg="red")
+            raise click.exceptions.Exit(1) from None
+
+
+profile_option = click.option(
+    "--profile", default=profiles.DEFAULT, show_default=True, help="How big a run is: smoke, quick or full."
+)
+
+
+@click.group(cls=Explained, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Run, sweep and publish the chapters of Pull & Push."""
+
+
+@main.command()
+def fetch() -> None:
+    """Fetch the recordings of the default world into the cache (about 160 MB, once)."""
+    from pullpush.data import tuxpaint  # here, so that --help does not wait for torch
+
+    click.echo(tuxpaint.fetch())
+
+
+@main.command("list")
+def list_() -> None:
+    """Show the chapters with their parameters, and the profiles."""
+    for chapter in chapters.chapters(find_root()):
+        click.secho(chapter.name, bold=True)
+        for name, default in chapters.parameters(chapter).items():
+            click.echo(f"    -p {name} {default}")
+    click.secho("\nprofiles", bold=True)
+    for profile in profiles.PROFILES.values():
+        mark = " (default)" if profile.name == profiles.DEFAULT else ""
+        click.echo(f"    {profile.name:6} {profile.about}{mark}")
+
+
+@main.command()
+@click.argument("chapter", required=False)
+@click.option("-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; repeatable.")
+@click.option("--all", "every", is_flag=True, help="Run every chapter, in order.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results; default executed/PROFILE.")
+@profile_option
+def run(
+    chapter: str | None, parameter: tuple[tuple[str, str], ...], every: bool, out: Path | None, profile: str
+) -> None:
+    """Execute CHAPTER (or --all) and keep its notebook and tables in executed/PROFILE."""
+    from pullpush.book import run as running
+
+    if (chapter is not None) == every:
+        raise PullPushError("name one chapter, or give --all; `pullpush list` shows the chapters")
+    if every and parameter:
+        raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
+    for name in [c.name for c in chapters.chapters(find_root())] if every else [chapter]:
+        click.echo(f"{name}  {profile} …")
+        done = running.run(name, profile=profile, parameters=dict(parameter), out=out)
+        click.echo(f"{name}  {profile}  {done.seconds:.0f} s  {done.notebook}")
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--jobs", default=2, show_default=True, help="Processes at once.")
+def sweep(file: Path, jobs: int) -> None:
+    """Run the grid of parameters in FILE over one chapter; finished cells are skipped."""
+    from pullpush.book import sweep as sweeping
+
+    done = sweeping.sweep(file, jobs=jobs, report=click.echo)
+    click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
+    for table in done.tables.values():
+        click.echo(table)
+    for failure in done.failed:
+        click.secho(f"\n{failure.cell}\n{failure.message}", err=True, fg="red")
+    if done.failed:
+        raise click.exceptions.Exit(1)
+
+
+@main.command()
+@profile_option
+def build(profile: str) -> None:
+    """Write the book of a profile's executions to _build/html."""
+    from pullpush.book import build as building
+
+    click.echo(building.build(profile=profile))
+
+
+@main.command("open")
+def open_() -> None:
+    """Open the built book in a browser."""
+    page = find_root() / "_build" / "html" / "index.html"
+    if not page.is_file():
+        raise PullPushError("the book is not built yet: make book, or pullpush build")
+    click.echo(page)
+    webbrowser.open(page.as_uri())

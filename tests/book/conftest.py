@@ -1,0 +1,62 @@
+"""A book of two pages whose one chapter runs in a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pullpush.book.root import find_root
+
+CHAPTER = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# Tiny
+
+```{code-cell} ipython3
+:tags: [parameters]
+
+profile = "quick"
+seed = 0
+tau = 0.07
+name = "a"
+loud = False
+rates = [1, 2]
+```
+
+```{code-cell} ipython3
+import sys
+import pandas as pd
+from pullpush.book import session
+
+book = session.start("10-tiny", profile=profile, seed=seed)
+print("noise", file=sys.stderr)
+assert name != "broken", "asked to break"
+table = pd.DataFrame({"double": [2 * tau], "epochs": [book.settings.epochs]})
+book.save(table)
+table
+```
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The root of the tiny book, which the commands take for theirs."""
+    real = find_root()
+    book = tmp_path / "tiny" / "book"
+    book.mkdir(parents=True)
+    (book / "_toc.yml").write_text("format: jb-book\nroot: intro\nchapters:\n  - file: 10-tiny\n")
+    (book / "_config.yml").write_text((real / "book" / "_config.yml").read_text(encoding="utf-8"), encoding="utf-8")
+    (book / "references.bib").write_text("")
+    (book / "intro.md").write_text("# A tiny book\n\nTwo pages.\n")
+    (book / "10-tiny.md").write_text(CHAPTER)
+    monkeypatch.setenv("PULLPUSH_BOOK", str(book.parent))
+    return book.parent
