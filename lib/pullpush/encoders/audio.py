@@ -16,17 +16,19 @@ from pullpush.encoders.frontend import LogMel
 
 
 class MaskedBatchNorm(nn.BatchNorm1d):
-    """Batch normalisation of `(B, C, M, F)` whose statistics skip masked frames; masked frames come out as zero."""
+    """Batch normalisation of `(B, C, F, M)` whose statistics skip masked frames; masked frames come out as zero."""
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """`(B, C, M, F)`, `(B, F)` bool → `(B, C, M, F)`."""
-        frames = x.permute(0, 3, 1, 2)  # (B, F, C, M)
-        own = super().forward(frames[mask])  # (frames of all clips, C, M)
-        return torch.zeros_like(frames, dtype=own.dtype).masked_scatter(mask[:, :, None, None], own).permute(0, 2, 3, 1)
+        """`(B, C, F, M)`, `(B, F)` bool → `(B, C, F, M)`."""
+        x = x.permute(0, 2, 3, 1)  # with channels last in memory this copies nothing
+        rows = x.reshape(mask.numel(), -1)  # a frame a row
+        own = mask.flatten().nonzero().flatten()
+        normal = super().forward(rows.index_select(0, own).view(-1, x.shape[-1])).view(len(own), -1)
+        return normal.new_zeros(rows.shape).index_copy(0, own, normal).view(x.shape).permute(0, 3, 1, 2)
 
 
 class ConvBlock(nn.Module):
-    """3×3 convolution that halves bands and frames, masked batch normalisation, ReLU."""
+    """3×3 convolution that halves frames and bands, masked batch normalisation, ReLU."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -34,7 +36,7 @@ class ConvBlock(nn.Module):
         self.norm = MaskedBatchNorm(outputs)
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """`(B, inputs, M, F)`, `(B, F)` → `(B, outputs, ⌈M/2⌉, ⌈F/2⌉)`, `(B, ⌈F/2⌉)`."""
+        """`(B, inputs, F, M)`, `(B, F)` → `(B, outputs, ⌈F/2⌉, ⌈M/2⌉)`, `(B, ⌈F/2⌉)`."""
         # Output frame j is centred on input frame 2j, and masked input is zero just as the convolution's own
         # padding is: a clip's frames are the same however long its row.
         mask = mask[:, ::2]
@@ -79,8 +81,8 @@ class CNN(nn.Module):
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)` features, not normalised."""
         mel, mask = self.frontend(audio, lengths)
-        x = mel[:, None]
+        x = mel.mT[:, None].to(memory_format=torch.channels_last)  # (B, 1, F, M); twice as fast on a CPU
         for block in self.blocks:
             x, mask = block(x, mask)
-        x = x.flatten(1, 2)  # (B, channels · bands, F)
+        x = x.transpose(2, 3).flatten(1, 2)  # (B, channels · bands, F)
         return masked_mean(x, mask) + masked_max(x, mask)
