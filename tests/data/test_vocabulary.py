@@ -1,0 +1,308 @@
+"""The table of events: complete, unambiguous, and in a form that the grammar can use."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pullpush.data.vocabulary as vocabulary
+from pullpush.data.vocabulary import (
+    LANGUAGES,
+    Clause,
+    VocabularyError,
+    check_language,
+    load_events,
+    load_excluded,
+    parse_clause,
+    parse_events,
+    parse_phrases,
+)
+from pullpush.errors import UnknownNameError
+
+EVENTS = {event.name: event for event in load_events()}
+# The stamps of Tux Paint 2022.06.04 that come with a sound effect, listed from the package itself.
+EFFECTS = (Path(__file__).parent / "tuxpaint_effects.txt").read_text(encoding="utf-8").split()
+PHRASES = {"clauses": ["a frog | croaks", "a frog | is croaking"], "nouns": ["the croaking of a frog"], "label": "frog"}
+
+
+def entry(name: str = "frog") -> dict:
+    """A well formed entry whose phrases and recording no event of another name has."""
+    text = yaml.safe_dump(PHRASES).replace("frog", name)
+    phrases = {code: yaml.safe_load(text) for code in LANGUAGES}
+    return {"category": "amphibian", "recordings": [f"animals/{name}"], **phrases}
+
+
+def refusal(tables: dict) -> str:
+    with pytest.raises(VocabularyError) as caught:
+        parse_events(tables)
+    return str(caught.value)
+
+
+def each_text(language: str) -> list[tuple[str, str]]:
+    """(event, text) for every text of a language."""
+    found = []
+    for event in EVENTS.values():
+        phrases = event.phrases[language]
+        found += [(event.name, text) for text in (phrases.label, *phrases.nouns)]
+        found += [(event.name, part) for clause in phrases.clauses for part in (clause.subject, clause.verb)]
+    return found
+
+
+# The curated table
+
+
+def test_events_are_sorted_by_name():
+    assert list(EVENTS) == sorted(EVENTS)
+
+
+def test_each_recording_of_the_package_is_used_once_or_excluded():
+    used = [stamp for event in EVENTS.values() for stamp in event.recordings]
+    assert Counter([*used, *load_excluded()]) == Counter(EFFECTS)
+
+
+def test_each_exclusion_is_one_sentence():
+    for stamp, reason in load_excluded().items():
+        assert reason.endswith("."), stamp
+        assert ". " not in reason, stamp
+
+
+def test_reloading_gives_the_same_objects():
+    assert load_events() is load_events()
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_each_event_is_named_in_each_language(name):
+    event = EVENTS[name]
+    assert re.fullmatch("[a-z]+", event.category)
+    assert tuple(sorted(event.phrases)) == tuple(sorted(LANGUAGES))
+    for phrases in event.phrases.values():
+        assert len({(clause.subject, clause.verb) for clause in phrases.clauses}) >= 2
+        assert len(phrases.nouns) >= 1
+        assert phrases.label
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_two_events_share_a_caption(language):
+    owners: dict[str, set[str]] = {}
+    for event in EVENTS.values():
+        phrases = event.phrases[language]
+        for clause in phrases.clauses:
+            owners.setdefault(f"{clause.subject} {clause.verb}".lower(), set()).add(event.name)
+        for noun in phrases.nouns:
+            owners.setdefault(noun.lower(), set()).add(event.name)
+    assert {caption: names for caption, names in owners.items() if len(names) > 1} == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_two_events_share_a_label(language):
+    labels = Counter(event.phrases[language].label.lower() for event in EVENTS.values())
+    assert [label for label, times in labels.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("language", ["deu", "nld"])
+def test_verbs_that_the_grammar_moves_are_one_word(language):
+    for event in EVENTS.values():
+        for clause in event.phrases[language].clauses:
+            assert re.fullmatch(r"[^\W\d_]+", clause.verb), (event.name, clause)
+            assert clause.verb == clause.verb.lower(), (event.name, clause)
+
+
+def test_japanese_clauses_have_a_marked_subject_and_a_plain_verb():
+    for event in EVENTS.values():
+        for clause in event.phrases["jpn"].clauses:
+            assert clause.subject.endswith(("が", "は")), (event.name, clause)
+            assert clause.verb.endswith("る"), (event.name, clause)
+
+
+def test_chinese_is_simplified():
+    for name, text in each_text("zho"):
+        foreign = {sign for sign in text if not _in_gb2312(sign)}  # GB 2312 has no traditional forms
+        assert not foreign, (name, text, foreign)
+
+
+def test_chinese_verbs_carry_no_aspect_of_their_own():
+    for event in EVENTS.values():
+        for clause in event.phrases["zho"].clauses:
+            assert not clause.verb.startswith(("在", "正在", "反复")), (event.name, clause)
+            assert not clause.verb.endswith(("了", "着")), (event.name, clause)
+
+
+@pytest.mark.parametrize("language", ["fra", "deu", "spa", "nld", "cat", "eng", "zho"])
+def test_kana_stays_in_the_japanese_texts(language):
+    assert [text for _, text in each_text(language) if any("\u3040" <= sign <= "\u30ff" for sign in text)] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_phrases_leave_capital_and_full_stop_to_the_grammar(language):
+    for name, text in each_text(language):
+        assert not text.endswith((".", "。", ",", "!")), (name, text)
+    if language != "deu":  # German nouns are capital; so may be a proper name after the first word
+        assert [text for _, text in each_text(language) if text[0].isupper()] == []
+
+
+def _in_gb2312(sign: str) -> bool:
+    try:
+        sign.encode("gb2312")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# Parsing
+
+
+def test_a_clause_is_split_at_the_bar():
+    assert parse_clause("a frog |  croaks ") == Clause("a frog", "croaks")
+
+
+@given(st.text(st.characters(exclude_characters="|"), max_size=20).map(str.strip), st.text(max_size=20))
+def test_a_clause_has_two_parts_or_is_refused(subject, rest):
+    text = f"{subject} | {rest}"
+    if subject and rest.strip() and "|" not in rest:
+        assert parse_clause(text) == Clause(subject, rest.strip())
+    else:
+        with pytest.raises(VocabularyError, match="subject"):
+            parse_clause(text, where="here")
+
+
+@pytest.mark.parametrize("text", ["a frog croaks", "a frog |", "| croaks", "a | frog | croaks", None, 3])
+def test_a_malformed_clause_is_refused_with_its_place(text):
+    with pytest.raises(VocabularyError, match=r"birds\.yaml: owl: fra"):
+        parse_clause(text, where="birds.yaml: owl: fra")
+
+
+def test_well_formed_tables_parse_in_order_of_name():
+    events = parse_events({"b.yaml": {"toad": entry("toad")}, "a.yaml": {"frog": entry(), "newt": entry("newt")}})
+    assert [event.name for event in events] == ["frog", "newt", "toad"]
+    assert events[0].recordings == ("animals/frog",)
+    assert events[0].phrases["jpn"] == parse_phrases(PHRASES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"clauses": ["a frog | croaks"]},
+        {"clauses": ["a frog | croaks", "a frog | croaks"]},
+        {"clauses": ["a frog croaks", "a frog | is croaking"]},
+        {"nouns": []},
+        {"nouns": ["the  croaking"]},
+        {"nouns": ["the | croaking"]},
+        {"nouns": [7]},
+        {"label": ""},
+        {"label": None},
+        {"titles": []},
+    ],
+)
+@pytest.mark.parametrize("language", ["eng", "zho"])
+def test_malformed_phrases_are_refused_naming_file_event_and_language(change, language):
+    table = entry()
+    table[language] |= change
+    assert refusal({"pond.yaml": {"frog": table}}).startswith(f"pond.yaml: frog: {language}")
+
+
+@pytest.mark.parametrize("missing", ["category", "recordings", "eng", "cat"])
+def test_a_missing_key_is_named(missing):
+    table = entry()
+    del table[missing]
+    message = refusal({"pond.yaml": {"frog": table}})
+    assert message.startswith("pond.yaml: frog")
+    assert f"'{missing}'" in message
+
+
+def test_an_unknown_key_is_named():
+    message = refusal({"pond.yaml": {"frog": entry() | {"ita": PHRASES}}})
+    assert message.startswith("pond.yaml: frog")
+    assert "'ita'" in message
+
+
+@pytest.mark.parametrize("recordings", [[], None, "animals/frog"])
+def test_recordings_are_a_list_of_at_least_one(recordings):
+    assert "list of recordings" in refusal({"pond.yaml": {"frog": entry() | {"recordings": recordings}}})
+
+
+def test_an_entry_that_is_no_mapping_is_refused():
+    assert refusal({"pond.yaml": {"frog": "croaks"}}).startswith("pond.yaml: frog")
+
+
+def test_one_name_in_two_files_is_refused():
+    message = refusal({"pond.yaml": {"frog": entry()}, "wood.yaml": {"frog": entry()}})
+    assert message.startswith("wood.yaml: frog")
+
+
+def test_a_recording_of_two_events_is_refused_naming_both():
+    message = refusal({"pond.yaml": {"frog": entry(), "toad": entry("toad") | {"recordings": ["animals/frog"]}}})
+    assert {"frog", "toad"} <= set(message.split())
+    assert "animals/frog" in message
+
+
+@pytest.mark.parametrize("key", ["clauses", "nouns", "label"])
+def test_a_phrase_of_two_events_is_refused_naming_the_language(key):
+    toad = entry("toad")
+    toad["nld"][key] = copy.deepcopy(PHRASES[key])
+    message = refusal({"pond.yaml": {"frog": entry(), "toad": toad}})
+    assert {"frog", "toad", "nld"} <= set(message.split())
+
+
+def test_case_does_not_tell_two_phrases_apart():
+    toad = entry("toad")
+    toad["eng"]["label"] = "FROG"
+    assert "'frog'" in refusal({"pond.yaml": {"frog": entry(), "toad": toad}})
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_known_languages_pass(code):
+    assert check_language(code) == code
+
+
+def test_an_unknown_language_is_refused_with_the_near_one():
+    with pytest.raises(UnknownNameError, match="eng"):
+        check_language("engl")
+
+
+# Files on disk
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """`data/events` in an empty folder that stands in for the package."""
+    monkeypatch.setattr(vocabulary, "files", lambda package: tmp_path)
+    load_events.cache_clear()
+    load_excluded.cache_clear()
+    (tmp_path / "events").mkdir()
+    yield tmp_path / "events"
+    load_events.cache_clear()
+    load_excluded.cache_clear()
+
+
+def test_a_file_that_is_not_yaml_is_named(folder):
+    (folder / "pond.yaml").write_text("frog: [")
+    with pytest.raises(VocabularyError, match=r"pond\.yaml: not valid YAML"):
+        load_events()
+
+
+@pytest.mark.parametrize("text", ["", "- frog", "frog"])
+def test_a_file_that_is_no_table_is_named(folder, text):
+    (folder / "pond.yaml").write_text(text)
+    with pytest.raises(VocabularyError, match=r"pond\.yaml: expected a table"):
+        load_events()
+
+
+@pytest.mark.parametrize("reason", ["''", "", "7", "[a, b]"])
+def test_an_exclusion_without_a_reason_is_named(folder, reason):
+    (folder / "excluded.yaml").write_text(f"animals/frog: {reason}\n")
+    with pytest.raises(VocabularyError, match="animals/frog: expected the reason"):
+        load_excluded()
+
+
+def test_exclusions_are_no_events(folder):
+    (folder / "excluded.yaml").write_text("animals/frog: It is silent.\n")
+    (folder / "pond.yaml").write_text(yaml.safe_dump({"toad": entry("toad")}))
+    assert [event.name for event in load_events()] == ["toad"]
+    assert load_excluded() == {"animals/frog": "It is silent."}
