@@ -1,0 +1,292 @@
+"""Captions in eight languages, written from the scene graph by a small grammar.
+
+The forms and the words live in `grammar.yaml`; what forms cannot say (word order, case, contraction, agreement with an
+article) is done here. A caption never claims what the scene does not hold: distance, repetition and noise are
+mentioned about half of the time when they are there, never when they are not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import yaml
+
+from pullpush.data.scene import Scene, Sound
+from pullpush.data.vocabulary import LANGUAGES, Clause, Event, Phrases, check_language
+
+P_MENTION = 0.5  # how often distance, repetition and noise are told where they are there
+TRIES = 40  # per caption: even the poorest form (a single sound, two clauses, one noun) has enough variants for 5
+
+_SLOT = re.compile(r"\{(?:(\d+):)?(\w+)\}")
+_BETWEEN = re.compile(r"\[(.*)\]")
+_CASES = ("noun", "accusative", "dative")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to tell a scene: literal text and slots `(position of the sound, kind of phrase)` in order.
+
+    title: it is a noun phrase, not a sentence.
+    """
+
+    pieces: tuple[str | tuple[int, str], ...]
+    title: bool
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The entry of one language in `grammar.yaml`, with its regular expressions compiled."""
+
+    prompt: str
+    end: str
+    space: str
+    orders: Mapping[str, str]
+    adverbs: Mapping[str, Sequence[str]]
+    nouns: Mapping[str, Sequence[str]]
+    noise: Sequence[str]
+    noise_titles: Sequence[str]
+    agree: Mapping[str, Mapping[str, str]]
+    contractions: tuple[tuple[re.Pattern[str], str], ...]
+    progressive: re.Pattern[str] | None
+    forms: Mapping[str, Mapping[str, Sequence[str]]]
+
+    def contract(self, text: str) -> str:
+        """`text` with its contractions made: "de le" → "du", "que une" → "qu'une"."""
+        for pattern, replacement in self.contractions:
+            text = pattern.sub(replacement, text)
+        return text
+
+
+def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5, seed: int = 0) -> list[str]:
+    """`n` captions of a scene, all different as long as the language has that many ways to tell it.
+
+    The same scene, language and seed give the same captions on every machine. Sounds that overlap are named in any
+    order; a sequence is told in its order, or in words that turn it round ("after", "before").
+
+    Raises:
+        UnknownNameError: the language is not one of `LANGUAGES`.
+        ValueError: n < 1.
+    """
+    grammar = load_grammar(check_language(language))
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    phrases = [events[sound.event].phrases[language] for sound in scene.sounds]
+    dice = _Dice(_entropy(scene, language, seed))
+    forms = dice.shuffled(_forms(language, scene.relation, len(scene.sounds)))
+    texts: dict[str, None] = {}
+    for attempt in range(TRIES * n):
+        text = _caption(forms[attempt % len(forms)], scene, phrases, grammar, dice)
+        if text is not None:
+            texts.setdefault(text)
+        if len(texts) == n:
+            break
+    different = list(texts)
+    return [different[i % len(different)] for i in range(n)]
+
+
+def prompts(events: Sequence[Event], language: str) -> list[str]:
+    """One sentence per event that names its label, for zero-shot classification; see `PROMPTS`."""
+    grammar = load_grammar(check_language(language))
+    return [grammar.contract(grammar.prompt.format(label=event.phrases[language].label)) for event in events]
+
+
+@cache
+def load_grammar(language: str) -> Grammar:
+    """The grammar of one language, from `grammar.yaml`."""
+    entry = _table()[language]
+    known = {"agree": {}, "contractions": {}, "progressive": None, **entry}
+    forms = {relation: known.pop(relation) for relation in ("single", "sequence", "overlap")}
+    contractions = tuple((re.compile(pattern), text) for pattern, text in known.pop("contractions").items())
+    progressive = re.compile(known.pop("progressive")) if known["progressive"] else known.pop("progressive")
+    return Grammar(**known, contractions=contractions, progressive=progressive, forms=forms)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return yaml.safe_load((files("pullpush.data") / "grammar.yaml").read_text(encoding="utf-8"))
+
+
+PROMPTS: dict[str, str] = {language: _table()[language]["prompt"] for language in LANGUAGES}
+"""The sentence around a label; "This is a sound of {label}." is that of SupCLAP."""
+
+
+# ------------------------------------------------------------------------------------------------------------- forms
+
+
+@cache
+def _forms(language: str, relation: str, count: int) -> tuple[Form, ...]:
+    """The forms that can tell `count` sounds in this relation."""
+    entry = load_grammar(language).forms[relation]
+    return tuple(
+        Form(_pieces(_spread(text, count)), kind == "titles")
+        for kind in ("sentences", "titles")
+        for text in entry[kind]
+        if bool(_BETWEEN.search(text)) == (count > 2)
+    )
+
+
+def _spread(text: str, count: int) -> str:
+    """Say the part in brackets once for every sound between the first and the last."""
+
+    def repeat(match: re.Match[str]) -> str:
+        turns = match[1].split("|")
+        return "".join(turns[i % len(turns)] for i in range(count - 2))
+
+    return _BETWEEN.sub(repeat, text)
+
+
+def _pieces(text: str) -> tuple[str | tuple[int, str], ...]:
+    """`"after {simple}, {simple}"` → `("after ", (0, "simple"), ", ", (1, "simple"))`."""
+    pieces: list[str | tuple[int, str]] = []
+    end = following = 0
+    for match in _SLOT.finditer(text):
+        if match[1] is None:
+            position, following = following, following + 1
+        else:
+            position = int(match[1]) - 1
+        pieces += [text[end : match.start()], (position, match[2])]
+        end = match.end()
+    return tuple(piece for piece in (*pieces, text[end:]) if piece)
+
+
+# ---------------------------------------------------------------------------------------------------------- captions
+
+
+def _caption(form: Form, scene: Scene, phrases: list[Phrases], grammar: Grammar, dice: _Dice) -> str | None:
+    """One caption, or None where the form does not fit the phrases (a case that cannot be told from the article)."""
+    order = range(len(phrases))
+    if scene.relation == "overlap":
+        order = dice.shuffled(order)
+    nouns = [dice.pick(phrases[i].nouns) for i in order]
+    parts: list[str] = []
+    for piece in form.pieces:
+        if isinstance(piece, str):
+            parts.append(piece)
+            continue
+        position, kind = piece
+        sound, phrase = scene.sounds[order[position]], phrases[order[position]]
+        if kind in grammar.agree:
+            part = grammar.agree[kind].get(_article(nouns[position])[0].lower())
+        elif kind in _CASES:
+            part = _noun(nouns[position], kind, sound, grammar, dice)
+        else:
+            part = _clause(phrase.clauses, kind, sound, grammar, dice)
+        if part is None:
+            return None
+        parts.append(part)
+    return _sentence("".join(parts), form.title, scene.snr_db is not None, grammar, dice)
+
+
+def _sentence(text: str, title: bool, noisy: bool, grammar: Grammar, dice: _Dice) -> str:
+    """Add the noise, contract, capitalise the first letter and end the sentence."""
+    if noisy and dice.chance(P_MENTION):
+        pattern = dice.pick(grammar.noise_titles if title else grammar.noise)
+        text = pattern.format(s=text, te=_te(text))
+    text = grammar.contract(text)
+    return text[0].upper() + text[1:] + grammar.end
+
+
+def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:
+    """A clause in the order that `kind` names; simple: not progressive; te: in the Japanese connective form."""
+    if kind == "simple":  # "after a frog is croaking" is no English
+        clauses = [clause for clause in clauses if not grammar.progressive.match(clause.verb)]
+        if not clauses:
+            return None
+    clause = dice.pick(clauses)
+    adverb = dice.pick(grammar.adverbs.get(_told(sound, dice), ("",)))
+    words = {"S": clause.subject, "V": clause.verb, "A": adverb}
+    text = grammar.space.join(word for letter in grammar.orders[kind] if (word := words[letter]))
+    return _te(text) if kind == "te" else text
+
+
+def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:
+    """The noun phrase in its case, with distance and repetition where the language can add them."""
+    if case != "noun":
+        noun = _accusative(noun) if case == "accusative" else _dative(noun)
+        if noun is None:
+            return None
+    patterns = grammar.nouns.get(_told(sound, dice))
+    if not patterns:
+        return noun
+    article, rest = _article(noun)
+    return dice.pick(patterns).format(noun=noun, article=article, rest=rest)
+
+
+def _told(sound: Sound, dice: _Dice) -> str:
+    """What of a sound's distance and repetition is told: a key of `adverbs` and `nouns`."""
+    far = sound.far and dice.chance(P_MENTION)
+    often = sound.repeats > 1 and dice.chance(P_MENTION)
+    return "both" if far and often else "far" if far else "often" if often else "plain"
+
+
+def _article(noun: str) -> tuple[str, str]:
+    """The first word and the rest; "l'" counts as a word."""
+    match = re.match(r"(\w+['’]|\S+) ?(.*)", noun)
+    return match[1].replace("’", "'"), match[2]
+
+
+def _accusative(noun: str) -> str:
+    """German: only the masculine article shows the case: der tiefe Klang → den tiefen Klang."""
+    article, rest = _article(noun)
+    return f"den {_weak(rest)}" if article == "der" else noun
+
+
+def _dative(noun: str) -> str | None:
+    """German: das, der → dem. None for "die", which may be feminine (der) or plural (den)."""
+    article, rest = _article(noun)
+    return f"dem {_weak(rest)}" if article in ("das", "der") else None
+
+
+def _weak(rest: str) -> str:
+    """German: adjectives up to the noun (the first capital) end in -en behind "den" and "dem"."""
+    before, noun = re.match(r"([^A-ZÄÖÜ]*)(.*)", rest).groups()
+    return re.sub(r"e\b", "en", before) + noun
+
+
+def _te(text: str) -> str:
+    """Japanese: 鳴いている → 鳴いていて, so that another clause can follow."""
+    return text.removesuffix("る") + "て" if text.endswith("る") else text
+
+
+# -------------------------------------------------------------------------------------------------------------- dice
+
+
+class _Dice:
+    """Choices drawn from one stream of uniform numbers; blocks, since single draws would take most of the time."""
+
+    def __init__(self, entropy: int) -> None:
+        self._generator = np.random.default_rng(entropy)
+        self._left: list[float] = []
+
+    def _draw(self) -> float:
+        if not self._left:
+            self._left = self._generator.random(64).tolist()
+        return self._left.pop()
+
+    def chance(self, probability: float) -> bool:
+        return self._draw() < probability
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        return options[int(self._draw() * len(options))] if len(options) > 1 else options[0]
+
+    def shuffled(self, options: Sequence[Any]) -> list[Any]:
+        keys = [self._draw() for _ in options]
+        return [options[i] for i in sorted(range(len(options)), key=keys.__getitem__)]
+
+
+def _entropy(scene: Scene, language: str, seed: int) -> int:
+    """128 bits from the scene's values, the language and the seed; the same in every process."""
+    sounds = [
+        (int(s.event), int(s.clip), float(s.onset), int(s.semitones), float(s.gain_db), bool(s.far), int(s.repeats))
+        for s in scene.sounds
+    ]
+    snr_db = None if scene.snr_db is None else float(scene.snr_db)
+    text = repr((sounds, scene.relation, snr_db, float(scene.duration), language, int(seed)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big")
