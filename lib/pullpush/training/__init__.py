@@ -1,0 +1,22 @@
+"""Training: recipes as data, one loop, diagnostics, evaluation, runs that chapters share."""
+
+from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.evaluate import embed, retrieval_rows, retrieval_table, zero_shot
+from pullpush.training.loop import Result, train
+from pullpush.training.recipes import RECIPES, TERMS, Pair, Recipe, Term, recipe
+
+__all__ = [
+    "RECIPES",
+    "TERMS",
+    "Diagnostics",
+    "Pair",
+    "Recipe",
+    "Result",
+    "Term",
+    "embed",
+    "recipe",
+    "retrieval_rows",
+    "retrieval_table",
+    "train",
+    "zero_shot",
+]

@@ -1,0 +1,157 @@
+"""Runs on disk: tensors in safetensors, the rest as JSON in its header; one file, replaced at once, never half written.
+
+No pickle: a checkpoint can be read without running anything that it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from pullpush.cache import atomic_path
+from pullpush.errors import DataNotFoundError, TrainingError
+
+CHECKPOINT = "checkpoint.safetensors"
+BEST = "best.safetensors"
+WHOLE = ("epoch", "step", "clips")  # columns of whole numbers; all others are float64
+
+
+@dataclass
+class Progress:
+    """How far a run has come: steps done, a row for each step and each epoch, the best epoch's row."""
+
+    step: int = 0
+    steps: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, float]] = field(default_factory=list)
+    best: dict[str, float] = field(default_factory=dict)
+
+
+def weights(module: nn.Module) -> dict[str, Tensor]:
+    """Trainable parameters and buffers, copied to the CPU; frozen parameters come from where they came from."""
+    parameters = {name: value for name, value in module.named_parameters() if value.requires_grad}
+    names = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    buffers = {name: value for name, value in module.state_dict().items() if name not in names}
+    return {name: value.detach().cpu().clone().contiguous() for name, value in (parameters | buffers).items()}
+
+
+def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Put what `weights` gave into a module of the same kind.
+
+    Raises:
+        TrainingError: a tensor is missing or has another shape.
+    """
+    state = dict(module.named_parameters()) | module.state_dict(keep_vars=True)
+    needed = weights(module)
+    wrong = [name for name in needed if name not in tensors or tensors[name].shape != needed[name].shape]
+    if wrong:
+        raise TrainingError(f"the weights are of another model: {', '.join(wrong[:5])} missing or of another shape")
+    with torch.no_grad():
+        for name in needed:
+            state[name].copy_(tensors[name])
+
+
+def save(path: Path, objective: nn.Module, optimiser: Optimizer | None, progress: Progress, identity: str) -> None:
+    """Write a checkpoint from which `restore` goes on as if nothing had happened.
+
+    identity: says which run it is; optimiser: None for a run that is complete.
+    """
+    tensors = {f"weights/{name}": value for name, value in weights(objective).items()}
+    slots = optimiser.state_dict()["state"] if optimiser else {}
+    for number, slot in slots.items():
+        tensors |= {f"optimiser/{number}/{name}": value.detach().cpu().contiguous() for name, value in slot.items()}
+    columns = {}  # in their order, which safetensors does not keep
+    for name, rows in (("steps", progress.steps), ("history", progress.history)):
+        table = pd.DataFrame(rows).astype("float64")
+        columns[name] = list(table)
+        tensors |= {f"{name}/{column}": torch.tensor(table[column].to_numpy()) for column in table}
+    state = {"step": progress.step, "best": progress.best, "identity": identity, "columns": columns}
+    with atomic_path(path) as partial:
+        save_file(tensors, partial, metadata={"state": json.dumps(state)})
+
+
+def restore(path: Path, objective: nn.Module, optimiser: Optimizer, identity: str) -> Progress:
+    """Read a checkpoint into the objective and the optimiser.
+
+    Raises:
+        TrainingError: the file is damaged, or of another run.
+    """
+    tensors, state = read(path)
+    if state["identity"] != identity:
+        raise TrainingError(
+            f"{path.parent} holds another run (recipe, seed, data or base): choose another folder, or resume=False"
+        )
+    load_weights(objective, _under(tensors, "weights"))
+    slots: dict[int, dict[str, Tensor]] = {}
+    for name, value in _under(tensors, "optimiser").items():
+        number, slot = name.split("/", 1)
+        slots.setdefault(int(number), {})[slot] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": slots})
+    tables = {name: _rows({c: tensors[f"{name}/{c}"] for c in columns}) for name, columns in state["columns"].items()}
+    return Progress(state["step"], best=state["best"], **tables)
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and state of a checkpoint.
+
+    Raises:
+        DataNotFoundError: there is none.
+        TrainingError: it is damaged.
+    """
+    if not path.is_file():
+        raise DataNotFoundError(f"no checkpoint at {path}: train that run first")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["state"])  # noqa: SIM118
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise TrainingError(f"{path} is damaged ({error}): delete it, or train with resume=False") from error
+
+
+def save_best(path: Path, tensors: dict[str, Tensor], row: Mapping[str, float]) -> None:
+    """Write the weights of the best epoch with its row of the history."""
+    with atomic_path(path) as partial:
+        save_file(tensors, partial, metadata={"state": json.dumps(row)})
+
+
+def load_model(model: nn.Module, base: Path) -> nn.Module:
+    """Give a model the best weights of an earlier run; returns the model.
+
+    base: the run's folder, or a file such as its best.safetensors.
+
+    Raises:
+        DataNotFoundError, TrainingError: there is no such run, or its model is another one.
+    """
+    load_weights(model, _under(read(best_file(base))[0], "model", "."))
+    return model
+
+
+def best_file(base: Path) -> Path:
+    """The file of the best weights of a run given by its folder or that file itself."""
+    return base if base.suffix == ".safetensors" else base / BEST
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _under(tensors: Mapping[str, Tensor], prefix: str, separator: str = "/") -> dict[str, Tensor]:
+    start = prefix + separator
+    return {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}
+
+
+def _rows(columns: Mapping[str, Tensor]) -> list[dict[str, float]]:
+    """Back from columns to rows."""
+    lists = {name: (value.long() if name in WHOLE else value).tolist() for name, value in columns.items()}
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]

@@ -1,0 +1,129 @@
+"""Forces and drift while a model trains (SupCLAP Figures 1–2, Eq. 4 and 12), measured on the real steps.
+
+Anchors are the texts of the batch, candidates its audio clips. Everything is a mean over the anchors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from pullpush.data.batches import Batch
+from pullpush.forces import decompose, distance_change, drift, tangent
+from pullpush.training.recipes import Pair
+
+DEFAULT_TAU = 0.07
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Measure every `every`-th step, from the first.
+
+    tau: temperature of the forces; None takes the objective's own (0.07 if it has none). For a loss other than
+    InfoNCE the forces are those that InfoNCE would exert on its embeddings; drift and distances are its own.
+    """
+
+    every: int = 1
+    tau: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every must be at least 1, got {self.every}")
+
+    def before(self, pair: Pair) -> None:
+        """Between forward and backward: keep the gradient of the text embeddings."""
+        pair.text.retain_grad()
+
+    @torch.no_grad()
+    def after(self, objective: nn.Module, batch: Batch, pair: Pair) -> dict[str, float]:
+        """After the optimiser's step: the row of measurements.
+
+        The texts are encoded again with the new weights, in the mode of the step; buffers (running statistics) are put
+        back, so that watching does not change the run. The positives are held where they were.
+        """
+        audio, text = pair.audio.detach(), pair.text.detach()
+        with _buffers_kept(objective):
+            moved = objective.embed(batch.texts)
+        tau = self.tau or objective.tau or DEFAULT_TAU
+        return (
+            force_norms(text, audio, tau)
+            | drifts("gradient", -pair.text.grad, text, audio, tau)
+            | drifts("update", moved - text, text, audio, tau)
+            | distances(text, moved, audio)
+        )
+
+
+def force_norms(text: Tensor, audio: Tensor, tau: float) -> dict[str, float]:
+    """Mean norms of the forces on the texts, `(N, d)` each (Eq. 4, per-sample loss).
+
+    Keys: pull, push, parallel, perpendicular (of the push); net_perpendicular, of pull + push, since the pull points
+    along a⁺ and not along û; perpendicular_share = mean ‖F⊥‖²/‖F_push‖²; p_positive.
+    """
+    forces = decompose(text, audio, tau)
+    net = forces.gradient
+    net_perpendicular = net - (net * forces.unit).sum(1, keepdim=True) * forces.unit
+    parts = {
+        "pull": forces.pull,
+        "push": forces.push,
+        "parallel": forces.parallel,
+        "perpendicular": forces.perpendicular,
+        "net_perpendicular": net_perpendicular,
+    }
+    row = {name: _mean(part.norm(dim=1)) for name, part in parts.items()}
+    row["perpendicular_share"] = _mean(forces.perpendicular.square().sum(1) / forces.push.square().sum(1))
+    row["p_positive"] = _mean(forces.p_positive)
+    return row
+
+
+def drifts(name: str, movement: Tensor, text: Tensor, audio: Tensor, tau: float) -> dict[str, float]:
+    """Mean cosine of a movement of the texts, `(N, d)`, with three readings of the pull's direction.
+
+    Keys: `<name>_drift` with û = (a⁺ − t⁺)/‖a⁺ − t⁺‖; `<name>_drift_tangent` the same on the sphere, both projected on
+    the tangent plane at t⁺; `<name>_drift_pull` with −F_pull of Eq. 4, which is a⁺.
+    """
+    straight = audio - text
+    pull = -decompose(text, audio, tau).pull
+    return {
+        f"{name}_drift": _mean(drift(movement, straight)),
+        f"{name}_drift_tangent": _mean(drift(tangent(movement, text), tangent(straight, text))),
+        f"{name}_drift_pull": _mean(drift(movement, pull)),
+    }
+
+
+def distances(text: Tensor, moved: Tensor, audio: Tensor) -> dict[str, float]:
+    """Squared distance to the positive before and after a step, and its parts by Eq. 12; `(N, d)` each.
+
+    Keys: distance_before, distance_after, first_order = 2(t⁺ − a⁺)ᵀΔ, ideal (the whole change along û), noise_penalty
+    (‖Δ⊥‖²), penalty_ratio = noise_penalty/|ideal| of the means, displacement = mean ‖Δ‖.
+    """
+    delta = moved - text
+    change = distance_change(text, audio, -delta)
+    row = {
+        "distance_before": _mean((text - audio).square().sum(1)),
+        "distance_after": _mean((moved - audio).square().sum(1)),
+        "first_order": _mean(2 * ((text - audio) * delta).sum(1)),
+        "ideal": _mean(change.ideal),
+        "noise_penalty": _mean(change.noise_penalty),
+        "displacement": _mean(delta.norm(dim=1)),
+    }
+    row["penalty_ratio"] = row["noise_penalty"] / abs(row["ideal"]) if row["ideal"] else float("nan")
+    return row
+
+
+def _mean(values: Tensor) -> float:
+    """Mean over the anchors for which the quantity exists; NaN if there is none."""
+    return float(values.nanmean())
+
+
+@contextmanager
+def _buffers_kept(module: nn.Module) -> Iterator[None]:
+    kept = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    try:
+        yield
+    finally:
+        for buffer, value in kept:
+            buffer.copy_(value)

@@ -1,0 +1,178 @@
+"""What a model knows: embeddings, retrieval in both directions, zero-shot classification, with intervals and chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from pullpush.data.batches import Clips
+from pullpush.metrics import bootstrap_interval, caption_relevance, retrieval_per_query, zero_shot_predictions
+
+KS = (1, 5, 10)
+MAP_AT = (10, 16)
+
+
+def embed(
+    model: nn.Module,
+    split: Clips,
+    *,
+    language: str = "eng",
+    caption: int | str = 0,
+    batch_size: int = 64,
+) -> tuple[Tensor, Tensor]:
+    """Embeddings of all clips of a split and of their captions, float32 on the CPU.
+
+    Args:
+        model: has `encode_audio` and `encode_text`; evaluated in eval mode and left in the mode it was in.
+        split: the clips.
+        language: of the captions.
+        caption: which caption of each clip, or "all".
+        batch_size: clips encoded at once.
+
+    Returns:
+        audio `(N, d)`; text `(N, d)`, or `(N, C, d)` for `caption="all"`.
+
+    Raises:
+        ValueError: for "all", if clips differ in their number of captions.
+    """
+    captions = split.captions(language)
+    counts = {len(texts) for texts in captions}
+    if caption == "all" and len(counts) > 1:
+        raise ValueError(f'caption="all" needs one number of captions for all clips, got {sorted(counts)}')
+    chosen = captions if caption == "all" else [[texts[caption]] for texts in captions]
+    text = embed_texts(model, [text for texts in chosen for text in texts], batch_size=batch_size)
+    text = text.view(len(captions), -1, text.shape[1])
+    return embed_audio(model, split, batch_size=batch_size), text if caption == "all" else text[:, 0]
+
+
+def embed_audio(model: nn.Module, split: Clips, *, batch_size: int = 64) -> Tensor:
+    """Embeddings of all clips, `(N, d)` float32 on the CPU."""
+    parts = []
+    with _evaluating(model) as device:
+        for rows in _blocks(len(split), batch_size):
+            audio, lengths = split.audio(list(rows))
+            parts.append(model.encode_audio(audio.to(device), lengths.to(device)).float().cpu())
+    return torch.cat(parts)
+
+
+def embed_texts(model: nn.Module, texts: Sequence[str], *, batch_size: int = 64) -> Tensor:
+    """Embeddings of texts, `(M, d)` float32 on the CPU."""
+    with _evaluating(model):
+        parts = [
+            model.encode_text([texts[row] for row in rows]).float().cpu() for rows in _blocks(len(texts), batch_size)
+        ]
+    return torch.cat(parts)
+
+
+def retrieval_table(model: nn.Module, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
+    """Retrieval in both directions with all captions of each clip, one block of rows a language.
+
+    Columns: language and those of `retrieval_rows`.
+    """
+    audio = embed_audio(model, split)
+    tables = []
+    for language in languages:
+        captions = split.captions(language)
+        text = embed_texts(model, [text for texts in captions for text in texts]).view(
+            len(captions), -1, audio.shape[1]
+        )
+        table = retrieval_rows(audio, text)
+        table.insert(0, "language", language)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def retrieval_rows(audio: Tensor, text: Tensor, *, seed: int = 0) -> pd.DataFrame:
+    """Retrieval metrics of embeddings in the protocol of `metrics.audio_text`, with intervals over clips.
+
+    Args:
+        audio: `(N, d)` L2-normalised.
+        text: `(N, C, d)`, or `(N, d)` for C = 1.
+        seed: of the bootstrap.
+
+    Returns:
+        Columns direction ("T2A", "A2T"), metric, value, low, high (95 %, whole clips resampled), chance (the
+        expectation for a random order); fractions.
+    """
+    text = text[:, None] if text.ndim == 2 else text
+    clips, captions, _ = text.shape
+    similarity = text.flatten(0, 1) @ audio.T
+    relevance = caption_relevance(clips, captions)
+    clip = torch.arange(clips)
+    sides = {
+        "T2A": (similarity, relevance, clip.repeat_interleave(captions), 1),
+        "A2T": (similarity.T, relevance.T, clip, captions),
+    }
+    rows = []
+    for direction, (scores, truth, groups, relevant) in sides.items():
+        for metric, values in retrieval_per_query(scores, truth, KS, MAP_AT).items():
+            interval = bootstrap_interval(values.numpy(), groups=groups.numpy(), seed=seed)
+            rows.append((direction, metric, *interval, chance(metric, relevant, scores.shape[1])))
+    return pd.DataFrame(rows, columns=["direction", "metric", "value", "low", "high", "chance"])
+
+
+def chance(metric: str, relevant: int, items: int) -> float:
+    """Expectation of "R@k" or "mAP@k" when `items` are in random order and `relevant` of them are right."""
+    name, k = metric.split("@")
+    k = min(int(k), items)
+    if name == "R":
+        return 1 - math.comb(items - relevant, k) / math.comb(items, k)
+    # An item at rank i is right with probability r/M, and then so are (i−1)(r−1)/(M−1) of those before it.
+    others = (relevant - 1) / max(items - 1, 1)
+    return relevant / items * sum((1 + (i - 1) * others) / i for i in range(1, k + 1)) / min(k, relevant)
+
+
+def recall_at_1(model: nn.Module, split: Clips, *, language: str = "eng") -> dict[str, float]:
+    """R@1 of both directions and their mean ("R@1") with the first caption of each clip: what training selects by."""
+    audio, text = embed(model, split, language=language)
+    similarity, truth = text @ audio.T, caption_relevance(len(audio), 1)
+    values = {
+        "T2A R@1": retrieval_per_query(similarity, truth, (1,), ())["R@1"].mean().item(),
+        "A2T R@1": retrieval_per_query(similarity.T, truth, (1,), ())["R@1"].mean().item(),
+    }
+    return {**values, "R@1": sum(values.values()) / 2}
+
+
+def zero_shot(model: nn.Module, split: Clips, prompts: Sequence[str], *, seed: int = 0) -> pd.DataFrame:
+    """Zero-shot classification of clips with one event each, `split.labels` `(N,)`, by the nearest prompt.
+
+    prompts: one a class, in the order of the labels, such as "This is a sound of a frog."
+
+    Returns:
+        Rows "accuracy" and "macro accuracy"; columns metric, value, low, high (95 %, whole classes resampled where
+        they are of one size, else clips), chance.
+    """
+    audio, text = embed_audio(model, split), embed_texts(model, prompts)
+    labels = split.labels
+    if int(labels.max()) >= len(prompts):
+        raise ValueError(f"{len(prompts)} prompts for labels up to {int(labels.max())}: give one prompt a class")
+    correct = (zero_shot_predictions(audio, text) == labels).double()
+    counts = labels.bincount()
+    groups = labels.numpy() if counts[counts > 0].unique().numel() == 1 else None
+    per_class = torch.stack([correct[labels == label].mean() for label in labels.unique()])
+    rows = [
+        ("accuracy", *bootstrap_interval(correct.numpy(), groups=groups, seed=seed), 1 / len(prompts)),
+        ("macro accuracy", *bootstrap_interval(per_class.numpy(), seed=seed), 1 / len(prompts)),
+    ]
+    return pd.DataFrame(rows, columns=["metric", "value", "low", "high", "chance"])
+
+
+def _blocks(count: int, size: int) -> Iterator[range]:
+    return (range(start, min(start + size, count)) for start in range(0, count, size))
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[torch.device]:
+    """Eval mode without gradients; gives the model's device and restores its mode."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    finally:
+        model.train(training)

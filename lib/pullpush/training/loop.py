@@ -1,0 +1,250 @@
+"""The training loop, top to bottom: one process or several, and exact to the last bit when it is resumed.
+
+Batches depend on (seed, epoch) and all other randomness on (seed, step), so a run killed at any moment goes on from
+its last checkpoint to the numbers of an uninterrupted one (on a CPU; GPU kernels may round differently each time).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from accelerate import Accelerator
+from torch import nn
+from torch.optim import Adam, AdamW, Optimizer
+from torch.utils.data import DataLoader
+from tqdm.auto import tqdm
+
+from pullpush.cache import atomic_path, content_key
+from pullpush.data.batches import Batch, Clips, PairDataset, collate, loader
+from pullpush.errors import TrainingError
+from pullpush.training import checkpoints
+from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
+from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.distributed import shard, world
+from pullpush.training.evaluate import recall_at_1
+from pullpush.training.objective import Objective, Outcome
+from pullpush.training.recipes import Recipe
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run.
+
+    Attributes:
+        model: in eval mode with the weights of the best epoch.
+        history: a row an epoch: epoch (from 1), step, loss (mean over clips), T2A R@1, A2T R@1 and their mean R@1.
+        steps: a row a step: step (from 1), epoch, clips, loss, lr, gradient (norm before clipping), tau where there is
+            one, and the columns of the diagnostics (NaN in steps that were not watched).
+        best: the best epoch's row of `history`.
+        recipe: what was trained.
+        path: the run's folder, or None.
+    """
+
+    model: nn.Module
+    history: pd.DataFrame
+    steps: pd.DataFrame
+    best: dict[str, float]
+    recipe: Recipe
+    path: Path | None
+
+
+def train(
+    model: nn.Module,
+    recipe: Recipe,
+    train_dataset: PairDataset,
+    valid_split: Clips,
+    *,
+    out: Path | str | None = None,
+    seed: int = 0,
+    resume: bool = True,
+    diagnostics: Diagnostics | None = None,
+    progress: bool | None = None,
+    base: Path | str | None = None,
+    save_every: int = 100,
+) -> Result:
+    """Train a model by a recipe and give it the weights of its best epoch.
+
+    Best is the highest mean of R@1 in both directions on the validation clips with their first captions.
+
+    Args:
+        model: see `Objective`; trained in place. Parameters that do not require gradients stay as they are.
+        recipe: terms, optimiser, epochs, batch size; its encoders and languages are those of `model`, `train_dataset`.
+        train_dataset: the pairs.
+        valid_split: the clips to choose the best epoch by, in the dataset's first language.
+        out: folder for checkpoints and tables; None keeps nothing.
+        seed: of batch order and dropout.
+        resume: go on from the checkpoint in `out`, if there is one; False starts anew.
+        diagnostics: what to measure at every few steps.
+        progress: show a bar; default: in a terminal, unless $PULLPUSH_PROGRESS is 0.
+        base: run whose best weights the model starts from.
+        save_every: steps between checkpoints within an epoch.
+
+    Raises:
+        TrainingError: loss or gradient is not finite (step, epoch and clips are named); `out` holds another run.
+        CacheError: a checkpoint cannot be written.
+    """
+    accelerator = Accelerator(mixed_precision="bf16" if torch.cuda.is_available() else "no")
+    out, base = (Path(place) if place is not None else None for place in (out, base))
+    if base:
+        checkpoints.load_model(model, base)
+    objective = Objective(model, recipe)
+    towers, optimiser = accelerator.prepare(objective, make_optimiser(objective, recipe))
+    steps_per_epoch = len(batch_rows(train_dataset, recipe, seed=seed, epoch=0))
+    total = steps_per_epoch * recipe.epochs
+    source = checkpoints.digest(checkpoints.best_file(base)) if base else None
+    identity = content_key([recipe, seed, len(train_dataset), source])
+
+    done, best_weights = Progress(), checkpoints.weights(objective)
+    accelerator.wait_for_everyone()
+    if out and resume and (out / CHECKPOINT).is_file():
+        done = checkpoints.restore(out / CHECKPOINT, objective, optimiser, identity)
+        if done.best:
+            best_weights = checkpoints.read(out / BEST)[0]
+
+    bar = tqdm(total=total, initial=done.step, desc=recipe.name, unit="step", disable=_hidden(progress))
+    devices = [torch.cuda.current_device()] if accelerator.device.type == "cuda" else []
+    with bar, torch.random.fork_rng(devices):  # the caller's random numbers are as before, trained or read from disk
+        for epoch in range(done.step // steps_per_epoch, recipe.epochs):
+            towers.train()
+            skip = done.step - epoch * steps_per_epoch
+            for batch in batches(train_dataset, recipe, seed=seed, epoch=epoch, skip=skip):
+                batch = batch.to(accelerator.device)
+                step = done.step + 1
+                watched = diagnostics is not None and done.step % diagnostics.every == 0
+                lr = recipe.lr * rate(done.step, total, recipe)
+                for group in optimiser.param_groups:
+                    group["lr"] = lr
+
+                reseed(seed, step)
+                outcome = towers(batch)
+                if watched:
+                    diagnostics.before(outcome.pair)
+                accelerator.backward(outcome.loss)
+                gradient = accelerator.clip_grad_norm_(objective.parameters(), recipe.clip or math.inf)
+                check_finite(outcome, gradient, batch, step=step, epoch=epoch + 1)
+                optimiser.step()
+                optimiser.zero_grad()
+
+                row = {"step": step, "epoch": epoch + 1, "clips": len(outcome.pair.text)}
+                row |= {
+                    "loss": float(outcome.loss.detach()),
+                    "lr": lr,
+                    "gradient": float(gradient),
+                    **named(outcome, recipe),
+                }
+                if objective.tau is not None:
+                    row["tau"] = objective.tau
+                if watched:
+                    reseed(seed, step)  # so that dropout falls as it did in the step
+                    row |= diagnostics.after(objective, batch, outcome.pair)
+                done.steps.append(row)
+                done.step = step
+                bar.update()
+                if out and accelerator.is_main_process and step % save_every == 0 and step % steps_per_epoch:
+                    checkpoints.save(out / CHECKPOINT, objective, optimiser, done, identity)
+
+            mean = clip_mean([row for row in done.steps if row["epoch"] == epoch + 1])
+            scores = recall_at_1(model, valid_split, language=train_dataset.languages[0])
+            done.history.append({"epoch": epoch + 1, "step": done.step, "loss": mean, **scores})
+            bar.set_postfix(loss=f"{mean:.3f}", recall=f"{scores['R@1']:.1%}")
+            better = not done.best or scores["R@1"] > done.best["R@1"]
+            if better:
+                done.best, best_weights = done.history[-1], checkpoints.weights(objective)
+            if out and accelerator.is_main_process:
+                if better:  # before the checkpoint that counts on it
+                    checkpoints.save_best(out / BEST, best_weights, done.best)
+                checkpoints.save(out / CHECKPOINT, objective, optimiser, done, identity)
+
+    checkpoints.load_weights(objective, best_weights)
+    result = Result(model.eval(), pd.DataFrame(done.history), pd.DataFrame(done.steps), done.best, recipe, out)
+    if out and accelerator.is_main_process:
+        write_tables(result)
+    accelerator.wait_for_everyone()
+    return result
+
+
+def batch_rows(dataset: PairDataset, recipe: Recipe, *, seed: int, epoch: int) -> list[list[int]]:
+    """The clips of every step of an epoch, over all processes; the last batch may be short."""
+    order = list(loader(dataset, recipe.batch_size, seed=seed, epoch=epoch).batch_sampler)
+    return [rows for rows in order if len(rows) >= world()[1]]  # every process needs a clip
+
+
+def batches(dataset: PairDataset, recipe: Recipe, *, seed: int, epoch: int, skip: int = 0) -> DataLoader:
+    """This process's share of the epoch's batches, but for the first `skip`."""
+    shares = [shard(rows, *world()) for rows in batch_rows(dataset, recipe, seed=seed, epoch=epoch)[skip:]]
+    return DataLoader(dataset, batch_sampler=shares, collate_fn=collate)
+
+
+def make_optimiser(objective: nn.Module, recipe: Recipe) -> Optimizer:
+    """Adam or AdamW over what is trainable; biases, norms and temperatures do not decay."""
+    parameters = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return {"adam": Adam, "adamw": AdamW}[recipe.optimiser](
+        [group for group in groups if group["params"]], lr=recipe.lr
+    )
+
+
+def rate(step: int, total: int, recipe: Recipe) -> float:
+    """Share of the peak learning rate at a step counted from 0: linear warm-up, then constant or a half cosine."""
+    warm = round(recipe.warmup * total)
+    if step < warm:
+        return (step + 1) / warm
+    if recipe.schedule == "constant":
+        return 1.0
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(total - warm, 1)))
+
+
+def reseed(seed: int, step: int) -> None:
+    """Make torch's random numbers depend on (seed, step, rank) alone: no random state needs to be saved."""
+    state = np.random.SeedSequence([seed, step, world()[0]]).generate_state(1, np.uint64)[0]
+    torch.manual_seed(int(state) >> 1)  # torch wants 63 bits
+
+
+def check_finite(outcome: Outcome, gradient: torch.Tensor, batch: Batch, *, step: int, epoch: int) -> None:
+    """Stop before a loss or gradient that is not finite reaches the weights."""
+    for name, value in (("loss", float(outcome.loss.detach())), ("norm of the gradient", float(gradient))):
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the {name} is {value} at step {step} of epoch {epoch}, with clips {batch.index.tolist()}: "
+                "look at these clips, or lower the learning rate; the last checkpoint is from before this step"
+            )
+
+
+def named(outcome: Outcome, recipe: Recipe) -> dict[str, float]:
+    """The unweighted value of each term, where there are several."""
+    if len(recipe.terms) == 1:
+        return {}
+    return {
+        f"loss {i} {term.name}": float(x.detach())
+        for i, (term, x) in enumerate(zip(recipe.terms, outcome.terms, strict=True))
+    }
+
+
+def clip_mean(rows: list[dict[str, float]]) -> float:
+    """Mean loss over clips: a short batch counts for less."""
+    return sum(row["loss"] * row["clips"] for row in rows) / sum(row["clips"] for row in rows)
+
+
+def write_tables(result: Result) -> None:
+    """Recipe and tables as text, for readers; `train` itself reads the checkpoint."""
+    for name, table in (("history", result.history), ("steps", result.steps)):
+        with atomic_path(result.path / f"{name}.csv") as path:
+            table.to_csv(path, index=False, lineterminator="\n")
+    with atomic_path(result.path / "recipe.json") as path:
+        path.write_text(result.recipe.to_json() + "\n", encoding="utf-8")
+
+
+def _hidden(progress: bool | None) -> bool | None:
+    """What tqdm's `disable` wants: None hides the bar where there is no terminal."""
+    if progress is not None:
+        return not progress
+    return True if os.environ.get("PULLPUSH_PROGRESS") == "0" or world()[0] else None

@@ -1,0 +1,55 @@
+"""A batch to a loss: encode, gather, sum the terms of the recipe."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from pullpush.data.batches import Batch
+from pullpush.training.distributed import gather
+from pullpush.training.recipes import Pair, Recipe
+
+
+class Outcome(NamedTuple):
+    """Loss of a batch (0-d, float32), the unweighted value of each term, and the embeddings of all processes."""
+
+    loss: Tensor
+    terms: tuple[Tensor, ...]
+    pair: Pair
+
+
+class Objective(nn.Module):
+    """A model with the loss terms of a recipe: Batch → Outcome.
+
+    model: has `encode_audio(audio (B, T), lengths (B,))` and `encode_text(texts)`, each giving `(B, d)` L2-normalised.
+    """
+
+    def __init__(self, model: nn.Module, recipe: Recipe) -> None:
+        super().__init__()
+        self.model = model
+        self.terms = nn.ModuleList(term.create() for term in recipe.terms)
+        self.weights = [term.weight for term in recipe.terms]
+
+    def forward(self, batch: Batch) -> Outcome:
+        """The loss over the batches of all processes together."""
+        # Texts first: a second encoding with the same random state then meets the same dropout (see diagnostics).
+        text = self.embed(batch.texts)
+        parallel = tuple(self.embed(texts) for texts in batch.parallel)
+        audio = gather(self.model.encode_audio(batch.audio, batch.lengths).float())
+        pair = Pair(audio, text, parallel)
+        with torch.autocast(audio.device.type, enabled=False):  # similarities near 1 do not bear bfloat16
+            terms = tuple(term(pair) for term in self.terms)
+        loss = sum(weight * term for weight, term in zip(self.weights, terms, strict=True))
+        return Outcome(loss, terms, pair)
+
+    def embed(self, texts: list[str]) -> Tensor:
+        """Embeddings of the texts of all processes, `(N, d)` float32."""
+        return gather(self.model.encode_text(texts).float())
+
+    @property
+    def tau(self) -> float | None:
+        """Temperature of the first term that has one."""
+        found = (getattr(term, "loss", term) for term in self.terms)
+        return next((float(loss.tau) for loss in found if hasattr(loss, "tau")), None)

@@ -1,0 +1,224 @@
+"""Recipes: all that makes one training run differ from another, as data.
+
+A named system of a paper is one row of `RECIPES`; `recipe("a+b")` sums the terms of two rows. A new loss is one row
+of `TERMS`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from pullpush.data.batches import CAPTIONS, SAMPLING
+from pullpush.errors import unknown
+from pullpush.losses import InfoNCE, SigLIP
+
+OPTIMISERS = ("adam", "adamw")
+SCHEDULES = ("cosine", "constant")
+
+
+class Pair(NamedTuple):
+    """What a loss term sees of a batch: embeddings `(N, d)`, float32, row i of each belongs to clip i."""
+
+    audio: Tensor
+    text: Tensor
+    parallel: tuple[Tensor, ...] = ()
+    """K further texts of the same clips, each `(N, d)`; see `PairDataset`."""
+
+
+class OnPair(nn.Module):
+    """Use a loss of (audio, text) as a term."""
+
+    def __init__(self, loss: nn.Module) -> None:
+        super().__init__()
+        self.loss = loss
+
+    def forward(self, pair: Pair) -> Tensor:
+        """The 0-d loss."""
+        return self.loss(pair.audio, pair.text)
+
+
+class Row(NamedTuple):
+    """How to make a term: `adapt(loss(**options))` is a module whose forward takes a Pair and gives a 0-d loss."""
+
+    loss: Callable[..., nn.Module]
+    adapt: Callable[[nn.Module], nn.Module] = OnPair
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options."""
+        return tuple(inspect.signature(self.loss).parameters)
+
+
+TERMS: dict[str, Row] = {
+    "infonce": Row(InfoNCE),
+    "siglip": Row(SigLIP),
+}
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of the objective.
+
+    name: a row of TERMS; weight: its factor; options: keyword arguments of the row's loss.
+
+    Raises:
+        UnknownNameError: no such term, or it has no such option.
+    """
+
+    name: str
+    weight: float = 1.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in TERMS:
+            raise unknown("loss term", self.name, TERMS)
+        for option in self.options:
+            if option not in TERMS[self.name].options:
+                raise unknown(f"option of {self.name}", option, TERMS[self.name].options)
+
+    def create(self) -> nn.Module:
+        """The term as a module: Pair → 0-d loss, not yet weighted."""
+        row = TERMS[self.name]
+        return row.adapt(row.loss(**self.options))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One system, complete.
+
+    Attributes:
+        name: what tables call it.
+        terms: the summands of the objective.
+        audio, text: names of the encoders; dim: dimensions of the joint space.
+        encoder_options: further keyword arguments of `encoders.create`.
+        languages, sampling, captions: which captions a clip brings, see `PairDataset`.
+        optimiser: "adam" or "adamw"; lr: peak learning rate; weight_decay: on matrices and kernels only.
+        epochs: passes over the training clips; batch_size: clips in a step, over all processes together.
+        schedule: "cosine" (to zero) or "constant", after `warmup`, the fraction of all steps in which the rate grows.
+        clip: largest norm of the gradient; 0 leaves it alone.
+
+    Raises:
+        UnknownNameError: an unknown optimiser, schedule, sampling or caption choice.
+        ValueError: a number out of range.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    audio: str = "cnn"
+    text: str = "use"
+    dim: int = 256
+    encoder_options: Mapping[str, Any] = field(default_factory=dict)
+    languages: tuple[str, ...] = ("eng",)
+    sampling: str = "fixed"
+    captions: str = "first"
+    optimiser: str = "adam"
+    lr: float = 1e-3
+    weight_decay: float = 1e-4
+    epochs: int = 5
+    batch_size: int = 24
+    warmup: float = 0.1
+    schedule: str = "cosine"
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        terms = tuple(Term(**term) if isinstance(term, Mapping) else term for term in self.terms)
+        languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
+        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "languages", languages)
+        choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise unknown(name, getattr(self, name), known)
+        valid = {
+            "terms": len(terms) > 0,
+            "dim": self.dim >= 1,
+            "lr": self.lr > 0,
+            "weight_decay": self.weight_decay >= 0,
+            "epochs": self.epochs >= 1,
+            "batch_size": self.batch_size >= 1,
+            "warmup": 0 <= self.warmup <= 1,
+            "clip": self.clip >= 0,
+        }
+        for name, good in valid.items():
+            if not good:
+                raise ValueError(f"{name} = {getattr(self, name)!r} of recipe {self.name!r} is out of range")
+
+    def to_json(self) -> str:
+        """The recipe as JSON; `from_json` reads it back."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            Recipe("infonce", (Term("infonce"),)),
+            Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)),
+            Recipe("siglip", (Term("siglip"),)),
+        )
+    }
+)
+
+
+def recipe(name: str, **overrides: Any) -> Recipe:
+    """A registered recipe, or a sum of several ("a+b"), changed by `overrides`.
+
+    A sum has the terms of all its parts, in their order, and every other field that a part sets.
+
+    Args:
+        name: names of RECIPES joined by "+".
+        overrides: fields of Recipe, or options of its terms: `recipe("infonce", epochs=2, tau=0.05)`. An option is
+            given to every term that has it.
+
+    Raises:
+        UnknownNameError: an unknown recipe, field or option; the nearest names are given.
+        ValueError: the parts of a sum contradict each other.
+    """
+    parts = []
+    for part in name.split("+"):
+        if part.strip() not in RECIPES:
+            raise unknown("recipe", part.strip(), RECIPES)
+        parts.append(RECIPES[part.strip()])
+    result = parts[0] if len(parts) == 1 else _sum(parts)
+    known = {item.name for item in fields(Recipe)}
+    changes = {key: value for key, value in overrides.items() if key in known}
+    result = replace(result, **changes)
+    for option in overrides.keys() - changes.keys():
+        result = replace(result, terms=_with_option(result, option, overrides[option]))
+    return result
+
+
+def from_json(text: str) -> Recipe:
+    """Read what `Recipe.to_json` wrote."""
+    return Recipe(**json.loads(text))
+
+
+def _sum(parts: list[Recipe]) -> Recipe:
+    """One recipe with the terms of all parts."""
+    settings: dict[str, Any] = {}
+    for item in fields(Recipe)[2:]:  # all but name and terms
+        default = item.default if item.default is not MISSING else item.default_factory()
+        values = [getattr(part, item.name) for part in parts]
+        chosen = [value for value in values if value != default]
+        if any(value != chosen[0] for value in chosen):
+            raise ValueError(f"{' and '.join(part.name for part in parts)} disagree on {item.name}: {chosen}")
+        settings[item.name] = chosen[0] if chosen else default
+    return Recipe("+".join(part.name for part in parts), sum((part.terms for part in parts), ()), **settings)
+
+
+def _with_option(base: Recipe, option: str, value: Any) -> tuple[Term, ...]:
+    """The terms of `base`, with the option set wherever a term has it."""
+    takers = [term for term in base.terms if option in TERMS[term.name].options]
+    if not takers:
+        options = {name for term in base.terms for name in TERMS[term.name].options}
+        raise unknown("field or option of a recipe", option, {item.name for item in fields(Recipe)} | options)
+    return tuple(
+        replace(term, options={**term.options, option: value}) if term in takers else term for term in base.terms
+    )

@@ -1,0 +1,249 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from pandas.testing import assert_frame_equal
+from standin import TinyClips, TinyModel
+
+from pullpush.data.batches import PairDataset
+from pullpush.errors import DataNotFoundError, PullPushError, TrainingError
+from pullpush.training import Diagnostics, checkpoints, recipe, train
+from pullpush.training.loop import rate
+
+TINY = {"epochs": 3, "batch_size": 7, "dim": 8}
+
+
+def fit(out=None, *, model=None, clips=30, seed=0, name="infonce", dataset=None, **options):
+    overrides = {**TINY, **{key: options.pop(key) for key in list(options) if key in ("epochs", "batch_size", "lr")}}
+    model = TinyModel() if model is None else model
+    dataset = dataset or PairDataset(TinyClips(clips), captions="random")
+    return train(model, recipe(name, **overrides), dataset, TinyClips(12, seed=1), out=out, seed=seed, **options)
+
+
+def state(result):
+    return {name: value.clone() for name, value in result.model.state_dict().items()}
+
+
+def assert_same(one, other):
+    assert_frame_equal(one.history, other.history, check_exact=True)
+    assert_frame_equal(one.steps, other.steps, check_exact=True)
+    assert one.best == other.best
+    for name, value in state(one).items():
+        assert torch.equal(value, state(other)[name]), name
+
+
+def test_learns_to_retrieve():
+    result = fit(epochs=15, lr=1e-2)
+    assert result.history["loss"].iloc[-1] < 0.7 * result.history["loss"].iloc[0]
+    assert result.best["R@1"] > 1 / 12
+    assert not result.model.training
+
+
+def test_tables_have_a_row_for_each_step_and_epoch():
+    result = fit()
+    assert list(result.history["epoch"]) == [1, 2, 3]
+    assert list(result.steps["step"]) == list(range(1, 16))  # 30 clips make batches of 7, 7, 7, 7 and 2
+    assert list(result.steps["clips"][:5]) == [7, 7, 7, 7, 2]
+    last = result.steps[result.steps["epoch"] == 3]
+    expected = (last["loss"] * last["clips"]).sum() / 30
+    assert result.history["loss"].iloc[-1] == pytest.approx(expected)
+    assert list(result.history["R@1"]) == pytest.approx(list(result.history[["T2A R@1", "A2T R@1"]].mean(axis=1)))
+
+
+def test_same_seed_same_numbers_other_seed_others():
+    assert_same(fit(seed=1), fit(seed=1))
+    assert not fit(seed=1).steps["loss"].equals(fit(seed=2).steps["loss"])
+
+
+def test_callers_random_numbers_are_left_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    fit(epochs=1)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_model_has_the_weights_of_the_best_epoch(tmp_path):
+    result = fit(tmp_path, epochs=6, lr=3e-2)
+    saved, row = checkpoints.read(tmp_path / "best.safetensors")
+    assert row == result.best
+    assert result.best["R@1"] == result.history["R@1"].max()
+    for name, value in result.model.state_dict().items():
+        assert torch.equal(value, saved[f"model.{name}"])
+
+
+def test_diagnostics_do_not_change_the_run():
+    plain, watched = fit(), fit(diagnostics=Diagnostics(every=2))
+    assert_frame_equal(plain.history, watched.history, check_exact=True)
+    assert_frame_equal(plain.steps, watched.steps[plain.steps.columns], check_exact=True)
+    assert watched.steps["pull"].notna().tolist() == [True, False] * 7 + [True]
+
+
+@pytest.mark.parametrize("name", ["infonce", "infonce-learnable", "siglip"])
+def test_one_clip_in_a_batch_and_in_the_set(name):
+    model = TinyModel(dropout=0)  # batch normalisation needs two
+    result = fit(model=model, clips=1, name=name, diagnostics=Diagnostics())
+    assert result.steps["loss"].notna().all()
+
+
+def test_short_last_batch_of_one():
+    assert fit(model=TinyModel(dropout=0), clips=8).steps["clips"].tolist() == [7, 1] * 3
+
+
+def test_learnable_temperature_moves_and_is_logged():
+    tau = fit(name="infonce-learnable", lr=1e-2).steps["tau"]
+    assert tau.iloc[0] != tau.iloc[-1]
+    assert fit().steps["tau"].nunique() == 1
+
+
+def test_sums_log_every_term():
+    result = fit(name="infonce+siglip")
+    parts = result.steps["loss 0 infonce"] + result.steps["loss 1 siglip"]
+    assert result.steps["loss"].tolist() == pytest.approx(parts.tolist())
+
+
+def test_frozen_parameters_stay_and_are_not_saved(tmp_path):
+    model = TinyModel()
+    model.text.requires_grad_(False)
+    before = model.text[1].weight.clone()
+    fit(tmp_path, model=model)
+    assert torch.equal(model.text[1].weight, before)
+    saved = checkpoints.read(tmp_path / "checkpoint.safetensors")[0]
+    assert "weights/model.audio.0.weight" in saved
+    assert "weights/model.text.1.weight" not in saved
+
+
+def test_nan_stops_with_step_epoch_and_clips(tmp_path):
+    clips = TinyClips(30)
+    clips.waves[17, :50] = float("nan")
+    with pytest.raises(TrainingError, match=r"step \d+ of epoch 1, with clips \[.*\b17\b.*\]"):
+        fit(tmp_path, dataset=PairDataset(clips))
+
+
+class Interrupted(Exception):
+    pass
+
+
+class FailingDataset(PairDataset):
+    """Raises at its n-th item."""
+
+    count = 0
+    limit = 0
+
+    def __getitem__(self, index):
+        self.count += 1
+        if self.count > self.limit:
+            raise Interrupted
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("limit", [5, 16, 30, 31, 61, 89])
+def test_resumed_run_equals_the_uninterrupted_one(tmp_path, limit):
+    whole = fit(diagnostics=Diagnostics())
+    dataset = FailingDataset(TinyClips(30), captions="random")
+    dataset.limit = limit
+    with pytest.raises(Interrupted):
+        fit(tmp_path, dataset=dataset, save_every=2, diagnostics=Diagnostics())
+    assert_same(fit(tmp_path, save_every=2, diagnostics=Diagnostics()), whole)
+
+
+def test_complete_run_is_read_not_trained(tmp_path):
+    first = fit(tmp_path)
+    dataset = FailingDataset(TinyClips(30))  # raises at its first item
+    assert_same(fit(tmp_path, dataset=dataset, model=TinyModel(seed=9)), first)
+
+
+def test_folder_of_another_run_is_refused(tmp_path):
+    fit(tmp_path, epochs=1)
+    with pytest.raises(TrainingError, match="another run"):
+        fit(tmp_path, epochs=2)
+    assert len(fit(tmp_path, epochs=2, resume=False).history) == 2
+
+
+def test_damaged_checkpoint_says_what_to_do(tmp_path):
+    fit(tmp_path, epochs=1)
+    file = tmp_path / "checkpoint.safetensors"
+    file.write_bytes(file.read_bytes()[:500])
+    with pytest.raises(TrainingError, match="resume=False"):
+        fit(tmp_path, epochs=1)
+
+
+def test_base_gives_its_best_weights(tmp_path):
+    base = fit(tmp_path / "base")
+    model = TinyModel(seed=3)
+    checkpoints.load_model(model, tmp_path / "base")
+    assert torch.equal(model.audio[0].weight, base.model.audio[0].weight)
+    once = fit(base=tmp_path / "base", model=TinyModel(seed=3))
+    again = fit(base=tmp_path / "base" / "best.safetensors", model=TinyModel(seed=4))
+    assert_same(once, again)
+    assert not once.steps["loss"].equals(fit().steps["loss"])
+
+
+def test_base_of_another_model_or_none_is_refused(tmp_path):
+    fit(tmp_path / "base", epochs=1)
+    with pytest.raises(TrainingError, match="another model"):
+        fit(base=tmp_path / "base", model=TinyModel(dim=4))
+    with pytest.raises(DataNotFoundError, match="train that run first"):
+        fit(base=tmp_path / "nothing")
+
+
+def test_written_tables_can_be_read(tmp_path):
+    result = fit(tmp_path)
+    read = pd.read_csv(tmp_path / "history.csv")
+    assert_frame_equal(read, result.history, check_exact=True)
+
+
+def test_no_clips_is_an_error():
+    with pytest.raises(PullPushError):
+        fit(clips=0)
+
+
+def test_rate_warms_up_and_falls_to_zero():
+    one = recipe("infonce", warmup=0.1)
+    rates = [rate(step, 100, one) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[9] == rates[10] == 1
+    assert all(later < earlier for earlier, later in zip(rates[10:], rates[11:], strict=False))
+    assert rates[-1] < 0.001
+    assert rate(99, 100, recipe("infonce", schedule="constant")) == 1
+
+
+SCRIPT = """
+import sys, time
+sys.path.insert(0, {folder!r})
+from standin import TinyClips, TinyModel
+from pullpush.data.batches import PairDataset
+from pullpush.training import Diagnostics, recipe, train
+
+class Slow(PairDataset):
+    def __getitem__(self, index):
+        time.sleep(0.002)
+        return super().__getitem__(index)
+
+one = recipe("infonce", epochs=3, batch_size=7, dim=8)
+dataset = Slow(TinyClips(30), captions="random")
+train(TinyModel(), one, dataset, TinyClips(12, seed=1), out={out!r}, save_every=1, diagnostics=Diagnostics())
+"""
+
+
+def test_killed_run_goes_on_bit_for_bit(tmp_path):
+    """SIGKILL in the middle of an epoch, at whatever instant it falls."""
+    script = SCRIPT.format(folder=str(Path(__file__).parent), out=str(tmp_path / "run"))
+    process = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    checkpoint = tmp_path / "run" / "checkpoint.safetensors"
+    deadline = time.monotonic() + 60
+    while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "the run ended before it could be killed"
+    done = checkpoints.read(checkpoint)[1]["step"]
+    assert 1 <= done < 15
+    resumed = fit(tmp_path / "run", save_every=1, diagnostics=Diagnostics())
+    assert_same(resumed, fit(diagnostics=Diagnostics()))
