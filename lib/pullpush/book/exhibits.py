@@ -103,10 +103,15 @@ def search(
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:
-    """Word frequencies of the training captions, and of `audiocaps.csv` and `clotho.csv` in the cache's `captions`."""
-    sets = {"scenes": [caption for five in world.train.captions("eng") for caption in five]}
+    """Word frequencies of the world's training captions, and of real datasets whose captions are in the cache.
+
+    These are CSV tables in the folder `captions` of the cache (see `tables.read_captions`); `clotho_train.csv` and
+    `clotho_test.csv` count as one set, "clotho".
+    """
+    sets = {"scenes": [caption for several in world.train.captions("eng") for caption in several]}
     for path in sorted((home() / "captions").glob("*.csv")):
-        sets[path.stem] = read_captions(path)["text"].tolist()
+        texts = sets.setdefault(path.stem.split("_")[0], [])
+        texts += [caption for captions in read_captions(path).values() for caption in captions]
     return {name: word_frequencies(captions) for name, captions in sets.items()}
 
 

@@ -112,6 +112,9 @@ def parse_phrases(entry: Mapping[str, Any], *, where: str = "phrases") -> Phrase
     """`{clauses: [...], nouns: [...], label: ...}` → `Phrases`; `VocabularyError` naming `where` if malformed."""
     if not isinstance(entry, Mapping) or set(entry) != {"clauses", "nouns", "label"}:
         raise VocabularyError(f"{where}: expected the keys clauses, nouns, label, got {entry!r}")
+    for key in ("clauses", "nouns"):
+        if not isinstance(entry[key], list):  # a text would be taken for a list of letters
+            raise VocabularyError(f"{where}: expected {key} as a list, got {entry[key]!r}")
     clauses = tuple(parse_clause(text, where=where) for text in entry["clauses"])
     nouns = tuple(entry["nouns"])
     texts = [entry["label"], *nouns, *(part for clause in clauses for part in (clause.subject, clause.verb))]

@@ -1,0 +1,94 @@
+"""What chapters do alike: load the profile's world, train a recipe on it, ask what the model knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from torch import nn
+
+from pullpush.book.session import Session
+from pullpush.data.grammar import prompts
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.encoders import create
+from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.evaluate import zero_shot
+from pullpush.training.loop import Result
+from pullpush.training.recipes import Recipe, recipe
+from pullpush.training.runs import trained
+
+
+def world(book: Session, **overrides: Any) -> World:
+    """The world of the session's profile; `overrides` are fields of WorldConfig.
+
+    Every chapter and every seed sees the same scenes, so that a difference is one of training.
+    """
+    return load_world(WorldConfig(**{**book.settings.world, **overrides}))
+
+
+def sized(book: Session, name: str, **overrides: Any) -> Recipe:
+    """A recipe at the profile's size: its encoders, dimensions, epochs and batch size, unless `overrides` differ."""
+    size = {field: getattr(book.settings, field) for field in ("audio", "text", "dim", "epochs", "batch_size")}
+    return recipe(name, **{**size, **overrides})
+
+
+def train(
+    book: Session,
+    data: World,
+    name: str,
+    *,
+    seed: int | None = None,
+    diagnostics: Diagnostics | None = None,
+    **overrides: Any,
+) -> Result:
+    """Train a recipe at the profile's size, or read the run from the cache where any chapter trained it before.
+
+    Args:
+        book: the session; its seed is used unless `seed` is given.
+        data: the world.
+        name: of the recipe, or a sum of recipes.
+        diagnostics: what to measure on the way.
+        overrides: fields of the recipe, or options of its terms, such as `tau`.
+    """
+    seed = book.seed if seed is None else seed
+    return trained(data, sized(book, name, **overrides), seed=seed, diagnostics=diagnostics)
+
+
+def untrained(book: Session, *, seed: int | None = None) -> nn.Module:
+    """The profile's model before its first step, with the weights that a run of this seed starts from."""
+    size = book.settings
+    return create(size.audio, size.text, dim=size.dim, seed=book.seed if seed is None else seed).eval()
+
+
+def zero_shot_by_language(model: nn.Module, data: World, languages: Sequence[str] = LANGUAGES) -> pd.DataFrame:
+    """Zero-shot accuracy on single-event clips, with the prompt and the labels of each language that the bank speaks.
+
+    Columns: language, value, low, high (95 %, whole classes resampled), chance.
+    """
+    known = set.intersection(*(set(event.phrases) for event in data.bank.events))
+    rows = []
+    for language in languages:
+        if language in known:
+            table = zero_shot(model, data.singles, prompts(data.bank.events, language)).set_index("metric")
+            rows.append({"language": language, **table.loc["accuracy"].to_dict()})
+    return pd.DataFrame(rows)
+
+
+def steps_by_run(runs: Mapping[tuple[str, int], Result], *, points: int = 40) -> pd.DataFrame:
+    """The measurements of several runs over training, averaged over stretches of steps: columns recipe, seed, step, …
+
+    Args:
+        runs: (recipe, seed) → run.
+        points: stretches per run; each row's step is the middle of its stretch.
+    """
+    tables = []
+    for (name, seed), run in runs.items():
+        steps = run.steps.select_dtypes("number")
+        size = max(1, -(-len(steps) // points))
+        table = steps.groupby((steps["step"] - 1) // size).mean().reset_index(drop=True)
+        tables.append(table.assign(recipe=name, seed=seed))
+    columns = ["recipe", "seed", "step"]
+    table = pd.concat(tables, ignore_index=True)
+    return table[columns + [column for column in table.columns if column not in columns]]
