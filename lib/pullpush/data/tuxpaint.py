@@ -47,11 +47,11 @@ ADVICE = (
 PATIENCE = 1800  # seconds until apt is given up
 
 LANGUAGES = {"en": "eng", "fr": "fra", "de": "deu", "es": "spa", "nl": "nld", "ca": "cat", "ja": "jpn", "zh_CN": "zho"}
-SPOKEN = re.compile(r"(?P<name>.+)_desc(?:_(?P<language>[A-Za-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?))?")
+SPOKEN = re.compile(r"(?P<name>.+)_desc(?:_(?P<language>[A-Za-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?))?(?:\.ogg)?")
 TRANSLATED = re.compile(
     r"(?P<language>[A-Za-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?)(?:\.utf-?8)?=(?P<text>.*)", re.IGNORECASE
 )
-SOUNDS = (".ogg", ".wav")  # in the order in which they are preferred, where a stamp has both
+SOUNDS = (".ogg", ".wav")  # the alphabetically first is preferred where a stamp has both; so with pictures
 PICTURES = (".png", ".svg")
 MIRRORED = "_mirror"  # the same thing seen the other way round
 PLACES = ("stamps", "usr/share/tuxpaint/stamps", "share/tuxpaint/stamps", "*/stamps")  # in folders and archives
@@ -312,7 +312,7 @@ def _stamps_in(folder: Path) -> Path:
 def _index(root: Path) -> Stamps:
     """Sort every file below `root` into the four tables."""
     captions, speech, effects, pictures = [], [], {}, {}
-    for path in sorted(root.rglob("*"), key=lambda path: path.with_suffix("").as_posix()):
+    for path in sorted(root.rglob("*"), key=lambda path: (path.with_suffix("").as_posix(), path.suffix)):
         name = path.relative_to(root).with_suffix("").as_posix()
         if path.suffix == ".txt":
             captions += [(name, *row) for row in parse_captions(path.read_bytes())]

@@ -1,0 +1,331 @@
+"""The stamps are fetched whole or not at all, and nothing of an archive is written outside its place."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from pullpush.data import tuxpaint
+from pullpush.data.vocabulary import load_events, load_excluded
+from pullpush.errors import DataNotFoundError, PullPushError
+
+FILES = {
+    "animals/amphibians/frog.txt": "A frog.\nfr.utf8=Une grenouille.\nzh_TW.utf8=青蛙\n".encode(),
+    "animals/amphibians/frog.ogg": b"croak",
+    "animals/amphibians/frog_desc.ogg": b"a frog",
+    "animals/amphibians/frog_desc_fr.ogg": b"une grenouille",
+    "animals/amphibians/frog.svg": b"<svg/>",
+    "animals/amphibians/frog.png": b"png",
+    "animals/amphibians/frog_mirror.png": b"gnp",
+    "symbols/letters/a.ogg": b"ay",
+}
+UNSAFE = {
+    "path that climbs out": {"name": "../../outside.txt"},
+    "link to an absolute path": {"name": "stamps/link", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
+    "link that climbs out": {"name": "stamps/link", "type": tarfile.SYMTYPE, "linkname": "../../../outside"},
+    "hard link that climbs out": {"name": "stamps/link", "type": tarfile.LNKTYPE, "linkname": "../../outside"},
+    "device": {"name": "stamps/device", "type": tarfile.CHRTYPE},
+}
+
+
+def tarball(prefix: str = "usr/share/tuxpaint/stamps", *, mode: str = "w:xz", extra: dict | None = None) -> bytes:
+    """A tar archive of FILES, and one more entry with the attributes `extra`."""
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode=mode) as tar:
+        for name, content in FILES.items():
+            entry = tarfile.TarInfo(f"{prefix}/{name}")
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+        if extra:
+            entry = tarfile.TarInfo()
+            for name, value in extra.items():
+                setattr(entry, name, value)
+            tar.addfile(entry)
+    return memory.getvalue()
+
+
+def write_deb(path: Path, data: bytes | None = None) -> Path:
+    """A Debian package, put together by hand: an `ar` archive of a version, control files and data."""
+    control = io.BytesIO()
+    with tarfile.open(fileobj=control, mode="w:xz") as tar:
+        text = b"Package: tuxpaint-stamps-default\nVersion: 1\nArchitecture: all\nMaintainer: T\nDescription: t\n"
+        entry = tarfile.TarInfo("./control")
+        entry.size = len(text)
+        tar.addfile(entry, io.BytesIO(text))
+    members = {"debian-binary": b"2.0\n", "control.tar.xz": control.getvalue(), "data.tar.xz": data or tarball()}
+    with path.open("wb") as file:
+        file.write(b"!<arch>\n")
+        for name, content in members.items():
+            file.write(f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode())
+            file.write(content + b"\n" * (len(content) % 2))
+    return path
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """No distribution and no project: apt has no sources, and nobody answers at the release's address."""
+    configure_apt(monkeypatch, tmp_path, "")
+    monkeypatch.setattr(tuxpaint, "RELEASE", "http://127.0.0.1:9/tuxpaint-stamps-1.tar.gz")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def configure_apt(monkeypatch, folder: Path, sources: str) -> None:
+    (folder / "sources.list").write_text(sources)
+    (folder / "apt.conf").write_text(
+        f'Dir::Etc::SourceList "{folder}/sources.list";\nDir::Etc::SourceParts "-";\nAcquire::Retries "0";\n'
+    )
+    monkeypatch.setenv("APT_CONFIG", str(folder / "apt.conf"))
+
+
+@pytest.fixture
+def repository(monkeypatch, tmp_path, offline):
+    """A distribution in a folder, which apt fetches from; returns the folder."""
+    if not Path("/usr/bin/apt-get").exists():
+        pytest.skip("this system has no apt")
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    publish(folder, write_deb(folder / "tuxpaint-stamps-default_1_all.deb"))
+    configure_apt(monkeypatch, tmp_path, f"deb [trusted=yes] file:{folder} ./\n")
+    return folder
+
+
+def publish(folder: Path, package: Path) -> None:
+    content = package.read_bytes()
+    (folder / "Packages").write_text(
+        f"Package: tuxpaint-stamps-default\nVersion: 1\nArchitecture: all\nFilename: ./{package.name}\n"
+        f"Size: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\nDescription: t\n"
+    )
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def unfinished(home: Path) -> list[Path]:
+    return [path for path in (home / "tuxpaint").iterdir() if not path.name.endswith(".lock")]
+
+
+# ---------------------------------------------------------------- fetching
+
+
+def test_apt_fetches_without_root_and_another_version_is_told(home, repository):
+    with pytest.warns(UserWarning, match="not version 2022.06.04-1"):
+        stamps = tuxpaint.fetch()
+    assert files_below(stamps) == FILES
+    assert [path.name for path in stamps.parent.iterdir()] == ["stamps"], "the package itself is not kept"
+    (repository / "Packages").unlink()
+    assert tuxpaint.fetch() == stamps, "fetched once"
+
+
+def test_apt_refuses_a_package_that_is_not_the_signed_one(home, repository):
+    package = next(repository.glob("*.deb"))
+    content = bytearray(package.read_bytes())
+    content[-1] ^= 1
+    package.write_bytes(content)
+    with pytest.raises(DataNotFoundError, match="Hash Sum mismatch"):
+        tuxpaint.fetch()
+    assert unfinished(home) == []
+
+
+def test_offline_says_what_to_do(home, offline):
+    with pytest.raises(DataNotFoundError, match="connect to the network") as caught:
+        tuxpaint.fetch()
+    for hint in ("apt:", "upstream:", tuxpaint.SOURCE, ".deb", "tar.gz", "synthetic"):
+        assert hint in str(caught.value)
+    assert unfinished(home) == []
+
+
+@pytest.fixture
+def release(monkeypatch, tmp_path, offline):
+    """The project's own release at an address that answers, and a system without apt."""
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    archive = folder / "tuxpaint-stamps-1.tar.gz"
+    archive.write_bytes(tarball("tuxpaint-stamps-1/stamps", mode="w:gz"))
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr(tuxpaint, "RELEASE", f"http://127.0.0.1:{server.server_port}/{archive.name}")
+    monkeypatch.setattr(tuxpaint, "RELEASE_SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    yield archive
+    server.shutdown()
+    server.server_close()
+
+
+def test_without_apt_the_projects_release_is_fetched(home, release):
+    assert files_below(tuxpaint.fetch()) == FILES
+
+
+def test_half_a_download_is_refused_and_tried_again(home, release):
+    whole = release.read_bytes()
+    release.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataNotFoundError, match="hash"):
+        tuxpaint.fetch()
+    release.write_bytes(whole)
+    assert files_below(tuxpaint.fetch()) == FILES
+
+
+def test_what_a_killed_process_left_is_not_taken_for_the_stamps(home, release):
+    left = home / "tuxpaint" / ".partial-stamps-killed" / "stamps" / "animals"
+    left.mkdir(parents=True)
+    assert files_below(tuxpaint.fetch()) == FILES
+    assert not left.exists()
+
+
+def test_two_processes_fetch_once(home, tmp_path):
+    package = write_deb(tmp_path / "stamps.deb")
+    program = "from pullpush.data import tuxpaint; print(tuxpaint.fetch())"
+    environment = {**os.environ, tuxpaint.SOURCE: str(package), "PULLPUSH_PROGRESS": "1"}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", program],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=60) for process in both]
+    assert all(process.returncode == 0 for process in both), said
+    assert said[0][0] == said[1][0]
+    assert files_below(Path(said[0][0].strip())) == FILES
+    assert sum(errors.count("unpacking") for _, errors in said) == 1
+
+
+# ---------------------------------------------------------------- a copy that is there
+
+
+@pytest.mark.filterwarnings("ignore:.*is not version")
+@pytest.mark.parametrize("tools", ["dpkg-deb", "python"])
+def test_a_package_on_disk_is_unpacked(home, tmp_path, monkeypatch, tools):
+    monkeypatch.setenv(tuxpaint.SOURCE, str(write_deb(tmp_path / "stamps.deb")))
+    if tools == "python":
+        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert files_below(tuxpaint.fetch()) == FILES
+
+
+@pytest.mark.parametrize("below", ["", "stamps", "usr/share/tuxpaint/stamps", "tuxpaint-stamps-1/stamps"])
+def test_a_folder_on_disk_is_used_where_it_is(home, tmp_path, monkeypatch, below):
+    (tmp_path / "copy" / below / "animals").mkdir(parents=True)
+    monkeypatch.setenv(tuxpaint.SOURCE, str(tmp_path / "copy"))
+    assert tuxpaint.fetch() == tmp_path / "copy" / below
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("what", ["nothing", "another folder"])
+def test_a_wrong_name_is_told(home, tmp_path, monkeypatch, what):
+    if what == "another folder":
+        (tmp_path / what).mkdir()
+    monkeypatch.setenv(tuxpaint.SOURCE, str(tmp_path / what))
+    with pytest.raises(DataNotFoundError, match=what):
+        tuxpaint.fetch()
+
+
+@pytest.mark.filterwarnings("ignore:.*is not version")
+@pytest.mark.parametrize("tools", ["dpkg-deb", "python"])
+@pytest.mark.parametrize("kept", [0.0, 0.2, 0.9])
+def test_half_a_package_is_refused(home, tmp_path, monkeypatch, tools, kept):
+    package = write_deb(tmp_path / "stamps.deb")
+    package.write_bytes(package.read_bytes()[: int(kept * package.stat().st_size)])
+    monkeypatch.setenv(tuxpaint.SOURCE, str(package))
+    if tools == "python":
+        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(DataNotFoundError, match="damaged or incomplete"):
+        tuxpaint.fetch()
+    assert unfinished(home) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*is not version")
+@pytest.mark.parametrize("kind", ["deb", "tarball"])
+@pytest.mark.parametrize("reason", UNSAFE)
+def test_an_unsafe_archive_writes_nothing_outside(home, tmp_path, monkeypatch, kind, reason):
+    data = tarball(extra=UNSAFE[reason])
+    archive = tmp_path / ("stamps.deb" if kind == "deb" else "stamps.tar.xz")
+    write_deb(archive, data) if kind == "deb" else archive.write_bytes(data)
+    monkeypatch.setenv(tuxpaint.SOURCE, str(archive))
+    with pytest.raises(PullPushError, match="not safe to unpack"):
+        tuxpaint.fetch()
+    assert unfinished(home) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([archive.name, "home"])
+
+
+# ---------------------------------------------------------------- tables
+
+
+def test_a_recording_that_is_missing_is_named(tmp_path):
+    (tmp_path / "frog.wav").touch()
+    assert tuxpaint.recording(tmp_path, "frog") == tmp_path / "frog.wav"
+    (tmp_path / "frog.ogg").touch()
+    assert tuxpaint.recording(tmp_path, "frog") == tmp_path / "frog.ogg"
+    with pytest.raises(DataNotFoundError, match="animals/toad"):
+        tuxpaint.recording(tmp_path, "animals/toad")
+
+
+def test_index_sorts_files_into_tables(tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    stamps = tuxpaint.index(tmp_path)
+    frog = "animals/amphibians/frog"
+    assert stamps.captions.to_dict("split")["data"] == [
+        [frog, "eng", "A frog.", "en"],
+        [frog, "fra", "Une grenouille.", "fr"],
+        [frog, "zh_TW", "青蛙", "zh_TW"],
+        [frog, "zho", "青蛙", "zh_TW"],
+    ]
+    assert stamps.speech[["stamp", "language"]].values.tolist() == [[frog, "eng"], [frog, "fra"]]
+    assert stamps.effects.values.tolist() == [[frog, str(tmp_path / f"{frog}.ogg")]]
+    assert stamps.pictures.values.tolist() == [[frog, str(tmp_path / f"{frog}.png")]]
+
+
+def test_captions_tolerate_what_translators_left():
+    content = (
+        b"\xef\xbb\xbf  A  frog. \r\nde.utf8= Ein Frosch.\r\nes.utf8=\r\n\r\nnot a caption\r\nnl.utf8=Een kikker\xff.\n"
+    )
+    content += "ca@valencia.utf8=Una granota.\nzh_CN.utf8=青蛙。\nzh_TW.utf8=蛙".encode()
+    assert tuxpaint.parse_captions(content) == [
+        ("eng", "A frog.", "en"),
+        ("deu", "Ein Frosch.", "de"),
+        ("nld", "Een kikker.", "nl"),
+        ("ca@valencia", "Una granota.", "ca@valencia"),
+        ("zho", "青蛙。", "zh_CN"),
+        ("zh_TW", "蛙", "zh_TW"),
+    ]
+    assert tuxpaint.parse_captions(b"") == []
+    assert tuxpaint.parse_captions(b"fr.utf8=Une grenouille.") == [("fra", "Une grenouille.", "fr")]
+
+
+def test_the_real_stamps_are_what_the_book_says(stamps):
+    tables = tuxpaint.index(stamps)
+    captions = tables.captions.groupby("language").stamp.nunique()
+    assert all(captions[code] >= 945 for code in ("eng", "fra", "deu", "spa", "nld", "cat", "jpn"))
+    assert captions["zho"] > captions["zh_TW"]
+    assert not tables.captions.duplicated(["stamp", "language"]).any()
+    assert not tables.captions.text.str.contains("\ufffd").any()
+    spoken = tables.speech.groupby("language").stamp.nunique()
+    assert spoken["fra"] > 900
+    assert spoken["spa"] > 850
+    assert len(tables.pictures) > 900
+    assert tables.captions.stamp.is_monotonic_increasing
+
+
+def test_every_real_sound_is_curated_or_left_out_for_a_reason(stamps):
+    named = {stamp for event in load_events() for stamp in event.recordings}
+    found = set(tuxpaint.index(stamps).effects.stamp)
+    assert named | set(load_excluded()) == found
