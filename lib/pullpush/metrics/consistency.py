@@ -1,0 +1,149 @@
+"""Consistency across languages (ATRI §3.2 and §5.4): how far the texts of one clip lie apart, and rank apart."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Direction = Literal["t2a", "a2t"]
+
+
+def gap(english: Tensor, other: Tensor, *, vector: bool = False) -> Tensor:
+    """Distance between the centroids of two languages (ATRI Eq. 14).
+
+    Eq. 14 is a vector and Table 2 a number: the number here is the vector's Euclidean norm.
+
+    Args:
+        english: `(N, d)` text embeddings.
+        other: `(N, d)` embeddings of the same texts in another language, or `(N, K, d)` in K of them.
+        vector: return the vector of Eq. 14 rather than its norm.
+
+    Returns:
+        0-d, or `(K,)`; with `vector` `(d,)`, or `(K, d)`. Never more than `distance`.
+
+    Raises:
+        ValueError: shapes that do not match, or no text at all.
+    """
+    centroid = _differences(english, other).mean(dim=0)
+    return centroid if vector else centroid.norm(dim=-1)
+
+
+def distance(english: Tensor, other: Tensor) -> Tensor:
+    """Mean distance between each text and its translation (ATRI Eq. 15).
+
+    Args:
+        english: `(N, d)` text embeddings.
+        other: `(N, d)`, or `(N, K, d)` for K languages.
+
+    Returns:
+        0-d, or `(K,)`.
+
+    Raises:
+        ValueError: shapes that do not match, or no text at all.
+    """
+    return _differences(english, other).norm(dim=-1).mean(dim=0)
+
+
+def language_ranks(
+    audio: Tensor,
+    texts: Tensor,
+    *,
+    direction: Direction = "t2a",
+    clip: Tensor | None = None,
+) -> Tensor:
+    """Rank of the right item for each text in each language, from 1, ties against the system.
+
+    `"t2a"`: text i in language k is the query, the M clips are the items. `"a2t"`: the clip is the query, the texts of
+    language k are the items; other captions of the same clip are not counted before it.
+
+    Args:
+        audio: `(M, d)` L2-normalised.
+        texts: `(N, K, d)` L2-normalised.
+        direction: which side asks.
+        clip: `(N,)` int64, the clip that each text belongs to; None: text i belongs to clip i.
+
+    Returns:
+        `(N, K)` int64.
+
+    Raises:
+        ValueError: wrong shapes, a clip number out of range, NaN, an unknown direction.
+    """
+    if direction not in ("t2a", "a2t"):
+        raise ValueError(f"direction must be 't2a' or 'a2t', got {direction!r}")
+    if texts.ndim != 3 or audio.ndim != 2 or audio.shape[1] != texts.shape[2]:
+        raise ValueError(f"need audio (M, d) and texts (N, K, d), got {tuple(audio.shape)} and {tuple(texts.shape)}")
+    if clip is None:
+        if len(audio) != len(texts):
+            raise ValueError(f"{len(texts)} texts for {len(audio)} clips: say which clip each belongs to by `clip`")
+        clip = torch.arange(len(texts), device=texts.device)
+    if clip.shape != texts.shape[:1] or not ((clip >= 0) & (clip < len(audio))).all():
+        raise ValueError(f"clip must be (N,) = ({len(texts)},) numbers of clips below {len(audio)}")
+    return torch.stack([_ranks(audio, texts[:, k], clip, direction) for k in range(texts.shape[1])], dim=1)
+
+
+def rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
+    """Variance of each item's rank over the languages, the inner mean of ATRI Eq. 16.
+
+    Args:
+        ranks: `(N, K)` ranks, counted from 0 or 1 alike.
+        present: `(N, K)` boolean, False where there is no translation; None: all are there.
+
+    Returns:
+        `(N,)` float64, to bootstrap over items. An item with one language has variance 0.
+
+    Raises:
+        ValueError: wrong shapes, or items without any language (named).
+    """
+    if ranks.ndim != 2 or 0 in ranks.shape:
+        raise ValueError(f"ranks must have shape (N, K) with N, K ≥ 1, got {tuple(ranks.shape)}")
+    there = torch.ones_like(ranks, dtype=torch.bool) if present is None else present
+    if there.shape != ranks.shape or there.dtype != torch.bool:
+        raise ValueError(f"present must be boolean (N, K) = {tuple(ranks.shape)}, got {tuple(there.shape)}")
+    count = there.sum(dim=1)
+    if not count.all():
+        raise ValueError(f"items {(count == 0).nonzero().flatten().tolist()[:10]} have no language: leave them out")
+    values = torch.where(there, ranks.double(), 0)
+    mean = values.sum(dim=1) / count
+    return torch.where(there, (values - mean[:, None]).square(), 0).sum(dim=1) / count
+
+
+def mean_rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
+    """Mean rank variance, MRV (ATRI Eq. 16); 0 when every item has one rank in all languages.
+
+    Eq. 16 subtracts a mean rank with index j from item i's ranks; the text below it defines the mean of item i, which
+    is what is subtracted here. Where translations are missing each item averages over those it has, and every item
+    counts once.
+
+    Args:
+        ranks: `(N, K)`, see `language_ranks`.
+        present: `(N, K)` boolean, see `rank_variance`.
+
+    Returns:
+        0-d float64.
+    """
+    return rank_variance(ranks, present=present).mean()
+
+
+def _differences(english: Tensor, other: Tensor) -> Tensor:
+    """english − other, `(N, d)` or `(N, K, d)`."""
+    if other.ndim == 3 and english.ndim == 2:
+        english = english[:, None].expand_as(other) if english.shape == other[:, 0].shape else english
+    if english.shape != other.shape or english.ndim not in (2, 3) or len(english) == 0:
+        raise ValueError(
+            f"need english (N, d) and other (N, d) or (N, K, d), got {tuple(english.shape)} and {tuple(other.shape)}"
+        )
+    return english - other
+
+
+def _ranks(audio: Tensor, text: Tensor, clip: Tensor, direction: Direction) -> Tensor:
+    """Ranks for one language: audio `(M, d)`, text `(N, d)` → `(N,)`."""
+    similarity = text @ audio.T  # (N, M)
+    if torch.isnan(similarity).any():
+        raise ValueError("similarity is NaN: check the embeddings that it comes from")
+    right = similarity.gather(1, clip[:, None])  # (N, 1)
+    if direction == "t2a":
+        return (similarity >= right).sum(dim=1)  # the right clip counts itself: ranks start at 1
+    others = similarity[:, clip].T.masked_fill(clip[:, None] == clip[None], -torch.inf)  # (N, N): of other clips
+    return (others >= right).sum(dim=1) + 1
