@@ -1,5 +1,7 @@
 """A source of clips and a model so small that training takes a fraction of a second."""
 
+from itertools import pairwise
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -47,12 +49,12 @@ class TinyModel(nn.Module):
     def encode_audio(self, audio, lengths=None):
         return F.normalize(self.audio(F.pad(audio, (0, 160 - audio.shape[1]))), dim=1)
 
-    def encode_text(self, texts):
+    def encode_text(self, texts, languages=None):
         return F.normalize(self.text(torch.stack([self.features(text) for text in texts])), dim=1)
 
     @staticmethod
     def features(text):
         counts = torch.zeros(64)
-        for first, second in zip(text, text[1:], strict=False):
+        for first, second in pairwise(text):
             counts[(ord(first) * 31 + ord(second)) % 64] += 1
         return counts

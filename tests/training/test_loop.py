@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -209,7 +210,7 @@ def test_rate_warms_up_and_falls_to_zero():
     rates = [rate(step, 100, one) for step in range(100)]
     assert rates[0] == pytest.approx(0.1)
     assert rates[9] == rates[10] == 1
-    assert all(later < earlier for earlier, later in zip(rates[10:], rates[11:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(rates[10:]))
     assert rates[-1] < 0.001
     assert rate(99, 100, recipe("infonce", schedule="constant")) == 1
 

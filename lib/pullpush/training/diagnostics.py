@@ -47,7 +47,7 @@ class Diagnostics:
         """
         audio, text = pair.audio.detach(), pair.text.detach()
         with _buffers_kept(objective):
-            moved = objective.embed(batch.texts)
+            moved = objective.embed(batch.texts, batch.languages)
         tau = self.tau or objective.tau or DEFAULT_TAU
         return (
             force_norms(text, audio, tau)

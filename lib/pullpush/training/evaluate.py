@@ -41,12 +41,8 @@ def embed(
         ValueError: for "all", if clips differ in their number of captions.
     """
     captions = split.captions(language)
-    counts = {len(texts) for texts in captions}
-    if caption == "all" and len(counts) > 1:
-        raise ValueError(f'caption="all" needs one number of captions for all clips, got {sorted(counts)}')
     chosen = captions if caption == "all" else [[texts[caption]] for texts in captions]
-    text = embed_texts(model, [text for texts in chosen for text in texts], batch_size=batch_size)
-    text = text.view(len(captions), -1, text.shape[1])
+    text = _embed_captions(model, chosen, language, batch_size)
     return embed_audio(model, split, batch_size=batch_size), text if caption == "all" else text[:, 0]
 
 
@@ -60,12 +56,12 @@ def embed_audio(model: nn.Module, split: Clips, *, batch_size: int = 64) -> Tens
     return torch.cat(parts)
 
 
-def embed_texts(model: nn.Module, texts: Sequence[str], *, batch_size: int = 64) -> Tensor:
-    """Embeddings of texts, `(M, d)` float32 on the CPU."""
+def embed_texts(model: nn.Module, texts: Sequence[str], *, language: str = "eng", batch_size: int = 64) -> Tensor:
+    """Embeddings of texts of one language, `(M, d)` float32 on the CPU."""
+    parts = []
     with _evaluating(model):
-        parts = [
-            model.encode_text([texts[row] for row in rows]).float().cpu() for rows in _blocks(len(texts), batch_size)
-        ]
+        for rows in _blocks(len(texts), batch_size):
+            parts.append(model.encode_text([texts[row] for row in rows], [language] * len(rows)).float().cpu())
     return torch.cat(parts)
 
 
@@ -77,10 +73,7 @@ def retrieval_table(model: nn.Module, split: Clips, languages: Sequence[str] = (
     audio = embed_audio(model, split)
     tables = []
     for language in languages:
-        captions = split.captions(language)
-        text = embed_texts(model, [text for texts in captions for text in texts]).view(
-            len(captions), -1, audio.shape[1]
-        )
+        text = _embed_captions(model, split.captions(language), language)
         table = retrieval_rows(audio, text)
         table.insert(0, "language", language)
         tables.append(table)
@@ -138,16 +131,23 @@ def recall_at_1(model: nn.Module, split: Clips, *, language: str = "eng") -> dic
     return {**values, "R@1": sum(values.values()) / 2}
 
 
-def zero_shot(model: nn.Module, split: Clips, prompts: Sequence[str], *, seed: int = 0) -> pd.DataFrame:
-    """Zero-shot classification of clips with one event each, `split.labels` `(N,)`, by the nearest prompt.
+def zero_shot(
+    model: nn.Module, split: Clips, prompts: Sequence[str], *, language: str = "eng", seed: int = 0
+) -> pd.DataFrame:
+    """Zero-shot classification of clips with one event each by the nearest prompt.
 
-    prompts: one a class, in the order of the labels, such as "This is a sound of a frog."
+    Args:
+        model: has `encode_audio` and `encode_text`.
+        split: clips with `labels` `(N,)` int64.
+        prompts: one a class, in the order of the labels, such as "This is a sound of a frog."
+        language: of the prompts.
+        seed: of the bootstrap.
 
     Returns:
         Rows "accuracy" and "macro accuracy"; columns metric, value, low, high (95 %, whole classes resampled where
         they are of one size, else clips), chance.
     """
-    audio, text = embed_audio(model, split), embed_texts(model, prompts)
+    audio, text = embed_audio(model, split), embed_texts(model, prompts, language=language)
     labels = split.labels
     if int(labels.max()) >= len(prompts):
         raise ValueError(f"{len(prompts)} prompts for labels up to {int(labels.max())}: give one prompt a class")
@@ -160,6 +160,15 @@ def zero_shot(model: nn.Module, split: Clips, prompts: Sequence[str], *, seed: i
         ("macro accuracy", *bootstrap_interval(per_class.numpy(), seed=seed), 1 / len(prompts)),
     ]
     return pd.DataFrame(rows, columns=["metric", "value", "low", "high", "chance"])
+
+
+def _embed_captions(model: nn.Module, captions: Sequence[Sequence[str]], language: str, batch_size: int = 64) -> Tensor:
+    """Embeddings of C captions of each of N clips, `(N, C, d)`."""
+    counts = {len(texts) for texts in captions}
+    if len(counts) > 1:
+        raise ValueError(f"all clips need one number of captions to use all, got {sorted(counts)}: choose one caption")
+    flat = embed_texts(model, [text for texts in captions for text in texts], language=language, batch_size=batch_size)
+    return flat.view(len(captions), -1, flat.shape[1])
 
 
 def _blocks(count: int, size: int) -> Iterator[range]:

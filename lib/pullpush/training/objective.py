@@ -23,7 +23,8 @@ class Outcome(NamedTuple):
 class Objective(nn.Module):
     """A model with the loss terms of a recipe: Batch → Outcome.
 
-    model: has `encode_audio(audio (B, T), lengths (B,))` and `encode_text(texts)`, each giving `(B, d)` L2-normalised.
+    model: has `encode_audio(audio (B, T), lengths (B,))` and `encode_text(texts, languages)`, each giving `(B, d)`
+    L2-normalised, as a `DualEncoder` has.
     """
 
     def __init__(self, model: nn.Module, recipe: Recipe) -> None:
@@ -35,8 +36,8 @@ class Objective(nn.Module):
     def forward(self, batch: Batch) -> Outcome:
         """The loss over the batches of all processes together."""
         # Texts first: a second encoding with the same random state then meets the same dropout (see diagnostics).
-        text = self.embed(batch.texts)
-        parallel = tuple(self.embed(texts) for texts in batch.parallel)
+        text = self.embed(batch.texts, batch.languages)
+        parallel = tuple(map(self.embed, batch.parallel, batch.parallel_languages))
         audio = gather(self.model.encode_audio(batch.audio, batch.lengths).float())
         pair = Pair(audio, text, parallel)
         with torch.autocast(audio.device.type, enabled=False):  # similarities near 1 do not bear bfloat16
@@ -44,12 +45,12 @@ class Objective(nn.Module):
         loss = sum(weight * term for weight, term in zip(self.weights, terms, strict=True))
         return Outcome(loss, terms, pair)
 
-    def embed(self, texts: list[str]) -> Tensor:
+    def embed(self, texts: list[str], languages: list[str]) -> Tensor:
         """Embeddings of the texts of all processes, `(N, d)` float32."""
-        return gather(self.model.encode_text(texts).float())
+        return gather(self.model.encode_text(texts, languages).float())
 
     @property
     def tau(self) -> float | None:
         """Temperature of the first term that has one."""
         found = (getattr(term, "loss", term) for term in self.terms)
-        return next((float(loss.tau) for loss in found if hasattr(loss, "tau")), None)
+        return next((float(loss.tau.detach()) for loss in found if hasattr(loss, "tau")), None)

@@ -1,0 +1,43 @@
+"""What each of two processes does in test_distributed.py; a module of its own, so that they can import it."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from standin import TinyClips, TinyModel
+
+from pullpush.data.batches import PairDataset
+from pullpush.losses import info_nce
+from pullpush.training import Diagnostics, recipe, train
+from pullpush.training.distributed import gather, shard
+
+
+def embeddings():
+    """Audio and text of a batch of five."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(2, 5, 4, generator=generator, dtype=torch.float64)
+
+
+def run(out=None):
+    """A short training; without dropout and batch normalisation, which differ between one process and two."""
+    one = recipe("infonce-learnable", epochs=2, batch_size=8, dim=8)
+    dataset = PairDataset(TinyClips(21))  # the last batch has 5 clips: 2 and 3
+    result = train(TinyModel(dropout=0), one, dataset, TinyClips(12, seed=1), diagnostics=Diagnostics(), out=out)
+    return {"weights": dict(result.model.state_dict()), "steps": result.steps.to_dict("list")}
+
+
+def work(rank, port, out):
+    """Gather with gradient, then train, as `accelerate launch` would start it."""
+    names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in names.items()} | {"ACCELERATE_USE_CPU": "true"}
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    try:
+        audio, text = (x[shard(list(range(5)), rank, 2)].requires_grad_() for x in embeddings())  # 2 rows and 3
+        loss = info_nce(gather(audio), gather(text))
+        loss.backward()
+        result = {"loss": loss.detach(), "audio": audio.grad, "text": text.grad, "whole": gather(audio.detach())}
+        torch.save(result | run(out / "run"), out / f"{rank}.pt")
+        dist.barrier()
+    finally:
+        dist.destroy_process_group()

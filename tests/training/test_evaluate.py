@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+import torch
+from standin import WORDS, TinyClips, TinyModel
+from torch.nn import functional as F
+
+from pullpush import metrics
+from pullpush.training import embed, retrieval_rows, retrieval_table, zero_shot
+from pullpush.training.evaluate import chance, embed_texts, recall_at_1
+
+
+def test_embeddings_are_those_of_the_model_in_eval_mode():
+    model, clips = TinyModel(), TinyClips(10)
+    audio, text = embed(model, clips, batch_size=3, language="fra", caption=1)
+    assert model.training
+    assert not audio.requires_grad
+    model.eval()
+    torch.testing.assert_close(audio[4:5], model.encode_audio(*clips.audio(4)))
+    torch.testing.assert_close(text[4], model.encode_text([clips.captions("fra")[4][1]])[0])
+
+
+def test_all_captions_are_clip_major():
+    model, clips = TinyModel(), TinyClips(10)
+    _, text = embed(model, clips, caption="all")
+    assert text.shape == (10, 2, 8)
+    for number in (0, 1):
+        torch.testing.assert_close(text[:, number], embed(model, clips, caption=number)[1])
+
+
+def test_ragged_captions_are_refused():
+    clips = TinyClips(3)
+    clips.captions = lambda language: [["a"], ["b", "c"], ["d"]]
+    assert embed(TinyModel(), clips)[1].shape == (3, 8)
+    with pytest.raises(ValueError, match=r"\[1, 2\]"):
+        embed(TinyModel(), clips, caption="all")
+
+
+def embeddings(n=20, c=3, d=6):
+    generator = torch.Generator().manual_seed(1)
+    return F.normalize(torch.randn(n, d, generator=generator), dim=-1), F.normalize(
+        torch.randn(n, c, d, generator=generator), dim=-1
+    )
+
+
+def test_rows_agree_with_the_metrics_and_lie_in_their_intervals():
+    audio, text = embeddings()
+    table = retrieval_rows(audio, text)
+    expected = metrics.audio_text(audio, text)
+    for row in table.itertuples():
+        assert row.value == pytest.approx(expected[row.direction][row.metric])
+        assert row.low <= row.value <= row.high
+    assert len(table) == 10
+
+
+def test_table_has_a_block_for_each_language():
+    model, clips = TinyModel(), TinyClips(10)
+    table = retrieval_table(model, clips, ("eng", "fra"))
+    assert table.groupby("language").size().to_dict() == {"eng": 10, "fra": 10}
+    audio, text = embed(model, clips, language="fra", caption="all")
+    one = table[table["language"] == "fra"].drop(columns="language").reset_index(drop=True)
+    assert one.equals(retrieval_rows(audio, text))
+
+
+@pytest.mark.parametrize(("relevant", "items"), [(1, 7), (3, 12), (5, 50), (1, 1), (4, 4)])
+@pytest.mark.parametrize("metric", ["R@1", "R@5", "mAP@10", "mAP@16"])
+def test_chance_is_the_mean_over_random_orders(metric, relevant, items):
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.rand(20_000, items, generator=generator)
+    truth = torch.zeros(20_000, items, dtype=torch.bool)
+    truth[:, :relevant] = True
+    k = int(metric.split("@")[1])
+    simulated = metrics.retrieval(scores, truth, (k,), (k,))[metric]
+    assert chance(metric, relevant, items) == pytest.approx(simulated, abs=0.012)
+
+
+def test_recall_at_1_uses_the_first_captions():
+    model, clips = TinyModel(), TinyClips(10)
+    audio, text = embed(model, clips)
+    expected = metrics.audio_text(audio, text)
+    scores = recall_at_1(model, clips)
+    assert scores["T2A R@1"] == pytest.approx(expected["T2A"]["R@1"])
+    assert scores["A2T R@1"] == pytest.approx(expected["A2T"]["R@1"])
+    assert scores["R@1"] == pytest.approx((scores["T2A R@1"] + scores["A2T R@1"]) / 2)
+
+
+def test_zero_shot_counts_right_clips():
+    model, clips = TinyModel(), TinyClips(24)
+    prompts = [f"This is a sound of {word}." for word in WORDS]
+    table = zero_shot(model, clips, prompts).set_index("metric")
+    audio, _ = embed(model, clips)
+    text = embed_texts(model, prompts)
+    right = [
+        int(np.argmax(text.numpy() @ one)) == label for one, label in zip(audio.numpy(), clips.labels, strict=True)
+    ]
+    assert table.loc["accuracy", "value"] == pytest.approx(np.mean(right))
+    assert table.loc["macro accuracy", "value"] == pytest.approx(np.mean(right))  # classes of one size
+    assert table.loc["accuracy", "chance"] == pytest.approx(1 / 6)
+
+
+def test_zero_shot_of_unequal_classes():
+    clips = TinyClips(23)
+    table = zero_shot(TinyModel(), clips, WORDS).set_index("metric")
+    assert (table["low"] <= table["value"]).all()
+    with pytest.raises(ValueError, match="one prompt a class"):
+        zero_shot(TinyModel(), clips, WORDS[:5])

@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from pullpush.errors import UnknownNameError
+from pullpush.losses import info_nce, siglip
+from pullpush.training import RECIPES, TERMS, Pair, Recipe, Term, recipe
+from pullpush.training.recipes import from_json
+
+
+def pair(n=5, d=4):
+    generator = torch.Generator().manual_seed(0)
+    return Pair(*F.normalize(torch.randn(2, n, d, generator=generator, dtype=torch.float64), dim=-1))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_makes_finite_terms(name):
+    for term in recipe(name).terms:
+        assert torch.isfinite(term.create().double()(pair()))
+
+
+def test_terms_are_the_losses_of_the_library():
+    batch = pair()
+    infonce = Term("infonce", options={"tau": 0.2, "direction": "t2a"}).create().double()
+    torch.testing.assert_close(infonce(batch), info_nce(batch.audio, batch.text, 0.2, "t2a"), rtol=1e-6, atol=0)
+    sigmoid = Term("siglip", options={"tau": 0.3, "bias": -2.0}).create().double()
+    torch.testing.assert_close(sigmoid(batch), siglip(batch.audio, batch.text, 0.3, -2.0, "siglip"), rtol=1e-6, atol=0)
+
+
+def test_defaults_are_a_fixed_temperature_and_a_learnable_one_by_name():
+    assert not list(recipe("infonce").terms[0].create().parameters())
+    assert list(recipe("infonce-learnable").terms[0].create().parameters())
+    assert float(recipe("infonce").terms[0].create().loss.tau) == pytest.approx(0.07)
+
+
+def test_overrides_are_fields_or_options_of_terms():
+    one = recipe("infonce", epochs=2, tau=0.1, languages="fra")
+    assert (one.epochs, one.languages) == (2, ("fra",))
+    assert one.terms[0].options == {"tau": 0.1}
+    assert RECIPES["infonce"].terms[0].options == {}
+
+
+def test_option_goes_to_every_term_that_has_it():
+    both = recipe("infonce+siglip", tau=0.2, bias=-1.0)
+    assert [dict(term.options) for term in both.terms] == [{"tau": 0.2}, {"tau": 0.2, "bias": -1.0}]
+
+
+def test_sum_has_the_terms_of_its_parts_in_order():
+    assert [term.name for term in recipe("siglip + infonce").terms] == ["siglip", "infonce"]
+    assert recipe("siglip+infonce").name == "siglip+infonce"
+
+
+def test_sum_takes_what_a_part_sets_and_refuses_contradictions(monkeypatch):
+    rows = dict(RECIPES)
+    rows["all"] = replace(rows["siglip"], name="all", sampling="all")
+    rows["pair"] = replace(rows["siglip"], name="pair", sampling="pair")
+    monkeypatch.setattr("pullpush.training.recipes.RECIPES", rows)
+    assert recipe("infonce+all").sampling == "all"
+    with pytest.raises(ValueError, match="disagree on sampling"):
+        recipe("all+pair")
+
+
+@pytest.mark.parametrize(
+    ("call", "near"),
+    [
+        (lambda: recipe("infonse"), "infonce"),
+        (lambda: recipe("infonce+siglib"), "siglip"),
+        (lambda: recipe("infonce", epoch=3), "epochs"),
+        (lambda: recipe("infonce", taw=3), "tau"),
+        (lambda: recipe("infonce", optimiser="adamv"), "adamw"),
+        (lambda: recipe("infonce", schedule="cosin"), "cosine"),
+        (lambda: recipe("infonce", sampling="randon"), "random"),
+        (lambda: Term("sigmoid_lip"), "siglip"),
+        (lambda: Term("infonce", options={"directions": "t2a"}), "direction"),
+    ],
+)
+def test_unknown_names_give_the_nearest(call, near):
+    with pytest.raises(UnknownNameError, match=f"did you mean .*'{near}'"):
+        call()
+
+
+@pytest.mark.parametrize("bad", [{"epochs": 0}, {"lr": 0}, {"batch_size": 0}, {"warmup": 1.5}, {"clip": -1}])
+def test_numbers_out_of_range_are_named(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        recipe("infonce", **bad)
+
+
+@given(
+    name=st.sampled_from([*RECIPES, "infonce+siglip"]),
+    lr=st.floats(1e-6, 1),
+    tau=st.floats(0.01, 1),
+    languages=st.lists(st.sampled_from(["eng", "fra", "zho"]), min_size=1, unique=True),
+)
+def test_json_round_trip(name, lr, tau, languages):
+    one = recipe(name, lr=lr, tau=tau, languages=languages, encoder_options={"width": 8})
+    assert from_json(one.to_json()) == one
+    assert isinstance(from_json(one.to_json()), Recipe)
+
+
+def test_a_new_term_is_one_row(monkeypatch):
+    class Shift(torch.nn.Module):
+        def __init__(self, by=1.0):
+            super().__init__()
+            self.by = by
+
+        def forward(self, batch):
+            return batch.audio.mean() * 0 + self.by
+
+    monkeypatch.setitem(TERMS, "shift", TERMS["infonce"]._replace(loss=Shift, adapt=lambda module: module))
+    assert Term("shift", options={"by": 3.0}).create()(pair()) == 3
