@@ -25,12 +25,13 @@ def main(arguments: list[str] | None = None) -> int:
         for name in ("epochs", "batch_size", "audio", "text", "dim"):
             if (value := getattr(options, name)) is not None:
                 overrides[name] = value
+        chosen = recipe(options.recipe, **overrides)  # before the world, which takes longer
         sizes = {"n_train": options.train, "n_valid": options.valid, "n_test": options.test}
         world = load_world(WorldConfig(bank=options.bank, seed=options.world_seed, **sizes))
         diagnostics = Diagnostics(every=options.diagnostics) if options.diagnostics else None
         result = run(
             world,
-            recipe(options.recipe, **overrides),
+            chosen,
             out=options.out,
             seed=options.seed,
             resume=not options.restart,

@@ -1,0 +1,121 @@
+"""End to end on the synthetic bank: world, encoders, recipe, run, evaluation."""
+
+import pytest
+import torch
+from pandas.testing import assert_frame_equal
+
+from pullpush.data.grammar import prompts
+from pullpush.data.scene import Scene
+from pullpush.data.world import WorldConfig, load_world
+from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train, zero_shot
+from pullpush.training.runs import base_model, run, run_key, trained
+
+SMALL = {
+    "epochs": 2,
+    "batch_size": 16,
+    "dim": 16,
+    "text": "hashed",
+    "encoder_options": {"audio_channels": (8, 8, 16)},
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("world")))
+        patch.setenv("PULLPUSH_PROGRESS", "0")
+        scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
+        return load_world(
+            WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene)
+        )
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    def refuse():
+        def batches(*args, **options):
+            raise AssertionError("trained although the run was there")
+
+        monkeypatch.setattr("pullpush.training.loop.batches", batches)
+
+    return refuse
+
+
+def test_a_run_is_trained_once_then_read(world, no_training):
+    first = trained(world, recipe("infonce", **SMALL))
+    assert first.history["loss"].iloc[-1] < first.steps["loss"].iloc[:2].mean()
+    no_training()
+    again = trained(world, recipe("infonce", **SMALL))
+    assert_frame_equal(again.history, first.history, check_exact=True)
+    assert_frame_equal(again.steps, first.steps, check_exact=True)
+    for one, other in zip(embed(first.model, world.test), embed(again.model, world.test), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_path):
+    one = recipe("infonce+siglip", captions="random", **SMALL)
+    whole = run(world, one, out=tmp_path / "whole", diagnostics=Diagnostics())
+    from pullpush.training import loop
+
+    check, calls = loop.check_finite, []
+
+    def interrupt(*args, **options):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        check(*args, **options)
+
+    monkeypatch.setattr(loop, "check_finite", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        trained(world, one, diagnostics=Diagnostics())
+    resumed = trained(world, one, diagnostics=Diagnostics())
+    assert len(calls) == 5 + 3  # the first epoch's three steps were kept
+    assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, resumed.model.state_dict()[name]), name
+
+
+def test_recipes_start_from_a_shared_base(world):
+    base = base_model(world, **SMALL)
+    still = trained(world, recipe("siglip", **{**SMALL, "epochs": 1, "lr": 1e-12}), seed=5, base=base)
+    torch.testing.assert_close(embed(still.model, world.test)[1], embed(base.model, world.test)[1])
+    with pytest.raises(ValueError, match="on disk"):
+        trained(world, recipe("siglip", **SMALL), base=run(world, recipe("infonce", **SMALL), out=None))
+
+
+def test_everything_that_shapes_a_run_is_in_its_key(world):
+    one = recipe("infonce", **SMALL)
+    base = base_model(world, **SMALL)
+    keys = [
+        run_key(world, one),
+        run_key(world, one, seed=1),
+        run_key(world, recipe("infonce", **SMALL, tau=0.1)),
+        run_key(world, one, base=base),
+        run_key(world, one, diagnostics=Diagnostics()),
+        run_key(world._replace(config=WorldConfig("synthetic", n_train=41)), one),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert keys[0] == run_key(world, recipe("infonce", **SMALL))
+
+
+def test_languages_and_sampling_come_from_the_recipe(world, monkeypatch):
+    seen = {}
+
+    def record(model, one, dataset, valid, **options):
+        seen.update(languages=dataset.languages, sampling=dataset.sampling, captions=dataset.choice)
+        return train(model, one, dataset, valid, **options)
+
+    monkeypatch.setattr("pullpush.training.runs.train", record)
+    one = recipe("infonce", **SMALL | {"epochs": 1}, languages=("fra", "zho"), sampling="random", captions="random")
+    run(world, one, out=None)
+    assert seen == {"languages": ("fra", "zho"), "sampling": "random", "captions": "random"}
+
+
+def test_evaluation_of_a_world(world):
+    result = run(world, recipe("infonce", **SMALL | {"epochs": 1}), out=None)
+    table = retrieval_table(result.model, world.test, ("eng", "jpn"))
+    assert table[["value", "low", "high", "chance"]].apply(lambda x: x.between(0, 1).all()).all()
+    assert embed(result.model, world.test, caption="all")[1].shape == (10, 5, 16)
+    assert isinstance(world.singles.scenes[0], Scene)
+    found = zero_shot(result.model, world.singles, prompts(world.bank.events, "fra"), language="fra")
+    assert found["chance"].iloc[0] == pytest.approx(1 / len(world.bank.events))
