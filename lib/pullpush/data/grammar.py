@@ -22,11 +22,10 @@ from pullpush.data.scene import Scene, Sound
 from pullpush.data.vocabulary import LANGUAGES, Clause, Event, Phrases, check_language
 
 P_MENTION = 0.5  # how often distance, repetition and noise are told where they are there
-TRIES = 40  # per caption: even the poorest form (a single sound, two clauses, one noun) has enough variants for 5
+PATIENCE = 300  # draws in a row that bring nothing new, before the ways to tell a scene count as exhausted
 
 _SLOT = re.compile(r"\{(?:(\d+):)?(\w+)\}")
 _BETWEEN = re.compile(r"\[(.*)\]")
-_CASES = ("noun", "accusative", "dative")
 
 
 @dataclass(frozen=True)
@@ -80,13 +79,14 @@ def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5
     phrases = [events[sound.event].phrases[language] for sound in scene.sounds]
     dice = _Dice(_entropy(scene, language, seed))
     forms = dice.shuffled(_forms(language, scene.relation, len(scene.sounds)))
-    texts: dict[str, None] = {}
-    for attempt in range(TRIES * n):
+    texts: dict[str, None] = {}  # a set that keeps its order
+    attempt = fruitless = 0
+    while len(texts) < n and fruitless < PATIENCE:
         text = _caption(forms[attempt % len(forms)], scene, phrases, grammar, dice)
+        attempt += 1
+        fruitless = fruitless + 1 if text is None or text in texts else 0
         if text is not None:
-            texts.setdefault(text)
-        if len(texts) == n:
-            break
+            texts[text] = None
     different = list(texts)
     return [different[i % len(different)] for i in range(n)]
 
@@ -137,7 +137,7 @@ def _spread(text: str, count: int) -> str:
 
     def repeat(match: re.Match[str]) -> str:
         turns = match[1].split("|")
-        return "".join(turns[i % len(turns)] for i in range(count - 2))
+        return "".join(turns[min(i, len(turns) - 1)] for i in range(count - 2))
 
     return _BETWEEN.sub(repeat, text)
 
@@ -207,16 +207,15 @@ def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar
 
 
 def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:
-    """The noun phrase in its case, with distance and repetition where the language can add them."""
-    if case != "noun":
-        noun = _accusative(noun) if case == "accusative" else _dative(noun)
-        if noun is None:
-            return None
+    """The noun phrase in its case, with distance and repetition where the language can add them to its article."""
     patterns = grammar.nouns.get(_told(sound, dice))
-    if not patterns:
-        return noun
-    article, rest = _article(noun)
-    return dice.pick(patterns).format(noun=noun, article=article, rest=rest)
+    if patterns:
+        pattern = dice.pick(patterns)
+        article, rest = _article(noun)
+        repeated = grammar.agree.get("repeated", {}).get(article)
+        if repeated or "{repeated}" not in pattern:
+            noun = pattern.format(noun=noun, article=article, repeated=repeated, rest=rest)
+    return _CASES[case](noun)
 
 
 def _told(sound: Sound, dice: _Dice) -> str:
@@ -230,6 +229,10 @@ def _article(noun: str) -> tuple[str, str]:
     """The first word and the rest; "l'" counts as a word."""
     match = re.match(r"(\w+['’]|\S+) ?(.*)", noun)
     return match[1].replace("’", "'"), match[2]
+
+
+def _nominative(noun: str) -> str:
+    return noun
 
 
 def _accusative(noun: str) -> str:
@@ -248,6 +251,9 @@ def _weak(rest: str) -> str:
     """German: adjectives up to the noun (the first capital) end in -en behind "den" and "dem"."""
     before, noun = re.match(r"([^A-ZÄÖÜ]*)(.*)", rest).groups()
     return re.sub(r"e\b", "en", before) + noun
+
+
+_CASES = {"noun": _nominative, "accusative": _accusative, "dative": _dative}
 
 
 def _te(text: str) -> str:
