@@ -373,7 +373,7 @@ def _check_radius(radius: float | Tensor, like: Tensor) -> Tensor:
     """R as a 0-d or `(N,)` tensor, N = len(like), of dtype and device of `like`."""
     if not torch.is_tensor(radius) and not math.isfinite(radius):
         raise ValueError(f"radius must be finite, got {radius}")
-    r = torch.as_tensor(radius).to(device=like.device, dtype=like.dtype)
+    r = torch.as_tensor(radius, dtype=like.dtype, device=like.device)
     if r.shape not in ((), (len(like),)):
         raise ValueError(f"radius must be a number, 0-d or ({len(like)},), one for each row; got {tuple(r.shape)}")
     return r
@@ -424,15 +424,14 @@ class _Contrast(torch.autograd.Function):
             scores = rows @ key.T  # (B, N)
             diagonal = scores.diagonal(offset=start)  # row b's positive is column start + b
             positive = diagonal.clone()
-            if not include:
-                diagonal.fill_(-torch.inf)  # Eq. 6: the denominator sums over negatives only
-            log_sum = scores.logsumexp(dim=1)
-            total += (log_sum - positive).sum()
+            diagonal.fill_(-torch.inf)
+            loss = scores.logsumexp(dim=1) - positive  # Eq. 6 as printed: the denominator sums over negatives only
+            if include:
+                loss = F.softplus(loss)  # −log P⁺ = log(1 + Σ_j exp(s_j − s⁺)): exact where P⁺ rounds to 1
+            total += loss.sum()
             if differentiate:
-                weight = scores.sub_(log_sum[:, None]).exp_()  # P_sup, Eq. 3
-                diagonal.zero_()
-                # P⁺ − 1 as minus the sum over the negatives: exact where P⁺ rounds to 1. Without the positive: −1.
-                diagonal.copy_(-weight.sum(dim=1))
+                weight = scores.sub_((positive + loss)[:, None]).exp_()  # P_sup of the negatives, Eq. 3
+                diagonal.copy_(-weight.sum(dim=1))  # P⁺ − 1, or −1 without the positive in the denominator
                 torch.mm(weight, key, out=gradients[0][start : start + step])
                 gradients[1].addmm_(weight.T, rows)
         ctx.save_for_backward(*gradients)
