@@ -1,0 +1,138 @@
+"""Batches depend on (seed, epoch, index) alone, and padding is silence."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pullpush.data.batches import Item, PairDataset, collate, loader
+from pullpush.data.world import WorldConfig, load_world
+from pullpush.errors import PullPushError, UnknownNameError
+
+LANGUAGES = ("eng", "fra", "jpn")
+
+
+@pytest.fixture(scope="module")
+def split(module_home):
+    config = WorldConfig(bank="synthetic", n_train=40, n_valid=5, n_test=5, n_single_per_event=1)
+    return load_world(config).train
+
+
+def content(batches) -> list:
+    return [(b.index.tolist(), b.texts, b.languages, b.parallel, b.lengths.tolist()) for b in batches]
+
+
+def test_an_item_is_a_clip_with_one_of_its_captions(split):
+    item = PairDataset(split)[3]
+    assert item.index == 3
+    assert item.length == len(item.waveform) == int(split.lengths[3])
+    assert item.text == split.captions("eng")[3][0]
+    assert item.language == "eng"
+    assert PairDataset(split)[-1].index == 39
+    with pytest.raises(IndexError):
+        PairDataset(split)[40]
+
+
+def test_fixed_sampling_keeps_a_clips_language_in_all_epochs(split):
+    dataset = PairDataset(split, languages=LANGUAGES)
+    first = [item.language for item in map(dataset.__getitem__, range(40))]
+    dataset.set_epoch(1)
+    assert [dataset[i].language for i in range(40)] == first == [LANGUAGES[i % 3] for i in range(40)]
+
+
+def test_random_sampling_draws_a_language_per_clip_and_epoch(split):
+    dataset = PairDataset(split, languages=LANGUAGES, sampling="random", captions="random")
+    epochs = []
+    for epoch in range(30):
+        dataset.set_epoch(epoch)
+        epochs.append([dataset._draw(i)[0] for i in range(40)])
+    drawn = list(chain.from_iterable(epochs))
+    assert epochs[0] != epochs[1]
+    for language in LANGUAGES:
+        assert drawn.count(language) / len(drawn) == pytest.approx(1 / 3, abs=0.05)
+    item = dataset[7]
+    assert item.text in split.captions(item.language)[7]
+    dataset.set_epoch(3)
+    again = PairDataset(split, languages=LANGUAGES, sampling="random", captions="random")
+    again.set_epoch(3)
+    assert [dataset[i].text for i in range(40)] == [again[i].text for i in range(40)]
+
+
+def test_pairs_and_all_bring_parallel_texts(split):
+    pair = PairDataset(split, languages=LANGUAGES, sampling="pair", captions="random")[5]
+    assert pair.language == "eng"
+    assert pair.parallel_languages[0] in ("fra", "jpn")
+    number = split.captions("eng")[5].index(pair.text)
+    assert pair.parallel == (split.captions(pair.parallel_languages[0])[5][number],)
+    both = PairDataset(split, languages=LANGUAGES, sampling="all")[5]
+    assert both.parallel == tuple(split.captions(code)[5][0] for code in ("fra", "jpn"))
+
+
+def test_wrong_choices_are_told(split):
+    with pytest.raises(UnknownNameError, match="random"):
+        PairDataset(split, sampling="randomly")
+    with pytest.raises(UnknownNameError, match="first"):
+        PairDataset(split, captions="last")
+    with pytest.raises(UnknownNameError, match="eng"):
+        PairDataset(split, languages=("en",))
+    with pytest.raises(ValueError, match="needs more languages"):
+        PairDataset(split, sampling="pair")
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_collate_pads_with_zeros_to_the_longest(lengths):
+    items = [Item(i, torch.full((n,), 0.5), n, f"text {i}", "eng", ("autre",), ("fra",)) for i, n in enumerate(lengths)]
+    batch = collate(items)
+    assert len(batch) == len(lengths)
+    assert batch.audio.shape == (len(lengths), max(lengths))
+    assert batch.audio.dtype == torch.float32
+    assert batch.lengths.tolist() == lengths
+    assert batch.index.dtype == batch.lengths.dtype == torch.int64
+    assert batch.parallel == (["autre"] * len(lengths),)
+    for row, length in zip(batch.audio, lengths, strict=True):
+        assert (row[:length] == 0.5).all()
+        assert not row[length:].any()
+
+
+def test_collate_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        collate([])
+
+
+def test_a_batch_moves_to_a_device(split):
+    batch = next(iter(loader(PairDataset(split), 4))).to("cpu")
+    assert batch.audio.device.type == "cpu"
+    assert len(batch.texts) == 4
+
+
+def test_a_loader_depends_on_seed_and_epoch_alone(split):
+    def batches(**options):
+        return content(loader(PairDataset(split, languages=LANGUAGES, sampling="random"), 7, **options))
+
+    assert batches(seed=1, epoch=2) == batches(seed=1, epoch=2)
+    assert batches(seed=1, epoch=2) != batches(seed=1, epoch=3)
+    assert batches(seed=1, epoch=2) != batches(seed=2, epoch=2)
+    torch.manual_seed(99)
+    assert batches(seed=1, epoch=2) == batches(seed=1, epoch=2), "not on the global seed"
+
+
+def test_every_clip_comes_once(split):
+    dataset = PairDataset(split)
+    whole = [i for batch in loader(dataset, 7) for i in batch.index.tolist()]
+    assert sorted(whole) == list(range(40))
+    assert whole != sorted(whole)
+    assert [len(batch) for batch in loader(dataset, 7)] == [7] * 5 + [5]
+    assert [len(batch) for batch in loader(dataset, 7, drop_last=True)] == [7] * 5
+    in_order = [i for batch in loader(dataset, 7, shuffle=False) for i in batch.index.tolist()]
+    assert in_order == list(range(40))
+
+
+def test_no_batch_at_all_is_told(split):
+    with pytest.raises(PullPushError, match="make no batch of 64"):
+        loader(PairDataset(split), 64, drop_last=True)
+    with pytest.raises(ValueError, match="batch_size"):
+        loader(PairDataset(split), 0)

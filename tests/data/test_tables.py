@@ -1,0 +1,99 @@
+"""Real datasets in the layouts of Clotho and AudioCaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from pullpush.data.batches import PairDataset, loader
+from pullpush.data.tables import FolderCaptions, read_captions
+from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
+
+CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
+real = pytest.mark.skipif(not CLOTHO.is_dir(), reason="the small copy of Clotho (../shared/data) is not here")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two recordings of 0.5 and 1 s, of other rates and channels than the models want."""
+    for name, seconds, rate, channels in (("a.wav", 0.5, 44_100, 2), ("b, c.flac", 1.0, 8_000, 1)):
+        time = np.arange(round(seconds * rate)) / rate
+        soundfile.write(tmp_path / name, np.repeat(0.3 * np.sin(2000 * time)[:, None], channels, 1), rate)
+    (tmp_path / "captions.csv").write_text(
+        'split,file_name,caption_1,caption_2\ntest,a.wav,A tone.,"One tone, high."\nval,"b, c.flac",A long tone.,\n'
+    )
+    return tmp_path
+
+
+def test_clothos_layout_has_a_column_per_caption(folder):
+    assert read_captions(folder / "captions.csv") == {
+        "a.wav": ["A tone.", "One tone, high."],
+        "b, c.flac": ["A long tone."],
+    }
+    assert list(read_captions(folder / "captions.csv", split="val")) == ["b, c.flac"]
+
+
+def test_audiocaps_layout_has_a_row_per_caption(tmp_path):
+    path = tmp_path / "captions.csv"
+    path.write_text("\ufefffile_name,caption\nx.wav,A dog.\ny.wav,A cat.\nx.wav, A barking dog. \n", encoding="utf-8")
+    assert read_captions(path) == {"x.wav": ["A dog.", "A barking dog."], "y.wav": ["A cat."]}
+
+
+def test_what_is_wrong_with_a_table_is_told(tmp_path, folder):
+    with pytest.raises(DataNotFoundError, match="no caption table"):
+        read_captions(tmp_path / "nothing.csv")
+    with pytest.raises(UnknownNameError, match="test, val"):
+        read_captions(folder / "captions.csv", split="valid")
+    for text, complaint in (
+        ("", "not a CSV"),
+        ("name,caption\na,b\n", "needs the columns"),
+        ("file_name,caption\na.wav,\n", "no caption for a.wav"),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        with pytest.raises(PullPushError, match=complaint):
+            read_captions(tmp_path / "bad.csv")
+
+
+def test_a_folder_gives_the_same_batches_as_a_world(folder):
+    clips = FolderCaptions(folder, folder / "captions.csv")
+    (batch,) = loader(PairDataset(clips), 2, shuffle=False)
+    assert batch.audio.shape == (2, 16_000)
+    assert batch.lengths.tolist() == [8_000, 16_000]
+    assert batch.texts == ["A tone.", "A long tone."]
+    assert not batch.audio[0, 8_000:].any()
+    assert torch.equal(clips.audio([1])[0], batch.audio[1:])
+    assert clips.audio(slice(0, 0))[0].shape[0] == 0
+
+
+def test_long_recordings_are_cut(folder):
+    audio, lengths = FolderCaptions(folder, folder / "captions.csv", seconds=0.75).audio([0, 1])
+    assert lengths.tolist() == [8_000, 12_000]
+    assert audio.shape == (2, 12_000)
+
+
+def test_missing_and_broken_recordings_are_named(folder):
+    (folder / "a.wav").write_bytes(b"nothing")
+    with pytest.raises(AudioError, match=r"a\.wav"):
+        FolderCaptions(folder, folder / "captions.csv").audio(0)
+    (folder / "a.wav").unlink()
+    with pytest.raises(DataNotFoundError, match=r"1 of 2 recordings.*a\.wav"):
+        FolderCaptions(folder, folder / "captions.csv")
+
+
+def test_another_language_is_told(folder):
+    with pytest.raises(UnknownNameError, match="eng"):
+        FolderCaptions(folder, folder / "captions.csv").captions("fra")
+
+
+@real
+def test_clotho_loads():
+    clips = FolderCaptions(CLOTHO / "audio", CLOTHO / "captions.csv", split="test", seconds=4.0)
+    assert len(clips) == 7
+    assert all(len(texts) == 5 for texts in clips.captions("eng"))
+    (batch,) = loader(PairDataset(clips, captions="random"), 7)
+    assert batch.audio.shape == (7, 64_000)
+    assert (batch.audio.abs().amax(1) > 0).all()

@@ -1,0 +1,62 @@
+"""Words are counted as a reader would."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pullpush.data.words import word_frequencies, words
+
+
+def test_words_are_lower_case_without_punctuation():
+    assert words("A dog barks, then (suddenly) a dog BARKS.") == [
+        "a",
+        "dog",
+        "barks",
+        "then",
+        "suddenly",
+        "a",
+        "dog",
+        "barks",
+    ]
+    assert words("") == words(" .,! ") == []
+
+
+def test_apostrophes_and_hyphens_within_a_word_stay():
+    assert words("L'horloge fait tic-tac; someone's dog-") == ["l'horloge", "fait", "tic-tac", "someone's", "dog"]
+
+
+def test_other_scripts():
+    assert words("Ein Löwe brüllt") == ["ein", "löwe", "brüllt"]
+    assert words("col·legi") == ["col·legi"]
+    assert words("青蛙呱呱叫。") == list("青蛙呱呱叫")
+    assert words("カエルが3回") == [*"カエルが", "3", "回"]
+
+
+def test_frequencies_by_hand():
+    table = word_frequencies(["a dog", "a cat", "the cat"])
+    assert table.to_dict("split")["data"] == [
+        [1, "a", 2, 2 / 6],
+        [2, "cat", 2, 2 / 6],
+        [3, "dog", 1, 1 / 6],
+        [4, "the", 1, 1 / 6],
+    ]
+    assert word_frequencies(["a dog", "a cat"], vocabulary=1).frequency.tolist() == [0.5], "of all words"
+    assert len(word_frequencies([])) == 0
+
+
+@given(st.lists(st.text(alphabet="ab c", max_size=12), max_size=8))
+def test_counts_agree_with_splitting_at_spaces(captions):
+    table = word_frequencies(captions)
+    assert dict(zip(table["word"], table["count"], strict=True)) == Counter(" ".join(captions).split())
+    assert table["count"].is_monotonic_decreasing
+    if len(table):
+        assert table.frequency.sum() == pytest.approx(1)
+
+
+def test_one_text_is_not_several():
+    with pytest.raises(TypeError, match="several texts"):
+        word_frequencies("a dog barks")

@@ -1,0 +1,142 @@
+"""Splits share no combination of events, are rendered once, and are the same on every machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pullpush.data import world as module
+from pullpush.data.scene import relevance
+from pullpush.data.world import WorldConfig, load_world, split_of
+from pullpush.errors import UnknownNameError
+
+CONFIG = WorldConfig(bank="synthetic", n_train=150, n_valid=30, n_test=30, n_single_per_event=2)
+
+
+@pytest.fixture(scope="module")
+def world(module_home):
+    return load_world(CONFIG)
+
+
+def combinations(split) -> set[tuple[int, ...]]:
+    return {tuple(sorted(scene.events)) for scene in split.scenes if len(scene.events) > 1}
+
+
+def test_splits_are_as_large_as_asked(world):
+    assert [len(split) for split in world[2:]] == [150, 30, 30, 24]
+    assert [split.name for split in world[2:]] == ["train", "valid", "test", "singles"]
+
+
+def test_no_combination_of_events_is_in_two_splits(world):
+    train, valid, test = (combinations(split) for split in world[2:5])
+    assert train
+    assert valid
+    assert test
+    assert not train & valid
+    assert not train & test
+    assert not valid & test
+
+
+def test_combinations_are_dealt_by_name_in_the_shares_that_are_asked_for(world):
+    pairs = [(a, b, c) for a in range(12) for b in range(a) for c in range(b)]
+    dealt = [split_of(pair, world.bank, seed=0) for pair in pairs]
+    assert dealt.count("train") / len(dealt) == pytest.approx(0.8, abs=0.08)
+    assert min(dealt.count("valid"), dealt.count("test")) > 0.05 * len(dealt)
+    assert split_of((1, 2), world.bank, seed=0) == split_of((2, 1), world.bank, seed=0)
+    assert dealt != [split_of(pair, world.bank, seed=1) for pair in pairs]
+
+
+def test_test_scenes_differ_in_their_graphs(world):
+    several = [scene.graph for scene in world.test.scenes if len(scene.events) > 1]
+    assert len(set(several)) == len(several)
+
+
+def test_waveforms_are_int16_and_zero_beyond_their_length(world):
+    for split in world[2:]:
+        assert split.waveforms.dtype == np.int16
+        assert split.waveforms.shape == (len(split), 64_000)
+        assert isinstance(split.waveforms, np.memmap)
+        assert split.lengths.dtype == torch.int64
+        for row, length, scene in zip(split.waveforms, split.lengths.tolist(), split.scenes, strict=True):
+            assert length == round(scene.duration * 16_000)
+            assert not row[length:].any()
+            assert row[:length].any()
+
+
+def test_audio_is_what_the_scene_renders_to(world):
+    index = [3, 0, 11]
+    audio, lengths = world.train.audio(index)
+    assert audio.dtype == torch.float32
+    assert audio.shape == (3, int(lengths.max()))
+    assert torch.equal(lengths, world.train.lengths[index])
+    for wave, number in zip(audio, index, strict=True):
+        rendered = module.render(world.train.scenes[number], world.bank, CONFIG.scene)
+        assert torch.allclose(wave[: len(rendered)], rendered, atol=1 / 32767)
+        assert not wave[len(rendered) :].any()
+    assert torch.equal(world.train.audio(3)[0][0], audio[0, : int(lengths[0])])
+    assert world.train.audio(slice(0, 4))[0].shape[0] == 4
+
+
+def test_captions_are_five_in_each_language_and_stay_the_same(world):
+    for language in ("eng", "jpn"):
+        captions = world.test.captions(language)
+        assert [len(texts) for texts in captions] == [5] * len(world.test)
+        assert load_world(CONFIG).test.captions(language) == captions
+    with pytest.raises(UnknownNameError, match="english"):
+        world.test.captions("english")
+
+
+def test_singles_are_labelled_with_their_event(world):
+    assert world.singles.labels.tolist() == [event for event in range(12) for _ in range(2)]
+    with pytest.raises(ValueError, match="only single-event clips"):
+        _ = world.train.labels
+
+
+def test_relevance_is_that_of_the_scenes(world):
+    matrix = world.test.relevance()
+    assert matrix.shape == (30, 30)
+    assert torch.equal(matrix.diagonal(), torch.ones(30))
+    expected = relevance(world.test.scenes[2], world.test.scenes[5], world.bank.events)
+    assert float(matrix[2, 5]) == pytest.approx(expected)
+    assert world.test.relevance(world.valid).shape == (30, 30)
+
+
+def test_the_same_configuration_gives_the_same_world_anywhere(world, home):
+    """`home` is an empty cache: everything is rendered anew."""
+    again = load_world(CONFIG)
+    for old, new in zip(world[2:], again[2:], strict=True):
+        assert old.scenes == new.scenes
+        assert old.key == new.key
+        assert np.array_equal(old.waveforms, new.waveforms)
+
+
+def test_another_seed_gives_another_world(world):
+    other = load_world(WorldConfig(bank="synthetic", n_train=150, n_valid=30, n_test=30, n_single_per_event=2, seed=1))
+    for old, new in zip(world[2:], other[2:], strict=True):
+        assert old.scenes != new.scenes
+        assert old.key != new.key
+
+
+def test_a_larger_training_split_begins_with_the_smaller(world):
+    larger = load_world(WorldConfig(bank="synthetic", n_train=160, n_valid=30, n_test=30, n_single_per_event=2))
+    assert larger.train.scenes[:150] == world.train.scenes
+    assert larger.test.key == world.test.key, "the other splits are not rendered again"
+
+
+def test_a_world_is_rendered_once(world, monkeypatch):
+    monkeypatch.setattr(module, "_write", lambda *_: pytest.fail("rendered again"))
+    assert load_world(CONFIG).train.scenes == world.train.scenes
+
+
+def test_impossible_worlds_are_refused():
+    with pytest.raises(ValueError, match="n_train must be at least 1"):
+        WorldConfig(n_train=0)
+    with pytest.raises(UnknownNameError, match="synthetic"):
+        load_world(WorldConfig(bank="synthetics"))
+
+
+def test_scene_settings_may_come_as_a_mapping():
+    assert WorldConfig(scene={"duration": 6.0, "snr_db": [0, 10]}).scene == module.SceneConfig(
+        duration=6.0, snr_db=(0.0, 10.0)
+    )
