@@ -8,20 +8,20 @@ as they are, in evaluation mode, outside the optimiser and outside checkpoints.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
-import transformers
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 from torchaudio.functional import resample
-from transformers import PretrainedConfig, PreTrainedTokenizerBase
-from transformers.models.m2m_100.modeling_m2m_100 import M2M100Encoder
 
 from pullpush.encoders.audio import masked_mean
 from pullpush.encoders.frontend import SAMPLE_RATE, length_mask, zero_padding
 from pullpush.errors import DataNotFoundError, unknown
+
+if TYPE_CHECKING:  # transformers takes seconds to import: only a pretrained encoder pays for it
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 # ISO 639-3 → the codes that NLLB's and SONAR's tokenizer put before a text
 FLORES = {
@@ -106,6 +106,8 @@ class CLAPAudio(nn.Module):
     """The audio tower of LAION's CLAP (HTSAT); clips beyond its length (10 s) are cut, shorter ones repeated."""
 
     def __init__(self, model: str | PretrainedConfig, *, frozen: bool) -> None:
+        import transformers
+
         super().__init__()
         self.backbone = Backbone(build(transformers.ClapAudioModel, model), frozen=frozen)
         extractor = transformers.ClapFeatureExtractor
@@ -127,6 +129,8 @@ class WhisperAudio(nn.Module):
     """Whisper's encoder on its 30 s window, averaged over the clip's own frames; what lies beyond is cut."""
 
     def __init__(self, model: str | PretrainedConfig, *, frozen: bool) -> None:
+        import transformers
+
         super().__init__()
         extractor = transformers.WhisperFeatureExtractor
         whole = build(transformers.WhisperModel, model)
@@ -156,6 +160,8 @@ class WavLMAudio(nn.Module):
     """
 
     def __init__(self, model: str | PretrainedConfig, *, frozen: bool) -> None:
+        import transformers
+
         super().__init__()
         # Its own augmentation and layer drop draw from other random states than the training loop restores.
         overrides = {"apply_spec_augment": False, "layerdrop": 0.0}
@@ -219,6 +225,8 @@ class PretrainedText(nn.Module):
         max_tokens: int = 128,
         **overrides: Any,
     ) -> None:
+        import transformers
+
         super().__init__()
         if tokenizer is None:
             if not isinstance(model, str):
@@ -275,9 +283,9 @@ def roberta(
     max_tokens: int = 128,
 ) -> PretrainedText:
     """RoBERTa, English, or a model of the same architecture."""
-    return PretrainedText(
-        transformers.RobertaModel, model, tokenizer, frozen=frozen, max_tokens=max_tokens, add_pooling_layer=False
-    )
+    from transformers import RobertaModel
+
+    return PretrainedText(RobertaModel, model, tokenizer, frozen=frozen, max_tokens=max_tokens, add_pooling_layer=False)
 
 
 def sonar(
@@ -289,6 +297,8 @@ def sonar(
     max_tokens: int = 128,
 ) -> PretrainedText:
     """SONAR's text encoder, 200 languages: the encoder of an NLLB model, mean pooled."""
+    from transformers.models.m2m_100.modeling_m2m_100 import M2M100Encoder
+
     return PretrainedText(
         M2M100Encoder,
         model,

@@ -109,7 +109,7 @@ class ByteTransformer(nn.Module):
     """
 
     def __init__(
-        self, *, width: int = 192, layers: int = 3, heads: int = 4, dropout: float = 0.0, max_bytes: int = 384
+        self, *, width: int = 128, layers: int = 3, heads: int = 4, dropout: float = 0.0, max_bytes: int = 384
     ) -> None:
         super().__init__()
         self.dim, self.max_bytes = width, max_bytes
