@@ -478,6 +478,11 @@ def test_refuses_what_it_cannot_write():
         captions(PAIR, EVENTS, language="en")
     with pytest.raises(UnknownNameError):
         prompts(EVENTS, "xyz")
+    english = Event("frog", "animal", ("frog",), {"eng": EVENTS[FROG].phrases["eng"]})
+    with pytest.raises(UnknownNameError, match="frog"):
+        captions(scene(FROG), [english], language="fra")
+    with pytest.raises(UnknownNameError, match="frog"):
+        prompts([english], "fra")
     with pytest.raises(ValueError, match="n must be"):
         captions(PAIR, EVENTS, language="eng", n=0)
 

@@ -20,6 +20,7 @@ import yaml
 
 from pullpush.data.scene import Scene, Sound
 from pullpush.data.vocabulary import LANGUAGES, Clause, Event, Phrases, check_language
+from pullpush.errors import unknown
 
 P_MENTION = 0.5  # how often distance, repetition and noise are told where they are there
 PATIENCE = 300  # draws in a row that bring nothing new, before the ways to tell a scene count as exhausted
@@ -70,13 +71,13 @@ def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5
     order; a sequence is told in its order, or in words that turn it round ("after", "before").
 
     Raises:
-        UnknownNameError: the language is not one of `LANGUAGES`.
+        UnknownNameError: the language is not one of `LANGUAGES`, or an event has no phrases in it.
         ValueError: n < 1.
     """
     grammar = load_grammar(check_language(language))
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
-    phrases = [events[sound.event].phrases[language] for sound in scene.sounds]
+    phrases = [_phrases(events[sound.event], language) for sound in scene.sounds]
     dice = _Dice(_entropy(scene, language, seed))
     forms = dice.shuffled(_forms(language, scene.relation, len(scene.sounds)))
     texts: dict[str, None] = {}  # a set that keeps its order
@@ -94,7 +95,14 @@ def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5
 def prompts(events: Sequence[Event], language: str) -> list[str]:
     """One sentence per event that names its label, for zero-shot classification; see `PROMPTS`."""
     grammar = load_grammar(check_language(language))
-    return [grammar.contract(grammar.prompt.format(label=event.phrases[language].label)) for event in events]
+    return [grammar.contract(grammar.prompt.format(label=_phrases(event, language).label)) for event in events]
+
+
+def _phrases(event: Event, language: str) -> Phrases:
+    """What the event is called; `UnknownNameError` for events that lack the language, as a reader's own may."""
+    if language not in event.phrases:
+        raise unknown(f"language of the event {event.name!r}", language, event.phrases)
+    return event.phrases[language]
 
 
 @cache
