@@ -77,7 +77,7 @@ def test_a_folders_scenes_can_be_composed_heard_and_told_in_english(home, classe
     scene = compose(bank, config, seed=0, index=0)
     assert torch.isfinite(render(scene, bank, config)).all()
     assert any("alarm" in text or "dog bark" in text for text in captions(scene, bank.events, language="eng"))
-    with pytest.raises(UnknownNameError, match="English names only"):
+    with pytest.raises(UnknownNameError, match="'fra': known: eng"):
         captions(scene, bank.events, language="fra")
 
 

@@ -20,7 +20,7 @@ from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalis
 from pullpush.data.synthetic import synthetic_clips, synthetic_events
 from pullpush.data.tuxpaint import fetch, recording
 from pullpush.data.vocabulary import Clause, Event, Phrases, load_events
-from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
 
 FORMAT = 1  # raise when the same recordings give other clips, so that old caches are not read
 MAX_SECONDS = 3.0  # of longer recordings the loudest part is kept
@@ -80,7 +80,7 @@ def _synthetic(_: str) -> tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...
 
 
 def _folder(path: str) -> tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...]]:
-    """One event for each subfolder that holds recordings, called by its name."""
+    """One event for each subfolder that holds recordings, called by its name: in English only."""
     root = Path(path).expanduser()
     if not path or not root.is_dir():
         raise DataNotFoundError(f"no folder {path!r}: a bank of your own is 'folder:' and a path to a folder")
@@ -95,7 +95,7 @@ def _folder(path: str) -> tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...
             f"{root / empty[0] if empty else root} holds no {'recordings' if empty else 'subfolders'}: expected one "
             f"subfolder per kind of sound with {', '.join(SUFFIXES)} files in it, such as {root}/dog_bark/1.wav"
         )
-    events = tuple(Event(name, name, (), _EnglishOnly(eng=_english(name))) for name in groups)
+    events = tuple(Event(name, name, (), {"eng": _english(name)}) for name in groups)
     return events, _decoded(list(groups.values()))
 
 
@@ -104,16 +104,6 @@ BANKS: dict[str, Callable[[str], tuple[tuple[Event, ...], tuple[tuple[Tensor, ..
     "synthetic": _synthetic,
     "folder": _folder,
 }
-
-
-class _EnglishOnly(dict[str, Phrases]):
-    """Phrases of a folder's events: only English can be made from a folder's name."""
-
-    def __missing__(self, code: str) -> Phrases:
-        raise UnknownNameError(
-            f"no captions in {code!r}: a bank made from a folder knows its sounds' English names only; "
-            "use language 'eng', or the banks 'tuxpaint' and 'synthetic'"
-        )
 
 
 def _english(name: str) -> Phrases:
