@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from pullpush.data.batches import Batch
 from pullpush.forces import decompose, distance_change, drift, tangent
+from pullpush.training.objective import Objective
 from pullpush.training.recipes import Pair
 
 DEFAULT_TAU = 0.07
@@ -34,20 +35,24 @@ class Diagnostics:
         if self.every < 1:
             raise ValueError(f"every must be at least 1, got {self.every}")
 
-    def before(self, pair: Pair) -> None:
-        """Between forward and backward: keep the gradient of the text embeddings."""
-        pair.text.retain_grad()
+    def before(self, objective: Objective, batch: Batch) -> Tensor:
+        """Before the step: where its texts are, `(N, d)` float32."""
+        return _encode(objective, batch)
 
-    @torch.no_grad()
-    def after(self, objective: nn.Module, batch: Batch, pair: Pair) -> dict[str, float]:
+    def after(self, objective: Objective, batch: Batch, pair: Pair, start: Tensor) -> dict[str, float]:
         """After the optimiser's step: the row of measurements.
 
-        The texts are encoded again with the new weights, in the mode of the step; buffers (running statistics) are put
-        back, so that watching does not change the run. The positives are held where they were.
+        The texts are encoded with the old and the new weights in the mode of the step, but in float32: bfloat16 is
+        coarser than a late step is long. The positives are held where they were.
+
+        Args:
+            objective: with its new weights.
+            batch: of the step.
+            pair: the step's embeddings; those of the texts have kept their gradient.
+            start: what `before` gave.
         """
-        audio, text = pair.audio.detach(), pair.text.detach()
-        with _buffers_kept(objective):
-            moved = objective.embed(batch.texts, batch.languages)
+        audio, text = pair.audio.detach(), start
+        moved = _encode(objective, batch)
         tau = self.tau or objective.tau or DEFAULT_TAU
         return (
             force_norms(text, audio, tau)
@@ -117,6 +122,13 @@ def distances(text: Tensor, moved: Tensor, audio: Tensor) -> dict[str, float]:
 def _mean(values: Tensor) -> float:
     """Mean over the anchors for which the quantity exists; NaN if there is none."""
     return float(values.nanmean())
+
+
+@torch.no_grad()
+def _encode(objective: Objective, batch: Batch) -> Tensor:
+    """The batch's texts, `(N, d)`; running statistics are put back, so that watching does not change the run."""
+    with _buffers_kept(objective):
+        return objective.embed(batch.texts, batch.languages)
 
 
 @contextmanager

@@ -121,10 +121,13 @@ def train(
                 for group in optimiser.param_groups:
                     group["lr"] = lr
 
+                if watched:
+                    reseed(seed, step)  # dropout falls on the texts before, in and after the step alike
+                    start = diagnostics.before(objective, batch)
                 reseed(seed, step)
                 outcome = towers(batch)
                 if watched:
-                    diagnostics.before(outcome.pair)
+                    outcome.pair.text.retain_grad()
                 accelerator.backward(outcome.loss)
                 gradient = accelerator.clip_grad_norm_(objective.parameters(), recipe.clip or math.inf)
                 check_finite(outcome, gradient, batch, step=step, epoch=epoch + 1)
@@ -141,8 +144,8 @@ def train(
                 if objective.tau is not None:
                     row["tau"] = objective.tau
                 if watched:
-                    reseed(seed, step)  # so that dropout falls as it did in the step
-                    row |= diagnostics.after(objective, batch, outcome.pair)
+                    reseed(seed, step)
+                    row |= diagnostics.after(objective, batch, outcome.pair, start)
                 done.steps.append(row)
                 done.step = step
                 bar.update()

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from accelerate import PartialState
 from torch import nn
 
 from pullpush.cache import content_key, home, locked
@@ -13,7 +14,6 @@ from pullpush.data.batches import Clips, PairDataset
 from pullpush.data.world import World
 from pullpush.encoders import create
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.distributed import world as processes
 from pullpush.training.loop import Result, train
 from pullpush.training.recipes import Recipe, recipe
 
@@ -46,7 +46,7 @@ def trained(
     """
     key = run_key(world, recipe, seed=seed, base=base, diagnostics=diagnostics)
     # Of several processes in one group the first holds the lock for all.
-    with locked(KIND, key) if processes()[0] == 0 else nullcontext(home() / KIND / key) as out:
+    with locked(KIND, key) if PartialState().is_main_process else nullcontext(home() / KIND / key) as out:
         return run(world, recipe, out=out, seed=seed, base=base, diagnostics=diagnostics, progress=progress)
 
 

@@ -1,0 +1,73 @@
+import pytest
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from standin import TinyClips, TinyModel
+
+from pullpush.data.batches import PairDataset, collate
+from pullpush.encoders import create
+from pullpush.losses import info_nce, siglip
+from pullpush.training import Diagnostics, Term, recipe
+from pullpush.training.objective import Objective
+
+
+def batch(n=6, **options):
+    dataset = PairDataset(TinyClips(n), **options)
+    return collate([dataset[row] for row in range(n)])
+
+
+def test_loss_is_the_weighted_sum_of_its_terms():
+    terms = (Term("infonce", 0.5, {"tau": 0.1}), Term("siglip", 2.0))
+    outcome = Objective(TinyModel(), recipe("infonce", terms=terms))(batch())
+    audio, text, _ = outcome.pair
+    torch.testing.assert_close(
+        outcome.loss, 0.5 * info_nce(audio, text, 0.1) + 2 * siglip(audio, text, 0.1, -10, "siglip")
+    )
+
+
+@pytest.mark.parametrize(("sampling", "count"), [("fixed", 0), ("pair", 1), ("all", 2)])
+def test_parallel_texts_are_embedded_in_their_order(sampling, count):
+    model = TinyModel(dropout=0)
+    one = batch(languages=("eng", "fra", "zho"), sampling=sampling)
+    pair = Objective(model, recipe("infonce"))(one).pair
+    assert len(pair.parallel) == count
+    for embedding, texts in zip(pair.parallel, one.parallel, strict=True):
+        torch.testing.assert_close(embedding, model.encode_text(texts))
+
+
+def test_text_encoder_is_told_the_language():
+    seen = []
+    model = TinyModel()
+    encode = model.encode_text
+    model.encode_text = lambda texts, languages: (seen.append(languages), encode(texts))[1]
+    Objective(model, recipe("infonce"))(batch(n=2, languages=("fra", "zho"), sampling="all"))
+    assert seen == [["fra", "fra"], ["zho", "zho"]]
+
+
+def test_temperature_is_that_of_the_first_term_with_one():
+    assert Objective(TinyModel(), recipe("infonce+siglip")).tau == pytest.approx(0.07)
+    assert Objective(TinyModel(), recipe("siglip+infonce")).tau == pytest.approx(0.1)
+
+
+def test_bfloat16_keeps_the_loss_in_float32_and_the_gradient_for_the_diagnostics():
+    """As on a GPU, with the real encoders."""
+    AcceleratorState._reset_state(reset_partial_state=True)  # other tests chose float32
+    accelerator = Accelerator(mixed_precision="bf16", cpu=True)
+    try:
+        model = create("cnn", "hashed", dim=8, audio_channels=(8, 8))
+        objective = Objective(model, recipe("infonce"))
+        optimiser = torch.optim.Adam(objective.parameters(), lr=1e-6)
+        towers, optimiser = accelerator.prepare(objective, optimiser)
+        one, watch = batch(), Diagnostics()
+        start = watch.before(objective, one)
+        outcome = towers(one)
+        assert {outcome.loss.dtype, outcome.pair.audio.dtype, outcome.pair.text.dtype} == {torch.float32}
+        torch.testing.assert_close(outcome.loss, info_nce(outcome.pair.audio, outcome.pair.text))
+        outcome.pair.text.retain_grad()
+        accelerator.backward(outcome.loss)
+        optimiser.step()
+        row = watch.after(objective, one, outcome.pair, start)
+        assert 0 < row["displacement"] < 1e-3  # far finer than the 2⁻⁸ of bfloat16
+        assert -1 <= row["gradient_drift"] <= 1
+    finally:
+        AcceleratorState._reset_state(reset_partial_state=True)
