@@ -7,6 +7,7 @@ as they are, in evaluation mode, outside the optimiser and outside checkpoints.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -88,12 +89,16 @@ def fetch(load: Callable[[], T], name: str) -> T:
 
 
 def build(architecture: type, model: str | PretrainedConfig, **overrides: Any) -> nn.Module:
-    """Pretrained weights for a name, random ones for a configuration; `overrides` change the configuration."""
+    """Pretrained weights for a name, random ones for a configuration.
+
+    `overrides` change what the configuration says; those that it does not know go to the architecture.
+    """
     if isinstance(model, str):
         return fetch(lambda: architecture.from_pretrained(model, **overrides), model)
-    for key, value in overrides.items():
-        setattr(model, key, value)
-    return architecture(model)
+    config = copy.deepcopy(model)
+    for key in [key for key in overrides if hasattr(config, key)]:
+        setattr(config, key, overrides.pop(key))
+    return architecture(config, **overrides)
 
 
 def split_rows(audio: Tensor, lengths: Tensor | None) -> list[Tensor]:
@@ -228,11 +233,11 @@ class PretrainedText(nn.Module):
         import transformers
 
         super().__init__()
-        if tokenizer is None:
-            if not isinstance(model, str):
-                raise ValueError("a model made from a configuration has no tokenizer: give one as tokenizer=")
-            tokenizer = fetch(lambda: transformers.AutoTokenizer.from_pretrained(model), model)
+        if tokenizer is None and not isinstance(model, str):
+            raise ValueError("a model made from a configuration has no tokenizer: give one as tokenizer=")
         self.backbone = Backbone(build(architecture, model, **overrides), frozen=frozen)
+        if tokenizer is None:
+            tokenizer = fetch(lambda: transformers.AutoTokenizer.from_pretrained(model), model)
         self.tokenizer, self.codes, self.language, self.max_tokens = tokenizer, codes, language, max_tokens
         self.dim = self.backbone.model.config.hidden_size
         self._code(language)

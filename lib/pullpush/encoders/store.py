@@ -46,6 +46,9 @@ class FeatureStore:
         self.add(texts)
         return np.stack([self._memory[text] for text in texts]).astype(np.float32)
 
+    def __deepcopy__(self, memo: dict[int, object]) -> FeatureStore:
+        return self  # copies of a model look the same texts up
+
     def add(self, texts: Sequence[str]) -> None:
         """Make sure that the features of all texts are in memory; encode those that nobody has seen."""
         unseen = self._unseen(texts)

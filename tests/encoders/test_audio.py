@@ -1,0 +1,131 @@
+"""Audio encoders: padding and neighbours do not change a clip; silence and one sample are finite; they learn."""
+
+import pytest
+import torch
+from torch import nn
+
+from pullpush.encoders.audio import (
+    CNN,
+    MaskedBatchNorm,
+    SpectrogramTransformer,
+    masked_max,
+    masked_mean,
+    sinusoids,
+    transformer,
+)
+
+ENCODERS = {
+    "cnn": lambda: CNN(channels=(4, 8, 8, 16)),
+    "ast": lambda: SpectrogramTransformer(width=16, layers=2, heads=2),
+}
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
+
+
+@pytest.fixture(params=ENCODERS)
+def encoder(request):
+    torch.manual_seed(0)
+    model = ENCODERS[request.param]()
+    model(noise(4, 8000, seed=1))  # running statistics that are not 0 and 1
+    return model.eval()
+
+
+def test_padding_does_not_change_embedding(encoder):
+    lengths = torch.tensor([16_000, 9000, 5001, 1])
+    audio = noise(4, 20_000)  # what lies in the padding is not even zero
+    together = encoder(audio, lengths)
+    assert together.shape == (4, encoder.dim)
+    for row, length in enumerate(lengths):
+        alone = encoder(audio[row : row + 1, :length])
+        torch.testing.assert_close(together[row], alone[0], atol=1e-5, rtol=1e-4)
+
+
+def test_padding_does_not_change_training_of_the_cnn():
+    """Batch statistics skip padding: the same clips padded further give the same features and gradients."""
+    lengths = torch.tensor([6000, 4000, 2500])
+    results = []
+    for size in (6000, 9000):
+        torch.manual_seed(0)
+        model = ENCODERS["cnn"]().train()
+        features = model(noise(3, 9000)[:, :size], lengths)
+        features.square().mean().backward()
+        results.append((features, model.blocks[0].conv.weight.grad, model.blocks[3].norm.running_var))
+    for short, long in zip(*results, strict=True):
+        torch.testing.assert_close(short, long, atol=1e-5, rtol=1e-4)
+
+
+def test_order_of_the_batch_does_not_matter(encoder):
+    audio, lengths, order = noise(4, 6000), torch.tensor([6000, 400, 3000, 5000]), torch.tensor([2, 0, 3, 1])
+    torch.testing.assert_close(encoder(audio, lengths)[order], encoder(audio[order], lengths[order]))
+
+
+@pytest.mark.parametrize("samples", [1, 399, 1600])
+@pytest.mark.parametrize("training", [False, True])
+def test_silence_and_tiny_clips_are_finite(encoder, samples, training):
+    encoder.train(training)
+    features = encoder(torch.zeros(1, samples))
+    features.sum().backward()
+    assert torch.isfinite(features).all()
+    assert all(torch.isfinite(p.grad).all() for p in encoder.parameters())
+
+
+def test_every_parameter_has_a_gradient(encoder):
+    encoder.train()(noise(3, 8000), torch.tensor([8000, 6000, 4000])).square().mean().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in encoder.parameters())
+
+
+def test_different_sounds_have_different_features(encoder):
+    time = torch.arange(8000) / 16_000
+    low, high = encoder(torch.stack([torch.sin(2 * torch.pi * hertz * time) for hertz in (300, 3000)]))
+    assert (low - high).norm() > 0.01 * low.norm()
+
+
+def test_cnn_learns_to_tell_pitches_apart():
+    torch.manual_seed(0)
+    time = torch.arange(8000) / 16_000
+    hertz = torch.tensor([300.0, 600, 1200, 2400]).repeat(2)
+    audio = 0.1 * torch.sin(2 * torch.pi * hertz[:, None] * time) + noise(8, 8000) * 0.1
+    target = torch.arange(4).repeat(2)
+    cnn = ENCODERS["cnn"]()
+    model = nn.ModuleList([cnn, nn.Linear(cnn.dim, 4)])
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(15):
+        loss = nn.functional.cross_entropy(model[1](cnn(audio)), target)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert loss < 0.1
+
+
+def test_masked_batch_norm_is_batch_norm_of_the_own_frames():
+    x = noise(3, 5, 7, 2)
+    mask = torch.arange(7) < torch.tensor([7, 3, 1])[:, None]
+    norm, plain = MaskedBatchNorm(5), nn.BatchNorm2d(5)
+    out = norm(x, mask)
+    own = torch.cat([row[:, m] for row, m in zip(x, mask, strict=True)], dim=1)[None]  # (1, C, frames, M)
+    expected = plain(own)
+    actual = torch.cat([row[:, m] for row, m in zip(out, mask, strict=True)], dim=1)[None]
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(norm.running_mean, plain.running_mean)
+    torch.testing.assert_close(norm.running_var, plain.running_var)
+    assert not out.transpose(1, 2)[~mask].any()
+
+
+def test_masked_pools_see_the_own_frames_only():
+    x = noise(2, 3, 5)
+    mask = torch.arange(5) < torch.tensor([5, 2])[:, None]
+    torch.testing.assert_close(masked_mean(x, mask), torch.stack([x[0].mean(-1), x[1, :, :2].mean(-1)]))
+    torch.testing.assert_close(masked_max(x, mask), torch.stack([x[0].amax(-1), x[1, :, :2].amax(-1)]))
+
+
+def test_sinusoids_are_bounded_and_all_different():
+    table = sinusoids(200, 16, torch.device("cpu"))
+    assert table.abs().max() <= 1
+    assert torch.cdist(table, table).fill_diagonal_(torch.inf).min() > 0.1
+
+
+def test_width_must_fit_heads():
+    with pytest.raises(ValueError, match="divisible"):
+        transformer(10, 1, 4, 0.0)

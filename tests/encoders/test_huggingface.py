@@ -1,0 +1,220 @@
+"""Pretrained encoders by their real classes, tiny and random: shapes, gradients, padding, freezing, being offline."""
+
+import copy
+
+import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from pullpush.encoders import create
+from pullpush.encoders.huggingface import FLORES
+from pullpush.errors import DataNotFoundError, UnknownNameError
+
+WORDS = ["<s>", "<pad>", "</s>", "<unk>", "a", "frog", "croaks", "then", *FLORES.values()]
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
+
+
+def tokenizer():
+    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+
+
+class Marking(transformers.PreTrainedTokenizerFast):
+    """Puts the source language before the text, as NLLB's tokenizer does."""
+
+    src_lang = None
+
+    def __call__(self, text, **options):
+        return super().__call__(f"{self.src_lang} {text}", **options)
+
+
+def marking():
+    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return Marking(tokenizer_object=words, pad_token="<pad>", unk_token="<unk>")
+
+
+def wavlm(norm):
+    return transformers.WavLMConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        conv_dim=(8,) * 7,
+        num_conv_pos_embeddings=16,
+        num_conv_pos_embedding_groups=2,
+        feat_extract_norm=norm,
+        do_stable_layer_norm=norm == "layer",
+    )
+
+
+AUDIO = {
+    "clap": lambda: transformers.ClapAudioConfig(
+        patch_embeds_hidden_size=8,
+        depths=[1, 1],
+        num_attention_heads=[2, 2],
+        hidden_size=16,
+        num_mel_bins=64,
+    ),
+    "whisper": lambda: transformers.WhisperConfig(
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        vocab_size=20,
+        max_source_positions=100,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+    ),
+    "wavlm": lambda: wavlm("group"),
+    "wavlm-large": lambda: wavlm("layer"),
+}
+TEXT = {
+    "roberta": lambda: transformers.RobertaConfig(
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    ),
+    "sonar": lambda: transformers.M2M100Config(
+        vocab_size=len(WORDS),
+        d_model=16,
+        encoder_layers=1,
+        encoder_attention_heads=2,
+        encoder_ffn_dim=32,
+    ),
+}
+
+
+def audio_model(name, **options):
+    return create(name.split("-")[0], "hashed", dim=8, audio_model=AUDIO[name](), **options)
+
+
+def text_model(name, **options):
+    tokens = marking() if name == "sonar" else tokenizer()
+    return create("cnn", name, dim=8, text_model=TEXT[name](), text_tokenizer=tokens, **options)
+
+
+@pytest.mark.parametrize("name", AUDIO)
+def test_audio_goes_forward_and_backward(name):
+    model = audio_model(name)
+    embedding = model.encode_audio(noise(3, 20_000), torch.tensor([20_000, 1, 9000]))
+    embedding[:, 0].sum().backward()
+    assert embedding.shape == (3, 8)
+    assert torch.isfinite(embedding).all()
+    parts = [*model.audio.parameters(), *model.audio_projection.parameters()]
+    assert all(p.grad is not None for p in parts if p.requires_grad)  # several GPUs need every one of them
+
+
+@pytest.mark.parametrize("name", AUDIO)
+def test_padding_does_not_change_audio(name):
+    model = audio_model(name).eval()
+    audio, lengths = noise(3, 20_000), torch.tensor([20_000, 1, 9000])
+    together = model.encode_audio(audio, lengths)
+    for row, length in enumerate(lengths):
+        alone = model.encode_audio(audio[row : row + 1, :length])
+        torch.testing.assert_close(together[row], alone[0], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", AUDIO)
+def test_silence_is_finite(name):
+    assert torch.isfinite(audio_model(name).eval().encode_audio(torch.zeros(1, 8000))).all()
+
+
+@pytest.mark.parametrize("name", ["clap", "whisper"])
+def test_clips_beyond_the_window_are_cut(name):
+    model = audio_model(name).eval()
+    window = {"clap": 160_000, "whisper": 32_000}[name]
+    audio = noise(1, window + 16_000)
+    whole, cut = model.encode_audio(audio), model.encode_audio(audio[:, :window])
+    torch.testing.assert_close(whole, cut, atol=2e-3, rtol=0)  # the resampler sees a little past the cut
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_text_goes_forward_and_backward(name):
+    model = text_model(name)
+    embedding = model.encode_text(["a frog croaks", "frog"])
+    embedding[:, 0].sum().backward()
+    assert embedding.shape == (2, 8)
+    parts = [*model.text.parameters(), *model.text_projection.parameters()]
+    assert all(p.grad is not None for p in parts if p.requires_grad)
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_padding_does_not_change_text(name):
+    model = text_model(name).eval()
+    texts = ["a frog croaks then a frog croaks", "frog", ""]
+    together = model.encode_text(texts)
+    for row, text in enumerate(texts):
+        torch.testing.assert_close(together[row], model.encode_text([text])[0], atol=1e-5, rtol=1e-4)
+
+
+def test_sonar_marks_the_language_of_each_text():
+    model = text_model("sonar").eval()
+    french, english, default = model.encode_text(["frog"] * 3, ["fra", "eng", "eng"])
+    torch.testing.assert_close(english, default)
+    assert (french - english).norm() > 1e-3
+    torch.testing.assert_close(model.encode_text(["frog"])[0], english, atol=1e-6, rtol=1e-5)
+    with pytest.raises(UnknownNameError, match="'fre': did you mean 'fra'"):
+        model.encode_text(["frog"], ["fre"])
+    with pytest.raises(ValueError, match="as many languages"):
+        model.encode_text(["frog"], ["fra", "eng"])
+
+
+@pytest.mark.parametrize("name", [*AUDIO, *TEXT])
+def test_frozen_weights_stay_outside_training_and_checkpoints(name):
+    if name in AUDIO:
+        model, encoder = audio_model(name, audio_frozen=True), "audio"
+    else:
+        model, encoder = text_model(name, text_frozen=True), "text"
+    backbone = getattr(model, encoder).backbone
+    model.train()
+    assert not backbone.model.training
+    assert not list(getattr(model, encoder).parameters())
+    assert not [key for key in model.state_dict() if key.startswith(f"{encoder}.")]
+    copy.deepcopy(model)
+    embedding = model.encode_audio(noise(2, 8000)) if name in AUDIO else model.encode_text(["a frog", "frog"])
+    embedding[:, 0].sum().backward()
+    assert all(p.grad is None for p in backbone.model.parameters())
+    model.to(torch.float64)
+    assert next(backbone.model.parameters()).dtype == torch.float64  # it follows the model
+
+
+def test_weights_come_from_a_folder(tmp_path):
+    with torch.random.fork_rng():
+        transformers.RobertaModel(TEXT["roberta"]()).save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    one, other = (create("cnn", "roberta", dim=8, text_model=str(tmp_path), text_frozen=True).eval() for _ in "ab")
+    torch.testing.assert_close(one.encode_text(["a frog"]), other.encode_text(["a frog"]))
+
+
+@pytest.mark.parametrize(
+    ("audio", "text"),
+    [("clap", "hashed"), ("whisper", "hashed"), ("wavlm", "hashed"), ("cnn", "roberta"), ("cnn", "sonar")],
+)
+def test_model_that_is_not_there_says_what_to_do(audio, text, tmp_path):
+    option = "audio_model" if text == "hashed" else "text_model"
+    empty = tmp_path / "model"
+    empty.mkdir()
+    with pytest.raises(DataNotFoundError, match=r"cannot load.*Connect to the network once"):
+        create(audio, text, **{option: str(empty)})
+
+
+def test_configuration_needs_a_tokenizer():
+    with pytest.raises(ValueError, match="tokenizer"):
+        create("cnn", "roberta", text_model=TEXT["roberta"]())
+
+
+def test_random_weights_follow_the_seed():
+    one, same = (audio_model("wavlm", seed=3).state_dict() for _ in "ab")
+    assert all(torch.equal(one[name], same[name]) for name in one)

@@ -1,0 +1,160 @@
+"""The feature store: no text is encoded twice, by anyone; a broken disk is explained."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pullpush.encoders import store as store_module
+from pullpush.encoders.store import FeatureStore
+from pullpush.errors import CacheError
+
+
+class Counter:
+    """Encodes a text as (length, first character, 1), and remembers what it was asked."""
+
+    def __init__(self, wait=0.0):
+        self.asked, self.wait = [], wait
+
+    def __call__(self, texts):
+        time.sleep(self.wait)
+        self.asked += texts
+        return np.array([[len(text), ord(text[:1] or " ") / 700, 1] for text in texts], dtype=np.float64)
+
+
+def test_features_are_the_encoders_rounded_to_half_precision():
+    features = FeatureStore(Counter(), 3)(["b", "aaa", "b"])
+    assert features.dtype == np.float32
+    assert features.shape == (3, 3)
+    np.testing.assert_array_equal(features, Counter()(["b", "aaa", "b"]).astype(np.float16).astype(np.float32))
+
+
+def test_a_text_is_encoded_once_in_a_process():
+    encode = Counter()
+    store = FeatureStore(encode, 3)
+    for texts in (["a", "b", "a"], ["b", "c"], ["c"]):
+        store(texts)
+    assert encode.asked == ["a", "b", "c"]
+
+
+def test_a_text_is_encoded_once_on_a_disk(tmp_path):
+    path = tmp_path / "deep" / "features.sqlite"
+    first = FeatureStore(Counter(), 3, path)(["a", "b"])
+    encode = Counter()
+    second = FeatureStore(encode, 3, path)(["b", "c", "a"])
+    assert encode.asked == ["c"]
+    np.testing.assert_array_equal(second[[2, 0]], first)
+
+
+def test_many_texts_go_in_chunks_and_come_back_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "CHUNK", 7)
+    monkeypatch.setattr(store_module, "LOOKUP", 3)
+    texts = [str(i) * (i % 5 + 1) for i in range(40)]
+    path = tmp_path / "f.sqlite"
+    FeatureStore(Counter(), 3, path).add(texts)
+    encode = Counter()
+    np.testing.assert_array_equal(FeatureStore(encode, 3, path)(texts), FeatureStore(Counter(), 3)(texts))
+    assert not encode.asked
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=6))
+def test_any_text_survives_the_disk(tmp_path_factory, texts):
+    path = tmp_path_factory.mktemp("store") / "f.sqlite"
+    before = FeatureStore(Counter(), 3, path)(texts)
+    encode = Counter()
+    np.testing.assert_array_equal(FeatureStore(encode, 3, path)(texts), before)
+    assert not encode.asked
+
+
+def test_two_threads_encode_each_text_once(tmp_path):
+    encode = Counter(wait=0.02)
+    store = FeatureStore(encode, 3, tmp_path / "f.sqlite")
+    threads = [threading.Thread(target=store, args=(["a", "b", str(i % 2)],)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(encode.asked) == ["0", "1", "a", "b"]
+
+
+WORKER = """
+import sys, time
+import numpy as np
+from pathlib import Path
+from pullpush.encoders import store as module
+module.CHUNK = 5
+def encode(texts):
+    time.sleep(0.02)
+    with open(sys.argv[2], "a") as log:
+        log.write("".join(f"{text}\\n" for text in texts))
+    return np.array([[float(text), 1.0] for text in texts])
+assert "transformers" not in sys.modules, "seconds of import that only pretrained encoders need"
+features = module.FeatureStore(encode, 2, Path(sys.argv[1]))([str(i) for i in range(60)])
+assert (features[:, 0] == np.arange(60)).all()
+"""
+
+
+def test_two_processes_share_the_work(tmp_path):
+    log = tmp_path / "log"
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "f.sqlite"), str(log)]
+    workers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for worker in workers:
+        assert worker.wait(timeout=120) == 0, worker.stderr.read()
+        worker.stderr.close()
+    assert sorted(map(int, log.read_text().split())) == list(range(60))
+
+
+def test_wrong_size_in_the_file_is_encoded_again(tmp_path):
+    path = tmp_path / "f.sqlite"
+    FeatureStore(lambda texts: np.ones((len(texts), 2)), 2, path)(["a"])
+    assert FeatureStore(Counter(), 3, path)(["a"]).shape == (1, 3)
+
+
+def test_encoder_of_the_wrong_shape_is_named():
+    with pytest.raises(ValueError, match=r"\(1, 2\).*expected \(1, 3\)"):
+        FeatureStore(lambda texts: np.ones((len(texts), 2)), 3)(["a"])
+
+
+def test_damaged_file_is_explained(tmp_path):
+    path = tmp_path / "f.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+    with pytest.raises(CacheError, match=r"damaged.*delete"):
+        FeatureStore(Counter(), 3, path)(["a"])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_read_only_folder_is_explained(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(CacheError, match="PULLPUSH_HOME"):
+        FeatureStore(Counter(), 3, tmp_path / "f.sqlite")(["a"])
+
+
+def test_folder_that_cannot_be_made_is_explained(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(CacheError, match="PULLPUSH_HOME"):
+        FeatureStore(Counter(), 3, tmp_path / "file" / "f.sqlite")(["a"])
+
+
+def test_full_disk_is_explained(tmp_path, monkeypatch):
+    """A page limit stands in for the end of the disk: SQLite reports both the same way."""
+    connect = sqlite3.connect
+
+    def small(*args, **options):
+        base = connect(*args, **options)
+        base.execute("PRAGMA max_page_count = 3")
+        return base
+
+    monkeypatch.setattr(store_module.sqlite3, "connect", small)
+    store = FeatureStore(lambda texts: np.ones((len(texts), 3000)), 3000, tmp_path / "f.sqlite")
+    with pytest.raises(CacheError, match=r"full.*Free some space"):
+        store(list(map(str, range(20))))
+    monkeypatch.undo()
+    assert store(["a"]).shape == (1, 3000)  # the failed write left the file as it was
