@@ -128,6 +128,21 @@ def test_unknown_names_suggest_known_ones(arguments, options, message):
         create(*arguments, **options)
 
 
+@pytest.mark.parametrize("audio", ["cnn", "ast"])
+def test_half_precision_trains_and_stays_close_to_full(audio):
+    model, clips, texts = create(audio, "transformer", dim=8).eval(), noise(3, 8000), ["a frog", "b", ""]
+    lengths = torch.tensor([8000, 5000, 1])
+    full = model.encode_audio(clips, lengths), model.encode_text(texts)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = model.encode_audio(clips, lengths), model.encode_text(texts)
+    for wanted, got in zip(full, half, strict=True):
+        assert got.dtype == torch.float32
+        torch.testing.assert_close(got.norm(dim=1), torch.ones(3))
+        torch.testing.assert_close(got, wanted, atol=0.05, rtol=0)
+    (half[0] * half[1]).sum().backward()
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in model.parameters())
+
+
 def test_registries_name_what_the_book_uses():
     assert {"cnn", "ast", "clap", "whisper", "wavlm"} <= set(AUDIO)
     assert {"use", "transformer", "hashed", "roberta", "sonar"} <= set(TEXT)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pullpush.encoders.projection import Projection, normalise
@@ -21,6 +21,7 @@ def test_hidden_size_defaults_to_outputs():
     assert Projection(6, 4).layers[0].out_features == 4
 
 
+@settings(deadline=None)
 @given(st.floats(1e-3, 1e6), st.integers(1, 8))
 def test_normalising_ignores_scale(scale, size):
     x = torch.arange(1.0, size + 1)[None]
