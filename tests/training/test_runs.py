@@ -7,6 +7,7 @@ from pandas.testing import assert_frame_equal
 from pullpush.data.grammar import prompts
 from pullpush.data.scene import Scene
 from pullpush.data.world import WorldConfig, load_world
+from pullpush.errors import TrainingError
 from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train, zero_shot
 from pullpush.training.runs import base_model, run, run_key, trained
 
@@ -119,3 +120,19 @@ def test_evaluation_of_a_world(world):
     assert isinstance(world.singles.scenes[0], Scene)
     found = zero_shot(result.model, world.singles, prompts(world.bank.events, "fra"), language="fra")
     assert found["chance"].iloc[0] == pytest.approx(1 / len(world.bank.events))
+
+
+def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):
+    class Broken:
+        def __init__(self, split):
+            self.split, self.captions = split, split.captions
+
+        def __len__(self):
+            return len(self.split)
+
+        def audio(self, index):
+            waves, lengths = self.split.audio(index)
+            return waves * (float("nan") if index == 17 else 1), lengths
+
+    with pytest.raises(TrainingError, match=r"finite.*step \d of epoch 1, with clips \[.*\b17\b.*\]"):
+        run(world._replace(train=Broken(world.train)), recipe("infonce", **SMALL), out=tmp_path)

@@ -89,7 +89,8 @@ def restore(path: Path, objective: nn.Module, optimiser: Optimizer, identity: st
     tensors, state = read(path)
     if state["identity"] != identity:
         raise TrainingError(
-            f"{path.parent} holds another run (recipe, seed, data or base): choose another folder, or resume=False"
+            f"{path.parent} holds another run (recipe, seed, data, base or diagnostics): "
+            "choose another folder, or resume=False"
         )
     load_weights(objective, _under(tensors, "weights"))
     slots: dict[int, dict[str, Tensor]] = {}

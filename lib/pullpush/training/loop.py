@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from tqdm.auto import tqdm
 
 from pullpush.cache import atomic_path, content_key
 from pullpush.data.batches import Batch, Clips, PairDataset, collate, loader
-from pullpush.errors import TrainingError
+from pullpush.errors import AudioError, TrainingError
 from pullpush.training import checkpoints
 from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
 from pullpush.training.diagnostics import Diagnostics
@@ -98,7 +100,7 @@ def train(
     steps_per_epoch = len(batch_rows(train_dataset, recipe, seed=seed, epoch=0))
     total = steps_per_epoch * recipe.epochs
     source = checkpoints.digest(checkpoints.best_file(base)) if base else None
-    identity = content_key([recipe, seed, len(train_dataset), source])
+    identity = content_key([recipe, seed, len(train_dataset), source, diagnostics])
 
     done, best_weights = Progress(), checkpoints.weights(objective)
     accelerator.wait_for_everyone()
@@ -125,24 +127,19 @@ def train(
                     reseed(seed, step)  # dropout falls on the texts before, in and after the step alike
                     start = diagnostics.before(objective, batch)
                 reseed(seed, step)
-                outcome = towers(batch)
+                with located(batch, step, epoch + 1):
+                    outcome = towers(batch)
                 if watched:
                     outcome.pair.text.retain_grad()
                 accelerator.backward(outcome.loss)
                 gradient = accelerator.clip_grad_norm_(objective.parameters(), recipe.clip or math.inf)
-                check_finite(outcome, gradient, batch, step=step, epoch=epoch + 1)
+                check_finite(outcome, gradient, where(batch, step, epoch + 1))
                 optimiser.step()
                 optimiser.zero_grad()
 
                 row = {"step": step, "epoch": epoch + 1, "clips": len(outcome.pair.text)}
-                row |= {
-                    "loss": float(outcome.loss.detach()),
-                    "lr": lr,
-                    "gradient": float(gradient),
-                    **named(outcome, recipe),
-                }
-                if objective.tau is not None:
-                    row["tau"] = objective.tau
+                row |= {"loss": float(outcome.loss.detach()), "lr": lr, "gradient": float(gradient)}
+                row |= details(objective, outcome, recipe)
                 if watched:
                     reseed(seed, step)
                     row |= diagnostics.after(objective, batch, outcome.pair, start)
@@ -175,7 +172,10 @@ def train(
 def batch_rows(dataset: PairDataset, recipe: Recipe, *, seed: int, epoch: int) -> list[list[int]]:
     """The clips of every step of an epoch, over all processes; the last batch may be short."""
     order = list(loader(dataset, recipe.batch_size, seed=seed, epoch=epoch).batch_sampler)
-    return [rows for rows in order if len(rows) >= world()[1]]  # every process needs a clip
+    full = [rows for rows in order if len(rows) >= world()[1]]  # every process needs a clip
+    if not full:
+        raise TrainingError(f"batches of {len(order[0])} clips are too small for {world()[1]} processes")
+    return full
 
 
 def batches(dataset: PairDataset, recipe: Recipe, *, seed: int, epoch: int, skip: int = 0) -> DataLoader:
@@ -212,24 +212,37 @@ def reseed(seed: int, step: int) -> None:
     torch.manual_seed(int(state) >> 1)  # torch wants 63 bits
 
 
-def check_finite(outcome: Outcome, gradient: torch.Tensor, batch: Batch, *, step: int, epoch: int) -> None:
+def where(batch: Batch, step: int, epoch: int) -> str:
+    """What an error says of the batch."""
+    return f"step {step} of epoch {epoch}, with clips {batch.index.tolist()}"
+
+
+@contextmanager
+def located(batch: Batch, step: int, epoch: int) -> Iterator[None]:
+    """Say which clips were there when an encoder refuses a recording."""
+    try:
+        yield
+    except AudioError as error:
+        raise TrainingError(f"{error} (in {where(batch, step, epoch)})") from error
+
+
+def check_finite(outcome: Outcome, gradient: torch.Tensor, place: str) -> None:
     """Stop before a loss or gradient that is not finite reaches the weights."""
     for name, value in (("loss", float(outcome.loss.detach())), ("norm of the gradient", float(gradient))):
         if not math.isfinite(value):
             raise TrainingError(
-                f"the {name} is {value} at step {step} of epoch {epoch}, with clips {batch.index.tolist()}: "
-                "look at these clips, or lower the learning rate; the last checkpoint is from before this step"
+                f"the {name} is {value} at {place}: look at these clips, or lower the learning rate; "
+                "the last checkpoint is from before this step"
             )
 
 
-def named(outcome: Outcome, recipe: Recipe) -> dict[str, float]:
-    """The unweighted value of each term, where there are several."""
-    if len(recipe.terms) == 1:
-        return {}
-    return {
-        f"loss {i} {term.name}": float(x.detach())
-        for i, (term, x) in enumerate(zip(recipe.terms, outcome.terms, strict=True))
-    }
+def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str, float]:
+    """The temperature after the step if there is one, and the unweighted value of each term if there are several."""
+    row = {} if objective.tau is None else {"tau": objective.tau}
+    if len(recipe.terms) > 1:
+        for number, (term, value) in enumerate(zip(recipe.terms, outcome.terms, strict=True)):
+            row[f"loss {number} {term.name}"] = float(value.detach())
+    return row
 
 
 def clip_mean(rows: list[dict[str, float]]) -> float:
