@@ -30,8 +30,14 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = [
 ]
 METHOD_COLOURS = {"infonce": BLUE, "siglip": VERMILION}
 METHOD_NAMES = {"infonce": "InfoNCE", "siglip": "SigLIP"}
-PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE}
-PART_NAMES = {"pull": "pull", "push": "push", "parallel": "push, parallel", "perpendicular": "push, perpendicular"}
+PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE, "net_perpendicular": SKY}
+PART_NAMES = {
+    "pull": "pull",
+    "push": "push",
+    "parallel": "push, parallel",
+    "perpendicular": "push, perpendicular",
+    "net_perpendicular": "pull + push, perpendicular",
+}
 
 
 def use_style() -> None:
@@ -82,26 +88,27 @@ def spectrogram(wave: torch.Tensor, *, ax: Axes | None = None, title: str = "") 
     return ax.figure
 
 
-def scene_timeline(scene: Scene, names: Sequence[str]) -> Figure:
-    """The scene graph over time: a row for each sound from its onset, with what the captions may mention.
+def scene_timeline(scene: Scene, names: Sequence[str], seconds: Sequence[float]) -> Figure:
+    """The scene graph over time: a bar for each sound, with what the captions may mention.
 
     Args:
         scene: the truth.
-        names: of the bank's events.
+        names: one for each sound.
+        seconds: how long each sound lasts where nothing cuts it.
     """
-    fig, ax = plt.subplots(figsize=(6, 0.8 + 0.45 * len(scene.sounds)))
-    for row, sound in enumerate(scene.sounds):
+    fig, ax = plt.subplots(figsize=(6.4, 0.9 + 0.5 * len(scene.sounds)))
+    for row, (sound, length) in enumerate(zip(scene.sounds, seconds, strict=True)):
         notes = [f"{sound.semitones:+d} semitones"] if sound.semitones else []
         notes += [f"{sound.repeats} times"] if sound.repeats > 1 else []
         notes += ["far"] if sound.far else []
-        ax.plot(sound.onset, row, "o", color=BLUE)
-        ax.hlines(row, sound.onset, scene.duration, color=BLUE, alpha=0.15, linewidth=8)
-        ax.annotate(", ".join(notes), (sound.onset, row), (6, 6), textcoords="offset points", fontsize="small")
-    ax.set_yticks(range(len(scene.sounds)), [names[sound.event].replace("_", " ") for sound in scene.sounds])
+        ends = [other.onset for other in scene.sounds[row + 1 : row + 2] if scene.relation == "sequence"]
+        end = min([sound.onset + length, scene.duration, *ends])
+        ax.barh(row, end - sound.onset, left=sound.onset, height=0.55, color=SKY)
+        ax.text(sound.onset + 0.04, row, ", ".join(notes), va="center", fontsize="small")
+    ax.set_yticks(range(len(names)), names)
     noise = "no noise" if scene.snr_db is None else f"noise {scene.snr_db:.0f} dB below"
     ax.set(xlabel="time (s)", xlim=(0, scene.duration), title=f"{scene.relation}, {noise}")
     ax.invert_yaxis()
-    ax.margins(y=0.4)
     return fig
 
 
@@ -152,34 +159,37 @@ def force_history(table: pd.DataFrame, *, recipe: str = "infonce") -> Figure:
     for part in PART_COLOURS:
         band(left, rows, "step", part, label=PART_NAMES[part], colour=PART_COLOURS[part])
     left.set(xlabel="step", ylabel="mean norm of the force", ylim=(0, None))
-    left.legend()
+    fig.legend(loc="outside upper center", ncols=5, fontsize="small")
     band(right, rows, "step", "perpendicular_share", label="share", colour=PART_COLOURS["perpendicular"])
     right.set(xlabel="step", ylabel="‖F⊥‖² / ‖F_push‖²", ylim=(0, 1.02))
     return fig
 
 
 def share_by_setting(table: pd.DataFrame) -> Figure:
-    """Perpendicular share of the push and its size against the pull, over temperature and over batch size."""
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
-    for ax, (setting, label) in zip(axes, (("tau", "temperature τ"), ("batch_size", "batch size")), strict=True):
+    """How much of the push is perpendicular, and how much of that is left, over temperature and over batch size.
+
+    table: columns model ("untrained", "trained"), seed, setting, value, and those of `force_study.parts`.
+    """
+    fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
+    curves = {
+        "perpendicular_share": ("‖F⊥‖² / ‖F_push‖²", PURPLE),
+        "perpendicular_over_pull": ("‖F⊥‖ / ‖F_pull‖", GREEN),
+        "net_over_pull": ("net ⊥ / ‖F_pull‖", SKY),
+    }
+    for ax, (setting, label) in zip(
+        axes, (("temperature", "temperature τ"), ("batch size", "batch size")), strict=True
+    ):
         rows = table[table["setting"] == setting]
-        for model, style in (("untrained", "--"), ("trained", "-")):
-            part = rows[rows["model"] == model]
-            band(
-                ax, part, "value", "perpendicular_share", label=f"{model}: ⊥ share of push", colour=PURPLE, style=style
-            )
-            band(
-                ax,
-                part,
-                "value",
-                "perpendicular_over_pull",
-                label=f"{model}: ‖F⊥‖ / ‖F_pull‖",
-                colour=GREEN,
-                style=style,
-            )
+        for column, (title, colour) in curves.items():
+            for model, style in (("untrained", "--"), ("trained", "-")):
+                part = rows[rows["model"] == model]
+                band(ax, part, "value", column, label=f"{title}, {model}", colour=colour, style=style)
         ax.set_xscale("log")
+        ticks = sorted(rows["value"].unique())
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.set_xticks([], minor=True)
         ax.set(xlabel=label, ylim=(0, 1.05))
-    axes[0].legend(fontsize="small")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return fig
 
 
@@ -244,17 +254,39 @@ def force_plane(
         titles: legend of each group.
         colours: one a group.
     """
-    fig, ax = plt.subplots(figsize=(6.4, 4.2))
+    fig, ax = plt.subplots(figsize=(6.4, 4.6))
     reach = float(np.linalg.norm(partner))
-    for points, push, title, colour in zip(negatives, pushes, titles, colours, strict=False):
-        size = 12 + 900 * points[:, 2] / max(points[:, 2].sum(), 1e-12)
+    tips = [reach * push / max(np.linalg.norm(push), 1e-12) for push in pushes]
+    for points, tip, title, colour in zip(negatives, tips, titles, colours, strict=False):
+        size = 8 + 900 * points[:, 2] / max(points[:, 2].sum(), 1e-12)
         ax.scatter(points[:, 0], points[:, 1], s=size, color=colour, alpha=0.35, linewidth=0)
-        length = reach * push / max(np.linalg.norm(push), 1e-12)
-        ax.annotate("", length, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 2})
+        ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 2.5})
         ax.plot([], [], color=colour, label=title)
     ax.annotate("", partner, (0, 0), arrowprops={"arrowstyle": "-|>", "color": BLACK, "lw": 2.5})
-    ax.plot(0, 0, "s", color=BLACK, markersize=9, label="text anchor")
-    ax.plot(*partner, "*", color=ORANGE, markersize=16, label="its audio")
-    ax.set(xlabel="along û, towards the positive", ylabel="across û", aspect="equal")
-    ax.legend(fontsize="small")
+    ax.plot(0, 0, "s", color=BLACK, markersize=9, label="caption")
+    ax.plot(*partner, "*", color=ORANGE, markersize=16, label="its sound")
+    shown = np.concatenate([np.zeros((1, 2)), partner[None], np.array(tips), *[points[:, :2] for points in negatives]])
+    low, high = shown.min(0) - 0.12, shown.max(0) + 0.12
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    ax.set(xlabel="along û, towards the sound", ylabel="across û")
+    fig.legend(loc="outside upper center", ncols=3, fontsize="small")
+    return fig
+
+
+def intervals(table: pd.DataFrame, label: str, *, xlabel: str, percent: bool = False) -> Figure:
+    """Values with their intervals, one row each in the table's order; a tick marks chance where the table has it.
+
+    table: columns `label`, value, low, high and perhaps chance.
+    """
+    fig, ax = plt.subplots(figsize=(6, 0.9 + 0.33 * len(table)))
+    scale = 100 if percent else 1
+    value, rows = scale * table["value"], np.arange(len(table))
+    spread = np.abs(scale * table[["low", "high"]].to_numpy().T - value.to_numpy())
+    ax.errorbar(value, rows, xerr=spread, fmt="o", color=BLUE, capsize=3)
+    if "chance" in table:
+        ax.plot(scale * table["chance"], rows, "|", color=VERMILION, markersize=12, markeredgewidth=2, label="chance")
+        ax.legend()
+    ax.set_yticks(rows, table[label])
+    ax.set(xlabel=f"{xlabel} (%)" if percent else xlabel, xlim=(0, None))
+    ax.invert_yaxis()
     return fig

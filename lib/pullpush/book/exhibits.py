@@ -11,10 +11,13 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
+from pandas.io.formats.style import Styler
 from torch import Tensor
 
 from pullpush.book.display import Markup, player, search_box
 from pullpush.cache import home
+from pullpush.data.compose import seconds
+from pullpush.data.scene import Scene
 from pullpush.data.tables import read_captions
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.words import word_frequencies
@@ -100,6 +103,26 @@ def search(
         )
         texts.append(f"{query}\n{found.text}")
     return Markup("".join(blocks), "\n".join(texts))
+
+
+def sound_names(world: World, scene: Scene) -> list[str]:
+    """Names of a scene's sounds, in their order."""
+    return [world.bank.events[sound.event].name.replace("_", " ") for sound in scene.sounds]
+
+
+def sound_seconds(world: World, scene: Scene) -> list[float]:
+    """How long each sound of a scene lasts, unless the scene or the next sound cuts it."""
+    return [seconds(world.bank, sound) for sound in scene.sounds]
+
+
+def table(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping[str, str] | None = None) -> Styler:
+    """A table for a page: no index, room between the columns.
+
+    percent: columns of fractions to show as percentages; formats: column → format string.
+    """
+    styles = {**dict.fromkeys(percent, "{:.1%}"), **(formats or {})}
+    roomy = [{"selector": "th, td", "props": "padding: 0.25em 0.8em; text-align: left"}]
+    return frame.style.format(styles, na_rep="–").set_table_styles(roomy).hide()
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:

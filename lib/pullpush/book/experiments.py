@@ -92,3 +92,19 @@ def steps_by_run(runs: Mapping[tuple[str, int], Result], *, points: int = 40) ->
     columns = ["recipe", "seed", "step"]
     table = pd.concat(tables, ignore_index=True)
     return table[columns + [column for column in table.columns if column not in columns]]
+
+
+def mean_and_spread(table: pd.DataFrame, by: str, columns: Sequence[str], *, percent: bool = False) -> pd.DataFrame:
+    """Each column's mean ± standard deviation over the rows (the seeds) of a group, as text; groups stay in order."""
+    scale, unit = (100, " %") if percent else (1, "")
+    groups = table.groupby(by, sort=False)
+    rows = []
+    for name, group in groups:
+        row = {by: name, "seeds": len(group)}
+        for column in columns:
+            values = scale * group[column]
+            spread = f" ± {values.std():.1f}" if percent else f" ± {values.std():.3f}"
+            mean = f"{values.mean():.1f}" if percent else f"{values.mean():.3f}"
+            row[column] = f"{mean}{spread if len(group) > 1 else ''}{unit}"
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -43,6 +43,8 @@ QUIET = {
     "JUPYTER_PLATFORM_DIRS": "1",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
+# The kernel's own settings: none of the user's, and no warnings about its transport on the terminal.
+KERNEL_CONFIG = "c = get_config()\nc.IPKernelApp.log_level = 40\n"
 
 
 class ChapterError(PullPushError, RuntimeError):
@@ -138,10 +140,14 @@ def _execute(
 ) -> Execution:
     source, target, tables = folder / "source.ipynb", folder / f"{chapter.name}.ipynb", folder / "tables"
     tables.mkdir()
+    settings = folder / "ipython" / "profile_default" / "ipython_kernel_config.py"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(KERNEL_CONFIG, encoding="utf-8")
     nbformat.write(chapters.read(chapter), source)
     began = time.monotonic()
     try:
-        with _environment({**QUIET, "PULLPUSH_OUT": str(tables), "PULLPUSH_BOOK": str(root)}):
+        own = {"PULLPUSH_OUT": str(tables), "PULLPUSH_BOOK": str(root), "IPYTHONDIR": str(folder / "ipython")}
+        with _environment({**QUIET, **own}):
             papermill.execute_notebook(
                 source, target, values, cwd=root / "book", kernel_name="python3", progress_bar=False
             )

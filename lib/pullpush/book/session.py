@@ -41,8 +41,8 @@ class Session:
         """The seeds that comparisons run over: `seed`, `seed + 1`, …"""
         return range(self.seed, self.seed + self.settings.seeds)
 
-    def save(self, table: pd.DataFrame, name: str = RESULTS) -> Path:
-        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`; returns the path.
+    def save(self, table: pd.DataFrame, name: str = RESULTS) -> None:
+        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`.
 
         Six significant digits, so that committed tables do not change with the last bit of a sum.
 
@@ -55,7 +55,6 @@ class Session:
         partial = path.with_suffix(f".{os.getpid()}.part")
         table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
         os.replace(partial, path)
-        return path
 
 
 def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | str | None = None) -> Session:
