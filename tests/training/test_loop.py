@@ -160,6 +160,12 @@ def test_complete_run_is_read_not_trained(tmp_path):
     assert_same(fit(tmp_path, dataset=dataset, model=TinyModel(seed=9)), first)
 
 
+def test_complete_run_keeps_no_optimiser(tmp_path):
+    fit(tmp_path)
+    tensors = checkpoints.read(tmp_path / "checkpoint.safetensors")[0]
+    assert not [name for name in tensors if name.startswith("optimiser/")]
+
+
 def test_folder_of_another_run_is_refused(tmp_path):
     fit(tmp_path, epochs=1)
     with pytest.raises(TrainingError, match="another run"):

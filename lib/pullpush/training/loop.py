@@ -159,7 +159,8 @@ def train(
             if out and accelerator.is_main_process:
                 if better:  # before the checkpoint that counts on it
                     checkpoints.save_best(out / BEST, best_weights, done.best)
-                checkpoints.save(out / CHECKPOINT, objective, optimiser, done, identity)
+                goes_on = epoch + 1 < recipe.epochs  # a complete run needs no optimiser any more
+                checkpoints.save(out / CHECKPOINT, objective, optimiser if goes_on else None, done, identity)
 
     checkpoints.load_weights(objective, best_weights)
     result = Result(model.eval(), pd.DataFrame(done.history), pd.DataFrame(done.steps), done.best, recipe, out)
