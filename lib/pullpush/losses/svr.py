@@ -404,7 +404,8 @@ def _contrast(query: Tensor, key: Tensor, include: bool) -> Tensor:
     """Mean over rows of −log softmax at the diagonal of query·keyᵀ, `(N, d)`, `(N, d)` → 0-d."""
     if len(query) == 1:
         return (query * key).sum() * 0  # no negatives: zero loss and gradient, even without the positive
-    return _Contrast.apply(query, key, include, torch.is_grad_enabled())
+    differentiate = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
+    return _Contrast.apply(query, key, include, differentiate)
 
 
 class _Contrast(torch.autograd.Function):
@@ -425,15 +426,20 @@ class _Contrast(torch.autograd.Function):
             diagonal = scores.diagonal(offset=start)  # row b's positive is column start + b
             positive = diagonal.clone()
             diagonal.fill_(-torch.inf)
-            loss = scores.logsumexp(dim=1) - positive  # Eq. 6 as printed: the denominator sums over negatives only
+            largest = scores.amax(dim=1)
+            pushes = scores.sub_(largest[:, None]).exp_()  # exp(s_j − max s), in place; 0 for the positive
+            total_push = pushes.sum(dim=1)
+            log_sum = largest + total_push.log()
+            loss = log_sum - positive  # Eq. 6 as printed: the denominator sums over negatives only
             if include:
                 loss = F.softplus(loss)  # −log P⁺ = log(1 + Σ_j exp(s_j − s⁺)): exact where P⁺ rounds to 1
             total += loss.sum()
             if differentiate:
-                weight = scores.sub_((positive + loss)[:, None]).exp_()  # P_sup of the negatives, Eq. 3
-                diagonal.copy_(-weight.sum(dim=1))  # P⁺ − 1, or −1 without the positive in the denominator
-                torch.mm(weight, key, out=gradients[0][start : start + step])
-                gradients[1].addmm_(weight.T, rows)
+                # P_sup of negative j is pushes_j·scale (Eq. 3); scaling rows of d costs less than rows of N.
+                scale = (largest - positive - loss).exp()[:, None]
+                diagonal.copy_(-total_push)  # times scale: P⁺ − 1, or −1 without the positive in the denominator
+                torch.mm(pushes, key, out=gradients[0][start : start + step]).mul_(scale)
+                gradients[1].addmm_(pushes.T, scale * rows)
         ctx.save_for_backward(*gradients)
         return total / n
 
