@@ -1,5 +1,6 @@
 """End to end on the synthetic bank: world, encoders, recipe, run, evaluation."""
 
+import pandas as pd
 import pytest
 import torch
 from pandas.testing import assert_frame_equal
@@ -9,7 +10,7 @@ from pullpush.data.scene import Scene
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
 from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train, zero_shot
-from pullpush.training.runs import base_model, run, run_key, trained
+from pullpush.training.runs import base_model, run, run_key, trained, trained_all
 
 SMALL = {
     "epochs": 2,
@@ -78,10 +79,16 @@ def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_pat
 
 def test_recipes_start_from_a_shared_base(world):
     base = base_model(world, **SMALL)
-    still = trained(world, recipe("siglip", **{**SMALL, "epochs": 1, "lr": 1e-12}), seed=5, base=base)
+    still = trained(world, recipe("siglip", **{**SMALL, "epochs": 1, "lr": 1e-12}), seed=5, base=base.path)
     torch.testing.assert_close(embed(still.model, world.test)[1], embed(base.model, world.test)[1])
-    with pytest.raises(ValueError, match="on disk"):
-        trained(world, recipe("siglip", **SMALL), base=run(world, recipe("infonce", **SMALL), out=None))
+
+
+def test_runs_side_by_side_are_those_one_by_one(world):
+    plans = [(recipe("infonce", **{**SMALL, "epochs": 1}), seed) for seed in (21, 22)]
+    together = trained_all(world, plans, diagnostics=Diagnostics(every=3), jobs=2)
+    alone = run(world, plans[1][0], out=None, seed=22, diagnostics=Diagnostics(every=3))
+    pd.testing.assert_frame_equal(together[1].history, alone.history)
+    assert together[0].history["loss"].item() != together[1].history["loss"].item()
 
 
 def test_everything_that_shapes_a_run_is_in_its_key(world):
@@ -91,7 +98,7 @@ def test_everything_that_shapes_a_run_is_in_its_key(world):
         run_key(world, one),
         run_key(world, one, seed=1),
         run_key(world, recipe("infonce", **SMALL, tau=0.1)),
-        run_key(world, one, base=base),
+        run_key(world, one, base=base.path),
         run_key(world, one, diagnostics=Diagnostics()),
         run_key(world._replace(config=WorldConfig("synthetic", n_train=41)), one),
     ]

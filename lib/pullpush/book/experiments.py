@@ -17,7 +17,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result
 from pullpush.training.recipes import Recipe, recipe
-from pullpush.training.runs import trained
+from pullpush.training.runs import trained, trained_all
 
 
 def world(book: Session, **overrides: Any) -> World:
@@ -34,13 +34,16 @@ def sized(book: Session, name: str, **overrides: Any) -> Recipe:
     return recipe(name, **{**size, **overrides})
 
 
+WATCH = Diagnostics(every=2, tau=0.07)  # one yardstick for all, so that chapters share runs
+
+
 def train(
     book: Session,
     data: World,
     name: str,
     *,
     seed: int | None = None,
-    diagnostics: Diagnostics | None = None,
+    diagnostics: Diagnostics | None = WATCH,
     **overrides: Any,
 ) -> Result:
     """Train a recipe at the profile's size, or read the run from the cache where any chapter trained it before.
@@ -54,6 +57,21 @@ def train(
     """
     seed = book.seed if seed is None else seed
     return trained(data, sized(book, name, **overrides), seed=seed, diagnostics=diagnostics)
+
+
+def train_all(
+    book: Session, data: World, plans: Sequence[tuple[str, int]], *, diagnostics: Diagnostics | None = WATCH, **own: Any
+) -> dict[tuple[str, int], Result]:
+    """Train several (recipe, seed), side by side on a CPU; each is read from the cache if it is there.
+
+    Args:
+        book, data, diagnostics: see `train`.
+        plans: recipe and seed of each run.
+        own: recipe → overrides for it.
+    """
+    recipes = [sized(book, name, **own.get(name, {})) for name, _ in plans]
+    results = trained_all(data, list(zip(recipes, (seed for _, seed in plans), strict=True)), diagnostics=diagnostics)
+    return dict(zip(plans, results, strict=True))
 
 
 def untrained(book: Session, *, seed: int | None = None) -> nn.Module:

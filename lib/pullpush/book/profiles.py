@@ -61,11 +61,11 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             ),
             Profile(
                 name="quick",
-                world={"bank": "tuxpaint", "n_train": 4000, "n_valid": 500, "n_test": 500},
+                world={"bank": "tuxpaint", "n_train": 3000, "n_valid": 500, "n_test": 500},
                 audio="cnn",
                 text="use",
                 dim=256,
-                epochs=5,
+                epochs=4,
                 batch_size=24,  # as in SupCLAP
                 seeds=3,
                 about="real recordings on a laptop: minutes a chapter on two cores",

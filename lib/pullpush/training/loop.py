@@ -33,6 +33,8 @@ from pullpush.training.evaluate import recall_at_1
 from pullpush.training.objective import Objective, Outcome
 from pullpush.training.recipes import Recipe
 
+RECIPE = "recipe.json"
+
 
 @dataclass(frozen=True)
 class Result:
@@ -251,12 +253,17 @@ def clip_mean(rows: list[dict[str, float]]) -> float:
     return sum(row["loss"] * row["clips"] for row in rows) / sum(row["clips"] for row in rows)
 
 
+def is_finished(out: Path) -> bool:
+    """Whether a run went through to its end."""
+    return (out / RECIPE).is_file()
+
+
 def write_tables(result: Result) -> None:
     """Recipe and tables as text, for readers; `train` itself reads the checkpoint."""
     for name, table in (("history", result.history), ("steps", result.steps)):
         with atomic_path(result.path / f"{name}.csv") as path:
             table.to_csv(path, index=False, lineterminator="\n")
-    with atomic_path(result.path / "recipe.json") as path:
+    with atomic_path(result.path / RECIPE) as path:  # last: it says that the run is complete
         path.write_text(result.recipe.to_json() + "\n", encoding="utf-8")
 
 

@@ -53,7 +53,12 @@ class Row(NamedTuple):
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the options."""
-        return tuple(inspect.signature(self.loss).parameters)
+        return tuple(self.defaults)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Option → default; `inspect.Parameter.empty` where it must be given."""
+        return {name: option.default for name, option in inspect.signature(self.loss).parameters.items()}
 
 
 TERMS: dict[str, Row] = {
@@ -66,7 +71,8 @@ TERMS: dict[str, Row] = {
 class Term:
     """One summand of the objective.
 
-    name: a row of TERMS; weight: its factor; options: keyword arguments of the row's loss.
+    name: a row of TERMS; weight: its factor; options: keyword arguments of the row's loss; those equal to its defaults
+    are dropped, so that terms that do the same are equal.
 
     Raises:
         UnknownNameError: no such term, or it has no such option.
@@ -82,6 +88,9 @@ class Term:
         for option in self.options:
             if option not in TERMS[self.name].options:
                 raise unknown(f"option of {self.name}", option, TERMS[self.name].options)
+        defaults = TERMS[self.name].defaults
+        told = {name: value for name, value in self.options.items() if value != defaults[name]}
+        object.__setattr__(self, "options", told)
 
     def create(self) -> nn.Module:
         """The term as a module: Pair → 0-d loss, not yet weighted."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import joblib
+import torch
 from accelerate import PartialState
 from torch import nn
 
 from pullpush.cache import content_key, home, locked
 from pullpush.data.batches import Clips, PairDataset
-from pullpush.data.world import World
+from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.loop import Result, train
+from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import Recipe, recipe
 
 FORMAT = 1  # raise when training gives other numbers than before, so that old runs are not read
@@ -26,7 +29,7 @@ def trained(
     recipe: Recipe,
     *,
     seed: int = 0,
-    base: Result | None = None,
+    base: Path | None = None,
     diagnostics: Diagnostics | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -36,7 +39,7 @@ def trained(
         world: its train split is learnt from, its valid split chooses the best epoch.
         recipe: what to train.
         seed: of the new weights, the batches and the captions.
-        base: run to start from, itself one of `trained` or `base_model`; its seed decides the weights.
+        base: folder of the run to start from, the `path` of one of `trained` or `base_model`; it decides the weights.
         diagnostics: what to measure; part of the run's identity, although it does not change the numbers.
         progress: show a bar.
 
@@ -50,20 +53,54 @@ def trained(
         return run(world, recipe, out=out, seed=seed, base=base, diagnostics=diagnostics, progress=progress)
 
 
+def trained_all(
+    world: World,
+    plans: Sequence[tuple[Recipe, int]],
+    *,
+    base: Path | None = None,
+    diagnostics: Diagnostics | None = None,
+    jobs: int | None = None,
+) -> list[Result]:
+    """`trained` for several recipes and seeds, side by side where there is no GPU.
+
+    Small models gain more from processes of one thread each than from threads.
+
+    Args:
+        plans: recipe and seed of each run.
+        base: folder of the run that all start from.
+        diagnostics: what to measure in all.
+        jobs: processes at once; default: one a core.
+    """
+    shared = {"base": base, "diagnostics": diagnostics}
+    missing = [
+        (recipe, seed)
+        for recipe, seed in plans
+        if not is_finished(home() / KIND / run_key(world, recipe, seed=seed, **shared))
+    ]
+    jobs = min(jobs or joblib.cpu_count(), len(missing))
+    if jobs > 1 and not torch.cuda.is_available():
+        for recipe, seed in missing:
+            ready(world, recipe, seed=seed)  # frozen texts are encoded once, by all cores, before the processes start
+        # By its configuration: a world's arrays are mapped anew in each process.
+        orders = (joblib.delayed(_train)(world.config, *plan, base, diagnostics) for plan in missing)
+        joblib.Parallel(n_jobs=jobs)(orders)
+    return [trained(world, recipe, seed=seed, **shared) for recipe, seed in plans]
+
+
+def _train(config: WorldConfig, recipe: Recipe, seed: int, base: Path | None, diagnostics: Diagnostics | None) -> None:
+    trained(load_world(config), recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
+
+
 def run_key(
     world: World,
     recipe: Recipe,
     *,
     seed: int = 0,
-    base: Result | None = None,
+    base: Path | None = None,
     diagnostics: Diagnostics | None = None,
 ) -> str:
     """Name of a run's folder: a hash of all that shapes it."""
-    if base is not None and base.path is None:
-        raise ValueError("base must be a run on disk: one of `trained` or `base_model`, or of `train` with `out`")
-    return content_key(
-        [FORMAT, world.config, world.bank.key, recipe, seed, base.path.name if base else None, diagnostics]
-    )
+    return content_key([FORMAT, world.config, world.bank.key, recipe, seed, base.name if base else None, diagnostics])
 
 
 def base_model(world: World, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
@@ -77,17 +114,13 @@ def run(
     *,
     out: Path | str | None,
     seed: int = 0,
-    base: Result | None = None,
+    base: Path | None = None,
     diagnostics: Diagnostics | None = None,
     progress: bool | None = None,
     resume: bool = True,
 ) -> Result:
     """Create the recipe's model, pair the world's clips with captions, train."""
-    model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
-    dataset = PairDataset(
-        world.train, languages=recipe.languages, sampling=recipe.sampling, captions=recipe.captions, seed=seed
-    )
-    precompute(model, dataset, world.valid)
+    model, dataset = ready(world, recipe, seed=seed)
     return train(
         model,
         recipe,
@@ -98,8 +131,18 @@ def run(
         resume=resume,
         diagnostics=diagnostics,
         progress=progress,
-        base=base.path if base else None,
+        base=base,
     )
+
+
+def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
+    """A recipe's new model and its pairs, with the features of frozen encoders in the cache."""
+    model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
+    dataset = PairDataset(
+        world.train, languages=recipe.languages, sampling=recipe.sampling, captions=recipe.captions, seed=seed
+    )
+    precompute(model, dataset, world.valid)
+    return model, dataset
 
 
 def precompute(model: nn.Module, dataset: PairDataset, valid: Clips) -> None:
