@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,14 +46,14 @@ def verdict_table(claims: Sequence[Claim]) -> pd.DataFrame:
     """Claim, paper, ours, difference, verdict: the difference stands where both sides are numbers."""
     rows = []
     for claim, paper, ours, verdict, interval in claims:
-        numbers = isinstance(paper, int | float) and isinstance(ours, int | float)
-        shown = f"{ours:.3g}" if isinstance(ours, int | float) else ours
+        numbers = isinstance(paper, Real) and isinstance(ours, Real)
+        shown = f"{ours:.3g}" if isinstance(ours, Real) else ours
         if interval is not None:
             shown += f" [{interval[0]:.3g}, {interval[1]:.3g}]"
         rows.append(
             {
                 "claim": claim,
-                "paper": f"{paper:.3g}" if isinstance(paper, int | float) else paper,
+                "paper": f"{paper:.3g}" if isinstance(paper, Real) else paper,
                 "ours": shown,
                 "difference": f"{ours - paper:+.3g}" if numbers else "–",
                 "verdict": verdict,

