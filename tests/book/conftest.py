@@ -1,12 +1,14 @@
-"""A book of two pages whose one chapter runs in a second."""
+"""A book of two pages whose one chapter runs in a second, and a world of a few synthetic scenes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pullpush.book.root import find_root
+from pullpush.data.world import World, WorldConfig, load_world
 
 CHAPTER = """---
 jupytext:
@@ -60,3 +62,19 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (book / "10-tiny.md").write_text(CHAPTER)
     monkeypatch.setenv("PULLPUSH_BOOK", str(book.parent))
     return book.parent
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache that the tests of one file share."""
+    with pytest.MonkeyPatch.context() as patch:
+        path = tmp_path_factory.mktemp("home")
+        patch.setenv("PULLPUSH_HOME", str(path))
+        patch.setenv("PULLPUSH_PROGRESS", "0")
+        yield path
+
+
+@pytest.fixture(scope="module")
+def world(home: Path) -> World:
+    """A small world of synthetic sounds."""
+    return load_world(WorldConfig(bank="synthetic", n_train=16, n_valid=8, n_test=8))

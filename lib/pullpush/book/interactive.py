@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 import torch
-from IPython.display import HTML
 from torch import Tensor
 from torch.nn import functional as F
+
+from pullpush.book.display import Markup
+
+TITLE = "Forces on a text embedding, interactive"
 
 
 def force_lab(
@@ -22,7 +25,7 @@ def force_lab(
     tau: float = 0.07,
     negatives: int = 60,
     height: int = 640,
-) -> HTML:
+) -> Markup:
     """SupCLAP Figure 2 from real embeddings, with a slider for τ and a choice of anchors.
 
     Positions and forces are computed from similarities and a Gram matrix, so that they are exact in d dimensions
@@ -39,13 +42,11 @@ def force_lab(
     """
     page = files("pullpush.book").joinpath("force_lab.html").read_text(encoding="utf-8")
     shown = [_anchor(text.double(), audio.double(), captions, i, negatives) for i in anchors]
-    # "</" must not end the script element that the data stands in.
-    data = json.dumps({"tau": tau, "anchors": shown}, ensure_ascii=False).replace("</", "<\\/")
+    # No "<" in a caption may end the script element that the data stands in, or open another.
+    data = json.dumps({"tau": tau, "anchors": shown}, ensure_ascii=False).replace("<", "\\u003c")
     page = html.escape(page.replace("/*DATA*/", data), quote=True)
-    return HTML(
-        f'<iframe srcdoc="{page}" title="Forces on a text embedding, interactive" '
-        f'style="width:100%;height:{height}px;border:0"></iframe>'
-    )
+    style = f"width:100%;height:{height}px;border:0"
+    return Markup(f'<div><iframe srcdoc="{page}" title="{TITLE}" style="{style}"></iframe></div>', TITLE)
 
 
 def _anchor(text: Tensor, audio: Tensor, captions: Sequence[str], i: int, negatives: int) -> dict:
