@@ -82,7 +82,7 @@ def spectrogram(wave: torch.Tensor, *, ax: Axes | None = None, title: str = "") 
     if ax is None:
         _, ax = plt.subplots(figsize=(6, 2.2))
     extent = (0, len(wave) / SAMPLE_RATE, 0, SAMPLE_RATE / 2000)
-    ax.imshow(log_power(wave), origin="lower", aspect="auto", extent=extent, vmin=-80, cmap="magma")
+    ax.imshow(log_power(wave).numpy(), origin="lower", aspect="auto", extent=extent, vmin=-80, cmap="magma")
     ax.set(xlabel="time (s)", ylabel="kHz", title=title)
     ax.grid(False)
     return ax.figure
@@ -189,6 +189,7 @@ def share_by_setting(table: pd.DataFrame) -> Figure:
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xticks([], minor=True)
         ax.set(xlabel=label, ylim=(0, 1.05))
+    axes[0].set_ylabel("ratio")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return fig
 

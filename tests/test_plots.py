@@ -1,0 +1,209 @@
+"""Every figure draws from a small table, says what its axes are, and keeps to colours that all can tell apart."""
+
+from __future__ import annotations
+
+import inspect
+from itertools import combinations
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from pullpush import plots
+from pullpush.data.scene import Scene, Sound
+
+mpl.use("Agg")
+OKABE_ITO = ["#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"]
+STEPS = [1.0, 2.0, 3.0]
+
+
+def over_steps(*columns: str) -> pd.DataFrame:
+    """Two recipes and two seeds; one value is missing, as where a step was not watched."""
+    rows = [
+        {"recipe": recipe, "seed": seed, "step": step, **{c: 0.1 * step + 0.02 * seed + 0.01 for c in columns}}
+        for recipe in ("infonce", "siglip")
+        for seed in (0, 1)
+        for step in STEPS
+    ]
+    table = pd.DataFrame(rows)
+    table.loc[1, list(columns)] = np.nan
+    return table
+
+
+def scene() -> Scene:
+    sounds = (Sound(0, 0, 0.0, semitones=-2), Sound(1, 0, 1.5, far=True, repeats=3))
+    return Scene(sounds, "sequence", 12.0, 4.0)
+
+
+def settings() -> pd.DataFrame:
+    measures = ["perpendicular_share", "perpendicular_over_pull", "net_over_pull"]
+    points = [("temperature", 0.05), ("temperature", 0.5), ("batch size", 8), ("batch size", 64)]
+    return pd.DataFrame(
+        [
+            {"model": model, "seed": seed, "setting": setting, "value": value, **dict.fromkeys(measures, 0.5)}
+            for model in ("trained", "untrained")
+            for seed in (0, 1)
+            for setting, value in points
+        ]
+    )
+
+
+def local_global() -> pd.DataFrame:
+    rows = [(8, 0.5, 2.0, 1.5, 0.3), (64, 0.5, 1.0, 0.5, 0.7)]
+    return pd.DataFrame(rows, columns=["batch_size", "whole", "batch", "variance", "cosine"])
+
+
+def history() -> pd.DataFrame:
+    return pd.DataFrame({"epoch": [1, 2], "loss": [3.0, 2.0], "T2A R@1": [0.1, 0.2], "A2T R@1": [0.1, 0.3]})
+
+
+def frequencies() -> dict[str, pd.DataFrame]:
+    table = pd.DataFrame({"rank": [1, 2, 3], "frequency": [0.5, 0.3, 0.2]})
+    return {"scenes": table, "clotho": table}
+
+
+def negatives(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random((5, 3))
+
+
+def scores() -> pd.DataFrame:
+    columns = {"language": ["eng", "fra"], "value": [0.5, 0.3], "low": [0.4, 0.2], "high": [0.6, 0.5]}
+    return pd.DataFrame({**columns, "chance": [0.1, 0.1]})
+
+
+DRAWN = {
+    "spectrogram": lambda: plots.spectrogram(torch.sin(torch.arange(16_000) / 4)),
+    "scene_timeline": lambda: plots.scene_timeline(scene(), ["dog", "cat"], [2.0, 1.0]),
+    "grade_histogram": lambda: plots.grade_histogram(torch.tensor([0.0, 0.375, 0.75, 1.0])),
+    "word_frequencies": lambda: plots.word_frequencies(frequencies()),
+    "relevance_matrix": lambda: plots.relevance_matrix(torch.eye(4)),
+    "learning_curve": lambda: plots.learning_curve(history()),
+    "force_history": lambda: plots.force_history(over_steps(*plots.PART_COLOURS, "perpendicular_share")),
+    "share_by_setting": lambda: plots.share_by_setting(settings()),
+    "local_global_bars": lambda: plots.local_global_bars(local_global()),
+    "drift_curves": lambda: plots.drift_curves(over_steps("a", "b"), {"a": "one", "b": "other"}),
+    "distance_terms": lambda: plots.distance_terms(over_steps("ideal", "noise_penalty", "penalty_ratio")),
+    "force_plane": lambda: plots.force_plane(
+        [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
+    ),
+    "intervals": lambda: plots.intervals(scores(), "language", xlabel="accuracy", percent=True),
+}
+
+
+@pytest.fixture(autouse=True)
+def style():
+    """The book's look in every test, and the old one after it."""
+    with mpl.rc_context():
+        plots.use_style()
+        yield
+    plt.close("all")
+
+
+def test_every_figure_of_the_book_is_tried_here():
+    functions = inspect.getmembers(plots, inspect.isfunction)
+    returning = [name for name, f in functions if f.__module__ == plots.__name__ and "Figure" in str(f.__annotations__)]
+    assert {name for name in returning if plots.__dict__[name].__annotations__["return"] == "Figure"} == set(DRAWN)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_figure_draws_and_every_axis_is_named(name):
+    figure = DRAWN[name]()
+    assert isinstance(figure, Figure)
+    figure.canvas.draw()
+    axes = [ax for ax in figure.axes if ax.has_data()]
+    assert axes
+    for ax in axes:
+        # An axis shared with a panel to the left, or one whose ticks are words, needs no label of its own.
+        shared = ax.get_shared_y_axes().get_siblings(ax)
+        words = [tick.get_text() for tick in ax.get_yticklabels()]
+        assert ax.get_xlabel() or ax.get_label() == "<colorbar>", name
+        assert any(other.get_ylabel() for other in shared) or any(w.isalpha() for w in words), name
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_figure_leaves_its_data_as_it_was_and_can_be_drawn_twice(name):
+    first, second = DRAWN[name](), DRAWN[name]()
+    assert first is not second
+    assert [ax.get_title() for ax in first.axes] == [ax.get_title() for ax in second.axes]
+
+
+def test_colours_are_those_of_okabe_and_ito():
+    names = ["BLACK", "ORANGE", "SKY", "GREEN", "YELLOW", "BLUE", "VERMILION", "PURPLE"]
+    assert [getattr(plots, name) for name in names] == OKABE_ITO
+    for table in (plots.METHOD_COLOURS, plots.PART_COLOURS):
+        assert set(table.values()) <= set(OKABE_ITO)
+        assert len(set(table.values())) == len(table), "one colour a thing"
+    assert set(plots.PART_COLOURS) == set(plots.PART_NAMES)
+    assert set(plots.METHOD_COLOURS) == set(plots.METHOD_NAMES)
+
+
+def test_methods_can_be_told_apart_without_red_or_green():
+    """Under simulated red blindness and green blindness (Viénot, Brettel & Mollon 1999, linear RGB)."""
+    protan = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
+    deutan = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
+    for matrix in (protan, deutan):
+        seen = {name: matrix @ np.array(to_rgb(c)) ** 2.2 for name, c in plots.METHOD_COLOURS.items()}
+        for one, other in combinations(seen, 2):
+            assert np.linalg.norm(seen[one] - seen[other]) > 0.1, f"{one} and {other} look alike"
+
+
+def test_a_method_without_a_name_keeps_its_own():
+    assert plots.method_name("infonce") == "InfoNCE"
+    assert plots.method_name("infonce+svr2") not in ("", None)
+
+
+def test_a_band_is_the_mean_between_the_least_and_the_most():
+    _, ax = plt.subplots()
+    table = pd.DataFrame({"x": [1, 1, 2, 2], "y": [1.0, 3.0, 2.0, np.nan]})
+    plots.band(ax, table, "x", "y", label="y", colour=plots.BLUE)
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[1, 2], [2, 2]])
+    corners = ax.collections[0].get_paths()[0].vertices
+    assert {tuple(corner) for corner in corners.round(6)} >= {(1.0, 1.0), (1.0, 3.0), (2.0, 2.0)}
+
+
+def test_a_spectrogram_shows_a_tone_at_its_frequency():
+    tone = torch.sin(2 * torch.pi * 2000 * torch.arange(16_000) / 16_000)
+    power = plots.log_power(tone)
+    assert power.shape == (257, 101)
+    assert power.max() == 0
+    assert (power[:, 50].argmax() * 16_000 / 512).item() == pytest.approx(2000, abs=16)
+    left, right, low, high = plots.spectrogram(tone).axes[0].images[0].get_extent()
+    assert (left, right, low, high) == (0, 1, 0, 8)
+
+
+def test_silence_has_a_spectrogram():
+    assert torch.isfinite(plots.log_power(torch.zeros(8000))).all()
+
+
+def test_a_timeline_ends_a_sound_where_the_next_begins():
+    ax = plots.scene_timeline(scene(), ["dog", "cat"], [2.0, 1.0]).axes[0]
+    assert [(bar.get_x(), bar.get_width()) for bar in ax.patches] == [(0.0, 1.5), (1.5, 1.0)]
+    assert [text.get_text() for text in ax.texts] == ["-2 semitones", "3 times, far"]
+    assert "noise 12 dB below" in ax.get_title()
+
+
+def test_bars_split_the_force_of_batches_in_two():
+    left = plots.local_global_bars(local_global()).axes[0]
+    heights = [bar.get_height() for bar in left.patches]
+    assert heights == [0.5, 0.5, 1.5, 0.5]
+
+
+def test_the_pull_of_the_plane_points_to_the_sound():
+    ax = DRAWN["force_plane"]().axes[0]
+    assert ax.get_aspect() == 1
+    low, high = ax.get_xlim()
+    assert low < 0 < 1.2 < high
+
+
+def test_intervals_stand_in_order_with_chance():
+    ax = plots.intervals(scores(), "language", xlabel="accuracy", percent=True).axes[0]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["eng", "fra"]
+    assert ax.get_xlabel() == "accuracy (%)"
+    assert ax.yaxis_inverted()
+    plain = plots.intervals(scores().drop(columns="chance"), "language", xlabel="accuracy").axes[0]
+    assert plain.get_legend() is None
