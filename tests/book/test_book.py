@@ -107,6 +107,7 @@ def test_a_chapter_has_its_parameters_in_one_cell_and_ends_with_exercises(chapte
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert text.startswith("# ")
     assert "**Verdict.**" in text
+    assert "to be written" not in text.lower()
     assert "## Exercises" in text.split("**Verdict.**")[1]
 
 
