@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from pullpush.forces import decompose, distance_change, drift, local_global, tangent
+from pullpush.forces import decompose, distance_change, drift, local_global, sideways, tangent
 from pullpush.losses import info_nce
 
 
@@ -104,6 +104,22 @@ def test_tangent_vectors_stay_on_the_sphere_to_first_order():
     audio, text = embeddings(4)
     moved = tangent(audio, text)
     assert (moved * text).sum(1).abs().max() < 1e-12
+
+
+@given(seed=st.integers(0, 100))
+def test_the_sideways_part_leaves_the_plane_of_anchor_and_positive(seed):
+    generator = torch.Generator().manual_seed(seed)
+    text, audio, vector = torch.randn(3, 4, 6, generator=generator, dtype=torch.float64)
+    part = sideways(vector, text, audio)
+    for row in range(4):
+        plane = torch.linalg.qr(torch.stack([text[row], audio[row]], dim=1)).Q
+        torch.testing.assert_close(part[row], vector[row] - plane @ (plane.T @ vector[row]))
+
+
+def test_the_pull_has_no_sideways_part_and_an_anchor_on_its_positive_no_nan():
+    text, audio = embeddings(5, 8, seed=3)
+    assert sideways(decompose(text, audio).pull, text, audio).abs().max() < 1e-12
+    assert torch.isfinite(sideways(audio, audio, audio)).all()
 
 
 def test_bad_shapes_are_named():

@@ -41,7 +41,7 @@ def scene() -> Scene:
 
 
 def settings() -> pd.DataFrame:
-    measures = ["perpendicular_share", "perpendicular_over_pull", "net_over_pull"]
+    measures = ["perpendicular_share", "perpendicular_over_pull", "sideways_over_pull"]
     points = [("temperature", 0.05), ("temperature", 0.5), ("batch size", 8), ("batch size", 64)]
     return pd.DataFrame(
         [

@@ -98,6 +98,19 @@ def tangent(vector: Tensor, at: Tensor) -> Tensor:
     return vector - (vector * at).sum(dim=-1, keepdim=True) * at
 
 
+def sideways(vector: Tensor, text: Tensor, audio: Tensor) -> Tensor:
+    """The part of `vector` outside the plane of each anchor and its positive; all `(N, d)`.
+
+    The pull lies in that plane, and on the unit sphere every movement within it follows the great circle through both:
+    nearer or farther. Only this part takes an anchor off the way to its positive. SupCLAP's F_⊥ is larger: it also
+    holds a part along t⁺ + a⁺, within the plane.
+    """
+    across = F.normalize(audio - text, dim=1)
+    rest = audio + text - ((audio + text) * across).sum(1, keepdim=True) * across
+    middle = F.normalize(rest, dim=1)
+    return vector - (vector * across).sum(1, keepdim=True) * across - (vector * middle).sum(1, keepdim=True) * middle
+
+
 class DistanceChange(NamedTuple):
     """The two terms of SupCLAP Eq. 12 for one step t − ηF; each `(N,)`."""
 

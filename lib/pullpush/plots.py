@@ -30,13 +30,13 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = [
 ]
 METHOD_COLOURS = {"infonce": BLUE, "siglip": VERMILION}
 METHOD_NAMES = {"infonce": "InfoNCE", "siglip": "SigLIP"}
-PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE, "net_perpendicular": SKY}
+PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE, "sideways": SKY}
 PART_NAMES = {
     "pull": "pull",
     "push": "push",
     "parallel": "push, parallel",
     "perpendicular": "push, perpendicular",
-    "net_perpendicular": "pull + push, perpendicular",
+    "sideways": "push, sideways",
 }
 
 
@@ -174,7 +174,7 @@ def share_by_setting(table: pd.DataFrame) -> Figure:
     curves = {
         "perpendicular_share": ("‖F⊥‖² / ‖F_push‖²", PURPLE),
         "perpendicular_over_pull": ("‖F⊥‖ / ‖F_pull‖", GREEN),
-        "net_over_pull": ("net ⊥ / ‖F_pull‖", SKY),
+        "sideways_over_pull": ("‖F_sideways‖ / ‖F_pull‖", SKY),
     }
     for ax, (setting, label) in zip(
         axes, (("temperature", "temperature τ"), ("batch size", "batch size")), strict=True

@@ -37,7 +37,7 @@ def test_parts_are_means_over_batches_and_do_not_change_from_call_to_call():
     assert one.equals(again)
     assert not one.equals(other)
     assert one["perpendicular_over_pull"] == pytest.approx(one["perpendicular"] / one["pull"])
-    assert one["net_over_pull"] == pytest.approx(one["net_perpendicular"] / one["pull"])
+    assert one["sideways_over_pull"] == pytest.approx(one["sideways"] / one["pull"])
     assert 0 <= one["perpendicular_share"] <= 1
 
 

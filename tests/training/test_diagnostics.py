@@ -39,7 +39,7 @@ def cosine(u, v):
 
 def test_forces_equal_explicit_loops():
     row, audio, text, *_ = step(tau=0.2)
-    norms = {name: [] for name in ("pull", "push", "parallel", "perpendicular", "net_perpendicular")}
+    norms = {name: [] for name in ("pull", "push", "parallel", "perpendicular", "sideways")}
     for i, t in enumerate(text):
         p = np.exp(audio @ t / 0.2)
         p /= p.sum()
@@ -47,7 +47,8 @@ def test_forces_equal_explicit_loops():
         push = sum(p[j] * audio[j] for j in range(len(audio)) if j != i) / 0.2
         u = (audio[i] - t) / np.linalg.norm(audio[i] - t)
         parts = {"pull": pull, "push": push, "parallel": (push @ u) * u, "perpendicular": push - (push @ u) * u}
-        parts["net_perpendicular"] = pull + push - ((pull + push) @ u) * u
+        plane = np.linalg.qr(np.stack([t, audio[i]], axis=1)).Q  # an orthonormal basis of the plane of t⁺ and a⁺
+        parts["sideways"] = push - plane @ (plane.T @ push)
         for name, part in parts.items():
             norms[name].append(np.linalg.norm(part))
     for name, values in norms.items():

@@ -46,14 +46,14 @@ def equation_errors(text: Tensor, audio: Tensor, tau: float) -> pd.DataFrame:
 def parts(text: Tensor, audio: Tensor, tau: float, batch_size: int, *, batches: int = 40, seed: int = 0) -> pd.Series:
     """Means of the forces over random batches of given embeddings, `(N, d)` each; see `diagnostics.force_norms`.
 
-    Adds perpendicular_over_pull and net_over_pull, the ratios of the mean norms.
+    Adds perpendicular_over_pull and sideways_over_pull, the ratios of the mean norms.
     """
     generator = torch.Generator().manual_seed(seed)
     size = min(batch_size, len(text))
     draws = [torch.randperm(len(text), generator=generator)[:size] for _ in range(batches)]
     row = pd.DataFrame([force_norms(text[rows], audio[rows], tau) for rows in draws]).mean()
     row["perpendicular_over_pull"] = row["perpendicular"] / row["pull"]
-    row["net_over_pull"] = row["net_perpendicular"] / row["pull"]
+    row["sideways_over_pull"] = row["sideways"] / row["pull"]
     return row
 
 
@@ -92,7 +92,7 @@ def batch_against_whole(
     """
     rows = []
     for size in (size for size in batch_sizes if size <= len(text) // 2):
-        measured = local_global(text, audio, tau, batch_size=size)
+        measured = local_global(text, audio, tau, batch_size=size, epochs=8)
         rows.append({"batch_size": size, **{name: value.mean().item() for name, value in measured._asdict().items()}})
     return pd.DataFrame(rows)
 

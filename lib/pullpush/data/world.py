@@ -121,6 +121,20 @@ class Split:
             ]
         return self._captions[language]
 
+    def head(self, n: int) -> Split:
+        """The first `n` clips (all, if there are fewer), as a split of its own."""
+        key = content_key([self.key, n])
+        return Split(
+            self.name,
+            self.waveforms[:n],
+            self.lengths[:n],
+            self.scenes[:n],
+            self.events,
+            key,
+            self.captions_per_scene,
+            self.seed,
+        )
+
     def relevance(self, other: Split | None = None) -> Tensor:
         """Graded relevance of the clips of `other` (default: this split) for this split's clips, `(N, M)` float32."""
         return relevance_matrix(self.scenes, self.scenes if other is None else other.scenes, self.events)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.batches import Batch
-from pullpush.forces import decompose, distance_change, drift, tangent
+from pullpush.forces import decompose, distance_change, drift, sideways, tangent
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Pair
 
@@ -65,18 +65,16 @@ class Diagnostics:
 def force_norms(text: Tensor, audio: Tensor, tau: float) -> dict[str, float]:
     """Mean norms of the forces on the texts, `(N, d)` each (Eq. 4, per-sample loss).
 
-    Keys: pull, push, parallel, perpendicular (of the push); net_perpendicular, of pull + push, since the pull points
-    along a⁺ and not along û; perpendicular_share = mean ‖F⊥‖²/‖F_push‖²; p_positive.
+    Keys: pull, push, parallel, perpendicular (of the push); sideways, the part of the push outside the plane of t⁺ and
+    a⁺, in which the pull lies; perpendicular_share = mean ‖F⊥‖²/‖F_push‖²; p_positive.
     """
     forces = decompose(text, audio, tau)
-    net = forces.gradient
-    net_perpendicular = net - (net * forces.unit).sum(1, keepdim=True) * forces.unit
     parts = {
         "pull": forces.pull,
         "push": forces.push,
         "parallel": forces.parallel,
         "perpendicular": forces.perpendicular,
-        "net_perpendicular": net_perpendicular,
+        "sideways": sideways(forces.push, text, audio),
     }
     row = {name: _mean(part.norm(dim=1)) for name, part in parts.items()}
     row["perpendicular_share"] = _mean(forces.perpendicular.square().sum(1) / forces.push.square().sum(1))
