@@ -1,6 +1,7 @@
 """Support Vector Regularization against double loops, autograd and the paper's Eq. 14–18."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -10,7 +11,6 @@ from torch.nn import functional as F
 
 from pullpush.forces import decompose
 from pullpush.losses import info_nce
-from pullpush.losses import svr as module
 from pullpush.losses.svr import (
     SVR,
     RadiusPredictor,
@@ -22,6 +22,7 @@ from pullpush.losses.svr import (
     svr,
 )
 
+MODULE = sys.modules["pullpush.losses.svr"]  # the attribute of that name is the function
 DOUBLE = torch.float64
 EVERY_READING = [
     pytest.param(direction, similarity, include, id=f"{direction}-{similarity}-{'with' if include else 'without'}")
@@ -112,7 +113,7 @@ def test_equals_the_double_loop(direction, similarity, include, radius):
 @pytest.mark.parametrize(("direction", "similarity", "include"), EVERY_READING)
 @pytest.mark.parametrize("rows", [4, 3, 1])
 def test_gradcheck_also_through_radius_and_temperature(direction, similarity, include, rows, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", rows * 4)  # one block, a short last block, one row each
+    monkeypatch.setattr(MODULE, "BLOCK", rows * 4)  # one block, a short last block, one row each
     audio, text = embeddings(4, d=3)
     radius = torch.tensor([0.3, -0.2, 0.8, 2.5], dtype=DOUBLE, requires_grad=True)
     tau = torch.tensor(0.4, dtype=DOUBLE, requires_grad=True)
@@ -307,7 +308,7 @@ def test_autocast_does_not_round_similarities():
 def test_blocks_do_not_change_the_loss(monkeypatch):
     audio, text = embeddings(9)
     whole = svr(audio, text, 0.3, 0.1, "both", positive_in_denominator=False)
-    monkeypatch.setattr(module, "BLOCK", 2 * 9)
+    monkeypatch.setattr(MODULE, "BLOCK", 2 * 9)
     assert torch.allclose(svr(audio, text, 0.3, 0.1, "both", positive_in_denominator=False), whole, atol=1e-14)
 
 
