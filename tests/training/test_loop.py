@@ -9,13 +9,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from accelerate import Accelerator
 from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
 
-from pullpush.data.batches import PairDataset
+from pullpush.data.batches import PairDataset, collate
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError
-from pullpush.training import Diagnostics, checkpoints, recipe, train
-from pullpush.training.loop import rate
+from pullpush.training import TERMS, Diagnostics, Term, checkpoints, recipe, train
+from pullpush.training.loop import clip_gradients, rate
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import Row
 
 TINY = {"epochs": 3, "batch_size": 7, "dim": 8}
 
@@ -209,6 +212,79 @@ def test_written_tables_can_be_read(tmp_path):
 def test_no_clips_is_an_error():
     with pytest.raises(PullPushError):
         fit(clips=0)
+
+
+def test_radius_is_in_the_steps_table_and_learns():
+    steps = fit(name="infonce+bi-static-svr", lr=1e-2).steps
+    assert steps["radius"].iloc[0] == pytest.approx(0.1)  # as it was in the step
+    assert steps["radius"].nunique() == len(steps)
+    assert steps["loss_gradient"].gt(0).all()
+    plain = fit().steps
+    assert not {"radius", "loss_gradient"} & set(plain)
+
+
+def test_loss_with_random_weights_depends_on_the_seed_alone(tmp_path):
+    options = {"name": "infonce+bi-dynamic-svr", "model": None}
+    torch.manual_seed(1)
+    one = fit(**options)
+    torch.manual_seed(2)
+    assert_same(fit(tmp_path, **options), one)
+    assert_same(fit(tmp_path, **options), one)  # read back, radii too
+
+
+class Steep(torch.nn.Module):
+    """A loss with a parameter whose gradient is huge; it adds nothing to that of the embeddings."""
+
+    def __init__(self, slope=1e4):
+        super().__init__()
+        self.slope, self.level = slope, torch.nn.Parameter(torch.zeros(()))
+
+    def forward(self, audio, text):
+        return self.slope * self.level
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.1])
+def test_gradient_of_the_loss_does_not_shorten_that_of_the_encoders(monkeypatch, clip):
+    monkeypatch.setitem(TERMS, "steep", Row(Steep))
+    terms = (Term("infonce"), Term("steep"))
+    seen = []
+
+    def run(*terms):
+        objective = Objective(TinyModel(dropout=0), recipe("infonce", terms=terms, clip=clip, batch_size=7))
+        one = collate([PairDataset(TinyClips(7))[row] for row in range(7)])
+        objective(one).loss.backward()
+        norms = clip_gradients(Accelerator(), objective, recipe("infonce", clip=clip))
+        seen.append(norms)
+        return objective
+
+    plain, steep = run(terms[0]), run(*terms)
+    for (name, one), (_, other) in zip(plain.model.named_parameters(), steep.model.named_parameters(), strict=True):
+        assert torch.equal(one.grad, other.grad), name
+    assert seen[0] == {"gradient": seen[1]["gradient"]}
+    assert seen[1]["loss_gradient"] == pytest.approx(1e4)
+    assert steep.terms[1].loss.level.grad.item() == pytest.approx(clip or 1e4, rel=1e-4)
+
+
+def test_without_parameters_of_the_loss_the_norm_is_that_of_everything():
+    """Clipping apart changes no bit of such a run."""
+    objective = Objective(TinyModel(dropout=0), recipe("infonce", batch_size=7))
+    one = collate([PairDataset(TinyClips(7))[row] for row in range(7)])
+    objective(one).loss.backward()
+    before = [parameter.grad.clone() for parameter in objective.parameters()]
+    norms = clip_gradients(Accelerator(), objective, recipe("infonce", clip=0.1))
+    clipped = [parameter.grad.clone() for parameter in objective.parameters()]
+    for parameter, gradient in zip(objective.parameters(), before, strict=True):
+        parameter.grad = gradient
+    assert float(torch.nn.utils.clip_grad_norm_(objective.parameters(), 0.1)) == norms["gradient"]
+    for parameter, gradient in zip(objective.parameters(), clipped, strict=True):
+        assert torch.equal(parameter.grad, gradient)
+
+
+@pytest.mark.parametrize("name", ["ml-clap", "kcl+bi-static-svr", "cacl+bi-dynamic-svr", "simple-reweight"])
+def test_every_family_trains(name):
+    one = recipe(name, **TINY)
+    dataset = PairDataset(TinyClips(30), languages=one.languages, sampling=one.sampling)
+    assert fit(name=name, dataset=dataset, lr=1e-2, epochs=6).history["loss"].diff().iloc[-1] < 0
 
 
 def test_rate_warms_up_and_falls_to_zero():

@@ -49,6 +49,24 @@ def test_temperature_is_that_of_the_first_term_with_one():
     assert Objective(TinyModel(), recipe("siglip+infonce")).tau == pytest.approx(0.1)
 
 
+def test_temperature_of_a_loss_that_keeps_a_plain_number():
+    assert Objective(TinyModel(), recipe("bi-static-svr", tau=0.2)).tau == pytest.approx(0.2)
+    assert Objective(TinyModel(), recipe("simple-reweight", tau=0.3)).tau == pytest.approx(0.3)
+
+
+def test_each_radius_is_reported():
+    terms = (Term("infonce"), *(Term("svr", options={"modelling": "static", "radius": r}) for r in (0.25, 0.75)))
+    objective = Objective(TinyModel(), recipe("infonce", terms=terms))
+    assert objective.report() == {}
+    objective(batch())
+    assert objective.report() == {"radius": 0.25, "radius 2": 0.75}
+
+
+def test_predictor_is_as_wide_as_the_recipes_batch():
+    objective = Objective(TinyModel(), recipe("infonce+bi-dynamic-svr", batch_size=7))
+    assert objective.terms[1].loss.predictor.batch_size == 7
+
+
 def test_bfloat16_keeps_the_loss_in_float32_and_the_gradient_for_the_diagnostics():
     """As on a GPU, with the real encoders."""
     AcceleratorState._reset_state(reset_partial_state=True)  # other tests chose float32

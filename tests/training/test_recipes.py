@@ -7,20 +7,25 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from pullpush.errors import UnknownNameError
-from pullpush.losses import info_nce, siglip
+from pullpush.losses import SVR, info_nce, siglip
 from pullpush.training import RECIPES, TERMS, Pair, Recipe, Term, recipe
 from pullpush.training.recipes import from_json
 
 
-def pair(n=5, d=4):
+def pair(n=5, d=4, parallel=0):
     generator = torch.Generator().manual_seed(0)
-    return Pair(*F.normalize(torch.randn(2, n, d, generator=generator, dtype=torch.float64), dim=-1))
+    one, two, *others = F.normalize(
+        torch.randn(2 + parallel, n, d, generator=generator, dtype=torch.float64), dim=-1
+    ).unbind()
+    return Pair(one, two, tuple(others))
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_makes_finite_terms(name):
-    for term in recipe(name).terms:
-        assert torch.isfinite(term.create().double()(pair()))
+    one = recipe(name)
+    parallel = {"pair": 1, "all": len(one.languages) - 1}.get(one.sampling, 0)
+    for term in one.terms:
+        assert torch.isfinite(term.create().double()(pair(parallel=parallel)))
 
 
 def test_terms_are_the_losses_of_the_library():
@@ -35,6 +40,48 @@ def test_defaults_are_a_fixed_temperature_and_a_learnable_one_by_name():
     assert not list(recipe("infonce").terms[0].create().parameters())
     assert list(recipe("infonce-learnable").terms[0].create().parameters())
     assert float(recipe("infonce").terms[0].create().loss.tau) == pytest.approx(0.07)
+
+
+def test_svr_recipes_are_the_rows_of_the_paper():
+    for name, modelling, direction, beta in (
+        ("uni-static-svr", "static", "t2a", 0.0),
+        ("bi-static-svr", "static", "both", 0.0),
+        ("bi-static-svr-constrained", "static", "both", 0.01),
+        ("uni-dynamic-svr", "dynamic", "t2a", 0.01),
+        ("bi-dynamic-svr", "dynamic", "both", 0.01),
+        ("uni-dynamic-svr-unconstrained", "dynamic", "t2a", 0.0),
+    ):
+        batch, term = pair(), recipe(f"infonce+{name}").terms[1].create(batch_size=5).double()
+        reference = SVR(modelling, direction=direction, beta=beta, batch_size=5).double()
+        reference.load_state_dict(term.loss.state_dict())
+        assert torch.equal(term(batch), reference(batch.audio, batch.text)), name
+
+
+def test_predictor_is_as_wide_as_the_batch_unless_told():
+    width = lambda term, size: term.create(size).loss.predictor.batch_size  # noqa: E731
+    assert width(Term("svr"), 7) == 7
+    assert width(Term("svr"), None) == 24
+    assert width(Term("svr", options={"batch_size": 9}), 7) == 9
+    assert Term("infonce").create(7).loss.direction == "both"  # has no such option
+
+
+@pytest.mark.parametrize(
+    ("name", "languages", "sampling"),
+    [
+        ("ml-clap", 8, "random"),
+        ("kcl", 8, "all"),
+        ("cacl+bi-dynamic-svr", 8, "pair"),
+        ("siglip+uni-static-svr", 1, "fixed"),
+    ],
+)
+def test_sums_sample_languages_as_their_loss_needs(name, languages, sampling):
+    one = recipe(name)
+    assert (len(one.languages), one.sampling) == (languages, sampling)
+
+
+def test_options_reach_svr_in_a_sum():
+    one = recipe("infonce+bi-dynamic-svr", alpha=0.5, direction="t2a")
+    assert [dict(term.options) for term in one.terms] == [{"direction": "t2a"}, {"alpha": 0.5, "direction": "t2a"}]
 
 
 def test_overrides_are_fields_or_options_of_terms():

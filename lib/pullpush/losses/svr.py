@@ -255,6 +255,10 @@ class SVR(nn.Module):
         self.mean_radius: Tensor | None = None
         """Mean R of the last batch, 0-d without gradient (SupCLAP Figure 3); None before the first."""
 
+    def report(self) -> dict[str, Tensor]:
+        """`radius`, the mean R of the last batch, 0-d; nothing before the first."""
+        return {} if self.mean_radius is None else {"radius": self.mean_radius}
+
     def radii(self, audio: Tensor, text: Tensor) -> tuple[Tensor, ...]:
         """R for each direction in use: 0-d (static) or `(N,)` (dynamic)."""
         if self.predictor is None:

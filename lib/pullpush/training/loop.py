@@ -43,8 +43,9 @@ class Result:
     Attributes:
         model: in eval mode with the weights of the best epoch.
         history: a row an epoch: epoch (from 1), step, loss (mean over clips), T2A R@1, A2T R@1 and their mean R@1.
-        steps: a row a step: step (from 1), epoch, clips, loss, lr, gradient (norm before clipping), tau where there is
-            one, and the columns of the diagnostics (NaN in steps that were not watched).
+        steps: a row a step: step (from 1), epoch, clips, loss, lr, gradient (norm of the encoders' before clipping),
+            tau and loss_gradient (that of the loss's own parameters) where there are any, what the terms report
+            (radius of SVR), and the columns of the diagnostics (NaN in steps that were not watched).
         best: the best epoch's row of `history`.
         recipe: what was trained.
         path: the run's folder, or None.
@@ -97,7 +98,9 @@ def train(
     out, base = (Path(place) if place is not None else None for place in (out, base))
     if base:
         checkpoints.load_model(model, base)
-    objective = Objective(model, recipe)
+    with torch.random.fork_rng(devices=[]):
+        reseed(seed, 0)  # a loss may have weights to draw
+        objective = Objective(model, recipe)
     towers, optimiser = accelerator.prepare(objective, make_optimiser(objective, recipe))
     steps_per_epoch = len(batch_rows(train_dataset, recipe, seed=seed, epoch=0))
     total = steps_per_epoch * recipe.epochs
@@ -134,13 +137,13 @@ def train(
                 if watched:
                     outcome.pair.text.retain_grad()
                 accelerator.backward(outcome.loss)
-                gradient = accelerator.clip_grad_norm_(objective.parameters(), recipe.clip or math.inf)
+                gradient = clip_gradients(accelerator, objective, recipe)
                 check_finite(outcome, gradient, where(batch, step, epoch + 1))
                 optimiser.step()
                 optimiser.zero_grad()
 
                 row = {"step": step, "epoch": epoch + 1, "clips": len(outcome.pair.text)}
-                row |= {"loss": float(outcome.loss.detach()), "lr": lr, "gradient": float(gradient)}
+                row |= {"loss": float(outcome.loss.detach()), "lr": lr, **gradient}
                 row |= details(objective, outcome, recipe)
                 if watched:
                     reseed(seed, step)
@@ -229,9 +232,28 @@ def located(batch: Batch, step: int, epoch: int) -> Iterator[None]:
         raise TrainingError(f"{error} (in {where(batch, step, epoch)})") from error
 
 
-def check_finite(outcome: Outcome, gradient: torch.Tensor, place: str) -> None:
+def clip_gradients(accelerator: Accelerator, objective: Objective, recipe: Recipe) -> dict[str, float]:
+    """Shorten the gradients of the encoders and of the loss's own parameters, each on its own; returns their norms.
+
+    Together, one number of the loss could starve a million weights: SVR's static radius begins with a derivative of
+    about 20 where the encoders' norm is near 1. The loss is an average over the batch and its parameters are few, so
+    that Adam, which does not mind scale, takes care of them; their clip is against outliers alone.
+
+    Returns:
+        gradient, of the encoders; loss_gradient, where the loss has parameters that learn.
+    """
+    longest = recipe.clip or math.inf
+    norms = {"gradient": accelerator.clip_grad_norm_(objective.model.parameters(), longest)}
+    own = [parameter for parameter in objective.terms.parameters() if parameter.requires_grad]
+    if own:
+        norms["loss_gradient"] = accelerator.clip_grad_norm_(own, longest)
+    return {name: float(norm) for name, norm in norms.items()}
+
+
+def check_finite(outcome: Outcome, gradient: dict[str, float], place: str) -> None:
     """Stop before a loss or gradient that is not finite reaches the weights."""
-    for name, value in (("loss", float(outcome.loss.detach())), ("norm of the gradient", float(gradient))):
+    for name, value in {"loss": float(outcome.loss.detach()), **gradient}.items():
+        name = {"gradient": "norm of the gradient", "loss_gradient": "norm of the loss's own gradient"}.get(name, name)
         if not math.isfinite(value):
             raise TrainingError(
                 f"the {name} is {value} at {place}: look at these clips, or lower the learning rate; "
@@ -240,8 +262,9 @@ def check_finite(outcome: Outcome, gradient: torch.Tensor, place: str) -> None:
 
 
 def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str, float]:
-    """The temperature after the step if there is one, and the unweighted value of each term if there are several."""
+    """Temperature after the step if there is one, reports, and each term's unweighted value if there are several."""
     row = {} if objective.tau is None else {"tau": objective.tau}
+    row |= objective.report()
     if len(recipe.terms) > 1:
         for number, (term, value) in enumerate(zip(recipe.terms, outcome.terms, strict=True)):
             row[f"loss {number} {term.name}"] = float(value.detach())

@@ -30,7 +30,7 @@ class Objective(nn.Module):
     def __init__(self, model: nn.Module, recipe: Recipe) -> None:
         super().__init__()
         self.model = model
-        self.terms = nn.ModuleList(term.create() for term in recipe.terms)
+        self.terms = nn.ModuleList(term.create(recipe.batch_size) for term in recipe.terms)
         self.weights = [term.weight for term in recipe.terms]
 
     def forward(self, batch: Batch) -> Outcome:
@@ -53,4 +53,12 @@ class Objective(nn.Module):
     def tau(self) -> float | None:
         """Temperature of the first term that has one."""
         found = (getattr(term, "loss", term) for term in self.terms)
-        return next((float(loss.tau.detach()) for loss in found if hasattr(loss, "tau")), None)
+        return next((float(torch.as_tensor(loss.tau).detach()) for loss in found if hasattr(loss, "tau")), None)
+
+    def report(self) -> dict[str, float]:
+        """What the terms say of the last batch, such as SVR's mean radius; the second to use a name adds its number."""
+        told: dict[str, float] = {}
+        for number, term in enumerate(self.terms):
+            for name, value in term.report().items() if hasattr(term, "report") else ():
+                told[f"{name} {number}" if name in told else name] = float(value)
+        return told

@@ -8,40 +8,23 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from torch import Tensor, nn
+from torch import nn
 
 from pullpush.data.batches import CAPTIONS, SAMPLING
+from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import unknown
-from pullpush.losses import InfoNCE, SigLIP
+from pullpush.losses import CACL, KCL, MLCLAP, SVR, InfoNCE, SigLIP, SimpleReweight
+from pullpush.training.adapters import OnEachLanguage, OnLanguages, OnPair, OnTriplet, Pair
+
+__all__ = ["RECIPES", "TERMS", "Pair", "Recipe", "Row", "Term", "from_json", "recipe"]
 
 OPTIMISERS = ("adam", "adamw")
 SCHEDULES = ("cosine", "constant")
-
-
-class Pair(NamedTuple):
-    """What a loss term sees of a batch: embeddings `(N, d)`, float32, row i of each belongs to clip i."""
-
-    audio: Tensor
-    text: Tensor
-    parallel: tuple[Tensor, ...] = ()
-    """K further texts of the same clips, each `(N, d)`; see `PairDataset`."""
-
-
-class OnPair(nn.Module):
-    """Use a loss of (audio, text) as a term."""
-
-    def __init__(self, loss: nn.Module) -> None:
-        super().__init__()
-        self.loss = loss
-
-    def forward(self, pair: Pair) -> Tensor:
-        """The 0-d loss."""
-        return self.loss(pair.audio, pair.text)
 
 
 class Row(NamedTuple):
@@ -64,6 +47,11 @@ class Row(NamedTuple):
 TERMS: dict[str, Row] = {
     "infonce": Row(InfoNCE),
     "siglip": Row(SigLIP),
+    "svr": Row(SVR, OnEachLanguage),
+    "simple-reweight": Row(SimpleReweight),
+    "ml-clap": Row(MLCLAP),
+    "kcl": Row(KCL, OnLanguages),
+    "cacl": Row(CACL, OnTriplet),
 }
 
 
@@ -92,10 +80,14 @@ class Term:
         told = {name: value for name, value in self.options.items() if value != defaults[name]}
         object.__setattr__(self, "options", told)
 
-    def create(self) -> nn.Module:
-        """The term as a module: Pair → 0-d loss, not yet weighted."""
+    def create(self, batch_size: int | None = None) -> nn.Module:
+        """The term as a module: Pair → 0-d loss, not yet weighted.
+
+        batch_size: largest batch that will come, for losses whose parameters depend on it, unless an option says so.
+        """
         row = TERMS[self.name]
-        return row.adapt(row.loss(**self.options))
+        sized = {"batch_size": batch_size} if batch_size and "batch_size" in row.options else {}
+        return row.adapt(row.loss(**sized | self.options))
 
 
 @dataclass(frozen=True)
@@ -164,6 +156,18 @@ class Recipe:
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
 
+def _svr_recipes() -> Iterator[Recipe]:
+    """SVR in one direction or two, static or dynamic, to be added to a loss ("infonce+bi-dynamic-svr").
+
+    As in the paper the static radius is free and the dynamic one constrained, unless the name says otherwise.
+    """
+    for prefix, direction in (("uni", "t2a"), ("bi", "both")):
+        for modelling, own, suffix in (("static", 0.0, "-constrained"), ("dynamic", 0.01, "-unconstrained")):
+            options = {"modelling": modelling, "direction": direction}
+            for name, beta in ((f"{prefix}-{modelling}-svr", own), (f"{prefix}-{modelling}-svr{suffix}", 0.01 - own)):
+                yield Recipe(name, (Term("svr", options={**options, "beta": beta}),))
+
+
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {
         row.name: row
@@ -171,6 +175,11 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             Recipe("infonce", (Term("infonce"),)),
             Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)),
             Recipe("siglip", (Term("siglip"),)),
+            Recipe("simple-reweight", (Term("simple-reweight"),)),
+            Recipe("ml-clap", (Term("ml-clap"),), languages=LANGUAGES, sampling="random"),
+            Recipe("cacl", (Term("cacl"),), languages=LANGUAGES, sampling="pair"),
+            Recipe("kcl", (Term("kcl"),), languages=LANGUAGES, sampling="all"),
+            *_svr_recipes(),
         )
     }
 )

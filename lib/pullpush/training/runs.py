@@ -20,7 +20,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import Recipe, recipe
 
-FORMAT = 2  # raise when training gives other numbers than before, so that old runs are not read
+FORMAT = 3  # raise when training gives other numbers than before, so that old runs are not read
 KIND = "runs"
 
 
