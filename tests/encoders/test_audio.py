@@ -6,6 +6,7 @@ from torch import nn
 
 from pullpush.encoders.audio import (
     CNN,
+    Features,
     MaskedBatchNorm,
     SpectrogramTransformer,
     masked_max,
@@ -13,6 +14,7 @@ from pullpush.encoders.audio import (
     sinusoids,
     transformer,
 )
+from pullpush.errors import AudioError
 
 ENCODERS = {
     "cnn": lambda: CNN(channels=(4, 8, 8, 16)),
@@ -129,3 +131,12 @@ def test_sinusoids_are_bounded_and_all_different():
 def test_width_must_fit_heads():
     with pytest.raises(ValueError, match="divisible"):
         transformer(10, 1, 4, 0.0)
+
+
+def test_features_pass_through_and_other_sizes_are_refused():
+    encoder, features = Features(12), noise(3, 12)
+    assert encoder(features, torch.full((3,), 12)) is features
+    assert encoder.dim == 12
+    assert not list(encoder.parameters())
+    with pytest.raises(AudioError, match="12 features each, got 8000"):
+        encoder(noise(3, 8000))

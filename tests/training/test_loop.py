@@ -16,7 +16,7 @@ from standin import TinyClips, TinyModel
 from pullpush.data.batches import PairDataset, collate
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError
 from pullpush.training import TERMS, Diagnostics, Term, checkpoints, recipe, train
-from pullpush.training.loop import clip_gradients, rate
+from pullpush.training.loop import clip_gradients, rate, reseed
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Row
 
@@ -285,6 +285,16 @@ def test_every_family_trains(name):
     one = recipe(name, **TINY)
     dataset = PairDataset(TinyClips(30), languages=one.languages, sampling=one.sampling)
     assert fit(name=name, dataset=dataset, lr=1e-2, epochs=6).history["loss"].diff().iloc[-1] < 0
+
+
+def test_random_numbers_depend_on_seed_and_step():
+    def draw(seed, step):
+        reseed(seed, step)
+        return torch.rand(4)
+
+    with torch.random.fork_rng():
+        assert torch.equal(draw(1, 2), draw(1, 2))
+        assert len({tuple(draw(seed, step).tolist()) for seed in (0, 1) for step in (0, 1, 2)}) == 6
 
 
 def test_rate_warms_up_and_falls_to_zero():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,16 +123,13 @@ class Split:
 
     def head(self, n: int) -> Split:
         """The first `n` clips (all, if there are fewer), as a split of its own."""
-        key = content_key([self.key, n])
-        return Split(
-            self.name,
-            self.waveforms[:n],
-            self.lengths[:n],
-            self.scenes[:n],
-            self.events,
-            key,
-            self.captions_per_scene,
-            self.seed,
+        return replace(
+            self,
+            waveforms=self.waveforms[:n],
+            lengths=self.lengths[:n],
+            scenes=self.scenes[:n],
+            key=content_key([self.key, n]),
+            _captions={},
         )
 
     def relevance(self, other: Split | None = None) -> Tensor:

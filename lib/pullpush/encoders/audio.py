@@ -1,4 +1,4 @@
-"""Audio encoders trained from scratch: a small CNN and a small spectrogram transformer.
+"""Audio encoders trained from scratch: a small CNN and a small spectrogram transformer; and none for what is encoded.
 
 Every audio encoder is a module with `dim`, the size of its features, and
 `forward(audio (B, T), lengths (B,) | None) -> (B, dim)`.
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.encoders.frontend import LogMel
+from pullpush.errors import AudioError
 
 
 class MaskedBatchNorm(nn.BatchNorm1d):
@@ -129,6 +130,28 @@ class SpectrogramTransformer(nn.Module):
         own = mask[:, :: self.patch].repeat(1, rows)  # a patch is the clip's own if its first frame is
         x = self.layers(x.flatten(2).mT, src_key_padding_mask=~own)
         return masked_mean(x.mT, own)
+
+
+class Features(nn.Module):
+    """No encoder: clips that were encoded before pass through.
+
+    Args:
+        dim: size of a clip's features.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, dim)` features → the same; lengths do not matter.
+
+        Raises:
+            AudioError: another size, such as that of waveforms.
+        """
+        if audio.shape[1] != self.dim:
+            raise AudioError(f"expected clips as {self.dim} features each, got {audio.shape[1]} samples or features")
+        return audio
 
 
 def transformer(width: int, layers: int, heads: int, dropout: float) -> nn.TransformerEncoder:

@@ -22,6 +22,7 @@ from pullpush.errors import unknown
 AUDIO: dict[str, Callable[..., nn.Module]] = {
     "cnn": audio_encoders.CNN,
     "ast": audio_encoders.SpectrogramTransformer,
+    "features": audio_encoders.Features,
     "clap": huggingface.clap,
     "whisper": huggingface.whisper,
     "wavlm": huggingface.wavlm,

@@ -16,7 +16,9 @@ from pullpush.cache import content_key, home, locked
 from pullpush.data.batches import Clips, PairDataset
 from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.encoders import create
+from pullpush.training.checkpoints import best_file, digest
 from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.frozen import encoded, trunk_of
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import Recipe, recipe
 
@@ -82,13 +84,23 @@ def trained_all(
         for recipe, seed in missing:
             ready(world, recipe, seed=seed)  # frozen texts are encoded once, by all cores, before the processes start
         # By its configuration: a world's arrays are mapped anew in each process.
-        orders = (joblib.delayed(_train)(world.config, *plan, base, diagnostics) for plan in missing)
+        source = (world.config, trunk_of(world))
+        orders = (joblib.delayed(_train)(source, *plan, base, diagnostics) for plan in missing)
         joblib.Parallel(n_jobs=jobs)(orders)
     return [trained(world, recipe, seed=seed, **shared) for recipe, seed in plans]
 
 
-def _train(config: WorldConfig, recipe: Recipe, seed: int, base: Path | None, diagnostics: Diagnostics | None) -> None:
-    trained(load_world(config), recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
+def _train(
+    source: tuple[WorldConfig, Path | None],
+    recipe: Recipe,
+    seed: int,
+    base: Path | None,
+    diagnostics: Diagnostics | None,
+) -> None:
+    config, trunk = source
+    world = load_world(config)
+    world = encoded(world, trunk) if trunk else world
+    trained(world, recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
 
 
 def run_key(
@@ -100,7 +112,9 @@ def run_key(
     diagnostics: Diagnostics | None = None,
 ) -> str:
     """Name of a run's folder: a hash of all that shapes it."""
-    return content_key([FORMAT, world.config, world.bank.key, recipe, seed, base.name if base else None, diagnostics])
+    parts = [FORMAT, world.config, world.bank.key, recipe, seed, base.name if base else None, diagnostics]
+    trunk = trunk_of(world)
+    return content_key([*parts, digest(best_file(trunk))] if trunk else parts)
 
 
 def base_model(world: World, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:

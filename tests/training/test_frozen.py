@@ -1,0 +1,185 @@
+"""The fast path on the synthetic bank: features of a frozen trunk in place of waveforms."""
+
+import numpy as np
+import pytest
+import torch
+from pandas.testing import assert_frame_equal
+from standin import TinyClips, TinyModel
+
+from pullpush.cache import home
+from pullpush.data.batches import PairDataset, collate
+from pullpush.data.grammar import prompts
+from pullpush.data.world import WorldConfig, load_world
+from pullpush.encoders import create
+from pullpush.errors import AudioError, DataNotFoundError, TrainingError
+from pullpush.training import Diagnostics, embed, frozen, recipe, retrieval_table, train, zero_shot
+from pullpush.training.frozen import Encoded, encoded, on_features
+from pullpush.training.runs import base_model, ready, run, run_key, trained, trained_all
+
+SMALL = {"epochs": 2, "batch_size": 16, "dim": 16, "text": "hashed"}
+TRUNK = {"encoder_options": {"audio_channels": (8, 8, 16)}}
+SPLITS = ("train", "valid", "test", "singles")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A world and a base trained on it, in a cache of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("world")))
+        patch.setenv("PULLPUSH_PROGRESS", "0")
+        scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
+        config = WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene)
+        world = load_world(config)
+        yield world, base_model(world, **SMALL, **TRUNK)
+
+
+@pytest.fixture
+def world(made):
+    return made[0]
+
+
+@pytest.fixture
+def base(made):
+    return made[1]
+
+
+@pytest.fixture
+def fast(world, base):
+    return encoded(world, base)
+
+
+def test_all_but_the_audio_is_the_worlds_own(world, fast):
+    assert (fast.config, fast.bank) == (world.config, world.bank)
+    for name in SPLITS:
+        plain, split = getattr(world, name), getattr(fast, name)
+        assert isinstance(split, Encoded)
+        assert (len(split), split.scenes, split.name) == (len(plain), plain.scenes, plain.name)
+        assert split.captions("jpn") == plain.captions("jpn")
+        assert torch.equal(split.relevance(), plain.relevance())
+        assert split.key != plain.key
+    assert torch.equal(fast.singles.labels, world.singles.labels)
+
+
+def test_audio_is_what_the_trunk_hears(world, base, fast):
+    audio, lengths = world.test.audio([3])
+    with torch.no_grad():
+        expected = base.model.audio(audio, lengths)
+    features, sizes = fast.test.audio(3)
+    assert features.dtype == torch.float32
+    assert features.shape == (1, fast.test.dim) == (1, base.model.audio.dim)
+    assert sizes.tolist() == [fast.test.dim]
+    torch.testing.assert_close(features, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_are_chosen_as_in_a_split(fast):
+    everything, lengths = fast.test.audio(slice(None))
+    assert everything.shape == (10, fast.test.dim)
+    assert lengths.tolist() == [fast.test.dim] * 10
+    for index, rows in ((4, [4]), (-1, [9]), ([7, 2], [7, 2]), (torch.tensor([5]), [5]), (slice(2, 4), [2, 3])):
+        assert torch.equal(fast.test.audio(index)[0], everything[rows])
+    with pytest.raises(IndexError):
+        fast.test.audio(10)
+    fast.test.audio(0)[0].zero_()  # a copy
+    assert torch.equal(fast.test.audio(0)[0], everything[:1])
+
+
+def test_head_keeps_features(fast):
+    head = fast.test.head(3)
+    assert isinstance(head, Encoded)
+    assert head.trunk == fast.test.trunk
+    assert torch.equal(head.audio(slice(None))[0], fast.test.audio([0, 1, 2])[0])
+    assert head.captions("eng") == fast.test.captions("eng")[:3]
+
+
+def test_embeddings_equal_those_of_the_base_with_its_projections(world, base, fast):
+    """Copied by hand, and by starting from the base with a rate that moves nothing."""
+    model = create("features", "hashed", dim=16, audio_dim=fast.test.dim)
+    model.audio_projection.load_state_dict(base.model.audio_projection.state_dict())
+    model.text_projection.load_state_dict(base.model.text_projection.state_dict())
+    started = trained(
+        fast, recipe("infonce", **{**SMALL, "epochs": 1, "lr": 1e-12}, **on_features(fast)), base=base.path
+    )
+    for own in (model, started.model):
+        for one, other in zip(embed(own, fast.test), embed(base.model, world.test), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_training_learns_and_evaluates(fast):
+    one = recipe("infonce+bi-dynamic-svr", **{**SMALL, "epochs": 8, "lr": 1e-2}, **on_features(fast))
+    result = trained(fast, one, diagnostics=Diagnostics(every=3))
+    assert result.history["loss"].iloc[-1] < 0.7 * result.history["loss"].iloc[0]
+    assert result.steps["radius"].notna().all()
+    assert set(retrieval_table(result.model, fast.test, ("eng", "zho"))["language"]) == {"eng", "zho"}
+    assert zero_shot(result.model, fast.singles, prompts(fast.bank.events, "eng"))["value"].between(0, 1).all()
+
+
+def test_resumed_run_equals_the_uninterrupted_one(fast, monkeypatch, tmp_path):
+    one = recipe("cacl", **SMALL, captions="random", **on_features(fast))
+    whole = run(fast, one, out=None)
+    from pullpush.training import loop
+
+    check, calls = loop.check_finite, []
+
+    def interrupt(*args):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        check(*args)
+
+    monkeypatch.setattr(loop, "check_finite", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(fast, one, out=tmp_path)
+    resumed = run(fast, one, out=tmp_path)
+    assert len(calls) == 5 + 3
+    assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, resumed.model.state_dict()[name]), name
+
+
+def test_runs_side_by_side_are_those_one_by_one(fast):
+    one = recipe("infonce", **{**SMALL, "epochs": 1}, **on_features(fast))
+    together = trained_all(fast, [(one, 1), (one, 2)], jobs=2)
+    alone = run(fast, one, out=None, seed=2)
+    assert_frame_equal(together[1].history, alone.history)
+    assert together[0].path.name == run_key(fast, one, seed=1)
+
+
+def test_run_key_knows_the_trunk(world, base, fast):
+    one = recipe("infonce", **SMALL, **on_features(fast))
+    other = trained(world, recipe("infonce", **SMALL, **TRUNK, tau=0.2))
+    keys = {run_key(world, one), run_key(fast, one), run_key(encoded(world, other), one)}
+    assert len(keys) == 3
+    assert run_key(encoded(world, base.path), one) == run_key(fast, one)
+
+
+def test_features_are_computed_once(world, base, monkeypatch):
+    first = encoded(world, base)
+    monkeypatch.setattr(frozen, "load_trunk", lambda folder: pytest.fail("encoded again"))
+    again = encoded(world, base.path)
+    assert np.array_equal(first.train.waveforms, again.train.waveforms)
+    assert len(list((home() / "features").glob("[!.]*"))) == len(SPLITS)
+
+
+def test_text_features_stay_frozen(fast):
+    model, _ = ready(fast, recipe("infonce", **SMALL, **on_features(fast)), seed=0)
+    assert {name.split(".")[0] for name, _ in model.named_parameters()} == {"audio_projection", "text_projection"}
+
+
+def test_what_cannot_be_encoded_is_named(world, base, fast, tmp_path):
+    with pytest.raises(ValueError, match=r"encoded by .* already"):
+        encoded(fast, base)
+    with pytest.raises(ValueError, match="holds waveforms"):
+        on_features(world)
+    with pytest.raises(DataNotFoundError, match="no finished run"):
+        encoded(world, tmp_path)
+    dataset = PairDataset(TinyClips(8))
+    memory = train(TinyModel(), recipe("infonce", epochs=1, batch_size=8), dataset, TinyClips(4))
+    with pytest.raises(TrainingError, match="in memory only"):
+        encoded(world, memory)
+
+
+def test_waveforms_are_refused_by_a_model_of_features(world, fast):
+    model = create("features", "hashed", dim=4, audio_dim=fast.test.dim)
+    batch = collate([PairDataset(world.test)[0]])
+    with pytest.raises(AudioError, match=f"clips as {fast.test.dim} features each"):
+        model.encode_audio(batch.audio, batch.lengths)
