@@ -18,7 +18,7 @@ book: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 smoke: $(STAMP)
 	$(BIN)/pullpush run --all --profile smoke

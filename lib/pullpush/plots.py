@@ -204,7 +204,7 @@ def local_global_bars(table: pd.DataFrame) -> Figure:
     left.axhline(table["whole"].iloc[0], color=BLACK, linestyle="--", label="all negatives (global)")
     left.set_xticks(x, table["batch_size"])
     left.set(xlabel="batch size", ylabel="mean ‖F⊥‖²")
-    left.legend(fontsize="small")
+    fig.legend(loc="outside upper center", ncols=3, fontsize="small")
     right.plot(x, table["cosine"], "o-", color=BLACK)
     right.set_xticks(x, table["batch_size"])
     right.set(xlabel="batch size", ylabel="cosine with the global F⊥", ylim=(0, 1.02))

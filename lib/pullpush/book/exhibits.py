@@ -153,7 +153,7 @@ def _card(wave: Tensor, text: str, language: str) -> str:
 
 
 def _cards(cards: Sequence[str]) -> Markup:
-    style = "display:grid;grid-template-columns:repeat(auto-fill,minmax(15em,1fr));gap:0.6em 1.2em"
+    style = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em"
     return Markup(f'<div style="{style}">{"".join(cards)}</div>', f"{len(cards)} sounds")
 
 
