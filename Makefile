@@ -24,7 +24,7 @@ smoke: $(STAMP)
 	$(BIN)/pullpush run --all --profile smoke
 
 lab: $(STAMP)
-	$(BIN)/jupytext --sync book/*.md
+	$(BIN)/jupytext --sync book/[0-9]*.md
 	$(BIN)/jupyter lab book
 
 bench: $(STAMP)
