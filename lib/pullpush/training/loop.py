@@ -268,7 +268,8 @@ def check_finite(outcome: Outcome, gradient: dict[str, float], place: str) -> No
 
 def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str, float]:
     """Temperature after the step if there is one, reports, and each term's unweighted value if there are several."""
-    row = {} if objective.tau is None else {"tau": objective.tau}
+    tau = objective.tau
+    row = {} if tau is None else {"tau": tau}
     row |= objective.report()
     if len(recipe.terms) > 1:
         for number, (term, value) in enumerate(zip(recipe.terms, outcome.terms, strict=True)):
