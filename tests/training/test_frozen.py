@@ -12,8 +12,18 @@ from pullpush.data.grammar import prompts
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import AudioError, DataNotFoundError, TrainingError
-from pullpush.training import Diagnostics, embed, frozen, recipe, retrieval_table, train, zero_shot
-from pullpush.training.frozen import Encoded, encoded, on_features
+from pullpush.training import (
+    Diagnostics,
+    embed,
+    encoded,
+    frozen,
+    on_features,
+    recipe,
+    retrieval_table,
+    train,
+    zero_shot,
+)
+from pullpush.training.frozen import Encoded
 from pullpush.training.runs import base_model, ready, run, run_key, trained, trained_all
 
 SMALL = {"epochs": 2, "batch_size": 16, "dim": 16, "text": "hashed"}

@@ -18,7 +18,11 @@ def test_trains_writes_and_goes_on(tmp_path, capsys):
     out = capsys.readouterr().out
     assert json.loads(out.splitlines()[0].removeprefix("best epoch: "))["epoch"] == 1
     one = from_json((tmp_path / "run" / "recipe.json").read_text())
-    assert (one.optimiser, one.epochs, one.terms[1].options["tau"]) == ("adamw", 1, 0.1)
+    assert (one.optimiser, one.epochs, one.terms[0].options["tau"]) == (
+        "adamw",
+        1,
+        0.1,
+    )  # of InfoNCE: 0.1 is SigLIP's default
     assert len(pd.read_csv(tmp_path / "run" / "test.csv")) == 10
     assert pd.read_csv(tmp_path / "run" / "steps.csv")["pull"].notna().tolist() == [True, False, True]
     assert main(arguments) == 0

@@ -2,6 +2,7 @@
 
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed, retrieval_rows, retrieval_table, zero_shot
+from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import Result, train
 from pullpush.training.recipes import RECIPES, TERMS, Pair, Recipe, Term, recipe
 
@@ -14,6 +15,8 @@ __all__ = [
     "Result",
     "Term",
     "embed",
+    "encoded",
+    "on_features",
     "recipe",
     "retrieval_rows",
     "retrieval_table",
