@@ -76,6 +76,41 @@ def scores() -> pd.DataFrame:
     return pd.DataFrame({**columns, "chance": [0.1, 0.1]})
 
 
+def departures() -> pd.DataFrame:
+    rows = [(s, r, 1.0, 1 - r, 1 - r, r / 10) for s in ("dot", "cosine") for r in (0.0, 0.5, 1.2)]
+    return pd.DataFrame(rows, columns=["similarity", "radius", "parallel", "perpendicular", "predicted", "error"])
+
+
+def epochs() -> pd.DataFrame:
+    return pd.concat([history().assign(recipe=name, seed=seed) for name in ("infonce", "siglip") for seed in (0, 1)])
+
+
+def radii(by: str) -> pd.DataFrame:
+    table = over_steps("radius").rename(columns={"recipe": "panel"})
+    return pd.concat([table.assign(**{by: name}) for name in ("infonce+bi-static-svr", "infonce+bi-dynamic-svr")])
+
+
+def cosines() -> pd.DataFrame:
+    values = np.random.default_rng(0).uniform(0, 1, 40)
+    return pd.concat([pd.DataFrame({"system": name, "seed": 0, "cosine": values}) for name in ("infonce", "siglip")])
+
+
+def gained() -> pd.DataFrame:
+    rows = [(s, m, 0.01, -0.01, 0.03) for s in ("infonce+bi-static-svr", "siglip") for m in ("T2A R@1", "A2T R@1")]
+    return pd.DataFrame(rows, columns=["system", "metric", "value", "low", "high"])
+
+
+def swept() -> pd.DataFrame:
+    rows = [
+        (setting, value, system, seed, 0.1 * value)
+        for setting in ("alpha", "batch", "tau", "beta")
+        for value in (0.1, 1.0)
+        for system in ("infonce", "infonce+bi-dynamic-svr")
+        for seed in (0, 1)
+    ]
+    return pd.DataFrame(rows, columns=["setting", "value", "system", "seed", "R@1"])
+
+
 DRAWN = {
     "spectrogram": lambda: plots.spectrogram(torch.sin(torch.arange(16_000) / 4)),
     "scene_timeline": lambda: plots.scene_timeline(scene(), ["dog", "cat"], [2.0, 1.0]),
@@ -91,6 +126,12 @@ DRAWN = {
     "force_plane": lambda: plots.force_plane(
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
+    "departure_curves": lambda: plots.departure_curves(departures()),
+    "convergence": lambda: plots.convergence(epochs()),
+    "radius_history": lambda: plots.radius_history(radii("recipe"), {"infonce": "one", "siglip": "other"}),
+    "similarity_density": lambda: plots.similarity_density(cosines()),
+    "gain_intervals": lambda: plots.gain_intervals(gained()),
+    "score_by_setting": lambda: plots.score_by_setting(swept(), {"alpha": "α", "batch": "B", "tau": "τ", "beta": "β"}),
     "intervals": lambda: plots.intervals(scores(), "language", xlabel="accuracy", percent=True),
 }
 
@@ -139,7 +180,8 @@ def test_colours_are_those_of_okabe_and_ito():
         assert set(table.values()) <= set(OKABE_ITO)
         assert len(set(table.values())) == len(table), "one colour a thing"
     assert set(plots.PART_COLOURS) == set(plots.PART_NAMES)
-    assert set(plots.METHOD_COLOURS) == set(plots.METHOD_NAMES)
+    for recipe in plots.METHOD_COLOURS:
+        assert all(part in plots.METHOD_NAMES for part in recipe.split("+")), "every coloured method has a name"
 
 
 def test_methods_can_be_told_apart_without_red_or_green():
@@ -154,7 +196,13 @@ def test_methods_can_be_told_apart_without_red_or_green():
 
 def test_a_method_without_a_name_keeps_its_own():
     assert plots.method_name("infonce") == "InfoNCE"
-    assert plots.method_name("infonce+svr2") not in ("", None)
+    assert plots.method_name("infonce+svr2") == "InfoNCE + svr2"
+
+
+def test_the_names_of_sums_are_those_of_the_paper():
+    assert plots.method_name("infonce+bi-dynamic-svr") == "InfoNCE + bi-DynamicSVR"
+    assert plots.method_name("siglip+uni-static-svr") == "SigLIP + uni-StaticSVR"
+    assert plots.method_name("infonce+bi-dynamic-svr-unconstrained") == "InfoNCE + bi-DynamicSVR, unconstrained"
 
 
 def test_a_band_is_the_mean_between_the_least_and_the_most():

@@ -28,8 +28,27 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = [
     "#D55E00",
     "#CC79A7",
 ]
-METHOD_COLOURS = {"infonce": BLUE, "siglip": VERMILION}
-METHOD_NAMES = {"infonce": "InfoNCE", "siglip": "SigLIP"}
+# InfoNCE and its two SVR versions have the colours of SupCLAP's own Figure 4.
+METHOD_COLOURS = {
+    "infonce": BLUE,
+    "infonce+bi-static-svr": GREEN,
+    "infonce+bi-dynamic-svr": ORANGE,
+    "siglip": VERMILION,
+    "siglip+bi-static-svr": SKY,
+    "siglip+bi-dynamic-svr": PURPLE,
+    "simple-reweight": BLACK,
+}
+METHOD_NAMES = {
+    "infonce": "InfoNCE",
+    "siglip": "SigLIP",
+    "simple-reweight": "Simple Reweight",
+    **{
+        f"{way}-{modelling}-svr{suffix}": f"{way}-{modelling.title()}SVR{remark}"
+        for way in ("uni", "bi")
+        for modelling in ("static", "dynamic")
+        for suffix, remark in (("", ""), ("-constrained", ", constrained"), ("-unconstrained", ", unconstrained"))
+    },
+}
 PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE, "sideways": SKY}
 PART_NAMES = {
     "pull": "pull",
@@ -58,8 +77,8 @@ def use_style() -> None:
 
 
 def method_name(recipe: str) -> str:
-    """The name that figures and tables print for a recipe."""
-    return METHOD_NAMES.get(recipe, recipe)
+    """The name that figures and tables print for a recipe, or for a sum of recipes."""
+    return " + ".join(METHOD_NAMES.get(part, part) for part in recipe.split("+"))
 
 
 def band(ax: Axes, table: pd.DataFrame, x: str, y: str, *, label: str, colour: str, style: str = "-") -> None:
@@ -290,4 +309,110 @@ def intervals(table: pd.DataFrame, label: str, *, xlabel: str, percent: bool = F
     ax.set_yticks(rows, table[label])
     ax.set(xlabel=f"{xlabel} (%)" if percent else xlabel, xlim=(0, None))
     ax.invert_yaxis()
+    return fig
+
+
+def departure_curves(table: pd.DataFrame) -> Figure:
+    """SVR's push, negative by negative, for both readings of the similarity, over R; see `svr_study.departure`."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+    for similarity, style in (("dot", "-"), ("cosine", "--")):
+        rows = table[table["similarity"] == similarity]
+        for part in ("parallel", "perpendicular"):
+            label = f"{part}, {similarity}"
+            left.plot(rows["radius"], rows[part], style, color=PART_COLOURS[part], label=label)
+        right.plot(rows["radius"], 100 * rows["error"], style, color=BLACK, label=similarity)
+    rows = table[table["similarity"] == "dot"]
+    left.plot(rows["radius"], rows["predicted"].abs(), ":", color=BLACK, label="|1 − R/‖a − t‖|")
+    left.set(xlabel="radius R", ylabel="part of the push, over its value at R = 0", ylim=(0, None))
+    right.set(xlabel="radius R", ylabel="departure from Eq. 16, on the sphere (%)", ylim=(0, None))
+    left.legend(fontsize="small")
+    right.legend(title="similarity", fontsize="small")
+    return fig
+
+
+def method_style(recipe: str) -> dict[str, str]:
+    """Label and colour of a recipe in every figure."""
+    return {"label": method_name(recipe), "colour": METHOD_COLOURS.get(recipe, BLACK)}
+
+
+def convergence(history: pd.DataFrame) -> Figure:
+    """SupCLAP Figure 5: validation R@1 over epochs, a panel a direction; columns recipe, seed, epoch and both R@1."""
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.8))
+    for ax, column in zip(axes, ("A2T R@1", "T2A R@1"), strict=True):
+        for recipe, rows in history.groupby("recipe", sort=False):
+            band(ax, rows.assign(**{column: 100 * rows[column]}), "epoch", column, **method_style(recipe))
+        ax.set(xlabel="epoch", ylabel=f"validation {column} (%)")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
+    return fig
+
+
+def radius_history(table: pd.DataFrame, panels: Mapping[str, str], *, by: str = "recipe") -> Figure:
+    """SupCLAP Figures 3, 6 and 7: mean radius over training steps, a curve for each group of `by` (band: seeds).
+
+    table: columns panel, `by`, seed, step, radius; panels: value of the column panel → title.
+    """
+    fig, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.4), squeeze=False, sharey=True)
+    colours = [SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE]
+    for ax, (panel, title) in zip(axes[0], panels.items(), strict=True):
+        groups = table[table["panel"] == panel].groupby(by, sort=False)
+        for (group, rows), colour in zip(groups, colours, strict=False):
+            style = method_style(group) if group in METHOD_COLOURS else {"label": str(group), "colour": colour}
+            band(ax, rows, "step", "radius", **style)
+        ax.axhline(0, color=BLACK, linewidth=0.8)
+        ax.set(xlabel="step", title=title)
+        ax.legend(title=None if by == "recipe" else by, fontsize="small")
+    axes[0, 0].set_ylabel("mean radius R")
+    return fig
+
+
+def similarity_density(table: pd.DataFrame) -> Figure:
+    """SupCLAP Figure 4: density of the cosine of matching pairs; columns system, seed, cosine."""
+    fig, ax = plt.subplots(figsize=(6.4, 3.4))
+    for system, rows in table.groupby("system", sort=False):
+        style = method_style(system)
+        sns.kdeplot(rows["cosine"], ax=ax, color=style["colour"], label=style["label"], clip=(-1, 1))
+    ax.set(xlabel="cosine of a clip and its caption", ylabel="density")
+    ax.legend(fontsize="small")
+    return fig
+
+
+def gain_intervals(table: pd.DataFrame, metrics: Sequence[str] = ("T2A R@1", "A2T R@1")) -> Figure:
+    """What systems add to their baselines, with intervals; columns system, metric, value, low, high (fractions)."""
+    systems = list(dict.fromkeys(table["system"]))
+    fig, axes = plt.subplots(1, len(metrics), figsize=(9, 1.2 + 0.34 * len(systems)), sharey=True, squeeze=False)
+    for ax, metric in zip(axes[0], metrics, strict=True):
+        rows = table[table["metric"] == metric].set_index("system").loc[systems]
+        value = 100 * rows["value"].to_numpy()
+        spread = np.abs(100 * rows[["low", "high"]].to_numpy().T - value)
+        ax.errorbar(value, range(len(systems)), xerr=spread, fmt="o", color=BLUE, capsize=3)
+        ax.axvline(0, color=BLACK, linewidth=0.8)
+        ax.set(xlabel=f"{metric}, over the baseline (points)")
+    axes[0, 0].set_yticks(range(len(systems)), [method_name(system) for system in systems])
+    axes[0, 0].set_ylabel("objective")
+    axes[0, 0].invert_yaxis()
+    return fig
+
+
+def score_by_setting(table: pd.DataFrame, panels: Mapping[str, str], *, metric: str = "R@1") -> Figure:
+    """A score over settings, a panel each, a curve a system (band: seeds); values stand at equal distances.
+
+    table: columns setting, value, system, seed and `metric` (a fraction); panels: setting → name of its axis.
+    """
+    count = min(3, len(panels))
+    fig, axes = plt.subplots(
+        -(-len(panels) // count), count, figsize=(3.7 * count, 3 * -(-len(panels) // count)), squeeze=False
+    )
+    for ax, (setting, title) in zip(axes.flat, panels.items(), strict=False):
+        rows = table[table["setting"] == setting]
+        values = sorted(rows["value"].unique())
+        place = {value: number for number, value in enumerate(values)}
+        for system, own in rows.groupby("system", sort=False):
+            scaled = own.assign(place=own["value"].map(place), score=100 * own[metric])
+            band(ax, scaled, "place", "score", style="o-", **method_style(system))
+        ax.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+        ax.set(xlabel=title, ylabel=f"{metric} (%)")
+    for ax in axes.flat[len(panels) :]:
+        ax.remove()
+    handles = {label: line for ax in fig.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, fontsize="small")
     return fig

@@ -57,9 +57,33 @@ def test_the_synthetic_bank_needs_no_data(home):
     assert not home.exists()
 
 
-@pytest.mark.parametrize("name", ["syntetic", "", "synthetic:3", "folders:/tmp"])
+@pytest.mark.parametrize("name", ["syntetic", "", "folders:/tmp"])
 def test_an_unknown_bank_names_the_known(name):
     with pytest.raises(UnknownNameError, match="known: folder:/path, synthetic, tuxpaint"):
+        create_bank(name)
+
+
+def test_a_bank_may_hold_some_categories_only(home):
+    whole = create_bank("synthetic")
+    part = create_bank("synthetic:sweep,noise")
+    check(part)
+    assert part.name == "synthetic:sweep,noise"
+    assert part.key != whole.key
+    assert [event.name for event in part.events] == [
+        event.name for event in whole.events if event.category in ("sweep", "noise")
+    ]
+    one = part.events[0]
+    twin = next(i for i, event in enumerate(whole.events) if event.name == one.name)
+    assert torch.equal(part.clips[0][0], whole.clips[twin][0])
+
+
+def test_the_order_of_categories_does_not_matter(home):
+    assert create_bank("synthetic:sweep,noise").key == create_bank("synthetic:noise,sweep").key
+
+
+@pytest.mark.parametrize("name", ["synthetic:3", "synthetic:sweep,nose", "synthetic:sweep,"])
+def test_an_unknown_category_names_the_known(name):
+    with pytest.raises(UnknownNameError, match="category of events"):
         create_bank(name)
 
 

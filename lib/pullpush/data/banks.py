@@ -2,6 +2,7 @@
 
 `tuxpaint` holds the recordings that `data/events/*.yaml` names, `synthetic` is made by formula, and `folder:/path` is
 any folder with one subfolder of recordings per kind of sound. Adding a bank is one function and one row in `BANKS`.
+`tuxpaint:bird,insect` is the part of a bank with events of these categories.
 """
 
 from __future__ import annotations
@@ -48,17 +49,21 @@ class Bank:
 def create_bank(name: str) -> Bank:
     """The bank `name`: "tuxpaint", "synthetic" or "folder:/path/to/classes".
 
+    The first two take categories of events: "tuxpaint:bird,insect" holds birds and insects only.
+
     Recordings are decoded once, and memory-mapped from the cache from then on.
 
     Raises:
-        UnknownNameError: there is no such bank.
+        UnknownNameError: there is no such bank, or no event of such a category in it.
         DataNotFoundError: its recordings are not on disk and cannot be fetched.
         AudioError: a recording is corrupt, empty or silent; the message names the file.
     """
     kind, _, argument = name.partition(":")
-    if kind not in BANKS or (argument and kind != "folder"):
+    if kind not in BANKS:
         raise unknown("bank", name, ["folder:/path" if kind == "folder" else kind for kind in BANKS])
     events, clips = BANKS[kind](argument)
+    if argument and kind != "folder":
+        events, clips = _of_categories(events, clips, argument.split(","))
     if not len(events) == len(clips) or not all(clips):
         raise PullPushError(f"bank {name!r} needs at least one recording for each of its events")
     samples = hashlib.sha256()
@@ -97,6 +102,18 @@ def _folder(path: str) -> tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...
         )
     events = tuple(Event(name, name, (), {"eng": _english(name)}) for name in groups)
     return events, _decoded(list(groups.values()))
+
+
+def _of_categories(
+    events: Sequence[Event], clips: Sequence[tuple[Tensor, ...]], categories: Sequence[str]
+) -> tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...]]:
+    """The events of some categories, in their order."""
+    known = {event.category for event in events}
+    for category in categories:
+        if category not in known:
+            raise unknown("category of events", category, known)
+    rows = [row for row, event in enumerate(events) if event.category in categories]
+    return tuple(events[row] for row in rows), tuple(clips[row] for row in rows)
 
 
 BANKS: dict[str, Callable[[str], tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...]]]] = {

@@ -368,6 +368,10 @@ class SimpleReweight(nn.Module):
         """w in use, 0-d."""
         return self.raw.exp() if self.form == "softmax" else self.raw
 
+    def report(self) -> dict[str, Tensor]:
+        """`weight`, w before the step."""
+        return {"weight": self.weight.detach()}
+
     def forward(self, audio: Tensor, text: Tensor) -> Tensor:
         """`(N, d)`, `(N, d)` → 0-d loss."""
         return simple_reweight(audio, text, self.weight, self.tau, self.direction, form=self.form)

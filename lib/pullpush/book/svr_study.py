@@ -1,0 +1,588 @@
+"""The measurements of the chapter on SVR: the proof against autograd, systems on one trunk, probes of the radius."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pullpush.book import experiments
+from pullpush.book.session import Session
+from pullpush.data.batches import Batch, PairDataset, collate
+from pullpush.data.compose import SceneConfig
+from pullpush.data.grammar import prompts
+from pullpush.data.world import Split, World, WorldConfig, load_world
+from pullpush.forces import tangent
+from pullpush.losses import info_nce
+from pullpush.losses.svr import simple_reweight, support_vector, svr
+from pullpush.metrics import Interval, caption_relevance, paired_bootstrap, retrieval_per_query
+from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.evaluate import KS, embed, zero_shot
+from pullpush.training.frozen import encoded, on_features
+from pullpush.training.loop import Result, make_optimiser, train
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import Recipe
+from pullpush.training.runs import ready, trained_all
+
+METRICS = tuple(f"{side} {metric}" for side in ("T2A", "A2T") for metric in (*(f"R@{k}" for k in KS), "mAP@10"))
+Runs = dict[tuple[str, int], Result]
+
+
+# ---------------------------------------------------------------- the proof
+
+
+def proof_errors(text: Tensor, audio: Tensor, radius: float, tau: float, alpha: float = 1.0) -> pd.DataFrame:
+    """SupCLAP Eq. 13–18 for the dot product on given embeddings, `(N, d)` each, against autograd in float64.
+
+    Columns: equation, statement, error (largest absolute), scale (largest absolute value of what is compared).
+    """
+    text, audio = text.double(), audio.double()
+    unit = F.normalize(audio - text, dim=1)
+    factor = 1 - radius / (audio - text).norm(dim=1)
+    jacobian = torch.func.vmap(torch.func.jacrev(lambda t, a: _moved(t, a, radius)))(text, audio)
+    outer = unit[:, :, None] * unit[:, None, :]
+    eye = torch.eye(text.shape[1], dtype=text.dtype)
+    forces, ours = push_by_negative(text, audio, radius, tau), _equation_16(text, audio, radius, tau)
+    plain = push_by_negative(text, audio, 0.0, tau)
+    along, off = _split(plain + alpha * forces, unit)
+    weight, moved_weight = _probabilities(text, audio, 0.0, tau), _probabilities(text, audio, radius, tau)
+    parallel, across = _split(audio[None].expand(len(text), -1, -1), unit)
+    total = (weight + alpha * moved_weight)[:, :, None] / tau * parallel
+    rest = (weight + alpha * moved_weight * factor[:, None])[:, :, None] / tau * across
+    diagonal = torch.eye(len(text), dtype=torch.bool)
+    for tensor in (along, off, total, rest):
+        tensor[diagonal] = 0
+    anchor = text.clone().requires_grad_()
+    loss = svr(audio, anchor, radius, tau, similarity="dot", positive_in_denominator=True)
+    (gradient,) = torch.autograd.grad(loss * len(text), anchor)
+    # The positive pulls along the same Jacobian, which leaves a⁺'s part across û scaled like any other.
+    pull = _through(eye - (1 - factor)[:, None, None] * (eye - outer), audio) * (_pull(moved_weight) / tau)[:, None]
+    rows = [
+        ("Eq. 15", "∂t_sup/∂t = I − R/‖a − t‖ · P_⊥", eye - (1 - factor)[:, None, None] * (eye - outer), jacobian),
+        ("Eq. 13", "∇L_svr = Jᵀ ∇L(t_sup), summed over all candidates", ours.sum(1) + pull, gradient),
+        ("Eq. 16", "push of each negative: a_∥ + (1 − R/‖a − t‖) a_⊥", ours, forces),
+        ("Eq. 17", "parallel part of the total push, each negative", total, along),
+        ("Eq. 18", "perpendicular part of the total push, each negative", rest, off),
+    ]
+    return pd.DataFrame(
+        [(e, s, (one - other).abs().max().item(), other.abs().max().item()) for e, s, one, other in rows],
+        columns=["equation", "statement", "error", "scale"],
+    )
+
+
+def push_by_negative(
+    text: Tensor, audio: Tensor, radius: float, tau: float, *, similarity: str = "dot", on_sphere: bool = False
+) -> Tensor:
+    """What each negative adds to ∇_t L_svr, by autograd: `(N, d)`, `(N, d)` → `(N, N, d)`, zero for the positive.
+
+    A candidate's share is P_sup,j · ∂s(t_sup, a_j)/∂t, since ∂L/∂s_j = P_sup,j (Eq. 3).
+
+    Args:
+        text, audio: unit embeddings.
+        radius: R.
+        tau: temperature.
+        similarity: "dot" or "cosine".
+        on_sphere: keep the tangent part at t⁺ alone: all that can move a normalised embedding.
+    """
+
+    def scores(t: Tensor, a: Tensor) -> Tensor:
+        moved = _moved(t, a, radius)
+        return audio @ (F.normalize(moved, dim=0) if similarity == "cosine" else moved) / tau
+
+    share = torch.func.vmap(torch.func.jacrev(scores))(text, audio)  # (N, candidates, d)
+    push = share * _probabilities(text, audio, radius, tau, similarity=similarity)[:, :, None]
+    push[torch.eye(len(text), dtype=torch.bool)] = 0
+    return tangent(push, text[:, None]) if on_sphere else push
+
+
+def departure(text: Tensor, audio: Tensor, tau: float, *, radii: Sequence[float] | None = None) -> pd.DataFrame:
+    """How far either reading of the similarity is from Eq. 16, over the radius; `(N, d)` each, on the sphere.
+
+    Columns: similarity, radius, parallel and perpendicular (mean norm of the push's parts by negative, over those of
+    the same negatives at R = 0), predicted (mean 1 − R/‖a − t‖), error (‖push − Eq. 16‖/‖Eq. 16‖ over all negatives).
+    The probabilities are held at their values for each R, so that only the geometry is compared.
+    """
+    text, audio = text.double(), audio.double()
+    distance = (audio - text).norm(dim=1)
+    unit = F.normalize(audio - text, dim=1)
+    radii = np.linspace(0, 1.4 * float(distance.mean()), 15) if radii is None else radii
+    rows = []
+    for similarity in ("dot", "cosine"):
+        for radius in map(float, radii):
+            push = push_by_negative(text, audio, radius, tau, similarity=similarity)
+            weight = _probabilities(text, audio, radius, tau, similarity=similarity)
+            weight[torch.eye(len(text), dtype=torch.bool)] = 0
+            law = _law(text, audio, radius, weight, tau)
+            start = weight[:, :, None] / tau * audio[None]
+            parts = [
+                (_norms(ours) / _norms(base)).item()
+                for ours, base in zip(_split(push, unit), _split(start, unit), strict=True)
+            ]
+            error = _norms(tangent(push - law, text[:, None])) / _norms(tangent(start, text[:, None]))
+            predicted = (1 - radius / distance).mean().item()
+            rows.append((similarity, radius, *parts, predicted, error.item()))
+    columns = ["similarity", "radius", "parallel", "perpendicular", "predicted", "error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def gradient_parts(
+    text: Tensor, audio: Tensor, tau: float, losses: Mapping[str, Callable[[Tensor, Tensor], Tensor]], batch_size: int
+) -> pd.DataFrame:
+    """Mean norms of −∇_t of several losses along û and across it, over batches of given embeddings, `(N, d)` each.
+
+    Args:
+        losses: name → loss of (audio, text), the mean over a batch.
+
+    Returns:
+        Columns loss, parallel, perpendicular, share (perpendicular² over all), drift (cosine with û).
+    """
+    rows = []
+    for name, loss in losses.items():
+        parts = []
+        for start in range(0, len(text) - batch_size + 1, batch_size):
+            anchor = text[start : start + batch_size].clone().requires_grad_()
+            partner = audio[start : start + batch_size]
+            (gradient,) = torch.autograd.grad(loss(partner, anchor) * len(anchor), anchor)
+            anchor = anchor.detach()
+            gradient = tangent(-gradient, anchor)  # what is left of it on the sphere
+            unit = F.normalize(tangent(partner - anchor, anchor), dim=1)
+            along = (gradient * unit).sum(1)
+            across = (gradient - along[:, None] * unit).norm(dim=1)
+            parts.append(torch.stack([along.abs(), across, along / gradient.norm(dim=1).clamp(min=1e-12)], dim=1))
+        parallel, perpendicular, cosine = torch.cat(parts).mean(0).tolist()
+        rows.append((name, parallel, perpendicular, cosine))
+    return pd.DataFrame(rows, columns=["loss", "parallel", "perpendicular", "drift"])
+
+
+def text_losses(tau: float, radius: float, weights: Mapping[str, float]) -> dict[str, Callable]:
+    """The text-to-audio halves of InfoNCE, of it with SVR at one radius, and of Simple Reweight at learnt weights."""
+    table: dict[str, Callable] = {
+        "InfoNCE": lambda a, t: info_nce(a, t, tau, direction="t2a"),
+        "InfoNCE, twice": lambda a, t: 2 * info_nce(a, t, tau, direction="t2a"),
+        f"InfoNCE + SVR, R = {radius:.2f}": lambda a, t: info_nce(a, t, tau, direction="t2a") + svr(a, t, radius, tau),
+    }
+    for form, weight in weights.items():
+        table[f"Simple Reweight ({form}), w = {weight:.2f}"] = lambda a, t, form=form, w=weight: simple_reweight(
+            a, t, w, tau, "t2a", form=form
+        )
+    return table
+
+
+def _moved(t: Tensor, a: Tensor, radius: float) -> Tensor:
+    return t + radius * F.normalize(a - t, dim=0)
+
+
+def _probabilities(text: Tensor, audio: Tensor, radius: float, tau: float, *, similarity: str = "dot") -> Tensor:
+    """P_sup of Eq. 3 `(N, N)`; at R = 0 the P of InfoNCE."""
+    moved = support_vector(text, audio, radius)
+    moved = F.normalize(moved, dim=1) if similarity == "cosine" else moved
+    return (moved @ audio.T / tau).softmax(dim=1)
+
+
+def _pull(probability: Tensor) -> Tensor:
+    """P⁺ − 1 as minus the sum over the negatives, `(N, N)` → `(N,)`."""
+    return probability.diagonal() - 1
+
+
+def _split(vectors: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
+    """`(N, M, d)` along and across `(N, d)`."""
+    along = (vectors * unit[:, None]).sum(-1, keepdim=True) * unit[:, None]
+    return along, vectors - along
+
+
+def _law(text: Tensor, audio: Tensor, radius: float, weight: Tensor, tau: float) -> Tensor:
+    """Eq. 16 with given probabilities `(N, N)` → `(N, N, d)`."""
+    factor = 1 - radius / (audio - text).norm(dim=1)
+    parallel, across = _split(audio[None].expand(len(text), -1, -1), F.normalize(audio - text, dim=1))
+    return weight[:, :, None] / tau * (parallel + factor[:, None, None] * across)
+
+
+def _equation_16(text: Tensor, audio: Tensor, radius: float, tau: float) -> Tensor:
+    weight = _probabilities(text, audio, radius, tau)
+    weight[torch.eye(len(text), dtype=torch.bool)] = 0
+    return _law(text, audio, radius, weight, tau)
+
+
+def _through(jacobian: Tensor, vectors: Tensor) -> Tensor:
+    """Jᵀv, `(N, d, d)`, `(N, d)` → `(N, d)`."""
+    return (jacobian.mT @ vectors[:, :, None]).squeeze(2)
+
+
+def _norms(vectors: Tensor) -> Tensor:
+    return vectors.norm(dim=-1).sum()
+
+
+# ---------------------------------------------------------------- systems on one trunk
+
+
+def pretrained(book: Session, **overrides: Any) -> Result:
+    """The trunk that all systems of the chapter share: InfoNCE on scenes of a single event, like CED's tagging.
+
+    It never hears a combination of events, so it cannot leak those of the test scenes.
+    """
+    data = experiments.world(book, scene=SceneConfig(max_events=1), **overrides)
+    return experiments.train(book, data, "infonce", diagnostics=None)
+
+
+def untrained_trunk(book: Session) -> Result:
+    """A trunk of random weights, as a run that learns next to nothing; its batch statistics are those of real clips."""
+    count = min(600, book.settings.world["n_train"])
+    data = experiments.world(book, scene=SceneConfig(max_events=1), n_train=count)
+    return experiments.train(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
+
+
+class Trial(NamedTuple):
+    """One system at one point of a setting: what the table says, the recipe, and what differs from the profile."""
+
+    setting: str
+    value: Any
+    recipe: str
+    own: Mapping[str, Any] = {}
+
+
+def train_systems(
+    book: Session,
+    data: World,
+    systems: Mapping[Any, tuple[str, Mapping[str, Any]]],
+    seeds: Iterable[int],
+    *,
+    watch: Diagnostics | None = None,
+) -> dict[tuple[Any, int], Result]:
+    """Train each system with each seed on an encoded world, side by side, or read the runs.
+
+    Args:
+        systems: label → recipe name and overrides, such as a batch size or an option of a term.
+
+    Returns:
+        (label, seed) → run.
+    """
+    plans = [(label, seed) for label in systems for seed in seeds]
+    recipes = {
+        label: experiments.sized(book, name, **on_features(data), **own) for label, (name, own) in systems.items()
+    }
+    runs = trained_all(data, [(recipes[label], seed) for label, seed in plans], diagnostics=watch)
+    return dict(zip(plans, runs, strict=True))
+
+
+def trials(
+    book: Session, data: World, points: Sequence[Trial], seeds: Iterable[int], *, watch: Diagnostics | None = None
+) -> pd.DataFrame:
+    """Scores on the test clips at all points: columns setting, value, system, seed, steps and METRICS."""
+    systems = {point: (point.recipe, point.own) for point in (Point(*p) for p in _frozen(points))}
+    runs = train_systems(book, data, systems, list(seeds), watch=watch)
+    rows = []
+    for (point, seed), run in runs.items():
+        row = {"setting": point.setting, "value": point.value, "system": point.recipe, "seed": seed}
+        rows.append(row | {"steps": len(run.steps)} | means(run.model, data.test))
+    return pd.DataFrame(rows)
+
+
+class Point(NamedTuple):
+    """A trial that can be a key."""
+
+    setting: str
+    value: Any
+    recipe: str
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The overrides."""
+        return dict(self.options)
+
+
+def _frozen(points: Sequence[Trial]) -> Iterable[tuple]:
+    return [(p.setting, p.value, p.recipe, tuple(sorted(p.own.items()))) for p in points]
+
+
+def per_clip(model: torch.nn.Module, split: Split, language: str = "eng") -> dict[str, Tensor]:
+    """METRICS of every clip, `(N,)` each: for T2A the mean over the clip's captions."""
+    audio, text = embed(model, split, language=language, caption="all")
+    clips, captions, _ = text.shape
+    similarity, truth = text.flatten(0, 1) @ audio.T, caption_relevance(clips, captions)
+    table = {}
+    for side, scores, relevant in (("T2A", similarity, truth), ("A2T", similarity.T, truth.T)):
+        for metric, values in retrieval_per_query(scores, relevant, KS, (10,)).items():
+            table[f"{side} {metric}"] = values.view(clips, -1).double().mean(1)
+    return table
+
+
+def means(model: torch.nn.Module, split: Split) -> dict[str, float]:
+    """METRICS over all clips."""
+    return {metric: values.mean().item() for metric, values in per_clip(model, split).items()}
+
+
+class Scores(NamedTuple):
+    """What several runs score: `table` has columns system, seed and METRICS; `clips` the values of each clip."""
+
+    table: pd.DataFrame
+    clips: dict[tuple[str, int], dict[str, Tensor]]
+
+
+def scores(runs: Mapping[tuple[str, int], Result], split: Split) -> Scores:
+    """Score runs on a split, clip by clip."""
+    clips = {key: per_clip(run.model, split) for key, run in runs.items()}
+    rows = [
+        {"system": system, "seed": seed, **{metric: values.mean().item() for metric, values in own.items()}}
+        for (system, seed), own in clips.items()
+    ]
+    return Scores(pd.DataFrame(rows), clips)
+
+
+def gain(scored: Scores, system: str, base: str, metric: str, seeds: Sequence[int]) -> Interval:
+    """Paired bootstrap over clips of the seeds' mean difference: what `system` adds to `base`."""
+    ours, theirs = (
+        torch.stack([scored.clips[name, seed][metric] for seed in seeds]).mean(0).numpy() for name in (system, base)
+    )
+    return paired_bootstrap(ours, theirs)
+
+
+def gains(
+    scored: Scores, pairs: Mapping[str, str], seeds: Sequence[int], metrics: Sequence[str] = ("T2A R@1", "A2T R@1")
+) -> pd.DataFrame:
+    """`gain` of several systems over their baselines.
+
+    Args:
+        pairs: system → baseline.
+
+    Returns:
+        Columns system, baseline, metric, value, low, high (95 %, over clips), wins (seeds in which it is ahead).
+    """
+    table = scored.table.set_index(["system", "seed"])
+    rows = []
+    for system, base in pairs.items():
+        for metric in metrics:
+            ahead = sum(table.loc[(system, seed), metric] > table.loc[(base, seed), metric] for seed in seeds)
+            rows.append((system, base, metric, *gain(scored, system, base, metric, seeds), f"{ahead}/{len(seeds)}"))
+    return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
+
+
+def against(table: pd.DataFrame, base: str, metric: str, by: Sequence[str]) -> pd.DataFrame:
+    """Per seed, what each system has over `base` at the same point: columns `by`, system, seeds, value, spread."""
+    keys = [*by, "seed"]
+    own = table[table["system"] == base].set_index(keys)[metric]
+    rows = table[table["system"] != base].set_index(keys)
+    difference = (rows[metric] - own.reindex(rows.index)).rename("difference")
+    rows = rows.assign(difference=difference).reset_index()
+    grouped = rows.groupby([*by, "system"], sort=False)["difference"]
+    return grouped.agg(seeds="count", value="mean", spread="std").reset_index()
+
+
+def positive_cosines(runs: Mapping[tuple[str, int], Result], split: Split) -> pd.DataFrame:
+    """Cosine of every test clip with its first caption: columns system, seed, cosine."""
+    tables = []
+    for (system, seed), run in runs.items():
+        audio, text = embed(run.model, split)
+        tables.append(pd.DataFrame({"system": system, "seed": seed, "cosine": (audio * text).sum(1).numpy()}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def mean_negative(runs: Mapping[tuple[str, int], Result], split: Split) -> pd.DataFrame:
+    """Cosines of clips with their own first caption and with those of others, on the mean over the clips.
+
+    Columns: system, seed, positive, negative, spread of negatives (standard deviation).
+    """
+    rows = []
+    for (system, seed), run in runs.items():
+        audio, text = embed(run.model, split)
+        similarity = text @ audio.T
+        off = similarity[~torch.eye(len(text), dtype=torch.bool)]
+        rows.append((system, seed, similarity.diagonal().mean().item(), off.mean().item(), off.std().item()))
+    return pd.DataFrame(rows, columns=["system", "seed", "positive", "negative", "spread of negatives"])
+
+
+def zero_shots(runs: Mapping[tuple[str, int], Result], split: Split, data: World) -> pd.DataFrame:
+    """Zero-shot accuracy with the paper's English prompt: columns system, seed, accuracy, chance."""
+    names, rows = prompts(data.bank.events, "eng"), []
+    for (system, seed), run in runs.items():
+        table = zero_shot(run.model, split, names).set_index("metric")
+        rows.append((system, seed, table.loc["accuracy", "value"], table.loc["accuracy", "chance"]))
+    return pd.DataFrame(rows, columns=["system", "seed", "accuracy", "chance"])
+
+
+# ---------------------------------------------------------------- worlds that differ
+
+
+def categories(data: World) -> tuple[str, str]:
+    """Two halves of the bank's events, by category: arguments of `create_bank`, of about equal numbers of events."""
+    counts = pd.Series([event.category for event in data.bank.events]).value_counts()
+    halves: list[list[str]] = [[], []]
+    sizes = [0, 0]
+    for category, count in counts.items():
+        smaller = sizes.index(min(sizes))
+        halves[smaller].append(str(category))
+        sizes[smaller] += count
+    return tuple(",".join(sorted(half)) for half in halves)
+
+
+def two_worlds(book: Session, data: World, base: Result) -> dict[str, World]:
+    """Two worlds with other events, other mixing and other noise, both heard by one trunk.
+
+    A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
+    """
+    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
+    mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
+    bank = data.config.bank.partition(":")[0]
+    return {
+        name: encoded(load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size)), base)
+        for half, (name, scene) in zip(categories(data), mixing.items(), strict=True)
+    }
+
+
+def transfer(
+    book: Session,
+    worlds: Mapping[str, World],
+    systems: Mapping[str, tuple[str, Mapping[str, Any]]],
+    seeds: Sequence[int],
+) -> pd.DataFrame:
+    """Train on each world, test on each: columns train, test, system, seed and METRICS."""
+    rows = []
+    for source, data in worlds.items():
+        runs = train_systems(book, data, systems, seeds)
+        for target, other in worlds.items():
+            for (system, seed), run in runs.items():
+                row = {"train": source, "test": target, "system": system, "seed": seed}
+                rows.append(row | means(run.model, other.test))
+    return pd.DataFrame(rows)
+
+
+# ---------------------------------------------------------------- the radius
+
+
+def radius_table(runs: Mapping[tuple[Any, int], Result], *, points: int = 40) -> pd.DataFrame:
+    """Mean radius of SVR over training: columns recipe, seed, step, epoch, radius."""
+    own = {key: run for key, run in runs.items() if "radius" in run.steps}
+    return experiments.steps_by_run(own, points=points)[["recipe", "seed", "step", "epoch", "radius"]]
+
+
+class RadiusProbe(Diagnostics):
+    """Asks a run's radius predictor, while it trains, about batches whose negatives are hard to a chosen degree.
+
+    Each anchor gets a batch of its own: its positive, K hard negatives, and others at random (SupCLAP Figure 7).
+    Hard are the most similar of `pool` sampled negatives, by the model's own similarities ("similar"), or those whose
+    scene graph fits best without fitting fully ("graph").
+    """
+
+    def __init__(
+        self, split: Split, *, every: int, ks: Sequence[int] = (0, 6, 12, 18), anchors: int = 64, pool: int = 720
+    ) -> None:
+        super().__init__(every=every)
+        pool = min(pool, len(split) - anchors)
+        if pool < 1:
+            raise ValueError(f"{len(split)} clips are too few for {anchors} anchors and a pool of negatives")
+        self.ks, self.anchors = tuple(ks), anchors
+        self.view = split.head(anchors + pool)
+        own = PairDataset(self.view)
+        self.batch: Batch = collate([own[i] for i in range(len(own))])
+        self.relevance = self.view.head(anchors).relevance(self.view)[:, anchors:]
+
+    def before(self, objective: Objective, batch: Batch) -> Tensor:
+        return torch.empty(0)
+
+    @torch.no_grad()
+    def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
+        """Columns `radius <kind> <K>`: mean R over the anchors."""
+        loss = next(term.loss for term in objective.terms if getattr(term.loss, "predictor", None) is not None)
+        text = objective.model.encode_text(self.batch.texts[: self.anchors])
+        audio = objective.model.encode_audio(self.batch.audio, self.batch.lengths)
+        similarity = text @ audio.T / loss.tau
+        positive, others = similarity[:, : self.anchors].diagonal(), similarity[:, self.anchors :]
+        others = others.masked_fill(self.relevance >= 1, -torch.inf)  # fits fully: no negative
+        hardness = {"similar": others, "graph": self.relevance.masked_fill(self.relevance >= 1, -1.0)}
+        generator = torch.Generator().manual_seed(0)
+        row = {}
+        for kind, order in hardness.items():
+            for k in self.ks:
+                radius = self._radius(loss.predictor, positive, others, order, k, generator)
+                row[f"radius {kind} {k}"] = radius
+        return row
+
+    def _radius(
+        self, predictor: torch.nn.Module, positive: Tensor, others: Tensor, order: Tensor, k: int, generator: Any
+    ) -> float:
+        """Mean R when K negatives are the first of `order` and the rest random, in random places of the batch."""
+        n = predictor.batch_size
+        k = min(k, n - 1)
+        noise = torch.rand(others.shape, generator=generator)
+        hard = (order + 1e-6 * noise).topk(k, dim=1).indices
+        easy = noise.masked_fill(torch.isinf(others), -1).scatter(1, hard, -1.0).topk(n - 1 - k, dim=1).indices
+        chosen = others.gather(1, torch.cat([hard, easy], dim=1))
+        places = torch.rand(chosen.shape, generator=generator).argsort(1)
+        rows = torch.cat([positive[:, None], chosen.gather(1, places)], dim=1)
+        return predictor.layers(rows.to(predictor.layers[0].weight.dtype)).mean().item()
+
+
+def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
+    """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
+    tables = []
+    for seed in seeds:
+        model, dataset = ready(data, plan, seed=seed)
+        watch = RadiusProbe(data.train, **probe)
+        steps = train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps
+        columns = [name for name in steps if name.startswith("radius ")]
+        table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
+        names = table["variable"].str.split(" ", expand=True)
+        tables.append(table.assign(seed=seed, kind=names[1], K=names[2].astype(int)).drop(columns="variable"))
+    return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
+
+
+# ---------------------------------------------------------------- overhead
+
+
+def overhead(plans: Mapping[str, Recipe], model: torch.nn.Module, batch: Batch, *, rounds: int = 12) -> pd.DataFrame:
+    """What a training step costs: plans take turns, so that a busy machine slows all of them alike.
+
+    Returns:
+        Columns system, seconds (median), time and memory, the ratios to the first plan. Memory is what a step holds
+        for its backward pass plus weights, gradients and the two moments of Adam.
+    """
+    made = {name: Objective(model, plan) for name, plan in plans.items()}
+    steps = {name: _stepper(objective, plans[name], batch) for name, objective in made.items()}
+    held = {name: _held_bytes(objective, batch) for name, objective in made.items()}
+    for step in steps.values():
+        step()
+    table = pd.DataFrame([{name: step() for name, step in steps.items()} for _ in range(rounds)])
+    first = next(iter(plans))
+    return pd.DataFrame(
+        {
+            "system": list(plans),
+            "seconds": table.median().to_numpy(),
+            "time": table.div(table[first], axis=0).median().to_numpy(),
+            "memory": [held[name] / held[first] for name in plans],
+        }
+    )
+
+
+def _stepper(objective: Objective, plan: Recipe, batch: Batch) -> Callable[[], float]:
+    optimiser = make_optimiser(objective, plan)
+
+    def step() -> float:
+        start = time.process_time()
+        optimiser.zero_grad()
+        objective(batch).loss.backward()
+        optimiser.step()
+        return time.process_time() - start
+
+    return step
+
+
+def _held_bytes(objective: Objective, batch: Batch) -> int:
+    """Bytes of all different tensors kept for the backward pass, and four times the weights."""
+    kept: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        outcome = objective(batch)
+        size = sum(kept.values())  # while the graph lives, so that no address is used twice
+        del outcome
+    return size + 4 * sum(p.numel() * p.element_size() for p in objective.parameters() if p.requires_grad)
