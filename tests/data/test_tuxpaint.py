@@ -34,7 +34,7 @@ UNSAFE = {
     "link to an absolute path": {"name": "stamps/link", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
     "link that climbs out": {"name": "stamps/link", "type": tarfile.SYMTYPE, "linkname": "../../../outside"},
     "hard link that climbs out": {"name": "stamps/link", "type": tarfile.LNKTYPE, "linkname": "../../outside"},
-    "absolute path": {"name": "/tmp/pullpush-outside.txt"},
+    "absolute path": {"name": "/pullpush-outside.txt"},
     "device": {"name": "stamps/device", "type": tarfile.CHRTYPE},
 }
 
