@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from pullpush.book.interactive import force_lab
+from pullpush.book.interactive import force_lab, radius_lab
+from pullpush.book.svr_study import push_by_negative
 from pullpush.forces import decompose, drift
 
 N, TAU = 12, 0.1
@@ -97,3 +98,28 @@ def test_a_caption_cannot_break_out_of_the_page(evil):
 
 def test_names_in_the_drawing_are_escaped():
     assert "escape(a.names[j])" in page()
+
+
+@pytest.mark.parametrize("radius", [-0.3, 0.0, 0.4, 1.2])
+def test_the_radius_page_has_what_svrs_push_follows_from(radius):
+    """The page's own formulas, written out again, against autograd."""
+    shown = radius_lab(unit(0), unit(1), [f"caption {i}" for i in range(N)], [3], tau=TAU).data
+    (document,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
+    (first,) = data(html.unescape(document))["anchors"]
+    c = radius / first["distance"]
+    similarity, partner = np.array(first["similarity"]), np.array(first["withPositive"])
+    scores = np.exp(np.array([(1 - c) * first["positive"] + c, *((1 - c) * similarity + c * partner)]) / TAU)
+    p = scores[1:] / scores.sum()
+    push = push_by_negative(unit(0), unit(1), radius, TAU)[3]
+    along = F.normalize(unit(1)[3] - unit(0)[3], dim=0)
+    rows = [j for j in range(N) if j != 3]
+    np.testing.assert_allclose(p * first["along"] / TAU, (push @ along)[rows], atol=1e-3)
+    across = (push - (push @ along)[:, None] * along).norm(dim=1)[rows]
+    np.testing.assert_allclose(abs(p * (1 - c)) * first["across"] / TAU, across, atol=1e-3)
+
+
+def test_a_caption_cannot_break_out_of_the_radius_page():
+    evil = "</script><script>alert(1)</script>"
+    shown = radius_lab(unit(0), unit(1), [evil] * N, [0]).data
+    assert html.unescape(shown).count("<script") == 1
+    assert "escape(n.name)" in html.unescape(shown)
