@@ -360,7 +360,7 @@ def radius_history(table: pd.DataFrame, panels: Mapping[str, str], *, by: str = 
             band(ax, rows, "step", "radius", **style)
         ax.axhline(0, color=BLACK, linewidth=0.8)
         ax.set(xlabel="step", title=title)
-        ax.legend(title=None if by == "recipe" else by, fontsize="small")
+        ax.legend(fontsize="small")
     axes[0, 0].set_ylabel("mean radius R")
     return fig
 

@@ -542,3 +542,13 @@ def test_reweight_names_bad_options():
         SimpleReweight(form="softmax", weight=0)
     with pytest.raises(ValueError, match="form must be one of"):
         simple_reweight(torch.ones(1, 2), torch.ones(1, 2), 1.0, form="loss")
+
+
+def test_a_confident_batch_keeps_its_double_digits():
+    """Negatives of probability near e⁻²⁸ push by exactly so much, not by nothing and not by e⁻²⁸ ± e⁻²⁰."""
+    text = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=DOUBLE, requires_grad=True)
+    audio = text.detach().clone()
+    (gradient,) = torch.autograd.grad(svr(audio, text, 0.0, 1 / 28, similarity="dot"), text)
+    p = 1 / (1 + math.exp(28))
+    expected = torch.tensor([[-p, p], [p, -p]], dtype=DOUBLE) * 28 / 2
+    torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=0)

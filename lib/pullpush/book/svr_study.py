@@ -364,14 +364,14 @@ def gains(
 
 
 def against(table: pd.DataFrame, base: str, metric: str, by: Sequence[str]) -> pd.DataFrame:
-    """Per seed, what each system has over `base` at the same point: columns `by`, system, seeds, value, spread."""
+    """Per seed, what each system has over `base` at the same point: columns `by`, system, seeds, gain, spread."""
     keys = [*by, "seed"]
     own = table[table["system"] == base].set_index(keys)[metric]
     rows = table[table["system"] != base].set_index(keys)
     difference = (rows[metric] - own.reindex(rows.index)).rename("difference")
     rows = rows.assign(difference=difference).reset_index()
     grouped = rows.groupby([*by, "system"], sort=False)["difference"]
-    return grouped.agg(seeds="count", value="mean", spread="std").reset_index()
+    return grouped.agg(seeds="count", gain="mean", spread="std").reset_index()
 
 
 def positive_cosines(runs: Mapping[tuple[str, int], Result], split: Split) -> pd.DataFrame:

@@ -440,7 +440,9 @@ class _Contrast(torch.autograd.Function):
             log_sum = largest + total_push.log()
             loss = log_sum - positive  # Eq. 6 as printed: the denominator sums over negatives only
             if include:
-                loss = F.softplus(loss)  # −log P⁺ = log(1 + Σ_j exp(s_j − s⁺)): exact where P⁺ rounds to 1
+                # −log P⁺ = log(1 + Σ_j exp(s_j − s⁺)): exact where P⁺ rounds to 1. The default threshold of 20 would
+                # cut float64 to nine digits.
+                loss = F.softplus(loss, threshold=40)
             total += loss.sum()
             if differentiate:
                 # P_sup of negative j is pushes_j·scale (Eq. 3); scaling rows of d costs less than rows of N.
