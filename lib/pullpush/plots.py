@@ -239,7 +239,10 @@ def drift_curves(table: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
             band(ax, rows, "step", column, label=method_name(recipe), colour=colour)
         ax.set(xlabel="step", title=title)
     axes[0, 0].set_ylabel("cosine with the pull")
-    axes[0, 0].legend()
+    if len(axes[0, 0].lines) > 3:  # too many for a corner of a panel
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
+    else:
+        axes[0, 0].legend()
     return fig
 
 

@@ -146,6 +146,25 @@ def test_differences_are_taken_seed_by_seed():
     assert found["spread"].tolist() == [0.0, 0.0]
 
 
+def test_the_papers_gains_are_differences_of_its_tables():
+    assert svr_study.paper_gain(1, "bi-DynamicSVR", task="T2A") == pytest.approx(44.16 - 41.87)
+    assert svr_study.paper_gain(4, "bi-StaticSVR", "SigLIP", task="A2T") == pytest.approx(55.41 - 47.92)
+
+
+@pytest.mark.parametrize(("low", "high", "word"), [(0.1, 0.2, "confirmed"), (-2, -1, "contradicted"), (-1, 1, "not")])
+def test_an_interval_decides(low, high, word):
+    assert svr_study.verdict(low, high).startswith(word)
+
+
+def test_intervals_over_seeds_are_students():
+    mean, low, high = svr_study.over_seeds([1.0, 2.0, 3.0])
+    assert mean == pytest.approx(2)
+    assert high - mean == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
+    assert mean - low == pytest.approx(high - mean)
+    with pytest.raises(ValueError, match="two"):
+        svr_study.over_seeds([1.0])
+
+
 @pytest.fixture(scope="module")
 def book(home, tmp_path_factory):
     return session.start("02-svr", profile="smoke", out=tmp_path_factory.mktemp("out"))

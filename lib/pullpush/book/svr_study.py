@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
+from scipy import stats
 from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.book import experiments
+from pullpush.book.paper import paper_table
 from pullpush.book.session import Session
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.compose import SceneConfig
@@ -361,6 +363,31 @@ def gains(
             ahead = sum(table.loc[(system, seed), metric] > table.loc[(base, seed), metric] for seed in seeds)
             rows.append((system, base, metric, *gain(scored, system, base, metric, seeds), f"{ahead}/{len(seeds)}"))
     return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
+
+
+def paper_gain(table: int, system: str, base: str = "InfoNCE", *, task: str, metric: str = "R@1") -> float:
+    """What `system` adds to `base` in a table of the paper on AudioCaps, in points."""
+    rows = paper_table("supclap", table).query("dataset == 'AudioCaps' and task == @task and metric == @metric")
+    values = rows.set_index("system")["value"]
+    return float(values[f"{base} + {system}"] - values[base])
+
+
+def verdict(low: float, high: float) -> str:
+    """What an interval of a difference says of the claim that it is positive."""
+    return "confirmed" if low > 0 else "contradicted" if high < 0 else "not seen: the interval holds 0"
+
+
+def over_seeds(values: Sequence[float]) -> Interval:
+    """Mean of one number a seed with Student's 95 % interval.
+
+    Raises:
+        ValueError: fewer than two seeds.
+    """
+    values = np.asarray(values, float)
+    if len(values) < 2:
+        raise ValueError("an interval over seeds needs at least two of them")
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
 
 
 def against(table: pd.DataFrame, base: str, metric: str, by: Sequence[str]) -> pd.DataFrame:
