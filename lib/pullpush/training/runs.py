@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,22 @@ def trained(
     """
     key = run_key(world, recipe, seed=seed, base=base, diagnostics=diagnostics)
     # Of several processes in one group the first holds the lock for all.
-    with locked(KIND, key) if PartialState().is_main_process else nullcontext(home() / KIND / key) as out:
+    lock = locked(KIND, key) if PartialState().is_main_process else nullcontext(home() / KIND / key)
+    with lock as out, one_thread():
         return run(world, recipe, out=out, seed=seed, base=base, diagnostics=diagnostics, progress=progress)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute by one thread on the CPU, since the last bits of a sum depend on how many threads share it: a
+    shared run must not depend on who trained it, alone or beside others.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def trained_all(
