@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +112,14 @@ def _train(
     base: Path | None,
     diagnostics: Diagnostics | None,
 ) -> None:
-    config, trunk = source
+    trained(_again(*source), recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
+
+
+@lru_cache(maxsize=1)
+def _again(config: WorldConfig, trunk: Path | None) -> World:
+    """A world in another process: read once, for a run on features is not much longer."""
     world = load_world(config)
-    world = encoded(world, trunk) if trunk else world
-    trained(world, recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
+    return encoded(world, trunk) if trunk else world
 
 
 def run_key(
