@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -223,12 +224,19 @@ def _norms(vectors: Tensor) -> Tensor:
 # ---------------------------------------------------------------- systems on one trunk
 
 
-def pretrained(book: Session, **overrides: Any) -> Result:
+def shortened(book: Session) -> Session:
+    """The session with three quarters of the profile's epochs: a chapter of many runs."""
+    epochs = -(-3 * book.settings.epochs // 4)
+    return replace(book, settings=replace(book.settings, epochs=epochs))
+
+
+def pretrained(book: Session) -> Result:
     """The trunk that all systems of the chapter share: InfoNCE on scenes of a single event, like CED's tagging.
 
     It never hears a combination of events, so it cannot leak those of the test scenes.
     """
-    data = experiments.world(book, scene=SceneConfig(max_events=1), **overrides)
+    count = 2 * book.settings.world["n_train"] // 3
+    data = experiments.world(book, scene=SceneConfig(max_events=1), n_train=count)
     return experiments.train(book, data, "infonce", diagnostics=None)
 
 
@@ -453,7 +461,7 @@ def two_worlds(book: Session, data: World, base: Result) -> dict[str, World]:
 
     A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
     """
-    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
+    size = {key: max(24, value // 3) for key, value in book.settings.world.items() if key.startswith("n_")}
     mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
     bank = data.config.bank.partition(":")[0]
     return {
