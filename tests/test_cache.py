@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import multiprocessing
 import os
@@ -43,6 +44,21 @@ def test_content_key_depends_on_content_alone():
     assert cache.content_key(Settings(1, 0.5)) != cache.content_key(Settings(1, 0.25))
     assert cache.content_key(1) != cache.content_key(1.0) != cache.content_key("1")
     assert len(cache.content_key(b"x", length=40)) == 40
+
+
+def test_a_later_field_leaves_older_keys_as_they_were():
+    @dataclasses.dataclass(frozen=True)
+    class Old:
+        size: int
+
+    @dataclasses.dataclass(frozen=True)
+    class New:
+        size: int
+        speed: int | None = dataclasses.field(default=None, metadata=cache.LATER)
+
+    New.__name__ = "Old"
+    assert cache.content_key([New(1)]) == cache.content_key([Old(1)])
+    assert len({cache.content_key(key) for key in (Old(1), New(1, 0), New(1, 2))}) == 3
 
 
 def test_content_key_is_the_same_in_another_process():

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import platformdirs
@@ -26,6 +27,7 @@ from pullpush.errors import CacheError
 
 HOME = "PULLPUSH_HOME"
 PARTIAL = ".partial-"  # a name with this prefix is unfinished: nobody reads it, and the next builder removes it
+LATER = MappingProxyType({"later": True})  # metadata of a field that came after its dataclass had been a key
 
 
 def home() -> Path:
@@ -37,7 +39,8 @@ def home() -> Path:
 def content_key(content: Any, *, length: int = 16) -> str:
     """A name for `content`, the same in every process and on every machine: the start of a SHA-256 in hexadecimal.
 
-    content: None, booleans, numbers, texts, bytes, paths, dataclasses, and lists, tuples and mappings of these.
+    content: None, booleans, numbers, texts, bytes, paths, dataclasses, and lists, tuples and mappings of these. A
+    dataclass's field with `metadata=LATER` counts only where it is not its default, so that older names stay valid.
 
     Raises:
         TypeError: for anything else, since its text may change from run to run.
@@ -165,6 +168,10 @@ def _umask() -> int:
     return mask
 
 
+def _is_unset(field: dataclasses.Field[Any], content: Any) -> bool:
+    return "later" in field.metadata and getattr(content, field.name) == field.default
+
+
 def _plain(content: Any) -> Any:
     if content is None or isinstance(content, bool | int | str):
         return content
@@ -175,7 +182,8 @@ def _plain(content: Any) -> Any:
     if isinstance(content, Path):
         return str(content)
     if dataclasses.is_dataclass(content) and not isinstance(content, type):
-        return {type(content).__name__: {f.name: _plain(getattr(content, f.name)) for f in dataclasses.fields(content)}}
+        values = {f.name: getattr(content, f.name) for f in dataclasses.fields(content) if not _is_unset(f, content)}
+        return {type(content).__name__: _plain(values)}
     if isinstance(content, Mapping):
         return {str(name): _plain(value) for name, value in content.items()}
     if isinstance(content, list | tuple):

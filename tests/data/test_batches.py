@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import chain
+from typing import ClassVar
 
 import pytest
 import torch
@@ -136,3 +138,80 @@ def test_no_batch_at_all_is_told(split):
         loader(PairDataset(split), 64, drop_last=True)
     with pytest.raises(ValueError, match="batch_size"):
         loader(PairDataset(split), 0)
+
+
+class Partial:
+    """Five clips; clip 1 has no French, clips 2 and 3 only a blank or no Japanese, clip 4 no English."""
+
+    texts: ClassVar = {
+        "eng": [["e0", "e0b"], ["e1"], ["e2"], ["e3"], []],
+        "fra": [["f0", "f0b"], [], ["f2"], ["f3"], ["f4"]],
+        "jpn": [["j0", "j0b"], ["j1"], ["  "], [None], ["j4"]],
+    }
+
+    def __len__(self):
+        return 5
+
+    def audio(self, index):
+        return torch.ones(1, 3), torch.tensor([3])
+
+    def captions(self, language):
+        return self.texts[language]
+
+
+@pytest.fixture
+def partial():
+    with pytest.warns(UserWarning, match=r"missing captions \(of 5 clips\): eng 1, fra 1, jpn 2"):
+        yield lambda sampling, **options: PairDataset(Partial(), languages=LANGUAGES, sampling=sampling, **options)
+
+
+def test_missing_captions_are_counted(partial):
+    dataset = partial("all")
+    assert dataset.missing == {"eng": 1, "fra": 1, "jpn": 2}
+    assert dataset.coverage().to_dict("list") == {
+        "language": ["eng", "fra", "jpn"],
+        "clips": [4, 4, 3],
+        "missing": [1, 1, 2],
+    }
+
+
+def test_all_languages_leave_gaps_where_a_translation_is_missing(partial):
+    dataset = partial("all")
+    batch = collate([dataset[i] for i in range(5)])
+    assert batch.texts == ["e0", "e1", "e2", "e3", None]
+    assert batch.parallel == (["f0", None, "f2", "f3", "f4"], ["j0", "j1", None, None, "j4"])
+    assert batch.parallel_languages == (["fra"] * 5, ["jpn"] * 5)
+    assert batch.there == [[text is not None for text in texts] for texts in (batch.texts, *batch.parallel)]
+
+
+@pytest.mark.parametrize("sampling", ["fixed", "random", "pair"])
+def test_languages_are_drawn_among_those_of_the_clip(partial, sampling):
+    dataset = partial(sampling, captions="random")
+    known = [set(LANGUAGES), {"eng", "jpn"}, {"eng", "fra"}, {"eng", "fra"}, {"fra", "jpn"}]
+    seen = [set() for _ in range(5)]
+    for epoch in range(30):
+        dataset.set_epoch(epoch)
+        for item in map(dataset.__getitem__, range(5)):
+            languages = (item.language, *item.parallel_languages)
+            assert len(set(languages)) == (2 if sampling == "pair" else 1)
+            for language, text in zip(languages, (item.text, *item.parallel), strict=True):
+                assert text in Partial.texts[language][item.index]
+            seen[item.index] |= set(languages)
+            if sampling == "pair":
+                assert item.language == ("fra" if item.index == 4 else "eng")
+    assert seen == known if sampling != "fixed" else all(len(own) == 1 for own in seen)
+
+
+def test_clips_without_enough_languages_are_told():
+    with pytest.raises(PullPushError, match=r"1 of 5 clips .* fewer than 1 of eng, which .* leave out clips \[4\]"):
+        PairDataset(Partial())
+    with pytest.raises(PullPushError, match=r"3 of 5 clips .* fewer than 2 of eng, jpn.*\[2, 3, 4\]"):
+        PairDataset(Partial(), languages=("eng", "jpn"), sampling="pair")
+
+
+def test_a_complete_split_warns_of_nothing(split):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dataset = PairDataset(split, languages=LANGUAGES, sampling="all")
+    assert dataset.missing == dict.fromkeys(LANGUAGES, 0)
+    assert all(map(all, collate([dataset[0]]).there))

@@ -11,6 +11,8 @@ from pullpush.losses import info_nce
 from pullpush.training import Diagnostics, recipe, train
 from pullpush.training.distributed import gather, shard
 
+CHUNKED = {"name": "kcl", "languages": ("eng", "fra", "deu"), "text_chunk": 3}
+
 
 def embeddings():
     """Audio and text of a batch of five."""
@@ -18,10 +20,11 @@ def embeddings():
     return torch.randn(2, 5, 4, generator=generator, dtype=torch.float64)
 
 
-def run(out=None):
+def run(out=None, name="infonce-learnable", **options):
     """A short training; without dropout and batch normalisation, which differ between one process and two."""
-    one = recipe("infonce-learnable", epochs=2, batch_size=8, dim=8)
-    dataset = PairDataset(TinyClips(21))  # the last batch has 5 clips: 2 and 3
+    one = recipe(name, epochs=2, batch_size=8, dim=8, **options)
+    # The last batch has 5 clips: 2 and 3.
+    dataset = PairDataset(TinyClips(21), languages=one.languages, sampling=one.sampling)
     result = train(TinyModel(dropout=0), one, dataset, TinyClips(12, seed=1), diagnostics=Diagnostics(), out=out)
     return {"weights": dict(result.model.state_dict()), "steps": result.steps.to_dict("list")}
 
@@ -37,7 +40,8 @@ def work(rank, port, out):
         loss = info_nce(gather(audio), gather(text))
         loss.backward()
         result = {"loss": loss.detach(), "audio": audio.grad, "text": text.grad, "whole": gather(audio.detach())}
-        torch.save(result | run(out / "run"), out / f"{rank}.pt")
+        chunked = run(**CHUNKED)
+        torch.save(result | run(out / "run") | {"chunked": chunked}, out / f"{rank}.pt")
         dist.barrier()
     finally:
         dist.destroy_process_group()

@@ -7,7 +7,7 @@ import torch.multiprocessing as mp
 from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
-from ranks import embeddings, run, work
+from ranks import CHUNKED, embeddings, run, work
 
 from pullpush.losses import info_nce
 from pullpush.training.distributed import gather, shard, world
@@ -45,6 +45,15 @@ def test_training_equals_that_of_one_process(two_processes):
         for name, value in alone["weights"].items():
             torch.testing.assert_close(result["weights"][name], value, rtol=1e-4, atol=1e-6)
         assert_frame_equal(pd.DataFrame(result["steps"]), pd.DataFrame(alone["steps"]), rtol=2e-3, atol=1e-5)
+
+
+def test_training_in_chunks_of_texts_equals_that_of_one_process_without(two_processes):
+    alone = run(**CHUNKED | {"text_chunk": 0})
+    for result in two_processes:
+        for name, value in alone["weights"].items():
+            torch.testing.assert_close(result["chunked"]["weights"][name], value, rtol=1e-4, atol=1e-6)
+        steps = pd.DataFrame(result["chunked"]["steps"])
+        assert_frame_equal(steps, pd.DataFrame(alone["steps"]), rtol=2e-3, atol=1e-5)
 
 
 def test_alone_the_tensor_comes_back_as_it_is():

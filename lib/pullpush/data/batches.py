@@ -5,11 +5,13 @@ All draws depend on (seed, epoch, index) alone, so that a resumed run sees what 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -30,18 +32,21 @@ class Clips(Protocol):
         """`(B, T)` float32 and true lengths `(B,)` int64 in samples."""
 
     def captions(self, language: str) -> list[list[str]]:
-        """The captions of every clip."""
+        """The captions of every clip; none, or blank ones, where there is no translation."""
 
 
 class Item(NamedTuple):
-    """One pair: waveform `(length,)` float32; `parallel` holds further texts for the same clip (see PairDataset)."""
+    """One pair: waveform `(length,)` float32; `parallel` holds further texts for the same clip (see PairDataset).
+
+    A text is None where the clip has none in that language.
+    """
 
     index: int
     waveform: Tensor
     length: int
-    text: str
+    text: str | None
     language: str
-    parallel: tuple[str, ...] = ()
+    parallel: tuple[str | None, ...] = ()
     parallel_languages: tuple[str, ...] = ()
 
 
@@ -51,19 +56,24 @@ class Batch:
 
     audio: `(B, T)` float32, zero beyond each length; lengths: `(B,)` int64, samples; texts, languages: B strings;
     index: `(B,)` int64, the clips' numbers in their split; parallel, parallel_languages: K lists of B strings, further
-    texts for the same clips (K = 0 unless the sampling is "pair" or "all").
+    texts for the same clips (K = 0 unless the sampling is "pair" or "all"). A text that is None or blank is missing.
     """
 
     audio: Tensor
     lengths: Tensor
-    texts: list[str]
+    texts: list[str | None]
     languages: list[str]
     index: Tensor
-    parallel: tuple[list[str], ...] = ()
+    parallel: tuple[list[str | None], ...] = ()
     parallel_languages: tuple[list[str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def there(self) -> list[list[bool]]:
+        """For the main and each parallel list of texts: which of them are there, not missing."""
+        return [[not is_missing(text) for text in texts] for texts in (self.texts, *self.parallel)]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """The same batch with its tensors on `device`."""
@@ -86,8 +96,15 @@ class PairDataset(Dataset[Item]):
             `parallel` have the same caption number.
         seed: of all draws, with the epoch and the clip's index.
 
+    Missing translations: "fixed", "random" and "pair" choose among the languages that a clip has captions in, in their
+    order; with "all" the text is None. A warning says how many there are, and so do `missing` and `coverage`.
+
+    Attributes:
+        missing: language → number of clips without a caption in it.
+
     Raises:
         UnknownNameError: an unknown language, sampling or caption choice.
+        PullPushError: clips without a caption in any language, or, for "pair", in two.
     """
 
     def __init__(
@@ -108,7 +125,29 @@ class PairDataset(Dataset[Item]):
             raise ValueError(f"sampling {sampling!r} needs more languages than {languages}")
         self.split, self.languages, self.sampling, self.choice, self.seed = split, languages, sampling, captions, seed
         self.epoch = 0
-        self._captions = {language: split.captions(language) for language in languages}
+        self._captions = {language: _without_blanks(split.captions(language)) for language in languages}
+        self.missing = {language: sum(not own for own in self._captions[language]) for language in languages}
+        self._known = self._languages_of_clips() if any(self.missing.values()) else None
+
+    def _languages_of_clips(self) -> list[tuple[str, ...]]:
+        """Each clip's languages, where some are missing; warns."""
+        known = [tuple(name for name in self.languages if self._captions[name][i]) for i in range(len(self))]
+        needed = 2 if self.sampling == "pair" else 1
+        poor = [index for index, own in enumerate(known) if len(own) < needed]
+        if poor:
+            some = f"{poor[:5]}{'…' if poor[5:] else ''}"
+            raise PullPushError(
+                f"{len(poor)} of {len(self)} clips have captions in fewer than {needed} of "
+                f"{', '.join(self.languages)}, which sampling {self.sampling!r} cannot use: leave out clips {some}"
+            )
+        counts = ", ".join(f"{language} {count}" for language, count in self.missing.items() if count)
+        warnings.warn(f"missing captions (of {len(self)} clips): {counts}", stacklevel=3)
+        return known
+
+    def coverage(self) -> pd.DataFrame:
+        """How many clips have captions in each language: columns language, clips, missing."""
+        rows = [(language, len(self) - count, count) for language, count in self.missing.items()]
+        return pd.DataFrame(rows, columns=["language", "clips", "missing"])
 
     def set_epoch(self, epoch: int) -> None:
         """Draw languages and captions for this epoch from now on."""
@@ -134,13 +173,14 @@ class PairDataset(Dataset[Item]):
     def _draw(self, index: int) -> tuple[str, tuple[str, ...], int]:
         """The clip's language in this epoch, its parallel languages, and a number that picks the caption."""
         pick, draw = self._numbers(index)
-        main, *others = self.languages
+        languages = self.languages if self._known is None or self.sampling == "all" else self._known[index]
+        main, *others = languages
         if self.sampling == "pair":
             return main, (others[pick % len(others)],), draw
         if self.sampling == "all":
             return main, tuple(others), draw
         number = index if self.sampling == "fixed" else pick
-        return self.languages[number % len(self.languages)], (), draw
+        return languages[number % len(languages)], (), draw
 
     def _numbers(self, index: int) -> tuple[int, int]:
         """Random numbers for the clip's language and caption; zeros where nothing is drawn, which is much faster."""
@@ -149,9 +189,23 @@ class PairDataset(Dataset[Item]):
         rng = np.random.default_rng([self.seed, self.epoch, index])
         return int(rng.integers(2**31)), int(rng.integers(2**31))
 
-    def _text(self, index: int, language: str, draw: int) -> str:
+    def _text(self, index: int, language: str, draw: int) -> str | None:
         texts = self._captions[language][index]
+        if not texts:
+            return None
         return texts[0 if self.choice == "first" else draw % len(texts)]
+
+
+def is_missing(text: str | None) -> bool:
+    """Whether a text is None or blank."""
+    return text is None or not text.strip()
+
+
+def _without_blanks(captions: list[list[str]]) -> list[list[str]]:
+    """The captions of every clip that are not missing; the list itself if all are there."""
+    if not any(is_missing(text) for own in captions for text in own):
+        return captions
+    return [[text for text in own if not is_missing(text)] for own in captions]
 
 
 def collate(items: Sequence[Item]) -> Batch:

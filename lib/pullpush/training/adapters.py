@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -15,10 +16,24 @@ class Pair(NamedTuple):
     text: Tensor
     parallel: tuple[Tensor, ...] = ()
     """K further texts of the same clips, each `(N, d)`; see `PairDataset`."""
+    present: Tensor | None = None
+    """`(N, 1 + K)` boolean, False where the main or parallel text is missing (its row is zero); None: all are there."""
+
+    def columns(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """For the main and each parallel list of texts, `(n, d)` audio and text of the n clips that have it; n ≥ 1."""
+        for number, text in enumerate((self.text, *self.parallel)):
+            if self.present is None:
+                yield self.audio, text
+            elif (rows := self.present[:, number]).any():
+                yield self.audio[rows], text[rows]
 
 
 class OnPair(nn.Module):
-    """Use a loss of (audio, text) as a term: the main texts alone."""
+    """Use a loss of (audio, text) as a term: the main texts alone, of the clips that have one.
+
+    Raises:
+        ValueError: when called with main texts that are all missing.
+    """
 
     def __init__(self, loss: nn.Module) -> None:
         super().__init__()
@@ -26,7 +41,9 @@ class OnPair(nn.Module):
 
     def forward(self, pair: Pair) -> Tensor:
         """The 0-d loss."""
-        return self.loss(pair.audio, pair.text)
+        if pair.present is not None and not pair.present[:, 0].any():
+            raise ValueError(f"no clip of this batch has a text in the main language, which {self.loss} needs")
+        return self.loss(*next(pair.columns()))
 
     def report(self) -> dict[str, Tensor]:
         """What the loss has to say of its last batch, 0-d each, by the name of the column in the steps' table."""
@@ -36,7 +53,8 @@ class OnPair(nn.Module):
 class OnEachLanguage(OnPair):
     """Use a loss of (audio, text) as a term: its mean over the main and the parallel texts.
 
-    So a regulariser made for pairs goes with multilingual losses at the scale that it has with one language.
+    So a regulariser made for pairs goes with multilingual losses at the scale that it has with one language. Where
+    translations are missing, a language's loss is over the clips that have it and counts as often as they are.
     """
 
     def __init__(self, loss: nn.Module) -> None:
@@ -46,10 +64,11 @@ class OnEachLanguage(OnPair):
     def forward(self, pair: Pair) -> Tensor:
         """The 0-d loss."""
         losses, self.reports = [], []
-        for text in (pair.text, *pair.parallel):
-            losses.append(self.loss(pair.audio, text))
+        for audio, text in pair.columns():
+            share = 1 if pair.present is None else len(text) * pair.present.shape[1] / int(pair.present.sum())
+            losses.append(share * self.loss(audio, text))
             self.reports.append(super().report())
-        return sum(losses) / len(losses)
+        return sum(losses) / (1 + len(pair.parallel))
 
     def report(self) -> dict[str, Tensor]:
         """The mean over the languages."""
@@ -58,18 +77,22 @@ class OnEachLanguage(OnPair):
 
 
 class OnLanguages(OnPair):
-    """Use a loss of (audio, texts `(N, K, d)`) as a term: the main text first, then the parallel ones."""
+    """Use a loss of (audio, texts `(N, K, d)`) as a term: the main text first, then the parallel ones.
+
+    Where texts are missing the loss is also given `present`, `(N, K)` boolean.
+    """
 
     def forward(self, pair: Pair) -> Tensor:
         """The 0-d loss."""
-        return self.loss(pair.audio, torch.stack((pair.text, *pair.parallel), dim=1))
+        known = {} if pair.present is None else {"present": pair.present}
+        return self.loss(pair.audio, torch.stack((pair.text, *pair.parallel), dim=1), **known)
 
 
 class OnTriplet(OnPair):
     """Use a loss of (audio, main text, one other text) as a term.
 
     Raises:
-        ValueError: when called with other than one parallel text.
+        ValueError: when called with other than one parallel text, or with missing ones.
     """
 
     def forward(self, pair: Pair) -> Tensor:
@@ -78,5 +101,9 @@ class OnTriplet(OnPair):
             raise ValueError(
                 f"{type(self.loss).__name__} takes each clip's main text and one in another language, got "
                 f'{len(pair.parallel)} others: give the recipe sampling="pair" and at least two languages'
+            )
+        if pair.present is not None:
+            raise ValueError(
+                f'texts are missing, which {type(self.loss).__name__} needs: give the recipe sampling="pair"'
             )
         return self.loss(pair.audio, pair.text, pair.parallel[0])

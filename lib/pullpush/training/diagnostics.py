@@ -1,19 +1,20 @@
 """Forces and drift while a model trains (SupCLAP Figures 1–2, Eq. 4 and 12), measured on the real steps.
 
-Anchors are the texts of the batch, candidates its audio clips. Everything is a mean over the anchors.
+Anchors are the main texts of the batch, candidates the audio clips that have one. Everything is a mean over anchors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from pullpush.data.batches import Batch
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
+from pullpush.training.distributed import gather
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Pair
 
@@ -50,13 +51,21 @@ class Diagnostics:
             batch: of the step.
             pair: the step's embeddings; those of the texts have kept their gradient.
             start: what `before` gave.
+
+        Returns:
+            By column; empty where no clip has a main text.
         """
-        audio, text = pair.audio.detach(), start
+        audio, text, gradient = pair.audio.detach(), start, pair.text.grad
         moved = _encode(objective, batch)
+        if pair.present is not None:
+            rows = pair.present[:, 0]
+            if not rows.any():
+                return {}
+            audio, text, gradient, moved = audio[rows], text[rows], gradient[rows], moved[rows]
         tau = self.tau or objective.tau or DEFAULT_TAU
         return (
             force_norms(text, audio, tau)
-            | drifts("gradient", -pair.text.grad, text, audio, tau)
+            | drifts("gradient", -gradient, text, audio, tau)
             | drifts("update", moved - text, text, audio, tau)
             | distances(text, moved, audio)
         )
@@ -124,9 +133,11 @@ def _mean(values: Tensor) -> float:
 
 @torch.no_grad()
 def _encode(objective: Objective, batch: Batch) -> Tensor:
-    """The batch's texts, `(N, d)`; running statistics are put back, so that watching does not change the run."""
+    """The batch's main texts, `(N, d)`; running statistics are put back, so that watching does not change the run."""
+    if not objective.chunk and all(batch.there[0]):  # then they are encoded first and on their own
+        batch = replace(batch, parallel=(), parallel_languages=())
     with _buffers_kept(objective):
-        return objective.embed(batch.texts, batch.languages)
+        return gather(objective.embed_here(batch)[0])
 
 
 @contextmanager

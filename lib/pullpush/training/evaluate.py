@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.batches import Clips
+from pullpush.data.batches import Clips, is_missing
 from pullpush.metrics import (
     bootstrap_interval,
     caption_relevance,
@@ -44,9 +45,12 @@ def embed(
         audio `(N, d)`; text `(N, d)`, or `(N, C, d)` for `caption="all"`.
 
     Raises:
-        ValueError: for "all", if clips differ in their number of captions.
+        ValueError: for "all", if clips differ in their number of captions; clips without captions in this language.
     """
     captions = split.captions(language)
+    lacking = len(captions) - len(_captioned(captions))
+    if lacking:
+        raise ValueError(f"{lacking} of {len(captions)} clips have no caption in {language!r}: evaluate the others")
     chosen = captions if caption == "all" else [[texts[caption]] for texts in captions]
     text = _embed_captions(model, chosen, language, batch_size)
     return embed_audio(model, split, batch_size=batch_size), text if caption == "all" else text[:, 0]
@@ -74,13 +78,27 @@ def embed_texts(model: nn.Module, texts: Sequence[str], *, language: str = "eng"
 def retrieval_table(model: nn.Module, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
     """Retrieval in both directions with all captions of each clip, one block of rows a language.
 
+    Clips without a caption in a language are neither queries nor items in it; a warning says how many they are.
+
     Columns: language and those of `retrieval_rows`.
+
+    Raises:
+        ValueError: no clip has a caption in a language, or those that have differ in their number.
     """
     audio = embed_audio(model, split)
     tables = []
     for language in languages:
-        text = _embed_captions(model, split.captions(language), language)
-        table = retrieval_rows(audio, text)
+        captions = split.captions(language)
+        rows = _captioned(captions)
+        if not rows:
+            raise ValueError(f"no clip has a caption in {language!r}")
+        if len(rows) < len(captions):
+            missing = len(captions) - len(rows)
+            warnings.warn(
+                f"{missing} of {len(captions)} clips without a caption in {language!r} left out", stacklevel=2
+            )
+        text = _embed_captions(model, [captions[row] for row in rows], language)
+        table = retrieval_rows(audio[rows] if len(rows) < len(captions) else audio, text)
         table.insert(0, "language", language)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
@@ -127,11 +145,24 @@ def chance(metric: str, relevant: int, items: int) -> float:
 
 
 def recall_at_1(model: nn.Module, split: Clips, *, language: str = "eng") -> dict[str, float]:
-    """R@1 of both directions and their mean ("R@1") with the first caption of each clip: what training selects by."""
-    audio, text = embed(model, split, language=language)
-    values = {}
+    """R@1 of both directions and their mean ("R@1") with the first caption of each clip: what training selects by.
+
+    Clips without a caption in this language are no queries.
+
+    Raises:
+        ValueError: no clip has a caption in this language.
+    """
+    captions = split.captions(language)
+    rows = _captioned(captions)
+    if not rows:
+        raise ValueError(f"no clip to choose the best epoch by has a caption in {language!r}")
+    audio = embed_audio(model, split)
+    text = embed_texts(model, [captions[row][0] for row in rows], language=language)
+    values, clip = {}, torch.tensor(rows)
     for name, direction in (("T2A R@1", "t2a"), ("A2T R@1", "a2t")):  # by comparison: sorting would be half of the work
-        values[name] = (language_ranks(audio, text[:, None], direction=direction) == 1).double().mean().item()
+        values[name] = (
+            (language_ranks(audio, text[:, None], direction=direction, clip=clip) == 1).double().mean().item()
+        )
     return {**values, "R@1": sum(values.values()) / 2}
 
 
@@ -164,6 +195,11 @@ def zero_shot(
         ("macro accuracy", *bootstrap_interval(per_class.numpy(), seed=seed), 1 / len(prompts)),
     ]
     return pd.DataFrame(rows, columns=["metric", "value", "low", "high", "chance"])
+
+
+def _captioned(captions: Sequence[Sequence[str]]) -> list[int]:
+    """The clips whose captions are there."""
+    return [row for row, texts in enumerate(captions) if texts and not any(map(is_missing, texts))]
 
 
 def _embed_captions(model: nn.Module, captions: Sequence[Sequence[str]], language: str, batch_size: int = 64) -> Tensor:

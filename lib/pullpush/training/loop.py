@@ -45,7 +45,8 @@ class Result:
         history: a row an epoch: epoch (from 1), step, loss (mean over clips), T2A R@1, A2T R@1 and their mean R@1.
         steps: a row a step: step (from 1), epoch, clips, loss, lr, gradient (norm of the encoders' before clipping),
             tau and loss_gradient (that of the loss's own parameters) where there are any, what the terms report
-            (radius of SVR), and the columns of the diagnostics (NaN in steps that were not watched).
+            (radius of SVR), missing texts (NaN in steps without), and the columns of the diagnostics (NaN in steps that
+            were not watched).
         best: the best epoch's row of `history`.
         recipe: what was trained.
         path: the run's folder, or None.
@@ -271,6 +272,8 @@ def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str,
     tau = objective.tau
     row = {} if tau is None else {"tau": tau}
     row |= objective.report()
+    if outcome.pair.present is not None:
+        row["missing texts"] = int((~outcome.pair.present).sum())
     if len(recipe.terms) > 1:
         for number, (term, value) in enumerate(zip(recipe.terms, outcome.terms, strict=True)):
             row[f"loss {number} {term.name}"] = float(value.detach())

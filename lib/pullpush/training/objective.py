@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.batches import Batch
-from pullpush.training.distributed import gather
+from pullpush.training.chunked import chunk_size, embed_unique
+from pullpush.training.distributed import gather, world
 from pullpush.training.recipes import Pair, Recipe
 
 
@@ -32,22 +33,32 @@ class Objective(nn.Module):
         self.model = model
         self.terms = nn.ModuleList(term.create(recipe.batch_size) for term in recipe.terms)
         self.weights = [term.weight for term in recipe.terms]
+        clips = -(-recipe.batch_size // world()[1])  # in this process, rounded up
+        self.chunk = chunk_size(model, recipe.text_chunk, sampling=recipe.sampling, clips=clips)
 
     def forward(self, batch: Batch) -> Outcome:
         """The loss over the batches of all processes together."""
         # Texts first: a second encoding with the same random state then meets the same dropout (see diagnostics).
-        text = self.embed(batch.texts, batch.languages)
-        parallel = tuple(map(self.embed, batch.parallel, batch.parallel_languages))
-        audio = gather(self.model.encode_audio(batch.audio, batch.lengths).float())
-        pair = Pair(audio, text, parallel)
+        text, *parallel = self.embed(batch)
+        audio = gather(_wide(self.model.encode_audio(batch.audio, batch.lengths)))
+        pair = Pair(audio, text, tuple(parallel), present(batch))
         with torch.autocast(audio.device.type, enabled=False):  # similarities near 1 do not bear bfloat16
             terms = tuple(term(pair) for term in self.terms)
         loss = sum(weight * term for weight, term in zip(self.weights, terms, strict=True))
         return Outcome(loss, terms, pair)
 
-    def embed(self, texts: list[str], languages: list[str]) -> Tensor:
-        """Embeddings of the texts of all processes, `(N, d)` float32."""
-        return gather(self.model.encode_text(texts, languages).float())
+    def embed(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Embeddings of the main and each list of parallel texts of all processes, 1 + K times `(N, d)`."""
+        return tuple(map(gather, self.embed_here(batch)))
+
+    def embed_here(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Embeddings of the main and each list of parallel texts of this process; rows of missing ones are zero."""
+        if self.chunk or not all(map(all, batch.there)):
+            local = embed_unique(self.model, batch, self.chunk)
+        else:
+            columns = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
+            local = tuple(self.model.encode_text(*column) for column in columns)
+        return tuple(map(_wide, local))
 
     @property
     def tau(self) -> float | None:
@@ -62,3 +73,15 @@ class Objective(nn.Module):
             for name, value in term.report().items() if hasattr(term, "report") else ():
                 told[f"{name} {number}" if name in told else name] = float(value)
         return told
+
+
+def present(batch: Batch) -> Tensor | None:
+    """Which texts of all processes are there, `(N, 1 + K)` boolean; None if all are."""
+    there = torch.tensor(batch.there, device=batch.audio.device).T
+    there = gather(there.float()) > 0  # asked of all processes: another one may miss texts
+    return None if there.all() else there
+
+
+def _wide(embedding: Tensor) -> Tensor:
+    """At least float32: losses do not bear bfloat16."""
+    return embedding.to(torch.promote_types(embedding.dtype, torch.float32))

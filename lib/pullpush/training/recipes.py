@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from pullpush.cache import LATER
 from pullpush.data.batches import CAPTIONS, SAMPLING
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import unknown
@@ -104,6 +105,9 @@ class Recipe:
         epochs: passes over the training clips; batch_size: clips in a step, over all processes together.
         schedule: "cosine" (to zero) or "constant", after `warmup`, the fraction of all steps in which the rate grows.
         clip: largest norm of the gradient; 0 leaves it alone.
+        text_chunk: texts that a process encodes at once, with cached gradients (see chunked.py): the same training up
+            to rounding, at the memory of a chunk. 0: the whole batch. None: as many as clips where sampling is "all"
+            and the text encoder is trained, else the whole batch.
 
     Raises:
         UnknownNameError: an unknown optimiser, schedule, sampling or caption choice.
@@ -127,6 +131,7 @@ class Recipe:
     warmup: float = 0.1
     schedule: str = "cosine"
     clip: float = 1.0
+    text_chunk: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         terms = tuple(Term(**term) if isinstance(term, Mapping) else term for term in self.terms)
@@ -146,6 +151,7 @@ class Recipe:
             "batch_size": self.batch_size >= 1,
             "warmup": 0 <= self.warmup <= 1,
             "clip": self.clip >= 0,
+            "text_chunk": self.text_chunk is None or self.text_chunk >= 0,
         }
         for name, good in valid.items():
             if not good:

@@ -184,5 +184,5 @@ def precompute(model: nn.Module, dataset: PairDataset, valid: Clips) -> None:
         return
     count = None if dataset.choice == "random" else 1
     texts = [text for language in dataset.languages for own in dataset.split.captions(language) for text in own[:count]]
-    texts += [own[0] for own in valid.captions(dataset.languages[0])]
+    texts += [text for own in valid.captions(dataset.languages[0]) for text in own[:1]]
     model.precompute_text(texts)

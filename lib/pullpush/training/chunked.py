@@ -1,0 +1,161 @@
+"""Gradient caching: the texts of a batch in many languages at the memory of a few.
+
+A contrastive loss needs the embeddings of all texts at once, but not the activations that led to them. So:
+
+1. Forward: the batch's unique texts are encoded chunk by chunk without a graph; only the embeddings stay.
+2. The loss is computed on them as always; autograd brings dL/d(embeddings) back.
+3. Backward: each chunk is encoded once more, now with a graph, from the same random state, and its rows of
+   dL/d(embeddings) go on to the weights; then the chunk's activations are gone.
+
+Steps 1 and 3 are one node of autograd whose inputs are the text encoder's parameters. To everything else, such as the
+loss, clipping, mixed precision or DistributedDataParallel, it is an encoder like any other. Value and gradient are
+those of the plain loss up to rounding (with dropout: for one draw of it); the price is a second forward pass of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from pullpush.data.batches import Batch
+from pullpush.errors import TrainingError
+
+Part = tuple[list[str], list[str]]  # texts and their languages
+
+
+def chunk_size(model: nn.Module, wanted: int | None, *, sampling: str, clips: int) -> int | None:
+    """Texts encoded at once; None: the whole batch, with one graph.
+
+    Args:
+        model: its text encoder is `model.text`; a model without one counts as a text encoder as a whole.
+        wanted: `Recipe.text_chunk`: a number, 0 for None, or None to let this function decide.
+        sampling: chunks are the default where each clip brings "all" languages and the text encoder is trained.
+        clips: of a batch in this process; the default chunk, so that texts need no more than with one language.
+    """
+    if wanted is not None:
+        return wanted or None
+    trained = any(parameter.requires_grad for parameter in getattr(model, "text", model).parameters())
+    return clips if sampling == "all" and trained else None
+
+
+def embed_unique(model: nn.Module, batch: Batch, chunk: int | None) -> tuple[Tensor, ...]:
+    """The batch's main and parallel texts, each distinct text of a language encoded once.
+
+    Args:
+        model: has `encode_text(texts, languages)`.
+        batch: some texts may be missing (None or blank), not all.
+        chunk: texts encoded at once, see `in_chunks`.
+
+    Returns:
+        1 + K tensors `(N, d)`; rows of missing texts are zero.
+    """
+    columns = list(zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True))
+    there = batch.there
+    pairs = {
+        pair: None
+        for (texts, languages), present in zip(columns, there, strict=True)
+        for pair, is_there in zip(zip(texts, languages, strict=True), present, strict=True)
+        if is_there
+    }
+    pairs = sorted(pairs, key=lambda pair: len(pair[0].encode("utf-8", "surrogatepass")))  # less padding in each chunk
+    table = in_chunks(model, *map(list, zip(*pairs, strict=True)), chunk)
+    row = {pair: number for number, pair in enumerate(pairs)}
+    nothing = len(pairs)  # the row of zeros
+    table = torch.cat([table, table.new_zeros(1, table.shape[1])])
+    return tuple(
+        table[torch.tensor([row.get(pair, nothing) for pair in zip(*column, strict=True)], device=table.device)]
+        for column in columns
+    )
+
+
+def in_chunks(model: nn.Module, texts: Sequence[str], languages: Sequence[str], chunk: int | None) -> Tensor:
+    """Embeddings `(M, d)` of M texts, encoded `chunk` at a time; only one chunk's activations exist at any time.
+
+    chunk: None or at least M: all at once, with the usual graph.
+
+    Raises:
+        TrainingError: the text encoder changes its buffers as it encodes, as batch normalisation does: its result
+            depends on which texts come together, so that no chunks can give the plain loss.
+    """
+    step = len(texts) if chunk is None else chunk
+    parts = [(list(texts[i : i + step]), list(languages[i : i + step])) for i in range(0, len(texts), step)]
+    tower = _TextTower(model)
+    trained = {name: parameter for name, parameter in tower.named_parameters() if parameter.requires_grad}
+    if len(parts) == 1:
+        return tower(*parts[0])
+    before = [buffer._version for buffer in model.buffers()]
+    if torch.is_grad_enabled() and trained:
+        table = _Cached.apply(tower, parts, list(trained), *trained.values())
+    else:
+        table = torch.cat([tower(*part) for part in parts])
+    if before != [buffer._version for buffer in model.buffers()]:
+        raise TrainingError(
+            "the text encoder changes its buffers while it encodes (batch normalisation?), so that chunks of texts "
+            "would not give the same loss: set text_chunk=0 to encode each batch at once"
+        )
+    return table
+
+
+class _TextTower(nn.Module):
+    """`encode_text` as a forward, which `functional_call` needs."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, texts: list[str], languages: list[str]) -> Tensor:
+        return self.model.encode_text(texts, languages)
+
+
+class _Cached(torch.autograd.Function):
+    """Chunks of texts and the parameters of their encoder → embeddings, without the activations between."""
+
+    @staticmethod
+    def forward(ctx: Any, tower: nn.Module, parts: list[Part], names: list[str], *parameters: Tensor) -> Tensor:
+        device = parameters[0].device
+        ctx.tower, ctx.parts, ctx.names = tower, parts, names
+        ctx.random = _random_state(device)
+        kind = device.type
+        ctx.autocast = (kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind))
+        ctx.save_for_backward(*parameters)  # autograd then refuses weights that changed in between
+        return torch.cat([tower(*part) for part in parts])  # no graph: autograd is off in here
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        # Leaves of their own, which share the weights' memory: gradients add up in them, and what waits for the
+        # weights' gradients, such as DistributedDataParallel, hears of them once, when all chunks are done.
+        leaves = {
+            name: parameter.detach().requires_grad_()
+            for name, parameter in zip(ctx.names, ctx.saved_tensors, strict=True)
+        }
+        device = gradient.device
+        start = 0
+        with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=_random_kind(device)):
+            _set_random_state(device, ctx.random)  # the chunks come in the same order: every one meets its own numbers
+            for part in ctx.parts:
+                with torch.enable_grad(), torch.autocast(*ctx.autocast):
+                    again = functional_call(ctx.tower, leaves, part)
+                again.backward(gradient[start : start + len(again)])
+                start += len(again)
+        return None, None, None, *(leaf.grad for leaf in leaves.values())
+
+
+def _random_kind(device: torch.device) -> str:
+    """What `fork_rng` calls the device: it forks the CPU in any case."""
+    return "cuda" if device.type == "cpu" else device.type
+
+
+def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """The random states of the CPU and of the device."""
+    other = None if device.type == "cpu" else torch.get_device_module(device).get_rng_state(device)
+    return torch.get_rng_state(), other
+
+
+def _set_random_state(device: torch.device, state: tuple[Tensor, Tensor | None]) -> None:
+    torch.set_rng_state(state[0])
+    if state[1] is not None:
+        torch.get_device_module(device).set_rng_state(state[1], device)

@@ -1,0 +1,236 @@
+"""Chunks of texts with cached gradients train as the whole batch does."""
+
+import pytest
+import torch
+from accelerate import Accelerator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+from standin import TinyClips, TinyModel
+from torch import nn
+
+from pullpush.cache import content_key
+from pullpush.data.batches import PairDataset, collate
+from pullpush.encoders import create
+from pullpush.errors import TrainingError
+from pullpush.losses import kcl
+from pullpush.training import Diagnostics, recipe, train
+from pullpush.training.chunked import chunk_size, embed_unique, in_chunks
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import from_json
+
+LANGUAGES = ("eng", "fra", "deu", "jpn")
+SYSTEMS = ["kcl", "kcl+bi-static-svr", "kcl+bi-dynamic-svr", "kcl+uni-dynamic-svr"]
+
+
+def batch(clips=6, languages=LANGUAGES, sampling="all"):
+    dataset = PairDataset(TinyClips(clips), languages=languages, sampling=sampling)
+    return collate([dataset[row] for row in range(clips)])
+
+
+def bytes_model(**options):
+    return create("cnn", "transformer", dim=8, audio_channels=(4, 4), text_width=16, text_layers=1, **options)
+
+
+def gradients(module):
+    return {name: p.grad.clone() for name, p in module.named_parameters() if p.grad is not None}
+
+
+def outcome(model, chunk, name="kcl", **options):
+    """Loss and gradients of a batch."""
+    torch.manual_seed(1)
+    one = recipe(name, dim=8, batch_size=6, text_chunk=chunk)
+    objective = Objective(model, one).to(next(model.parameters()).dtype)
+    objective.zero_grad()
+    torch.manual_seed(2)
+    loss = objective(batch(**options)).loss
+    loss.backward()
+    return loss.detach(), gradients(objective)
+
+
+def assert_same(ours, expected, tolerance=1e-4):
+    """Loss and gradients agree, each gradient relative to its largest element."""
+    torch.testing.assert_close(ours[0], expected[0], rtol=tolerance, atol=tolerance)
+    assert ours[1].keys() == expected[1].keys()
+    for name, gradient in expected[1].items():
+        torch.testing.assert_close(
+            ours[1][name] / (scale := gradient.abs().max() + 1e-12), gradient / scale, rtol=0, atol=tolerance, msg=name
+        )
+
+
+class Double(nn.Module):
+    """Texts in float64: bytes embedded, mixed and normalised."""
+
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed = nn.Embedding(256, 8)
+        self.mix = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Dropout(dropout), nn.Linear(16, 5))
+        self.double()
+
+    def encode_text(self, texts, languages=None):
+        mean = torch.stack([self.embed(torch.tensor(list(text.encode()))).mean(0) for text in texts])
+        return nn.functional.normalize(self.mix(mean), dim=1)
+
+
+@settings(max_examples=20, deadline=None)  # the first call pays for what torch loads late
+@given(languages=st.integers(1, 4), chunk=st.integers(1, 30), clips=st.integers(1, 7))
+def test_kcl_in_float64_has_the_same_value_and_gradient(languages, chunk, clips):
+    one = batch(clips, LANGUAGES[:languages])
+    generator = torch.Generator().manual_seed(clips)
+    audio = nn.functional.normalize(torch.randn(clips, 5, generator=generator, dtype=torch.float64), dim=1)
+    results = []
+    for embed in (
+        lambda model: [model.encode_text(texts) for texts in (one.texts, *one.parallel)],
+        lambda model: embed_unique(model, one, chunk),
+    ):
+        model = Double()
+        loss = kcl(audio, torch.stack(list(embed(model)), dim=1))
+        loss.backward()
+        results.append((loss.detach(), gradients(model)))
+    assert_same(*results, tolerance=1e-10)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("chunk", [1, 5, 24, 1000])
+def test_byte_transformer_has_the_same_loss_and_gradients(name, chunk):
+    assert_same(outcome(bytes_model(), chunk, name), outcome(bytes_model(), 0, name))
+
+
+@pytest.mark.parametrize(("name", "sampling"), [("ml-clap", "random"), ("cacl", "pair"), ("infonce", "fixed")])
+def test_every_sampling_goes_in_chunks(name, sampling):
+    ours, plain = (outcome(bytes_model(), chunk, name, sampling=sampling) for chunk in (2, 0))
+    assert_same(ours, plain)
+
+
+@pytest.mark.parametrize("languages", [2, 3, 4])
+def test_several_steps_of_training_are_the_same(languages):
+    results = []
+    for chunk in (0, 3):
+        options = {"languages": LANGUAGES[:languages], "dim": 8, "batch_size": 8, "epochs": 2, "clip": 0.5}
+        one = recipe("kcl+bi-dynamic-svr", **options, text_chunk=chunk)
+        dataset = PairDataset(TinyClips(20), languages=one.languages, sampling="all")
+        watch = Diagnostics(every=2)
+        results.append(train(TinyModel(dropout=0), one, dataset, TinyClips(12, seed=1), diagnostics=watch))
+    plain, ours = results
+    assert len(ours.steps) == 6
+    assert_frame_equal(ours.steps, plain.steps, rtol=1e-3, atol=1e-5)
+    for name, value in plain.model.state_dict().items():
+        torch.testing.assert_close(ours.model.state_dict()[name], value, rtol=1e-3, atol=1e-5)
+
+
+def test_second_pass_meets_the_dropout_of_the_first():
+    """With each chunk's graph kept there is only one pass: an independent way to the same numbers."""
+    texts, weight = [f"text {number}" for number in range(7)], torch.randn(7, 5, dtype=torch.float64)
+    cached, kept = Double(dropout=0.5), Double(dropout=0.5)
+    torch.manual_seed(3)
+    ours = in_chunks(cached, texts, ["eng"] * 7, 2)
+    after = torch.get_rng_state()
+    torch.rand(11)  # what comes between the passes does not matter
+    (weight * ours).sum().backward()
+    expected_next = torch.rand(3)
+    torch.manual_seed(3)
+    expected = torch.cat([kept.encode_text(texts[i : i + 2]) for i in range(0, 7, 2)])
+    assert torch.equal(torch.get_rng_state(), after)
+    (weight * expected).sum().backward()
+    torch.testing.assert_close(ours, expected, rtol=0, atol=0)
+    assert_same((ours.detach(), gradients(cached)), (expected.detach(), gradients(kept)), 1e-12)
+    torch.rand(11)
+    assert torch.equal(torch.rand(3), expected_next), "the backward pass leaves the random state as it was"
+
+
+def test_each_caption_is_encoded_once_and_in_its_language():
+    seen = []
+
+    class Model(Double):
+        def encode_text(self, texts, languages):
+            seen.append(list(zip(texts, languages, strict=True)))
+            return super().encode_text(texts)
+
+    one = batch(clips=14)  # six sounds: captions repeat
+    embed_unique(Model(), one, 5)
+    flat = [pair for part in seen for pair in part]
+    columns = zip((one.texts, *one.parallel), (one.languages, *one.parallel_languages), strict=True)
+    assert len(flat) == len(set(flat)) == 6 * 4
+    assert set(flat) == {pair for column in columns for pair in zip(*column, strict=True)}
+    assert max(map(len, seen)) == 5
+
+
+def test_activations_of_one_chunk_are_all_that_autograd_keeps():
+    def kept(chunk):
+        sizes = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: (sizes.append(x.numel()), x)[1], lambda x: x):
+            in_chunks(model, [f"a longer text {number}" for number in range(32)], ["eng"] * 32, chunk)
+        return sum(sizes)
+
+    model = bytes_model()
+    parameters = sum(p.numel() for p in model.parameters())
+    assert kept(4) <= parameters < kept(None)
+
+
+def test_bfloat16_is_that_of_the_step_in_both_passes():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        plain, ours = (Objective(model := bytes_model(), recipe("kcl", dim=8, text_chunk=c)) for c in (0, 5))
+        losses = [objective(batch()).loss for objective in (plain, ours)]
+    for loss in losses:
+        loss.backward()
+    torch.testing.assert_close(*losses, rtol=2e-2, atol=1e-2)
+    a, b = (torch.cat([g.flatten() for g in gradients(objective).values()]) for objective in (plain, ours))
+    assert torch.nn.functional.cosine_similarity(a, b, dim=0) > 0.98
+    assert model.dim == 8
+
+
+def test_clipping_sees_the_whole_gradient():
+    accelerator = Accelerator(cpu=True)
+    norms = []
+    for chunk in (0, 4):
+        model = bytes_model()
+        outcome(model, chunk)
+        norms.append(float(accelerator.clip_grad_norm_(model.parameters(), 0.1)))
+        whole = torch.cat([gradient.flatten() for gradient in gradients(model).values()])
+        assert float(whole.norm()) == pytest.approx(0.1, rel=1e-3)
+    assert norms[0] == pytest.approx(norms[1], rel=1e-4)
+
+
+def test_frozen_parameters_stay_without_gradient():
+    model = bytes_model()
+    model.text.embed.requires_grad_(False)
+    _, found = outcome(model, 4)
+    assert "model.text.embed.weight" not in found
+    assert_same(outcome(model, 4), outcome(model, 0))
+
+
+def test_batch_normalisation_of_texts_is_refused():
+    class Model(Double):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(5).double()
+
+        def encode_text(self, texts, languages=None):
+            return self.norm(super().encode_text(texts))
+
+    with pytest.raises(TrainingError, match="text_chunk=0"):
+        in_chunks(Model(), ["a", "b", "c", "d"], ["eng"] * 4, 2)
+    with torch.no_grad():
+        in_chunks(Model().eval(), ["a", "b", "c", "d"], ["eng"] * 4, 2)
+
+
+def test_chunks_are_the_default_where_many_languages_meet_a_trained_encoder():
+    trained, frozen = bytes_model(), create("cnn", "hashed", dim=8, audio_channels=(4, 4))
+    assert Objective(trained, recipe("kcl", batch_size=6)).chunk == 6
+    assert Objective(trained, recipe("kcl", batch_size=6, text_chunk=0)).chunk is None
+    assert Objective(trained, recipe("kcl", text_chunk=10)).chunk == 10
+    assert Objective(frozen, recipe("kcl")).chunk is None
+    assert Objective(frozen, recipe("kcl", text_chunk=10)).chunk == 10
+    assert Objective(trained, recipe("ml-clap")).chunk is None
+    assert Objective(trained, recipe("cacl")).chunk is None
+    assert chunk_size(Double(), None, sampling="all", clips=3) == 3
+
+
+def test_recipes_without_the_field_keep_their_names_and_json():
+    keys = {"infonce": "f3dce730cac7c680", "kcl": "54d11096b5b3b778", "infonce+bi-dynamic-svr": "d196333211b7eb71"}
+    assert {name: content_key(recipe(name)) for name in keys} == keys, "runs in the cache would be lost"
+    assert content_key(recipe("kcl", text_chunk=24)) != keys["kcl"]
+    assert from_json(recipe("kcl", text_chunk=24).to_json()).text_chunk == 24
+    with pytest.raises(ValueError, match="text_chunk = -1"):
+        recipe("kcl", text_chunk=-1)
