@@ -1,0 +1,145 @@
+"""What eight languages cost: time and peak memory of a training step of KCL, plain and in chunks, against ML-CLAP's.
+
+    python benchmarks/chunked.py
+    python benchmarks/chunked.py --unique               # no text twice in a batch
+    python benchmarks/chunked.py --text hashed          # a frozen text encoder: only its projection is trained
+
+Every clip is seen once a step by all methods, so that a step's time is the time per clip seen. Scenes of the synthetic
+bank, the CNN and a text encoder, by default the byte transformer, trained by Adam. Time and memory are measured in the
+same run, in a process for each method; steps of all methods take turns, so that other load on the machine hits them
+alike. Memory is what torch allocates (weights, gradients, the optimiser's moments, activations) at its highest: on a
+CPU from the profiler's record of every allocation, on a GPU from the allocator.
+
+Bar: KCL in chunks at most 1.3 × the memory and the time of ML-CLAP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from pullpush.data.batches import PairDataset, loader
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.world import WorldConfig, load_world
+from pullpush.encoders import create
+from pullpush.training import recipe
+from pullpush.training.loop import make_optimiser
+from pullpush.training.objective import Objective
+
+CPU = [torch.profiler.ProfilerActivity.CPU]
+
+
+def methods(languages: tuple[str, ...], batch_size: int) -> dict[str, dict[str, object]]:
+    """Name → arguments of `recipe`."""
+    kcl = {"name": "kcl", "languages": languages}
+    sizes = {f"KCL, chunks of {size}": kcl | {"text_chunk": size} for size in (2 * batch_size, batch_size, 8)}
+    return {
+        "ML-CLAP": {"name": "ml-clap", "languages": languages},
+        "CACL": {"name": "cacl", "languages": languages},
+        "KCL": kcl | {"text_chunk": 0},
+        **sizes,
+    }
+
+
+def prepare(options: argparse.Namespace, arguments: dict[str, object]) -> Callable[[], None]:
+    """A function that does one step of training."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    one = recipe(**arguments, text=options.text, batch_size=options.batch)
+    world = load_world(WorldConfig("synthetic", n_train=options.batch, n_valid=8, n_test=8))
+    dataset = PairDataset(world.train, languages=one.languages, sampling=one.sampling, captions="random")
+    batch = next(iter(loader(dataset, one.batch_size))).to(device)
+    if options.unique:
+        texts = [[f"{i}: {text}" for i, text in enumerate(column)] for column in (batch.texts, *batch.parallel)]
+        batch = replace(batch, texts=texts[0], parallel=tuple(texts[1:]))
+    model = create(one.audio, one.text, dim=one.dim)
+    objective = Objective(model, one).to(device)
+    optimiser = make_optimiser(objective, one)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        objective(batch).loss.backward()
+        optimiser.step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    return step
+
+
+def peak_memory(options: argparse.Namespace, arguments: dict[str, object]) -> float:
+    """MiB that torch holds at its highest in two steps, from the model's creation on."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        step = prepare(options, arguments)
+        step(), step()
+        return torch.cuda.max_memory_allocated() / 2**20
+    with torch.profiler.profile(profile_memory=True, acc_events=True, activities=CPU) as profile:
+        step = prepare(options, arguments)
+        step(), step()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profile.export_chrome_trace(str(path))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    return max(event["args"]["Total Allocated"] for event in events if event["name"] == "[memory]") / 2**20
+
+
+def serve(options: argparse.Namespace, arguments: dict[str, object], pipe: Connection) -> None:
+    """In a process of its own: tell the peak memory, then the seconds of a step at each request."""
+    torch.set_num_threads(options.threads)
+    pipe.send(peak_memory(options, arguments))
+    step = prepare(options, arguments)
+    step()  # warms up
+    while pipe.recv():
+        start = time.perf_counter()
+        step()
+        pipe.send(time.perf_counter() - start)
+
+
+def measure(options: argparse.Namespace) -> pd.DataFrame:
+    """A row a method: ms a step (median), MiB, and both relative to ML-CLAP."""
+    context = multiprocessing.get_context("spawn")
+    load_world(WorldConfig("synthetic", n_train=options.batch, n_valid=8, n_test=8))  # rendered once
+    rows, workers = {}, {}
+    for name, arguments in methods(LANGUAGES[: options.languages], options.batch).items():
+        ours, theirs = context.Pipe()
+        workers[name] = context.Process(target=serve, args=(options, arguments, theirs), daemon=True), ours
+        workers[name][0].start()
+        rows[name] = {"MiB": ours.recv()}
+    times: dict[str, list[float]] = {name: [] for name in workers}
+    for _ in range(options.rounds):
+        for name, (_, pipe) in workers.items():
+            pipe.send(True)
+            times[name].append(pipe.recv())
+    for name, (process, pipe) in workers.items():
+        pipe.send(False)
+        process.join()
+        rows[name]["ms a step"] = 1000 * statistics.median(times[name])
+    table = pd.DataFrame(rows).T
+    first = table.iloc[0]
+    return table.assign(**{"memory ×": table["MiB"] / first["MiB"], "time ×": table["ms a step"] / first["ms a step"]})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--languages", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=24)
+    parser.add_argument("--text", default="transformer")
+    parser.add_argument("--unique", action="store_true", help="number the texts, so that none comes twice")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    print(measure(options).to_string(float_format="{:.2f}".format))
+
+
+if __name__ == "__main__":
+    main()
