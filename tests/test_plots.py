@@ -111,6 +111,38 @@ def swept() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["setting", "value", "system", "seed", "R@1"])
 
 
+def directions() -> pd.DataFrame:
+    columns = ("one", "pair", "one gradient", "pair gradient", "batch gradient")
+    return over_steps(*columns).replace({"infonce": "ml-clap", "siglip": "kcl"})
+
+
+def counted() -> pd.DataFrame:
+    rows = [(s, 0, what, k, 10.0 * k) for s in ("ml-clap", "kcl") for what in ("one", "some") for k in (1, 2)]
+    return pd.DataFrame(rows, columns=["system", "seed", "what", "count", "error"])
+
+
+def bounds() -> pd.DataFrame:
+    rows = [(s, 0, e, left * e, 9 * e, 8 * e, 99 * e) for s, left in (("random", 1), ("all", 0)) for e in (1, 2)]
+    return pd.DataFrame(rows, columns=["sampling", "seed", "epoch", "left", "right", "stepwise", "expanded"])
+
+
+def by_language() -> pd.DataFrame:
+    rows = [(s, n, k, 0.1 + 0.1 * n, 0.01) for s in ("ml-clap", "kcl") for n in (0, 1) for k in ("eng", "fra")]
+    return pd.DataFrame(rows, columns=["system", "seed", "language", "accuracy", "chance"])
+
+
+def by_count() -> pd.DataFrame:
+    rows = [(k, n, g, 0.1 * k, 0.2) for k in (1, 2) for n in (0, 1) for g in ("English", "all eight")]
+    return pd.DataFrame(rows, columns=["K", "seed", "group", "T2A R@1", "A2T R@1"])
+
+
+def mapped() -> pd.DataFrame:
+    rows = [(m, i, k, i + 0.1 * n, i) for m in ("one", "two") for i in range(12) for n, k in enumerate(SHOWN)]
+    return pd.DataFrame(rows, columns=["method", "item", "language", "x", "y"])
+
+
+SHOWN = ("audio", *plots.LANGUAGE_COLOURS)
+
 DRAWN = {
     "spectrogram": lambda: plots.spectrogram(torch.sin(torch.arange(16_000) / 4)),
     "scene_timeline": lambda: plots.scene_timeline(scene(), ["dog", "cat"], [2.0, 1.0]),
@@ -132,6 +164,12 @@ DRAWN = {
     "similarity_density": lambda: plots.similarity_density(cosines()),
     "gain_intervals": lambda: plots.gain_intervals(gained()),
     "score_by_setting": lambda: plots.score_by_setting(swept(), {"alpha": "α", "batch": "B", "tau": "τ", "beta": "β"}),
+    "direction_history": lambda: plots.direction_history(directions()),
+    "error_by_count": lambda: plots.error_by_count(counted(), {"one": "K", "some": "m"}),
+    "weight_bound": lambda: plots.weight_bound(bounds(), {"random": "ml-clap", "all": "kcl"}),
+    "scores_by_language": lambda: plots.scores_by_language(by_language(), {"accuracy": "accuracy"}, chance=True),
+    "score_by_count": lambda: plots.score_by_count(by_count()),
+    "language_map": lambda: plots.language_map(mapped(), "KCL"),
     "intervals": lambda: plots.intervals(scores(), "language", xlabel="accuracy", percent=True),
 }
 
@@ -176,7 +214,7 @@ def test_a_figure_leaves_its_data_as_it_was_and_can_be_drawn_twice(name):
 def test_colours_are_those_of_okabe_and_ito():
     names = ["BLACK", "ORANGE", "SKY", "GREEN", "YELLOW", "BLUE", "VERMILION", "PURPLE"]
     assert [getattr(plots, name) for name in names] == OKABE_ITO
-    for table in (plots.METHOD_COLOURS, plots.PART_COLOURS):
+    for table in (plots.METHOD_COLOURS, plots.PART_COLOURS, plots.SCHEME_COLOURS, plots.LANGUAGE_COLOURS):
         assert set(table.values()) <= set(OKABE_ITO)
         assert len(set(table.values())) == len(table), "one colour a thing"
     assert set(plots.PART_COLOURS) == set(plots.PART_NAMES)
@@ -203,6 +241,20 @@ def test_the_names_of_sums_are_those_of_the_paper():
     assert plots.method_name("infonce+bi-dynamic-svr") == "InfoNCE + bi-DynamicSVR"
     assert plots.method_name("siglip+uni-static-svr") == "SigLIP + uni-StaticSVR"
     assert plots.method_name("infonce+bi-dynamic-svr-unconstrained") == "InfoNCE + bi-DynamicSVR, unconstrained"
+
+
+def test_a_run_without_error_is_not_drawn_on_a_logarithmic_axis():
+    left, right = DRAWN["weight_bound"]().axes
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["ML-CLAP"]
+    assert right.get_yscale() == "log"
+
+
+def test_languages_stand_beside_dots_with_a_bar_over_seeds():
+    ax = DRAWN["scores_by_language"]().axes[0]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["eng", "fra"]
+    (bar, *_) = ax.collections[0].get_segments()
+    assert bar[:, 0].tolist() == [10, 20]
+    assert bar[0, 1] == bar[1, 1]
 
 
 def test_a_band_is_the_mean_between_the_least_and_the_most():

@@ -38,7 +38,23 @@ METHOD_COLOURS = {
     "siglip+bi-dynamic-svr": PURPLE,
     "simple-reweight": BLACK,
 }
+# What each scheme takes of a clip's languages; never in one figure with the methods above.
+SCHEME_COLOURS = {"ml-clap": BLUE, "cacl": ORANGE, "kcl": GREEN}
+# By ISO 639-3 code, for no font can be relied on to write all scripts.
+LANGUAGE_COLOURS = {
+    "eng": BLACK,
+    "fra": BLUE,
+    "deu": VERMILION,
+    "spa": ORANGE,
+    "nld": GREEN,
+    "cat": YELLOW,
+    "jpn": PURPLE,
+    "zho": SKY,
+}
 METHOD_NAMES = {
+    "ml-clap": "ML-CLAP",
+    "cacl": "CACL",
+    "kcl": "KCL",
     "infonce": "InfoNCE",
     "siglip": "SigLIP",
     "simple-reweight": "Simple Reweight",
@@ -326,8 +342,8 @@ def departure_curves(table: pd.DataFrame) -> Figure:
         right.plot(rows["radius"], 100 * rows["error"], style, color=BLACK, label=similarity)
     rows = table[table["similarity"] == "dot"]
     left.plot(rows["radius"], rows["predicted"].abs(), ":", color=BLACK, label="|1 − R/‖a − t‖|")
-    left.set(xlabel="radius R", ylabel="part of the push, over its value at R = 0", ylim=(0, None))
-    right.set(xlabel="radius R", ylabel="departure from Eq. 16, on the sphere (%)", ylim=(0, None))
+    left.set(xlabel="radius R", ylabel="part of the push (1: at R = 0)", ylim=(0, None))
+    right.set(xlabel="radius R", ylabel="departure from Eq. 16 (%)", ylim=(0, None))
     left.legend(fontsize="small")
     right.legend(title="similarity", fontsize="small")
     return fig
@@ -335,7 +351,8 @@ def departure_curves(table: pd.DataFrame) -> Figure:
 
 def method_style(recipe: str) -> dict[str, str]:
     """Label and colour of a recipe in every figure."""
-    return {"label": method_name(recipe), "colour": METHOD_COLOURS.get(recipe, BLACK)}
+    colour = METHOD_COLOURS.get(recipe, SCHEME_COLOURS.get(recipe, BLACK))
+    return {"label": method_name(recipe), "colour": colour}
 
 
 def convergence(history: pd.DataFrame) -> Figure:
@@ -418,4 +435,141 @@ def score_by_setting(table: pd.DataFrame, panels: Mapping[str, str], *, metric: 
         ax.remove()
     handles = {label: line for ax in fig.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, fontsize="small")
+    return fig
+
+
+def direction_history(table: pd.DataFrame) -> Figure:
+    """ATRI Figure 2 measured over training, a colour a scheme: left on embeddings, right on gradients (band: seeds).
+
+    table: columns recipe, seed, step and those of `language_study.DirectionProbe`.
+    """
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
+    curves = {
+        left: (("one", "one random language", "-"), ("pair", "English and one other", "--")),
+        right: (("one gradient", "one random language", "-"), ("batch gradient", "other clips, all languages", ":")),
+    }
+    for ax, own in curves.items():
+        for recipe, rows in table.groupby("recipe", sort=False):
+            for column, _, style in own:
+                band(ax, rows, "step", column, style=style, **{**method_style(recipe), "label": ""})
+        for _, label, style in own:
+            ax.plot([], [], style, color=BLACK, label=label)
+        ax.legend(fontsize="small")
+    left.set(xlabel="step", ylabel="angle to all eight languages (°)", title="way of the clip", ylim=(0, 100))
+    right.set(xlabel="step", title="gradient of the weights")
+    handles = [
+        plt.Line2D([], [], color=method_style(r)["colour"], label=method_name(r)) for r in table["recipe"].unique()
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=3, title="trained with")
+    return fig
+
+
+def error_by_count(table: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
+    """Direction error over the number of languages; columns system, seed, what, count, error; panels: what → axis."""
+    fig, axes = plt.subplots(1, len(panels), figsize=(4.5 * len(panels), 3.4), sharey=True, squeeze=False)
+    for ax, (what, label) in zip(axes[0], panels.items(), strict=True):
+        for system, rows in table[table["what"] == what].groupby("system", sort=False):
+            band(ax, rows, "count", "error", style="o-", **method_style(system))
+        ax.set(xlabel=label, ylim=(0, None))
+    axes[0, 0].set_ylabel("direction error (°)")
+    axes[0, 0].legend()
+    return fig
+
+
+def weight_bound(table: pd.DataFrame, samplings: Mapping[str, str]) -> Figure:
+    """Both sides of ATRI's bound over epochs (band: seeds): solid the error, dashed and dotted its bounds.
+
+    table: columns sampling, seed and those of `metrics.WeightError`; samplings: sampling → scheme.
+    """
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8))
+    for sampling, scheme in samplings.items():
+        rows = table[table["sampling"] == sampling]
+        if rows["left"].max() <= 1e-9:  # nothing to see on a logarithmic axis
+            continue
+        style = method_style(scheme)
+        band(left, rows, "epoch", "left", **style)
+        band(right, rows, "epoch", "left", **style)
+        for column, line in (("stepwise", ":"), ("right", "--"), ("expanded", "-.")):
+            band(right, rows, "epoch", column, style=line, label="", colour=style["colour"])
+    for label, line in (("Eq. 18, each step", ":"), ("Eq. 21", "--"), ("Eq. 21, unrolled", "-.")):
+        right.plot([], [], line, color=BLACK, label=label)
+    right.set_yscale("log")
+    left.set(xlabel="epoch", ylabel="‖w − w′‖", title="what happened", ylim=(0, None))
+    right.set(xlabel="epoch", ylabel="‖w − w′‖ and its bounds", title="what the bound allows")
+    left.legend()
+    right.legend(fontsize="small")
+    return fig
+
+
+def scores_by_language(table: pd.DataFrame, metrics: Mapping[str, str], *, chance: bool = False) -> Figure:
+    """A dot for each scheme and language, a panel a metric (bar: least to largest of the seeds).
+
+    table: columns system, seed, language, the metrics (fractions) and perhaps chance; metrics: column → axis.
+    """
+    languages = list(dict.fromkeys(table["language"]))
+    systems = list(dict.fromkeys(table["system"]))
+    height = 1.1 + 0.36 * len(languages)
+    fig, axes = plt.subplots(1, len(metrics), figsize=(4.7 * len(metrics), height), sharey=True, squeeze=False)
+    for ax, (metric, label) in zip(axes[0], metrics.items(), strict=True):
+        for number, system in enumerate(systems):
+            own = 100 * table[table["system"] == system].groupby("language")[metric].agg(["mean", "min", "max"])
+            own = own.loc[languages]
+            place = np.arange(len(languages)) + 0.22 * (number - (len(systems) - 1) / 2)
+            spread = np.abs(own[["min", "max"]].to_numpy().T - own["mean"].to_numpy())
+            style = method_style(system)
+            ax.errorbar(own["mean"], place, xerr=spread, fmt="o", ms=5, color=style["colour"], label=style["label"])
+        if chance:
+            level = 100 * table.groupby("language")["chance"].mean().loc[languages]
+            ax.plot(level, range(len(languages)), "|", color=BLACK, markersize=10, label="chance")
+        ax.set(xlabel=f"{label} (%)", xlim=(0, None))
+    axes[0, 0].set_yticks(range(len(languages)), languages)
+    axes[0, 0].set_ylabel("language")
+    axes[0, 0].invert_yaxis()
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize="small")
+    return fig
+
+
+def score_by_count(table: pd.DataFrame, metrics: Sequence[str] = ("T2A R@1", "A2T R@1")) -> Figure:
+    """A score over the number of languages trained on, a curve a group (band: seeds); columns K, seed, group, …"""
+    fig, axes = plt.subplots(1, len(metrics), figsize=(4.7 * len(metrics), 3.7), sharey=True, squeeze=False)
+    colours = {"English": BLACK, "trained on": GREEN, "never trained on": VERMILION, "all eight": BLUE}
+    for ax, metric in zip(axes[0], metrics, strict=True):
+        for group, rows in table.groupby("group", sort=False):
+            rows = rows.assign(**{metric: 100 * rows[metric]})
+            band(ax, rows, "K", metric, style="o-", label=group, colour=colours.get(group, PURPLE))
+        ax.set(xlabel="languages trained on (K)", title=metric)
+    axes[0, 0].set_ylabel("R@1 (%)")
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize="small")
+    return fig
+
+
+def language_map(table: pd.DataFrame, title: str = "") -> Figure:
+    """ATRI Figures 3 and 4: captions in the colour of their language and the shape of their item, a panel a map.
+
+    table: columns method (of the map), item, language ("audio" is a cross), x, y. Lines join an item's captions to
+    their centre; shapes repeat after ten items.
+    """
+    shapes = "osv^<>DphX"
+    methods = list(dict.fromkeys(table["method"]))
+    fig, axes = plt.subplots(1, len(methods), figsize=(5.4 * len(methods), 5), squeeze=False)
+    for ax, method in zip(axes[0], methods, strict=True):
+        own = table[table["method"] == method]
+        for item, rows in own.groupby("item"):
+            texts = rows[rows["language"] != "audio"]
+            x, y = texts["x"].mean(), texts["y"].mean()
+            for row in texts.itertuples():
+                ax.plot([x, row.x], [y, row.y], color="#BBBBBB", linewidth=0.6, zorder=1)
+            colours = [LANGUAGE_COLOURS.get(language, BLACK) for language in texts["language"]]
+            shape = shapes[item % len(shapes)]
+            ax.scatter(texts["x"], texts["y"], s=16, c=colours, marker=shape, linewidth=0, zorder=2)
+        audio = own[own["language"] == "audio"]
+        ax.scatter(audio["x"], audio["y"], s=30, c=BLACK, marker="+", linewidth=1, zorder=3)
+        ax.set(xlabel=f"{method} 1", ylabel=f"{method} 2", xticks=[], yticks=[])
+        ax.grid(False)
+    handles = [
+        plt.Line2D([], [], color=LANGUAGE_COLOURS.get(language, BLACK), marker="o", linestyle="", label=language)
+        for language in dict.fromkeys(table.loc[table["language"] != "audio", "language"])
+    ]
+    handles.append(plt.Line2D([], [], color=BLACK, marker="+", linestyle="", label="clip"))
+    fig.legend(handles=handles, loc="outside upper center", ncols=9, fontsize="small", title=title)
     return fig

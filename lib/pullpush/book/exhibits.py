@@ -66,6 +66,26 @@ def translations(split: Split, row: int) -> Markup:
     return Markup(f'{card}<table style="margin:0.5em 0">{lines}</table>', text)
 
 
+def ranked_translations(split: Split, row: int, ranks: Mapping[str, Sequence[int]]) -> Markup:
+    """One scene with its first caption in each of the eight languages, and the rank that each system gives it.
+
+    ranks: system → rank in each language, in the order of LANGUAGES.
+    """
+    cell = '<td style="text-align:right;padding:0.1em 0.8em">'
+    head = "".join(f'<th style="padding:0.1em 0.8em">{escape(system)}</th>' for system in ranks)
+    lines = []
+    for number, code in enumerate(LANGUAGES):
+        places = "".join(f"{cell}{own[number]}</td>" for own in ranks.values())
+        lines.append(
+            f'<tr><th style="text-align:left">{LANGUAGE_NAMES[code]}</th><td style="text-align:left" '
+            f'lang="{HTML_CODES[code]}">{escape(split.captions(code)[row][0])}</td>{places}</tr>'
+        )
+    card = _card(_wave(split, row), "", "eng")
+    text = "\n".join(f"{system}: {', '.join(map(str, own))}" for system, own in ranks.items())
+    table = f'<table style="margin:0.5em 0"><tr><th></th><th>caption</th>{head}</tr>{"".join(lines)}</table>'
+    return Markup(f"{card}{table}", text)
+
+
 def search(
     model: DualEncoder, split: Split, audio: Tensor, queries: Mapping[str, str], *, top: int = 3, live: bool = False
 ) -> Any:

@@ -224,10 +224,11 @@ def _norms(vectors: Tensor) -> Tensor:
 # ---------------------------------------------------------------- systems on one trunk
 
 
-def shortened(book: Session) -> Session:
-    """The session with three quarters of the profile's epochs: a chapter of many runs."""
-    epochs = -(-3 * book.settings.epochs // 4)
-    return replace(book, settings=replace(book.settings, epochs=epochs))
+def reduced(book: Session) -> Session:
+    """The session with two thirds of the training scenes and half the dimensions: for a chapter of many runs."""
+    size = book.settings
+    scenes = {**size.world, "n_train": 2 * size.world["n_train"] // 3}
+    return replace(book, settings=replace(size, world=scenes, dim=size.dim // 2))
 
 
 def pretrained(book: Session) -> Result:
@@ -235,8 +236,7 @@ def pretrained(book: Session) -> Result:
 
     It never hears a combination of events, so it cannot leak those of the test scenes.
     """
-    count = 2 * book.settings.world["n_train"] // 3
-    data = experiments.world(book, scene=SceneConfig(max_events=1), n_train=count)
+    data = experiments.world(book, scene=SceneConfig(max_events=1))
     return experiments.train(book, data, "infonce", diagnostics=None)
 
 
@@ -461,7 +461,7 @@ def two_worlds(book: Session, data: World, base: Result) -> dict[str, World]:
 
     A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
     """
-    size = {key: max(24, value // 3) for key, value in book.settings.world.items() if key.startswith("n_")}
+    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
     mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
     bank = data.config.bank.partition(":")[0]
     return {
@@ -570,16 +570,22 @@ def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe:
 # ---------------------------------------------------------------- overhead
 
 
-def overhead(plans: Mapping[str, Recipe], model: torch.nn.Module, batch: Batch, *, rounds: int = 12) -> pd.DataFrame:
+def overhead(
+    plans: Mapping[str, Recipe], model: torch.nn.Module, batch: Batch | Mapping[str, Batch], *, rounds: int = 12
+) -> pd.DataFrame:
     """What a training step costs: plans take turns, so that a busy machine slows all of them alike.
+
+    Args:
+        batch: of all plans, or one for each.
 
     Returns:
         Columns system, seconds (median), time and memory, the ratios to the first plan. Memory is what a step holds
         for its backward pass plus weights, gradients and the two moments of Adam.
     """
+    own = batch if isinstance(batch, Mapping) else dict.fromkeys(plans, batch)
     made = {name: Objective(model, plan) for name, plan in plans.items()}
-    steps = {name: _stepper(objective, plans[name], batch) for name, objective in made.items()}
-    held = {name: _held_bytes(objective, batch) for name, objective in made.items()}
+    steps = {name: _stepper(objective, plans[name], own[name]) for name, objective in made.items()}
+    held = {name: _held_bytes(objective, own[name]) for name, objective in made.items()}
     for step in steps.values():
         step()
     table = pd.DataFrame([{name: step() for name, step in steps.items()} for _ in range(rounds)])
