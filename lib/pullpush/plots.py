@@ -38,8 +38,8 @@ METHOD_COLOURS = {
     "siglip+bi-dynamic-svr": PURPLE,
     "simple-reweight": BLACK,
 }
-# What each scheme takes of a clip's languages; never in one figure with the methods above.
-SCHEME_COLOURS = {"ml-clap": BLUE, "cacl": ORANGE, "kcl": GREEN}
+# By what each scheme takes of a clip's languages; beside InfoNCE at most.
+SCHEME_COLOURS = {"ml-clap": PURPLE, "cacl": ORANGE, "kcl": GREEN}
 # By ISO 639-3 code, for no font can be relied on to write all scripts.
 LANGUAGE_COLOURS = {
     "eng": BLACK,

@@ -215,6 +215,14 @@ def test_missing_translations_are_named_and_substitutes_counted():
     assert table.loc["zho"].tolist() == [2, 1, 1, 2, 1]
 
 
+def test_a_bank_without_stamps_lends_its_labels(world):
+    events = world.bank.events
+    own = study.stamp_texts(study.labels_as_stamps(events), events, "fra")
+    assert own.texts == {number: event.phrases["fra"].label for number, event in enumerate(events)}
+    assert not own.missing
+    assert not own.substitute
+
+
 def test_only_events_with_a_caption_are_asked(run, heard):
     events = tuple(replace(event, recordings=(event.name,)) for event in heard.bank.events)
     heard = heard._replace(bank=replace(heard.bank, events=events))

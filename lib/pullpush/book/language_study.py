@@ -441,12 +441,23 @@ class StampTexts(NamedTuple):
     substitute: int
 
 
+def labels_as_stamps(events: Sequence[Event]) -> tuxpaint.Stamps:
+    """Tables like those of the stamps for a bank without any: the events' own labels, one stamp an event."""
+    rows = [
+        (event.name, language, phrases.label, language)
+        for event in events
+        for language, phrases in event.phrases.items()
+    ]
+    empty = pd.DataFrame(columns=["stamp", "path"])
+    return tuxpaint.Stamps(pd.DataFrame(rows, columns=["stamp", "language", "text", "code"]), empty, empty, empty)
+
+
 def stamp_texts(stamps: tuxpaint.Stamps, events: Sequence[Event], language: str) -> StampTexts:
     """The caption of the first recording of each event that has one in this language."""
     own = stamps.captions[stamps.captions["language"] == language].drop_duplicates("stamp").set_index("stamp")
     texts, missing, substitute = {}, [], 0
     for number, event in enumerate(events):
-        found = next((stamp for stamp in event.recordings if stamp in own.index), None)
+        found = next((stamp for stamp in event.recordings or (event.name,) if stamp in own.index), None)
         if found is None:
             missing.append(event.name)
             continue
