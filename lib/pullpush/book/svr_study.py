@@ -31,7 +31,7 @@ from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import Result, make_optimiser, train
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
-from pullpush.training.runs import ready, trained_all
+from pullpush.training.runs import one_thread, ready, trained_all
 
 METRICS = tuple(f"{side} {metric}" for side in ("T2A", "A2T") for metric in (*(f"R@{k}" for k in KS), "mAP@10"))
 Runs = dict[tuple[str, int], Result]
@@ -151,7 +151,8 @@ def gradient_parts(
         for start in range(0, len(text) - batch_size + 1, batch_size):
             anchor = text[start : start + batch_size].clone().requires_grad_()
             partner = audio[start : start + batch_size]
-            (gradient,) = torch.autograd.grad(loss(partner, anchor) * len(anchor), anchor)
+            with one_thread():
+                (gradient,) = torch.autograd.grad(loss(partner, anchor) * len(anchor), anchor)
             anchor = anchor.detach()
             gradient = tangent(-gradient, anchor)  # what is left of it on the sphere
             unit = F.normalize(tangent(partner - anchor, anchor), dim=1)
@@ -313,13 +314,14 @@ def _frozen(points: Sequence[Trial]) -> Iterable[tuple]:
 
 def per_clip(model: torch.nn.Module, split: Split, language: str = "eng") -> dict[str, Tensor]:
     """METRICS of every clip, `(N,)` each: for T2A the mean over the clip's captions."""
-    audio, text = embed(model, split, language=language, caption="all")
-    clips, captions, _ = text.shape
-    similarity, truth = text.flatten(0, 1) @ audio.T, caption_relevance(clips, captions)
     table = {}
-    for side, scores, relevant in (("T2A", similarity, truth), ("A2T", similarity.T, truth.T)):
-        for metric, values in retrieval_per_query(scores, relevant, KS, (10,)).items():
-            table[f"{side} {metric}"] = values.view(clips, -1).double().mean(1)
+    with one_thread():  # the products are small: threads would wait for each other more than they work
+        audio, text = embed(model, split, language=language, caption="all", batch_size=512)
+        clips, captions, _ = text.shape
+        similarity, truth = text.flatten(0, 1) @ audio.T, caption_relevance(clips, captions)
+        for side, scores, relevant in (("T2A", similarity, truth), ("A2T", similarity.T, truth.T)):
+            for metric, values in retrieval_per_query(scores, relevant, KS, (10,)).items():
+                table[f"{side} {metric}"] = values.view(clips, -1).double().mean(1)
     return table
 
 
@@ -559,7 +561,8 @@ def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe:
     for seed in seeds:
         model, dataset = ready(data, plan, seed=seed)
         watch = RadiusProbe(data.train, **probe)
-        steps = train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps
+        with one_thread():
+            steps = train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps
         columns = [name for name in steps if name.startswith("radius ")]
         table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
         names = table["variable"].str.split(" ", expand=True)
@@ -571,7 +574,7 @@ def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe:
 
 
 def overhead(
-    plans: Mapping[str, Recipe], model: torch.nn.Module, batch: Batch | Mapping[str, Batch], *, rounds: int = 12
+    plans: Mapping[str, Recipe], model: torch.nn.Module, batch: Batch | Mapping[str, Batch], *, rounds: int = 7
 ) -> pd.DataFrame:
     """What a training step costs: plans take turns, so that a busy machine slows all of them alike.
 
