@@ -104,6 +104,31 @@ def test_a_table_shows_percentages_and_gaps_and_no_index():
     assert ">41<" not in shown
 
 
+def test_numbers_have_true_minus_signs_and_no_negative_zero():
+    frame = pd.DataFrame({"x": [-0.00004, -0.5, 3.0], "text": ["-0.0 [-1.2, 0.8]", "mono-lingual -3", "1e-13"]})
+    shown = exhibits.table(frame, formats={"x": "{:.1f}"}).to_html()
+    for text in (">0.0<", ">−0.5<", ">0.0 [−1.2, 0.8]<", ">mono-lingual −3<", ">1e-13<"):
+        assert text in shown
+
+
+def test_gains_stand_side_by_side_in_points():
+    frame = pd.DataFrame(
+        {
+            "system": ["a", "a", "b", "b"],
+            "baseline": "base",
+            "metric": ["T2A R@1", "A2T R@1"] * 2,
+            "value": [0.012, -0.002, 0.05, 0.06],
+            "low": [0.004, -0.018, 0.04, 0.05],
+            "high": [0.02, 0.012, 0.06, 0.07],
+            "wins": ["5/5", "1/5", "5/5", "5/5"],
+        }
+    )
+    shown = exhibits.gains(frame)
+    assert shown.columns.tolist() == ["system", "over", "T2A R@1", "A2T R@1"]
+    assert shown.data["T2A R@1"].tolist() == ["1.2 [0.4, 2.0], 5/5", "5.0 [4.0, 6.0], 5/5"]
+    assert ">−0.2 [−1.8, 1.2], 1/5<" in shown.to_html()
+
+
 def test_captions_of_real_sets_are_counted_beside_the_scenes(world, home):
     folder = home / "captions"
     folder.mkdir()

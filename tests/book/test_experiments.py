@@ -109,4 +109,4 @@ def test_means_have_a_spread_where_there_are_several_seeds():
     assert shown["seeds"].tolist() == [2, 1]
     assert shown["score"].tolist() == ["0.300 ± 0.071", "0.500"]
     percent = experiments.mean_and_spread(table, "recipe", ["score"], percent=True)
-    assert percent["score"].tolist() == ["30.0 ± 7.1 %", "50.0 %"]
+    assert percent["score (%)"].tolist() == ["30.0 ± 7.1", "50.0"]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pullpush.book.paper import Claim, paper_table, verdict_table
+from pullpush.book.paper import Claim, decimals, paper_table, verdict_table
 from pullpush.book.root import find_root
 from pullpush.errors import DataNotFoundError
 
@@ -49,7 +49,7 @@ def test_a_difference_stands_where_both_sides_are_numbers():
         ]
     )
     assert list(table.columns) == ["claim", "paper", "ours", "difference", "verdict"]
-    assert table["ours"].tolist() == ["40 [38, 42]", "0.988", "not measured"]
+    assert table["ours"].tolist() == ["40.0 [38.0, 42.0]", "0.988", "not measured"]
     assert table["paper"].tolist() == ["41.9", "yes", "0.5"]
     assert table["difference"].tolist() == ["-1.9", "–", "–"]
 
@@ -57,8 +57,16 @@ def test_a_difference_stands_where_both_sides_are_numbers():
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32, int, np.int64])
 def test_numbers_of_every_kind_are_numbers(kind):
     row = verdict_table([Claim("a", kind(3), kind(5), "more", (kind(4), kind(6)))]).iloc[0]
-    assert row["ours"] == "5 [4, 6]"
-    assert row["difference"] == "+2"
+    assert row["ours"] == "5.0 [4.0, 6.0]"
+    assert row["difference"] == "+2.0"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "digits"),
+    [(-40, 40, 1), (0.4, 2.0, 1), (0.50, 0.58, 2), (0.001, 0.0018, 4), (0, 1e-9, 4), (1, 1, 3)],
+)
+def test_an_interval_tells_how_many_decimals_a_number_deserves(low, high, digits):
+    assert decimals(low, high) == digits
 
 
 def test_no_claims_no_rows():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -136,13 +138,49 @@ def sound_seconds(world: World, scene: Scene) -> list[float]:
 
 
 def table(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping[str, str] | None = None) -> Styler:
-    """A table for a page: no index, room between the columns.
+    """A table for a page: no index, short cells unbroken, wide tables scroll.
 
     percent: columns of fractions to show as percentages; formats: column → format string.
     """
-    styles = {**dict.fromkeys(percent, "{:.1%}"), **(formats or {})}
-    roomy = [{"selector": "th, td", "props": "padding: 0.25em 0.8em; text-align: left"}]
-    return frame.style.format(styles, na_rep="–").set_table_styles(roomy).hide()
+    own = {**dict.fromkeys(percent, "{:.1%}"), **(formats or {})}
+    styles = {column: partial(_cell, form=own.get(column)) for column in frame.columns}
+    short = [
+        number
+        for number, column in enumerate(frame.columns)
+        if max((len(str(styles[column](value))) for value in frame[column]), default=0) <= LONGEST_UNBROKEN
+    ]
+    look = [
+        {"selector": "", "props": "font-size: 0.92em; display: block; overflow-x: auto"},
+        {"selector": "th, td", "props": "padding: 0.25em 0.7em; text-align: left; vertical-align: baseline"},
+        {"selector": "td", "props": "font-variant-numeric: tabular-nums"},
+        *({"selector": f"td.col{number}", "props": "white-space: nowrap"} for number in short),
+    ]
+    return frame.style.format(styles, na_rep="–").set_table_styles(look).hide()
+
+
+LONGEST_UNBROKEN = 30  # characters; longer cells may wrap
+
+
+def _cell(value: Any, form: str | None) -> str:
+    """A cell as text, with a true minus sign and no negative zero."""
+    text = form.format(value) if form else str(value) if not isinstance(value, float) else f"{value:.6g}"
+    text = re.sub(r"(?<![\w.])-(?=0(?:\.0+)?(?![\d.]))", "", text)
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+
+
+def gains(frame: pd.DataFrame) -> Styler:
+    """Gains with intervals, a row a comparison and a column a metric: of `svr_study.gains`, fractions as points."""
+    cells = [
+        f"{100 * row.value:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]"
+        + (f", {row.wins}" if "wins" in frame else "")
+        for row in frame.itertuples()
+    ]
+    keys = [column for column in ("system", "baseline") if column in frame]
+    wide = frame.assign(cell=cells).pivot_table(
+        index=keys, columns="metric", values="cell", aggfunc="first", sort=False
+    )
+    order = list(dict.fromkeys(frame["metric"]))
+    return table(wide[order].rename_axis(columns=None).reset_index().rename(columns={"baseline": "over"}))
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:

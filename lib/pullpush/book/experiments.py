@@ -113,16 +113,17 @@ def steps_by_run(runs: Mapping[tuple[str, int], Result], *, points: int = 40) ->
 
 
 def mean_and_spread(table: pd.DataFrame, by: str, columns: Sequence[str], *, percent: bool = False) -> pd.DataFrame:
-    """Each column's mean ± standard deviation over the rows (the seeds) of a group, as text; groups stay in order."""
-    scale, unit = (100, " %") if percent else (1, "")
-    groups = table.groupby(by, sort=False)
+    """Each column's mean ± standard deviation over the rows (the seeds) of a group, as text; groups stay in order.
+
+    percent: columns are fractions; their names get the unit.
+    """
+    scale, digits = (100, 1) if percent else (1, 3)
     rows = []
-    for name, group in groups:
+    for name, group in table.groupby(by, sort=False):
         row = {by: name, "seeds": len(group)}
         for column in columns:
             values = scale * group[column]
-            spread = f" ± {values.std():.1f}" if percent else f" ± {values.std():.3f}"
-            mean = f"{values.mean():.1f}" if percent else f"{values.mean():.3f}"
-            row[column] = f"{mean}{spread if len(group) > 1 else ''}{unit}"
+            spread = f" ± {values.std():.{digits}f}" if len(group) > 1 else ""
+            row[f"{column} (%)" if percent else column] = f"{values.mean():.{digits}f}{spread}"
         rows.append(row)
     return pd.DataFrame(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Real
 from pathlib import Path
@@ -43,20 +44,26 @@ class Claim(NamedTuple):
 
 
 def verdict_table(claims: Sequence[Claim]) -> pd.DataFrame:
-    """Claim, paper, ours, difference, verdict: the difference stands where both sides are numbers."""
+    """Claim, paper, ours, difference, verdict: the difference stands where both sides are numbers.
+
+    Numbers with an interval have as many decimals as its width deserves, all others three digits.
+    """
     rows = []
     for claim, paper, ours, verdict, interval in claims:
-        numbers = isinstance(paper, Real) and isinstance(ours, Real)
-        shown = f"{ours:.3g}" if isinstance(ours, Real) else ours
+        shown, difference = ours, "–"
+        form = ".3g" if interval is None else f".{decimals(*interval)}f"
+        if isinstance(ours, Real):
+            shown = f"{ours:{form}}"
+            if isinstance(paper, Real):
+                difference = f"{ours - paper:+{form}}"
         if interval is not None:
-            shown += f" [{interval[0]:.3g}, {interval[1]:.3g}]"
-        rows.append(
-            {
-                "claim": claim,
-                "paper": f"{paper:.3g}" if isinstance(paper, Real) else paper,
-                "ours": shown,
-                "difference": f"{ours - paper:+.3g}" if numbers else "–",
-                "verdict": verdict,
-            }
-        )
+            shown += f" [{interval[0]:{form}}, {interval[1]:{form}}]"
+        paper = f"{paper:.3g}" if isinstance(paper, Real) else paper
+        rows.append({"claim": claim, "paper": paper, "ours": shown, "difference": difference, "verdict": verdict})
     return pd.DataFrame(rows)
+
+
+def decimals(low: float, high: float) -> int:
+    """How many decimals an interval's half width deserves, from 1 to 4: those down to its first digit."""
+    half = abs(float(high) - float(low)) / 2
+    return min(max(-math.floor(math.log10(half)), 1), 4) if half > 0 and math.isfinite(half) else 3
