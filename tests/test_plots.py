@@ -141,6 +141,11 @@ def mapped() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "item", "language", "x", "y"])
 
 
+def claimed() -> pd.DataFrame:
+    rows = [("a", 1.0, 2.0, 1.5, 2.5), ("b", np.nan, 0.5, -1.0, 2.0)]
+    return pd.DataFrame(rows, columns=["claim", "paper", "value", "low", "high"])
+
+
 SHOWN = ("audio", *plots.LANGUAGE_COLOURS)
 
 DRAWN = {
@@ -158,6 +163,7 @@ DRAWN = {
     "force_plane": lambda: plots.force_plane(
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
+    "claim_intervals": lambda: plots.claim_intervals(claimed(), xlabel="points"),
     "departure_curves": lambda: plots.departure_curves(departures()),
     "convergence": lambda: plots.convergence(epochs()),
     "radius_history": lambda: plots.radius_history(radii("recipe"), {"infonce": "one", "siglip": "other"}),
@@ -298,6 +304,15 @@ def test_the_pull_of_the_plane_points_to_the_sound():
     assert ax.get_aspect() == 1
     low, high = ax.get_xlim()
     assert low < 0 < 1.2 < high
+
+
+def test_claims_tell_clear_ones_from_open_ones_and_both_from_the_paper():
+    figure = DRAWN["claim_intervals"]()
+    (ax,) = figure.axes
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "ours, 95 %", "ours, 0 within"]
+    (diamonds,) = [line for line in ax.lines if line.get_marker() == "D"]
+    assert diamonds.get_xydata().tolist() == [[1, 0]], "only the printed number"
 
 
 def test_intervals_stand_in_order_with_chance():

@@ -14,6 +14,7 @@ import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.scene import Scene
@@ -65,6 +66,7 @@ METHOD_NAMES = {
         for suffix, remark in (("", ""), ("-constrained", ", constrained"), ("-unconstrained", ", unconstrained"))
     },
 }
+PAGE_WIDTH = 9.5  # inches; wider figures are shrunk by the page, letters and all
 PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE, "sideways": SKY}
 PART_NAMES = {
     "pull": "pull",
@@ -90,6 +92,11 @@ def use_style() -> None:
             "lines.linewidth": 2.0,
         }
     )
+
+
+def panel_size(count: int) -> tuple[float, float]:
+    """Inches of a row of panels that a page shows about as large as drawn, so that its letters stay readable."""
+    return (min(4.6 * count, PAGE_WIDTH), 3.4)
 
 
 def method_name(recipe: str) -> str:
@@ -248,7 +255,7 @@ def local_global_bars(table: pd.DataFrame) -> Figure:
 
 def drift_curves(table: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
     """SupCLAP Figure 1: cosine of update and pull over training, one panel for each of the `panels` columns."""
-    fig, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.4), sharey=True, squeeze=False)
+    fig, axes = plt.subplots(1, len(panels), figsize=panel_size(len(panels)), sharey=True, squeeze=False)
     for ax, (column, title) in zip(axes[0], panels.items(), strict=True):
         for recipe, rows in table.groupby("recipe", sort=False):
             colour = METHOD_COLOURS.get(recipe, BLACK)
@@ -331,6 +338,30 @@ def intervals(table: pd.DataFrame, label: str, *, xlabel: str, percent: bool = F
     return fig
 
 
+def claim_intervals(table: pd.DataFrame, *, xlabel: str) -> Figure:
+    """What was measured of claims beside what the paper prints; columns claim, paper (NaN: not printed), value, low,
+    high. An interval is filled where it leaves zero out.
+    """
+    fig, ax = plt.subplots(figsize=(PAGE_WIDTH, 1.1 + 0.34 * len(table)))
+    place = np.arange(len(table))
+    spread = np.abs(table[["low", "high"]].to_numpy(float).T - table["value"].to_numpy(float))
+    clear = (table["low"] > 0) | (table["high"] < 0)
+    ax.axvline(0, color=BLACK, linewidth=0.8)
+    for chosen, face, label in ((clear, BLUE, "ours, 95 %"), (~clear, "white", "ours, 0 within")):
+        rows = chosen.to_numpy()
+        if rows.any():
+            style = {"fmt": "o", "color": BLUE, "mfc": face, "capsize": 3, "label": label}
+            ax.errorbar(table["value"][rows], place[rows], xerr=spread[:, rows], **style)
+    printed = table["paper"].notna().to_numpy()
+    if printed.any():
+        ax.plot(table["paper"][printed], place[printed], "D", color=VERMILION, ms=6, label="paper")
+    ax.set_yticks(place, table["claim"])
+    ax.set(xlabel=xlabel)
+    ax.invert_yaxis()
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
+    return fig
+
+
 def departure_curves(table: pd.DataFrame) -> Figure:
     """SVR's push, negative by negative, for both readings of the similarity, over R; see `svr_study.departure`."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
@@ -358,10 +389,11 @@ def method_style(recipe: str) -> dict[str, str]:
 def convergence(history: pd.DataFrame) -> Figure:
     """SupCLAP Figure 5: validation R@1 over epochs, a panel a direction; columns recipe, seed, epoch and both R@1."""
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.8))
-    for ax, column in zip(axes, ("A2T R@1", "T2A R@1"), strict=True):
+    for ax, column in zip(axes, ("T2A R@1", "A2T R@1"), strict=True):
         for recipe, rows in history.groupby("recipe", sort=False):
             band(ax, rows.assign(**{column: 100 * rows[column]}), "epoch", column, **method_style(recipe))
         ax.set(xlabel="epoch", ylabel=f"validation {column} (%)")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return fig
 
@@ -371,7 +403,7 @@ def radius_history(table: pd.DataFrame, panels: Mapping[str, str], *, by: str = 
 
     table: columns panel, `by`, seed, step, radius; panels: value of the column panel → title.
     """
-    fig, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.4), squeeze=False, sharey=True)
+    fig, axes = plt.subplots(1, len(panels), figsize=panel_size(len(panels)), squeeze=False, sharey=True)
     colours = [SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE]
     for ax, (panel, title) in zip(axes[0], panels.items(), strict=True):
         groups = table[table["panel"] == panel].groupby(by, sort=False)
@@ -420,7 +452,7 @@ def score_by_setting(table: pd.DataFrame, panels: Mapping[str, str], *, metric: 
     """
     count = min(3, len(panels))
     fig, axes = plt.subplots(
-        -(-len(panels) // count), count, figsize=(3.7 * count, 3 * -(-len(panels) // count)), squeeze=False
+        -(-len(panels) // count), count, figsize=(PAGE_WIDTH, 3 * -(-len(panels) // count)), squeeze=False
     )
     for ax, (setting, title) in zip(axes.flat, panels.items(), strict=False):
         rows = table[table["setting"] == setting]

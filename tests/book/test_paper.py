@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pullpush.book.paper import Claim, decimals, paper_table, verdict_table
+from pullpush.book.paper import Claim, claim_numbers, decimals, paper_table, verdict_table
 from pullpush.book.root import find_root
 from pullpush.errors import DataNotFoundError
 
@@ -67,6 +67,19 @@ def test_numbers_of_every_kind_are_numbers(kind):
 )
 def test_an_interval_tells_how_many_decimals_a_number_deserves(low, high, digits):
     assert decimals(low, high) == digits
+
+
+def test_claims_with_intervals_are_numbers_to_draw():
+    claims = [
+        Claim("a", 1.5, 2.0, "yes", (1, 3)),
+        Claim("b", "higher", 0.5, "no", (-1, 2)),
+        Claim("c", 1.0, 2.0, "yes"),
+    ]
+    table = claim_numbers(claims)
+    assert table["claim"].tolist() == ["a", "b"]
+    assert table["value"].tolist() == [2.0, 0.5]
+    assert table["paper"].isna().tolist() == [False, True]
+    assert claim_numbers([]).empty
 
 
 def test_no_claims_no_rows():

@@ -63,6 +63,20 @@ def verdict_table(claims: Sequence[Claim]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def claim_numbers(claims: Sequence[Claim]) -> pd.DataFrame:
+    """Claims with an interval, as numbers for `plots.claim_intervals`: claim, paper (or NaN), value, low, high.
+
+    A range in words, such as "0.7 to 3.2", is no number.
+    """
+    rows = [
+        (one.claim, one.paper if isinstance(one.paper, Real) else math.nan, one.ours, *one.interval)
+        for one in claims
+        if one.interval is not None and isinstance(one.ours, Real)
+    ]
+    table = pd.DataFrame(rows, columns=["claim", "paper", "value", "low", "high"])
+    return table.astype(dict.fromkeys(["paper", "value", "low", "high"], float))
+
+
 def decimals(low: float, high: float) -> int:
     """How many decimals an interval's half width deserves, from 1 to 4: those down to its first digit."""
     half = abs(float(high) - float(low)) / 2
