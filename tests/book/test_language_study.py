@@ -261,3 +261,17 @@ def test_each_scheme_draws_its_own_batch(world):
     assert {name: len(batch.parallel) for name, batch in batches.items()} == {"ml-clap": 0, "cacl": 1, "kcl": 7}
     assert all(len(batch) == 4 for batch in batches.values())
     assert create("cnn", "hashed", dim=4).encode_text(batches["kcl"].parallel[0]).shape == (4, 4)
+
+
+# Longer
+
+
+def test_training_longer_counts_steps_and_texts_by_what_a_scheme_reads(home, heard):
+    book = session.start("03-consistency", profile="smoke", out=home)
+    book = replace(book, settings=replace(book.settings, dim=8, epochs=1))
+    table = study.longer(book, heard, [0], (1, 2)).set_index(["system", "times"])
+    assert (table.xs(2, level="times")["steps"] == 2 * table.xs(1, level="times")["steps"]).all()
+    assert table["texts"].to_dict() == {
+        (name, times): texts * times for name, texts in (("ml-clap", 1), ("cacl", 2), ("kcl", 8)) for times in (1, 2)
+    }
+    assert table[list(study.METRICS)].notna().all(axis=None)

@@ -540,6 +540,39 @@ def by_count(scored: Scores, used: Mapping[tuple[int, int], Sequence[str]]) -> p
     return pd.DataFrame(rows)
 
 
+# ---------------------------------------------------------------- longer
+
+
+TEXTS_PER_CLIP = {"ml-clap": 1, "cacl": 2, "kcl": len(LANGUAGES)}  # that one step reads
+
+
+def longer(
+    book: Session, data: World, seeds: Sequence[int], times: Sequence[int], *, systems: Sequence[str] = SCHEMES
+) -> pd.DataFrame:
+    """Schemes trained 1, 2, 4 … times as long as the profile says, each with a schedule of its own length.
+
+    Columns: system, times, seed, steps, texts (read for each clip, in passes over the training set: epochs × languages
+    a step takes), METRICS (mean over languages), MRV (median, log: as `rank_variances`).
+    """
+    rows = []
+    for count in times:
+        own = {"epochs": count * book.settings.epochs}
+        runs = train_systems(book, data, {name: (name, own) for name in systems}, seeds)
+        spaces = {key: space(run.model, data.test) for key, run in runs.items()}
+        scored = scores(spaces).table.groupby(["system", "seed"], sort=False)[list(METRICS)].mean().reset_index()
+        variance = rank_variances(spaces)[["system", "seed", "MRV", "median", "log"]]
+        table = scored.merge(variance)
+        steps = [len(runs[key].steps) for key in zip(table["system"], table["seed"], strict=True)]
+        read = table["system"].map(TEXTS_PER_CLIP) * own["epochs"]
+        for place, (name, values) in enumerate({"times": count, "steps": steps, "texts": read}.items(), start=1):
+            table.insert(place, name, values)
+        rows.append(table)
+    return pd.concat(rows, ignore_index=True)[["system", "times", "seed", "steps", "texts", *METRICS, *LONG_VARIANCES]]
+
+
+LONG_VARIANCES = ("MRV", "median", "log")
+
+
 # ---------------------------------------------------------------- maps and cases
 
 

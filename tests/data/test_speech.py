@@ -1,0 +1,170 @@
+"""Recordings of spoken captions on a small folder of stamps: splits by stamp, the same every time, nothing hidden."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from pullpush.data.batches import PairDataset
+from pullpush.data.speech import SpeechConfig, caption_groups, load_speech, stamps_of
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
+
+CODES = {"eng": "en", "fra": "fr", "deu": "de", "spa": "es", "nld": "nl", "cat": "ca", "jpn": "ja", "zho": "zh_CN"}
+COUNT = 60
+
+
+def write_stamp(root, name, number, *, text=None, without=()):
+    """A stamp with captions in ten languages, spoken in three; all silent for the first 0.1 s."""
+    text = text or f"thing {number}"
+    folder = (root / name).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    codes = [code for code in (*list(CODES.values())[1:], "ru", "bg") if code not in without]
+    lines = [f"A {text}.", *(f"{code}.utf8={code} {text}." for code in codes)]
+    (root / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
+    rate = 8000
+    tone = 0.3 * np.sin(2 * np.pi * (200 + 10 * number) * np.arange(rate // 2) / rate)
+    for code in ("fr", "ru", "bg"):
+        wave = np.concatenate([np.zeros(rate // 10), tone])
+        soundfile.write(root / f"{name}_desc_{code}.ogg", wave.astype(np.float32), rate)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("speech") / "stamps"
+    for number in range(COUNT):
+        name, text = (
+            f"animals/{number:02d}",
+            f"thing {number // 2 if number < 6 else number}",
+        )  # three pairs of namesakes
+        write_stamp(root, name, number, text=text, without=("zh_CN",) if number % 5 == 0 else ())
+    write_stamp(root, "symbols/a", 99)
+    return root
+
+
+@pytest.fixture(scope="module")
+def world(root, module_home):
+    return load_speech(root=root)
+
+
+def stamps(split):
+    return set(split.recordings["stamp"])
+
+
+def test_no_stamp_and_no_caption_is_in_two_of_train_valid_and_test(world):
+    parts = (world.train, world.valid, world.test)
+    for i, one in enumerate(parts):
+        for other in parts[i + 1 :]:
+            assert not stamps(one) & stamps(other)
+            for language in LANGUAGES:
+                own = {text for texts in one.captions(language) for text in texts}
+                assert not own & {text for texts in other.captions(language) for text in texts}
+
+
+def test_crossed_recordings_are_of_known_stamps_in_a_voice_that_training_lacks(world):
+    trained = set(zip(world.train.recordings["stamp"], world.train.recordings["spoken"], strict=True))
+    crossed = set(zip(world.crossed.recordings["stamp"], world.crossed.recordings["spoken"], strict=True))
+    assert stamps(world.crossed) <= stamps(world.train)
+    assert crossed
+    assert not crossed & trained
+
+
+def test_one_text_is_right_in_valid_test_and_crossed(world):
+    for split in (world.valid, world.test, world.crossed):
+        for spoken, own in split.recordings.groupby("spoken"):
+            texts = [split.texts["eng"][stamp] for stamp in own["stamp"]]
+            assert len(texts) == len(set(texts)), spoken
+    assert world.valid.recordings["stamp"].is_unique
+
+
+def test_every_stamp_is_somewhere_and_those_left_out_are_not(world):
+    everywhere = set().union(*(stamps(split) for split in world[2:]))
+    assert everywhere <= {f"animals/{number:02d}" for number in range(COUNT)}
+    groups = set().union(*(set(split.recordings["group"]) for split in world[2:]))
+    assert len(groups) == COUNT - 3  # three pairs share a caption
+
+
+def test_the_same_configuration_gives_the_same_splits_and_samples(world, root):
+    again = load_speech(root=root)
+    assert again.bank.key == world.bank.key
+    for one, other in zip(world[2:], again[2:], strict=True):
+        assert one.key == other.key
+        assert one.recordings.equals(other.recordings)
+        assert torch.equal(one.audio([0])[0], other.audio([0])[0])
+
+
+def test_another_seed_splits_otherwise(world, root):
+    assert stamps(load_speech(SpeechConfig(seed=1), root=root).test) != stamps(world.test)
+
+
+def test_recordings_are_trimmed_resampled_cut_and_in_range(world, root):
+    audio, lengths = world.train.audio(slice(None))
+    assert audio.dtype == torch.float32
+    assert audio.shape == (len(world.train), int(lengths.max()))
+    assert (lengths - 8000).abs().max() < 600  # half a second at 16 kHz; the silence before it is gone
+    assert audio.abs().amax(1).min() > 0.05
+    assert audio.abs().max() <= 1
+    short = load_speech(SpeechConfig(longest=0.2), root=root)
+    assert int(short.train.audio(slice(None))[1].max()) == 3200
+
+
+def test_padding_is_zero_and_rows_are_those_asked_for(world):
+    audio, lengths = world.test.audio([2, 0])
+    alone, length = world.test.audio(2)
+    assert torch.equal(audio[0, : int(length[0])], alone[0])
+    assert not audio[0, int(lengths[0]) :].any()
+    assert torch.equal(world.test.select([2]).audio(0)[0], alone)
+    assert len(world.test.head(2)) == 2
+    assert world.test.head(2).key != world.test.key
+
+
+def test_missing_captions_are_counted_and_reported(world):
+    missing = world.train.missing()
+    assert missing["zho"] == sum(int(stamp[-2:]) % 5 == 0 for stamp in stamps(world.train)) > 0
+    assert not any(count for language, count in missing.items() if language != "zho")
+    assert [] in world.train.captions("zho")
+    with pytest.warns(UserWarning, match="zho"):
+        PairDataset(world.train, languages=LANGUAGES, sampling="all")
+
+
+def test_a_language_without_captions_is_unknown(world):
+    with pytest.raises(UnknownNameError, match="tlh"):
+        world.train.captions("tlh")
+
+
+def test_a_damaged_recording_is_named(tmp_path, home):
+    for number in range(10):
+        write_stamp(tmp_path / "stamps", f"animals/{number}", number)
+    (tmp_path / "stamps" / "animals" / "3_desc_ru.ogg").write_bytes(b"OggS and then nothing")
+    with pytest.raises(AudioError, match="3_desc_ru"):
+        load_speech(root=tmp_path / "stamps")
+
+
+def test_a_language_that_nobody_speaks_is_named(root, module_home):
+    with pytest.raises(DataNotFoundError, match="'el'"):
+        load_speech(SpeechConfig(spoken=("el",)), root=root)
+
+
+def test_too_few_stamps_are_refused(tmp_path, home):
+    write_stamp(tmp_path / "stamps", "animals/one", 1)
+    with pytest.raises(DataNotFoundError, match="too few"):
+        load_speech(root=tmp_path / "stamps")
+
+
+def test_groups_follow_shared_captions_through_all_languages():
+    texts = {"eng": {"a": "A cat.", "b": "a cat", "c": "Puss."}, "fra": {"b": "Minou.", "c": "Minou.", "d": "Chien."}}
+    assert caption_groups(texts) == {"a": "a", "b": "a", "c": "a", "d": "d"}
+
+
+@pytest.mark.parametrize("wrong", [{"spoken": ()}, {"test": 0.9, "valid": 0.2}, {"longest": 0}, {"crossed": 2}])
+def test_a_configuration_without_training_data_is_refused(wrong):
+    with pytest.raises(ValueError, match="need a spoken language"):
+        SpeechConfig(**wrong)
+
+
+def test_the_table_counts_recordings(world):
+    table = stamps_of(world[2:]).set_index("split")
+    assert table.loc["test", "recordings"] == len(world.test) == table.loc["test", ["fra", "ru", "bg"]].sum()
+    assert table["recordings"].sum() == sum(len(split) for split in world[2:])
