@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from pullpush.book import session, svr_study
+from pullpush.book import material, session, svr_study
 from pullpush.book.svr_study import Scores, Trial
 from pullpush.forces import decompose
 from pullpush.losses import info_nce
@@ -222,8 +222,8 @@ def test_pairs_are_as_near_as_their_cosines_say(runs, heard):
     np.testing.assert_allclose(cosines.groupby(["system", "seed"])["cosine"].mean(), near["positive"], rtol=1e-5)
 
 
-def test_zero_shot_is_measured_for_every_run(runs, heard):
-    table = svr_study.zero_shots(runs, heard.singles, heard)
+def test_zero_shot_is_measured_for_every_run(runs, heard, book):
+    table = svr_study.zero_shots(runs, material.of(book, "scenes").sounds(heard, None))
     assert len(table) == len(runs)
     assert (table["chance"] == 1 / len(heard.bank)).all()
 
@@ -232,7 +232,7 @@ def test_zero_shot_is_measured_for_every_run(runs, heard):
 
 
 def test_the_halves_of_a_bank_share_no_event(world):
-    halves = [set(half.split(",")) for half in svr_study.categories(world)]
+    halves = [set(half.split(",")) for half in material.categories(world)]
     assert not halves[0] & halves[1]
     assert halves[0] | halves[1] == {event.category for event in world.bank.events}
     sizes = [sum(event.category in half for event in world.bank.events) for half in halves]

@@ -32,7 +32,7 @@ def build(*, profile: str = profiles.DEFAULT, root: Path | None = None) -> Path:
         BuildError: a chapter was not run, or has changed since; or jupyter-book warned.
     """
     root = root or find_root()
-    profiles.profile(profile)
+    profile = profiles.profile(profile).name
     work = root / "_build"
     source, out = work / "source", work / "out"
     _gather(root, profile, source)

@@ -26,7 +26,10 @@ class Explained(click.Group):
 
 
 profile_option = click.option(
-    "--profile", default=profiles.DEFAULT, show_default=True, help="How big a run is: smoke, quick or full."
+    "--profile",
+    default=profiles.DEFAULT,
+    show_default=True,
+    help="How big a run is: smoke, quick, full, or a YAML file of your own.",
 )
 
 
@@ -37,11 +40,18 @@ def main() -> None:
 
 
 @main.command()
-def fetch() -> None:
-    """Fetch the recordings of the default world into the cache (about 160 MB, once)."""
-    from pullpush.data import tuxpaint  # here, so that --help does not wait for torch
+@click.argument("datasets", nargs=-1)
+def fetch(datasets: tuple[str, ...]) -> None:
+    """Fetch the recordings of the default world into the cache (about 160 MB, once), or DATASETS for the full profile.
 
-    click.echo(tuxpaint.fetch())
+    DATASETS are audiocaps, clotho, macs, esc50 and urbansound8k; they go to $PULLPUSH_DATA.
+    """
+    from pullpush.data import registry, tuxpaint  # here, so that --help does not wait for torch
+
+    for name in datasets:
+        click.echo(registry.fetch(name))
+    if not datasets:
+        click.echo(tuxpaint.fetch())
 
 
 @main.command("list")

@@ -12,7 +12,7 @@ from pullpush.book.session import Session
 from pullpush.data.grammar import prompts
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import World, WorldConfig, load_world
-from pullpush.encoders import create
+from pullpush.encoders import TEXT, create, takes
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result
@@ -31,7 +31,21 @@ def world(book: Session, **overrides: Any) -> World:
 def sized(book: Session, name: str, **overrides: Any) -> Recipe:
     """A recipe at the profile's size: its encoders, dimensions, epochs and batch size, unless `overrides` differ."""
     size = {field: getattr(book.settings, field) for field in ("audio", "text", "dim", "epochs", "batch_size")}
-    return recipe(name, **{**size, **overrides})
+    one = {**size, **overrides}
+    options = encoder_options(book, one["audio"], one["text"]) | one.get("encoder_options", {})
+    tuning = {} if one["audio"] == "features" else book.settings.fine_tuning
+    return recipe(name, **{**tuning, **one, "encoder_options": options})
+
+
+def encoder_options(book: Session, audio: str, text: str) -> dict[str, Any]:
+    """The profile's options of those of its encoders that a recipe keeps.
+
+    Where clips are features, the text encoder's weights stay as they are, too.
+    """
+    kept = [side for side, name in (("audio", audio), ("text", text)) if name == getattr(book.settings, side)]
+    options = {name: value for name, value in book.settings.encoder_options.items() if name.partition("_")[0] in kept}
+    frozen = {"text_frozen": True} if audio == "features" and takes(TEXT, text, "frozen") else {}
+    return options | frozen
 
 
 WATCH = Diagnostics(every=2, tau=0.07)  # one yardstick for all, so that chapters share runs
@@ -77,7 +91,8 @@ def train_all(
 def untrained(book: Session, *, seed: int | None = None) -> nn.Module:
     """The profile's model before its first step, with the weights that a run of this seed starts from."""
     size = book.settings
-    return create(size.audio, size.text, dim=size.dim, seed=book.seed if seed is None else seed).eval()
+    seed = book.seed if seed is None else seed
+    return create(size.audio, size.text, dim=size.dim, seed=seed, **size.encoder_options).eval()
 
 
 def zero_shot_by_language(model: nn.Module, data: World, languages: Sequence[str] = LANGUAGES) -> pd.DataFrame:

@@ -1,18 +1,28 @@
 """How big a run is: one row a profile, read by every chapter.
 
-A profile is data. A chapter asks for `profile("quick")` and uses its fields; nothing else depends on the name.
+A profile is data. A chapter asks for `profile("quick")` and uses its fields; nothing else depends on the name. A
+profile of your own is a YAML file with the fields that differ from the one it is `like`:
+
+    like: full
+    audio: whisper
+    encoder_options: {audio_model: /models/whisper-small, text_model: /models/roberta-base}
+    dataset: clotho
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pullpush.errors import unknown
+import yaml
+
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
 
 DEFAULT = "quick"
+SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,13 @@ class Profile:
         batch_size: pairs in a batch.
         seeds: how many training runs a comparison averages over.
         about: one line for `pullpush list`.
+        encoder_options: keyword arguments of `encoders.create`, such as `audio_model`: weights in a folder of yours.
+        fine_tuning: fields of the recipe where the audio encoder is trained, too; pretrained ones want a low rate.
+        dataset: a real dataset (`data.registry`) for the chapters that can take one; "" for scenes.
+        clips: keyword arguments of `data.corpora.CorpusConfig`: how much of it, and `seconds`.
+        other: a second dataset, to test what was trained on the first one.
+        zero_shot: labelled datasets for zero-shot classification.
+        file: the YAML file that it comes from.
     """
 
     name: str
@@ -39,11 +56,21 @@ class Profile:
     batch_size: int
     seeds: int
     about: str
+    encoder_options: Mapping[str, Any] = field(default_factory=dict)
+    fine_tuning: Mapping[str, Any] = field(default_factory=dict)
+    dataset: str = ""
+    clips: Mapping[str, Any] = field(default_factory=dict)
+    other: str = ""
+    zero_shot: tuple[str, ...] = ()
+    file: Path | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "world", MappingProxyType(dict(self.world)))
+        for name in MAPPINGS:
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "zero_shot", tuple(self.zero_shot))
 
 
+MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips")
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         row.name: row
@@ -79,19 +106,57 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 epochs=10,  # as in SupCLAP
                 batch_size=24,
                 seeds=5,
-                about="pretrained encoders, ten times the scenes: needs a GPU and the Hugging Face hub",
+                about="pretrained encoders, ten times the scenes, AudioCaps in chapter 2: needs a GPU and the hub",
+                fine_tuning={"lr": 5e-5},  # as in SupCLAP
+                dataset="audiocaps",
+                other="clotho",
+                zero_shot=("esc50", "urbansound8k", "vggsound"),
             ),
         )
     }
 )
 
 
-def profile(name: str = DEFAULT) -> Profile:
-    """The profile called `name`.
+def profile(name: str | Path = DEFAULT) -> Profile:
+    """The profile called `name`, or that of a YAML file.
 
     Raises:
-        UnknownNameError: no such profile; the message gives the nearest names.
+        UnknownNameError: no such profile, or field of one; the message gives the nearest names.
+        DataNotFoundError: no such file.
+        PullPushError: the file is not a profile.
     """
+    if Path(name).suffix in SUFFIXES:
+        return _from_file(Path(name))
     if name not in PROFILES:
-        raise unknown("profile", name, PROFILES)
+        raise unknown("profile", str(name), PROFILES)
     return PROFILES[name]
+
+
+def _from_file(path: Path) -> Profile:
+    """A profile called by the file's stem: what it says, over what it is `like`."""
+    if not path.is_file():
+        raise DataNotFoundError(f"no profile at {path.absolute()}: give {', '.join(PROFILES)}, or a YAML file's path")
+    try:
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise PullPushError(f"{path} is not YAML: {error}") from error
+    if not isinstance(told, dict):
+        raise PullPushError(f"{path} must be a mapping of a profile's fields, such as like: full")
+    if path.stem in PROFILES:
+        raise PullPushError(f"a profile called {path.stem!r} is there already: give {path} another name")
+    base = profile(told.pop("like", DEFAULT))
+    _check(told, base, path)
+    merged = {name: {**getattr(base, name), **told[name]} for name in MAPPINGS if name in told}
+    about = told.get("about", f"like {base.name}, from {path.name}")
+    return replace(base, **told | merged | {"name": path.stem, "about": about, "file": path.absolute()})
+
+
+def _check(told: Mapping[str, Any], base: Profile, path: Path) -> None:
+    """Refuse fields that are unknown, or of another type than the one that they replace."""
+    known = {item.name for item in fields(Profile)} - {"name", "file"}
+    for name, value in told.items():
+        if name not in known:
+            raise unknown(f"field of a profile in {path.name}", str(name), {*known, "like"})
+        kind = {MappingProxyType: dict, tuple: list}.get(type(getattr(base, name)), type(getattr(base, name)))
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise PullPushError(f"{path.name}: {name} must be of type {kind.__name__}, got {value!r}")

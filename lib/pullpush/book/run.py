@@ -26,6 +26,7 @@ from pullpush import __version__
 from pullpush.book import chapters, profiles
 from pullpush.book.chapters import Chapter
 from pullpush.book.clean import publishable
+from pullpush.book.profiles import Profile
 from pullpush.book.root import find_root
 from pullpush.errors import PullPushError
 
@@ -82,7 +83,7 @@ def run(
 
     Args:
         name: the chapter, such as `01-forces`.
-        profile: `smoke`, `quick` or `full`.
+        profile: `smoke`, `quick`, `full`, or the path of a profile's YAML file.
         parameters: values for the chapter's `parameters` cell; texts are converted to the type of the default.
         out: folder for notebook and tables; default `executed/<profile>`.
         failed: folder for the notebook of a run that fails; default `executed/failed/<profile>`.
@@ -95,13 +96,14 @@ def run(
     """
     root = root or find_root()
     chapter = chapters.find(root, name)
-    values = _values(chapter, profile, parameters or {})
+    settings = profiles.profile(profile)
+    values = _values(chapter, settings, parameters or {})
     executed = root / "executed"
-    out = out or executed / profile
-    failed = failed or executed / "failed" / profile
+    out = out or executed / settings.name
+    failed = failed or executed / "failed" / settings.name
     executed.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".running-", dir=executed) as folder:
-        return _execute(chapter, profile, values, Path(folder), out=out, failed=failed, root=root)
+        return _execute(chapter, settings, values, Path(folder), out=out, failed=failed, root=root)
 
 
 def describe(notebook: Path) -> dict[str, Any]:
@@ -123,9 +125,9 @@ def why_stale(notebook: Path, chapter: Chapter) -> str | None:
     return None
 
 
-def _values(chapter: Chapter, profile: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _values(chapter: Chapter, settings: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters to inject: checked, with the profile, without those that are the defaults already."""
-    profiles.profile(profile)
+    profile = str(settings.file or settings.name)
     values = chapters.check_parameters(chapter, given)
     if values.get("profile", profile) != profile:
         raise chapters.ParameterError(f"profile is {profile!r} by --profile and {given['profile']!r} by -p: give one")
@@ -136,13 +138,13 @@ def _values(chapter: Chapter, profile: str, given: Mapping[str, Any]) -> dict[st
 
 
 def _execute(
-    chapter: Chapter, profile: str, values: dict[str, Any], folder: Path, *, out: Path, failed: Path, root: Path
+    chapter: Chapter, settings: Profile, values: dict[str, Any], folder: Path, *, out: Path, failed: Path, root: Path
 ) -> Execution:
     source, target, tables = folder / "source.ipynb", folder / f"{chapter.name}.ipynb", folder / "tables"
     tables.mkdir()
-    settings = folder / "ipython" / "profile_default" / "ipython_kernel_config.py"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(KERNEL_CONFIG, encoding="utf-8")
+    kernel = folder / "ipython" / "profile_default" / "ipython_kernel_config.py"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(KERNEL_CONFIG, encoding="utf-8")
     nbformat.write(chapters.read(chapter), source)
     began = time.monotonic()
     try:
@@ -157,8 +159,8 @@ def _execute(
     seconds = time.monotonic() - began
     about = {
         "chapter": chapter.name,
-        "profile": profile,
-        "parameters": values,
+        "profile": settings.name,
+        "parameters": values | ({"profile": settings.name} if settings.file else {}),
         "source_hash": chapters.source_hash(chapter),
         "seconds": round(seconds, 1),
         "version": __version__,

@@ -62,7 +62,7 @@ def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | st
 
     Args:
         chapter: its name, such as `01-forces`.
-        profile: `smoke`, `quick` or `full`.
+        profile: `smoke`, `quick`, `full`, or the path of a profile's YAML file.
         seed: a non-negative integer.
         out: folder for tables; default `$PULLPUSH_OUT` (set by `pullpush run`), else `executed/local`.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,24 +14,25 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.book import experiments
+from pullpush.book.material import Labelled, pretrained, reduced, untrained_trunk
 from pullpush.book.paper import paper_table
 from pullpush.book.session import Session
 from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.compose import SceneConfig
-from pullpush.data.grammar import prompts
-from pullpush.data.world import Split, World, WorldConfig, load_world
+from pullpush.data.corpora import Corpus, Recordings
+from pullpush.data.world import Split, World
 from pullpush.forces import tangent
 from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
 from pullpush.metrics import Interval, caption_relevance, paired_bootstrap, retrieval_per_query
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import KS, embed, zero_shot
-from pullpush.training.frozen import encoded, on_features
+from pullpush.training.frozen import on_features, trunk_of
 from pullpush.training.loop import Result, make_optimiser, train
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 from pullpush.training.runs import one_thread, ready, trained_all
 
+__all__ = ["pretrained", "reduced", "untrained_trunk"]  # chapters find them here, beside what they need them for
 METRICS = tuple(f"{side} {metric}" for side in ("T2A", "A2T") for metric in (*(f"R@{k}" for k in KS), "mAP@10"))
 Runs = dict[tuple[str, int], Result]
 
@@ -225,29 +225,6 @@ def _norms(vectors: Tensor) -> Tensor:
 # ---------------------------------------------------------------- systems on one trunk
 
 
-def reduced(book: Session) -> Session:
-    """The session with two thirds of the training scenes and half the dimensions: for a chapter of many runs."""
-    size = book.settings
-    scenes = {**size.world, "n_train": 2 * size.world["n_train"] // 3}
-    return replace(book, settings=replace(size, world=scenes, dim=size.dim // 2))
-
-
-def pretrained(book: Session) -> Result:
-    """The trunk that all systems of the chapter share: InfoNCE on scenes of a single event, like CED's tagging.
-
-    It never hears a combination of events, so it cannot leak those of the test scenes.
-    """
-    data = experiments.world(book, scene=SceneConfig(max_events=1))
-    return experiments.train(book, data, "infonce", diagnostics=None)
-
-
-def untrained_trunk(book: Session) -> Result:
-    """A trunk of random weights, as a run that learns next to nothing; its batch statistics are those of real clips."""
-    count = min(600, book.settings.world["n_train"])
-    data = experiments.world(book, scene=SceneConfig(max_events=1), n_train=count)
-    return experiments.train(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
-
-
 class Trial(NamedTuple):
     """One system at one point of a setting: what the table says, the recipe, and what differs from the profile."""
 
@@ -259,13 +236,13 @@ class Trial(NamedTuple):
 
 def train_systems(
     book: Session,
-    data: World,
+    data: World | Corpus,
     systems: Mapping[Any, tuple[str, Mapping[str, Any]]],
     seeds: Iterable[int],
     *,
     watch: Diagnostics | None = None,
 ) -> dict[tuple[Any, int], Result]:
-    """Train each system with each seed on an encoded world, side by side, or read the runs.
+    """Train each system with each seed on a world, encoded or not, side by side, or read the runs.
 
     Args:
         systems: label → recipe name and overrides, such as a batch size or an option of a term.
@@ -274,15 +251,25 @@ def train_systems(
         (label, seed) → run.
     """
     plans = [(label, seed) for label in systems for seed in seeds]
-    recipes = {
-        label: experiments.sized(book, name, **on_features(data), **own) for label, (name, own) in systems.items()
-    }
+    features = on_features(data) if trunk_of(data) else {}
+    recipes = {label: experiments.sized(book, name, **_merged(features, own)) for label, (name, own) in systems.items()}
     runs = trained_all(data, [(recipes[label], seed) for label, seed in plans], diagnostics=watch)
     return dict(zip(plans, runs, strict=True))
 
 
+def _merged(features: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides of a recipe, with the encoders' options of both."""
+    options = {**features.get("encoder_options", {}), **own.get("encoder_options", {})}
+    return {**features, **own} | ({"encoder_options": options} if options else {})
+
+
 def trials(
-    book: Session, data: World, points: Sequence[Trial], seeds: Iterable[int], *, watch: Diagnostics | None = None
+    book: Session,
+    data: World | Corpus,
+    points: Sequence[Trial],
+    seeds: Iterable[int],
+    *,
+    watch: Diagnostics | None = None,
 ) -> pd.DataFrame:
     """Scores on the test clips at all points: columns setting, value, system, seed, steps and METRICS."""
     systems = {point: (point.recipe, point.own) for point in (Point(*p) for p in _frozen(points))}
@@ -312,7 +299,7 @@ def _frozen(points: Sequence[Trial]) -> Iterable[tuple]:
     return [(p.setting, p.value, p.recipe, tuple(sorted(p.own.items()))) for p in points]
 
 
-def per_clip(model: torch.nn.Module, split: Split, language: str = "eng") -> dict[str, Tensor]:
+def per_clip(model: torch.nn.Module, split: Split | Recordings, language: str = "eng") -> dict[str, Tensor]:
     """METRICS of every clip, `(N,)` each: for T2A the mean over the clip's captions."""
     table = {}
     with one_thread():  # the products are small: threads would wait for each other more than they work
@@ -325,7 +312,7 @@ def per_clip(model: torch.nn.Module, split: Split, language: str = "eng") -> dic
     return table
 
 
-def means(model: torch.nn.Module, split: Split) -> dict[str, float]:
+def means(model: torch.nn.Module, split: Split | Recordings) -> dict[str, float]:
     """METRICS over all clips."""
     return {metric: values.mean().item() for metric, values in per_clip(model, split).items()}
 
@@ -337,7 +324,7 @@ class Scores(NamedTuple):
     clips: dict[tuple[str, int], dict[str, Tensor]]
 
 
-def scores(runs: Mapping[tuple[str, int], Result], split: Split) -> Scores:
+def scores(runs: Mapping[tuple[str, int], Result], split: Split | Recordings) -> Scores:
     """Score runs on a split, clip by clip."""
     clips = {key: per_clip(run.model, split) for key, run in runs.items()}
     rows = [
@@ -372,6 +359,30 @@ def gains(
         for metric in metrics:
             ahead = sum(table.loc[(system, seed), metric] > table.loc[(base, seed), metric] for seed in seeds)
             rows.append((system, base, metric, *gain(scored, system, base, metric, seeds), f"{ahead}/{len(seeds)}"))
+    return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
+
+
+def gains_by_seed(
+    table: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str] = ("T2A R@1", "A2T R@1")
+) -> pd.DataFrame:
+    """What systems add to their baselines, over seeds: for runs of which only the scores are kept.
+
+    Args:
+        table: columns system, seed and metrics.
+        pairs: (system, baseline).
+
+    Returns:
+        Columns system, baseline, metric, value, low, high (95 %, Student, over seeds), wins. Pairs with fewer than two
+        seeds in common are left out.
+    """
+    own, rows = table.set_index(["system", "seed"]).sort_index(), []
+    for system, base in pairs:
+        for metric in metrics:
+            known = [own.loc[name, metric] if name in own.index else pd.Series(dtype=float) for name in (system, base)]
+            difference = (known[0] - known[1]).dropna()
+            if len(difference) > 1:
+                ahead = f"{int((difference > 0).sum())}/{len(difference)}"
+                rows.append((system, base, metric, *over_seeds(difference.to_list()), ahead))
     return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
 
 
@@ -411,7 +422,7 @@ def against(table: pd.DataFrame, base: str, metric: str, by: Sequence[str]) -> p
     return grouped.agg(seeds="count", gain="mean", spread="std").reset_index()
 
 
-def positive_cosines(runs: Mapping[tuple[str, int], Result], split: Split) -> pd.DataFrame:
+def positive_cosines(runs: Mapping[tuple[str, int], Result], split: Split | Recordings) -> pd.DataFrame:
     """Cosine of every test clip with its first caption: columns system, seed, cosine."""
     tables = []
     for (system, seed), run in runs.items():
@@ -420,7 +431,7 @@ def positive_cosines(runs: Mapping[tuple[str, int], Result], split: Split) -> pd
     return pd.concat(tables, ignore_index=True)
 
 
-def mean_negative(runs: Mapping[tuple[str, int], Result], split: Split) -> pd.DataFrame:
+def mean_negative(runs: Mapping[tuple[str, int], Result], split: Split | Recordings) -> pd.DataFrame:
     """Cosines of clips with their own first caption and with those of others, on the mean over the clips.
 
     Columns: system, seed, positive, negative, spread of negatives (standard deviation).
@@ -434,47 +445,22 @@ def mean_negative(runs: Mapping[tuple[str, int], Result], split: Split) -> pd.Da
     return pd.DataFrame(rows, columns=["system", "seed", "positive", "negative", "spread of negatives"])
 
 
-def zero_shots(runs: Mapping[tuple[str, int], Result], split: Split, data: World) -> pd.DataFrame:
-    """Zero-shot accuracy with the paper's English prompt: columns system, seed, accuracy, chance."""
-    names, rows = prompts(data.bank.events, "eng"), []
-    for (system, seed), run in runs.items():
-        table = zero_shot(run.model, split, names).set_index("metric")
-        rows.append((system, seed, table.loc["accuracy", "value"], table.loc["accuracy", "chance"]))
-    return pd.DataFrame(rows, columns=["system", "seed", "accuracy", "chance"])
+def zero_shots(runs: Mapping[tuple[str, int], Result], sounds: Mapping[str, Labelled]) -> pd.DataFrame:
+    """Zero-shot accuracy with the paper's English prompt: columns set, system, seed, accuracy, chance."""
+    rows = []
+    for name, (split, prompts) in sounds.items():
+        for (system, seed), run in runs.items():
+            table = zero_shot(run.model, split, prompts).set_index("metric")
+            rows.append((name, system, seed, table.loc["accuracy", "value"], table.loc["accuracy", "chance"]))
+    return pd.DataFrame(rows, columns=["set", "system", "seed", "accuracy", "chance"])
 
 
 # ---------------------------------------------------------------- worlds that differ
 
 
-def categories(data: World) -> tuple[str, str]:
-    """Two halves of the bank's events, by category: arguments of `create_bank`, of about equal numbers of events."""
-    counts = pd.Series([event.category for event in data.bank.events]).value_counts()
-    halves: list[list[str]] = [[], []]
-    sizes = [0, 0]
-    for category, count in counts.items():
-        smaller = sizes.index(min(sizes))
-        halves[smaller].append(str(category))
-        sizes[smaller] += count
-    return tuple(",".join(sorted(half)) for half in halves)
-
-
-def two_worlds(book: Session, data: World, base: Result) -> dict[str, World]:
-    """Two worlds with other events, other mixing and other noise, both heard by one trunk.
-
-    A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
-    """
-    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
-    mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
-    bank = data.config.bank.partition(":")[0]
-    return {
-        name: encoded(load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size)), base)
-        for half, (name, scene) in zip(categories(data), mixing.items(), strict=True)
-    }
-
-
 def transfer(
     book: Session,
-    worlds: Mapping[str, World],
+    worlds: Mapping[str, World | Corpus],
     systems: Mapping[str, tuple[str, Mapping[str, Any]]],
     seeds: Sequence[int],
 ) -> pd.DataFrame:
@@ -503,11 +489,17 @@ class RadiusProbe(Diagnostics):
 
     Each anchor gets a batch of its own: its positive, K hard negatives, and others at random (SupCLAP Figure 7).
     Hard are the most similar of `pool` sampled negatives, by the model's own similarities ("similar"), or those whose
-    scene graph fits best without fitting fully ("graph").
+    scene graph fits best without fitting fully ("graph", where there are scene graphs).
     """
 
     def __init__(
-        self, split: Split, *, every: int, ks: Sequence[int] = (0, 6, 12, 18), anchors: int = 64, pool: int = 720
+        self,
+        split: Split | Recordings,
+        *,
+        every: int,
+        ks: Sequence[int] = (0, 6, 12, 18),
+        anchors: int = 64,
+        pool: int = 720,
     ) -> None:
         super().__init__(every=every)
         pool = min(pool, len(split) - anchors)
@@ -531,7 +523,9 @@ class RadiusProbe(Diagnostics):
         similarity = text @ audio.T / loss.tau
         positive, others = similarity[:, : self.anchors].diagonal(), similarity[:, self.anchors :]
         others = others.masked_fill(self.relevance >= 1, -torch.inf)  # fits fully: no negative
-        hardness = {"similar": others, "graph": self.relevance.masked_fill(self.relevance >= 1, -1.0)}
+        hardness = {"similar": others}
+        if self.view.graded:  # a real dataset has no scene graphs
+            hardness["graph"] = self.relevance.masked_fill(self.relevance >= 1, -1.0)
         generator = torch.Generator().manual_seed(0)
         row = {}
         for kind, order in hardness.items():
@@ -555,7 +549,7 @@ class RadiusProbe(Diagnostics):
         return predictor.layers(rows.to(predictor.layers[0].weight.dtype)).mean().item()
 
 
-def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
+def radius_by_hardness(data: World | Corpus, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
     """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
     tables = []
     for seed in seeds:

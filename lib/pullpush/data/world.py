@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -79,6 +79,8 @@ class Split:
     name: "train", "valid", "test" or "singles"; waveforms: `(N, T)` int16 at 16 kHz, memory-mapped, zero beyond each
     length; lengths: `(N,)` int64, samples; scenes: N scene graphs; events: the bank's events; key: content key.
     """
+
+    graded = True  # its scene graphs say how well any caption fits any clip
 
     name: str
     waveforms: np.ndarray
@@ -157,6 +159,11 @@ class World(NamedTuple):
     valid: Split
     test: Split
     singles: Split
+
+    @property
+    def identity(self) -> list[Any]:
+        """What tells this world from another, for the names of runs."""
+        return [self.config, self.bank.key]
 
 
 def load_world(config: WorldConfig) -> World:

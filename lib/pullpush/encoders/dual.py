@@ -124,6 +124,28 @@ def create(
         return DualEncoder(AUDIO[audio](**audio_options), TEXT[text](**text_options), dim=dim, hidden=hidden)
 
 
+def create_audio(name: str, *, seed: int = 0, **options: Any) -> nn.Module:
+    """An audio encoder alone, without projection; `options` are its own, such as `model`.
+
+    Raises:
+        UnknownNameError: no such encoder or option.
+    """
+    if name not in AUDIO:
+        raise unknown("audio encoder", name, AUDIO)
+    known = inspect.signature(AUDIO[name]).parameters
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return AUDIO[name](**options)
+
+
+def takes(registry: Mapping[str, Callable[..., nn.Module]], name: str, option: str) -> bool:
+    """Whether an encoder of `AUDIO` or `TEXT` has an option: published ones have "pretrained"."""
+    return option in inspect.signature(registry[name]).parameters
+
+
 def _split(options: Mapping[str, Any], **makers: Callable[..., nn.Module]) -> list[dict[str, Any]]:
     """Deal options out by prefix, one dictionary a maker; an option that no maker takes is an error."""
     dealt: dict[str, tuple[int, str]] = {}

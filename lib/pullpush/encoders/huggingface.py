@@ -1,8 +1,9 @@
 """Pretrained encoders through the classes of `transformers`: CLAP, Whisper, WavLM; RoBERTa, SONAR.
 
-Each takes `model`: a name on the Hugging Face hub or a local folder (pretrained weights), or a configuration (random
-weights). Only classes that ship with `transformers` are used: no code is fetched. With `frozen=True` the weights stay
-as they are, in evaluation mode, outside the optimiser and outside checkpoints.
+Each takes `model`: a name on the Hugging Face hub or a local folder (pretrained weights, unless `pretrained=False` asks
+for random ones in the same architecture), or a configuration (random weights). Only classes that ship with
+`transformers` are used: no code is fetched. With `frozen=True` the weights stay as they are, in evaluation mode,
+outside the optimiser and outside checkpoints.
 """
 
 from __future__ import annotations
@@ -88,13 +89,15 @@ def fetch(load: Callable[[], T], name: str) -> T:
         ) from error
 
 
-def build(architecture: type, model: str | PretrainedConfig, **overrides: Any) -> nn.Module:
-    """Pretrained weights for a name, random ones for a configuration.
+def build(architecture: type, model: str | PretrainedConfig, *, pretrained: bool = True, **overrides: Any) -> nn.Module:
+    """Pretrained weights for a name, random ones for a configuration, or for a name whose weights are not wanted.
 
     `overrides` change what the configuration says; those that it does not know go to the architecture.
     """
-    if isinstance(model, str):
+    if isinstance(model, str) and pretrained:
         return fetch(lambda: architecture.from_pretrained(model, **overrides), model)
+    if isinstance(model, str):
+        model = fetch(lambda: architecture.config_class.from_pretrained(model), model)
     config = copy.deepcopy(model)
     for key in [key for key in overrides if hasattr(config, key)]:
         setattr(config, key, overrides.pop(key))
@@ -110,11 +113,11 @@ def split_rows(audio: Tensor, lengths: Tensor | None) -> list[Tensor]:
 class CLAPAudio(nn.Module):
     """The audio tower of LAION's CLAP (HTSAT); clips beyond its length (10 s) are cut, shorter ones repeated."""
 
-    def __init__(self, model: str | PretrainedConfig, *, frozen: bool) -> None:
+    def __init__(self, model: str | PretrainedConfig, *, frozen: bool, pretrained: bool = True) -> None:
         import transformers
 
         super().__init__()
-        self.backbone = Backbone(build(transformers.ClapAudioModel, model), frozen=frozen)
+        self.backbone = Backbone(build(transformers.ClapAudioModel, model, pretrained=pretrained), frozen=frozen)
         extractor = transformers.ClapFeatureExtractor
         if isinstance(model, str):
             self.extractor = fetch(lambda: extractor.from_pretrained(model), model)
@@ -133,12 +136,12 @@ class CLAPAudio(nn.Module):
 class WhisperAudio(nn.Module):
     """Whisper's encoder on its 30 s window, averaged over the clip's own frames; what lies beyond is cut."""
 
-    def __init__(self, model: str | PretrainedConfig, *, frozen: bool) -> None:
+    def __init__(self, model: str | PretrainedConfig, *, frozen: bool, pretrained: bool = True) -> None:
         import transformers
 
         super().__init__()
         extractor = transformers.WhisperFeatureExtractor
-        whole = build(transformers.WhisperModel, model)
+        whole = build(transformers.WhisperModel, model, pretrained=pretrained)
         if isinstance(model, str):
             self.extractor = fetch(lambda: extractor.from_pretrained(model), model)
         else:
@@ -164,12 +167,12 @@ class WavLMAudio(nn.Module):
     length at a time. The large one masks its padding and takes the batch at once.
     """
 
-    def __init__(self, model: str | PretrainedConfig, *, frozen: bool) -> None:
+    def __init__(self, model: str | PretrainedConfig, *, frozen: bool, pretrained: bool = True) -> None:
         import transformers
 
         super().__init__()
         # Its own augmentation and layer drop draw from other random states than the training loop restores.
-        overrides = {"apply_spec_augment": False, "layerdrop": 0.0}
+        overrides = {"apply_spec_augment": False, "layerdrop": 0.0, "pretrained": pretrained}
         self.backbone = Backbone(build(transformers.WavLMModel, model, **overrides), frozen=frozen)
         self.backbone.model.masked_spec_embed.requires_grad_(False)  # for its augmentation only
         config = self.backbone.model.config
@@ -265,19 +268,25 @@ class PretrainedText(nn.Module):
         return self.codes[language]
 
 
-def clap(*, model: str | PretrainedConfig = "laion/clap-htsat-unfused", frozen: bool = False) -> CLAPAudio:
+def clap(
+    *, model: str | PretrainedConfig = "laion/clap-htsat-unfused", frozen: bool = False, pretrained: bool = True
+) -> CLAPAudio:
     """LAION's CLAP audio encoder (HTSAT), 48 kHz inside."""
-    return CLAPAudio(model, frozen=frozen)
+    return CLAPAudio(model, frozen=frozen, pretrained=pretrained)
 
 
-def whisper(*, model: str | PretrainedConfig = "openai/whisper-small", frozen: bool = False) -> WhisperAudio:
+def whisper(
+    *, model: str | PretrainedConfig = "openai/whisper-small", frozen: bool = False, pretrained: bool = True
+) -> WhisperAudio:
     """The encoder of OpenAI's Whisper."""
-    return WhisperAudio(model, frozen=frozen)
+    return WhisperAudio(model, frozen=frozen, pretrained=pretrained)
 
 
-def wavlm(*, model: str | PretrainedConfig = "microsoft/wavlm-base-plus", frozen: bool = False) -> WavLMAudio:
+def wavlm(
+    *, model: str | PretrainedConfig = "microsoft/wavlm-base-plus", frozen: bool = False, pretrained: bool = True
+) -> WavLMAudio:
     """Microsoft's WavLM."""
-    return WavLMAudio(model, frozen=frozen)
+    return WavLMAudio(model, frozen=frozen, pretrained=pretrained)
 
 
 def roberta(
@@ -285,12 +294,21 @@ def roberta(
     model: str | PretrainedConfig = "FacebookAI/roberta-base",
     tokenizer: PreTrainedTokenizerBase | None = None,
     frozen: bool = False,
+    pretrained: bool = True,
     max_tokens: int = 128,
 ) -> PretrainedText:
     """RoBERTa, English, or a model of the same architecture."""
     from transformers import RobertaModel
 
-    return PretrainedText(RobertaModel, model, tokenizer, frozen=frozen, max_tokens=max_tokens, add_pooling_layer=False)
+    return PretrainedText(
+        RobertaModel,
+        model,
+        tokenizer,
+        frozen=frozen,
+        max_tokens=max_tokens,
+        add_pooling_layer=False,
+        pretrained=pretrained,
+    )
 
 
 def sonar(
@@ -299,6 +317,7 @@ def sonar(
     tokenizer: PreTrainedTokenizerBase | None = None,
     language: str = "eng",
     frozen: bool = False,
+    pretrained: bool = True,
     max_tokens: int = 128,
 ) -> PretrainedText:
     """SONAR's text encoder, 200 languages: the encoder of an NLLB model, mean pooled."""
@@ -312,4 +331,5 @@ def sonar(
         language=language,
         frozen=frozen,
         max_tokens=max_tokens,
+        pretrained=pretrained,
     )

@@ -3,12 +3,14 @@
     fast = encoded(world, base)                             # base: a run on that world, or on another one
     trained(fast, recipe("infonce", **on_features(fast)))   # new projections on the base's features
     trained(fast, …, base=base.path)                        # the base's own projections go on
+    encoded(world, Published("clap"))                       # or an encoder as it is published: no run needed
 
 What is trained is the two projections; the audio trunk stays as the base left it, texts as their frozen encoder gives.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,9 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
+from pullpush.data.corpora import Corpus, Recordings
 from pullpush.data.world import Split, World
-from pullpush.encoders import create
+from pullpush.encoders import create, create_audio
 from pullpush.encoders.checks import check_audio
 from pullpush.errors import DataNotFoundError, TrainingError
 from pullpush.training import checkpoints
@@ -33,13 +36,23 @@ BLOCK = 64  # clips encoded at once
 
 
 @dataclass(frozen=True)
-class Encoded(Split):
-    """A split whose clips are features: waveforms are `(N, D)` float32, memory-mapped, and all lengths D.
+class Published:
+    """An audio encoder as it is published, as a trunk that needs no run.
 
-    trunk: folder of the run whose audio encoder they come from.
+    audio: its name in `encoders.AUDIO`; options: its keyword arguments, such as model="/path/to/weights"; seed: of
+    weights that are not published, as with pretrained=False.
     """
 
-    trunk: Path = field(kw_only=True)
+    audio: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+
+Trunk = Path | Published
+
+
+class _Features:
+    """What an encoded split does otherwise."""
 
     @property
     def dim(self) -> int:
@@ -57,7 +70,27 @@ class Encoded(Split):
         return torch.from_numpy(features), self.lengths[: len(features)]
 
 
-def encoded(world: World, base: Path | Result, *, progress: bool | None = None) -> World:
+@dataclass(frozen=True)
+class Encoded(_Features, Split):
+    """A split whose clips are features: waveforms are `(N, D)` float32, memory-mapped, and all lengths D.
+
+    trunk: what they come from: the folder of a run, or a published encoder.
+    """
+
+    trunk: Trunk = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class EncodedRecordings(_Features, Recordings):
+    """The same for a split of a real dataset."""
+
+    trunk: Trunk = field(kw_only=True)
+
+
+KINDS: dict[type, type] = {Split: Encoded, Recordings: EncodedRecordings}
+
+
+def encoded(world: World | Corpus, base: Trunk | Result, *, progress: bool | None = None) -> World | Corpus:
     """The same world heard through the audio trunk of a finished run (all but its projection), in eval mode.
 
     Features are computed once for each split and weights of the base, and kept under `home()/features`. Captions,
@@ -66,56 +99,88 @@ def encoded(world: World, base: Path | Result, *, progress: bool | None = None) 
 
     Args:
         world: with waveforms.
-        base: the run, or its folder.
+        base: the run, or its folder; or a published encoder.
         progress: show a bar while clips are encoded; default: in a terminal.
 
     Raises:
-        DataNotFoundError: no finished run there.
+        DataNotFoundError: no finished run there, or the published weights are not there.
         TrainingError: the run was not kept on disk, or its weights are of another model.
         ValueError: the world is encoded already.
         CacheError: the cache cannot be written.
     """
     if trunk_of(world) is not None:
         raise ValueError(f"this world is encoded by {trunk_of(world)} already: encode the one that load_world gave")
-    folder = base.path if isinstance(base, Result) else Path(base)
-    if folder is None:
+    encode = splits_encoder(base, progress=progress)
+    splits = {name: encode(part) for name, part in world._asdict().items() if type(part) in KINDS}
+    return world._replace(**splits)
+
+
+def splits_encoder(
+    base: Trunk | Result, *, progress: bool | None = None
+) -> Callable[[Split | Recordings], Encoded | EncodedRecordings]:
+    """A function that hears one split after the other through a trunk; see `encoded`."""
+    source = base.path if isinstance(base, Result) else base if isinstance(base, Published) else Path(base)
+    if source is None:
         raise TrainingError("the base run was kept in memory only: train it with a folder, or with `trained`")
-    source = checkpoints.digest(_best(folder))
+    digest = trunk_digest(source)
     trunk: list[nn.Module] = []  # read once, and only if a split is not there yet
 
-    def encode(split: Split) -> Encoded:
+    def encode(split: Split | Recordings) -> Encoded | EncodedRecordings:
         def build(place: Path) -> None:
             if not trunk:
-                trunk.append(load_trunk(folder))
+                trunk.append(load_trunk(source))
             np.save(place / "features.npy", trunk_features(trunk[0], split, progress=progress))
 
-        key = content_key([FORMAT, split.key, source])
+        key = content_key([FORMAT, split.key, digest])
         features = np.load(cached_dir(KIND, key, build) / "features.npy", mmap_mode="r")
-        own = {item.name: getattr(split, item.name) for item in fields(Split)}
-        lengths = torch.full((len(split),), features.shape[1])
-        return Encoded(**own | {"waveforms": np.asarray(features), "lengths": lengths, "key": key}, trunk=folder)
+        own = {item.name: getattr(split, item.name) for item in fields(type(split))}
+        own |= {
+            "waveforms": np.asarray(features),
+            "lengths": torch.full((len(split),), features.shape[1]),
+            "key": key,
+        }
+        return KINDS[type(split)](**own, trunk=source)
 
-    return world._replace(**{name: encode(getattr(world, name)) for name in ("train", "valid", "test", "singles")})
+    return encode
 
 
-def trunk_of(world: World) -> Path | None:
-    """The run whose trunk encoded a world; None where it holds waveforms."""
+def trunk_of(world: World | Corpus) -> Trunk | None:
+    """The run or the encoder whose trunk encoded a world; None where it holds waveforms."""
     return getattr(world.train, "trunk", None)
 
 
-def on_features(world: World) -> dict[str, Any]:
+def trunk_digest(trunk: Trunk) -> str:
+    """What tells a trunk's weights from others: a hash of a run's best weights; of an encoder's name, options and,
+    where its model is a folder, of the files there.
+
+    Raises:
+        DataNotFoundError: no finished run there.
+    """
+    if not isinstance(trunk, Published):
+        return checkpoints.digest(_best(trunk))
+    model = Path(str(trunk.options.get("model", "")))
+    files = sorted(path for path in model.iterdir() if path.is_file()) if model.is_dir() and model.name else []
+    told = {name: str(value) for name, value in trunk.options.items() if not (files and name == "model")}
+    return content_key([trunk.audio, told, trunk.seed, {path.name: checkpoints.digest(path) for path in files}])
+
+
+def on_features(world: World | Corpus) -> dict[str, Any]:
     """What a recipe needs to learn from an encoded world: `recipe("kcl", **on_features(world), epochs=3)`."""
     if trunk_of(world) is None:
         raise ValueError("this world holds waveforms: make features of it by `encoded`")
     return {"audio": "features", "encoder_options": {"audio_dim": world.train.dim}}
 
 
-def load_trunk(folder: Path) -> nn.Module:
-    """The audio encoder of a finished run with its best weights, without projection, in eval mode.
+def load_trunk(trunk: Trunk) -> nn.Module:
+    """The audio encoder of a finished run with its best weights, or a published one: without projection, in eval mode.
 
     Raises:
         DataNotFoundError, TrainingError: see `encoded`.
+        UnknownNameError: no such encoder or option.
     """
+    if isinstance(trunk, Published):
+        return create_audio(trunk.audio, seed=trunk.seed, **trunk.options).eval()
+    folder = trunk
     _best(folder)
     one: Recipe = from_json((folder / RECIPE).read_text(encoding="utf-8"))
     model = create(one.audio, one.text, dim=one.dim, **one.encoder_options)
@@ -123,7 +188,7 @@ def load_trunk(folder: Path) -> nn.Module:
 
 
 @torch.no_grad()
-def trunk_features(trunk: nn.Module, split: Split, *, progress: bool | None = None) -> np.ndarray:
+def trunk_features(trunk: nn.Module, split: Split | Recordings, *, progress: bool | None = None) -> np.ndarray:
     """Features of all clips of a split, `(N, D)` float32."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     trunk, parts = trunk.to(device), []

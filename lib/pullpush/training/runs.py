@@ -15,11 +15,11 @@ from torch import nn
 
 from pullpush.cache import content_key, home, locked
 from pullpush.data.batches import Clips, PairDataset
-from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.data.corpora import Corpus, CorpusConfig, load_data
+from pullpush.data.world import World, WorldConfig
 from pullpush.encoders import create
-from pullpush.training.checkpoints import best_file, digest
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import encoded, trunk_of
+from pullpush.training.frozen import Trunk, encoded, trunk_digest, trunk_of
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import Recipe, recipe
 
@@ -28,7 +28,7 @@ KIND = "runs"
 
 
 def trained(
-    world: World,
+    world: World | Corpus,
     recipe: Recipe,
     *,
     seed: int = 0,
@@ -39,7 +39,7 @@ def trained(
     """The run of a recipe on a world: read if it was trained before, else trained, going on where a killed one stopped.
 
     Args:
-        world: its train split is learnt from, its valid split chooses the best epoch.
+        world: scenes or a real dataset; its train split is learnt from, its valid split chooses the best epoch.
         recipe: what to train.
         seed: of the new weights, the batches and the captions.
         base: folder of the run to start from, the `path` of one of `trained` or `base_model`; it decides the weights.
@@ -71,7 +71,7 @@ def one_thread() -> Iterator[None]:
 
 
 def trained_all(
-    world: World,
+    world: World | Corpus,
     plans: Sequence[tuple[Recipe, int]],
     *,
     base: Path | None = None,
@@ -106,7 +106,7 @@ def trained_all(
 
 
 def _train(
-    source: tuple[WorldConfig, Path | None],
+    source: tuple[WorldConfig | CorpusConfig, Trunk | None],
     recipe: Recipe,
     seed: int,
     base: Path | None,
@@ -116,14 +116,14 @@ def _train(
 
 
 @lru_cache(maxsize=1)
-def _again(config: WorldConfig, trunk: Path | None) -> World:
+def _again(config: WorldConfig | CorpusConfig, trunk: Trunk | None) -> World | Corpus:
     """A world in another process: read once, for a run on features is not much longer."""
-    world = load_world(config)
+    world = load_data(config)
     return encoded(world, trunk) if trunk else world
 
 
 def run_key(
-    world: World,
+    world: World | Corpus,
     recipe: Recipe,
     *,
     seed: int = 0,
@@ -131,18 +131,18 @@ def run_key(
     diagnostics: Diagnostics | None = None,
 ) -> str:
     """Name of a run's folder: a hash of all that shapes it."""
-    parts = [FORMAT, world.config, world.bank.key, recipe, seed, base.name if base else None, diagnostics]
+    parts = [FORMAT, *world.identity, recipe, seed, base.name if base else None, diagnostics]
     trunk = trunk_of(world)
-    return content_key([*parts, digest(best_file(trunk))] if trunk else parts)
+    return content_key([*parts, trunk_digest(trunk)] if trunk else parts)
 
 
-def base_model(world: World, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
+def base_model(world: World | Corpus, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
     """The run that all recipes of a comparison start from: InfoNCE, `overrides` as for `recipe`."""
     return trained(world, recipe("infonce", **overrides), seed=seed, progress=progress)
 
 
 def run(
-    world: World,
+    world: World | Corpus,
     recipe: Recipe,
     *,
     out: Path | str | None,
@@ -168,7 +168,7 @@ def run(
     )
 
 
-def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
+def ready(world: World | Corpus, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
     """A recipe's new model and its pairs, with the features of frozen encoders in the cache."""
     model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
     dataset = PairDataset(

@@ -1,0 +1,237 @@
+"""What a chapter trains and tests on: the book's scenes with a trunk trained on them, or a real dataset.
+
+    material = of(book, dataset)        # the profile's own dataset, unless one is named
+    data, trunk = material.data(), material.trunk()
+
+Both kinds answer the same questions, so that a chapter reads the same on either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import pandas as pd
+
+from pullpush.book import experiments
+from pullpush.book.session import Session
+from pullpush.data.compose import SceneConfig
+from pullpush.data.corpora import Corpus, CorpusConfig, Recordings, load_corpus, load_labelled
+from pullpush.data.grammar import prompts
+from pullpush.data.registry import find
+from pullpush.data.world import Split, World, WorldConfig, load_world
+from pullpush.encoders import AUDIO, TEXT, takes
+from pullpush.training.frozen import Published, encoded, splits_encoder
+from pullpush.training.loop import Result
+
+SCENES = "scenes"
+Data = World | Corpus
+Trunk = Result | Published
+
+
+class Labelled(NamedTuple):
+    """Clips with one label each, and a prompt for each label."""
+
+    split: Split | Recordings
+    prompts: list[str]
+
+
+class Material(Protocol):
+    """What chapter 2 asks of its data.
+
+    book: the session at the size of a chapter of many runs; random_text: what a recipe needs for a text encoder that
+    has learnt nothing.
+    """
+
+    book: Session
+    random_text: Mapping[str, Any]
+
+    def data(self, n_train: int | None = None) -> Data:
+        """What systems are compared on; n_train: so many training clips."""
+
+    def whole(self) -> Data:
+        """The same at the profile's whole size, for training end to end."""
+
+    def trunk(self) -> Trunk:
+        """The audio encoder that all systems share."""
+
+    def random_trunk(self) -> Trunk:
+        """One of the same architecture that has learnt nothing."""
+
+    def amounts(self, data: Data) -> tuple[int, int, int]:
+        """Sizes of the training split to compare, the middle or last of which is all of `data`."""
+
+    def pair(self, trunk: Trunk) -> dict[str, Data]:
+        """Two worlds that differ, encoded, to train on one and test on the other."""
+
+    def sounds(self, data: Data, trunk: Trunk) -> dict[str, Labelled]:
+        """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
+
+
+def of(book: Session, dataset: str = "") -> Material:
+    """The profile's material, or that of the dataset that is named; "scenes" are the book's own.
+
+    Raises:
+        UnknownNameError: no such dataset.
+    """
+    name = dataset or book.settings.dataset or SCENES
+    return Scenes(book) if name == SCENES else Real(book, name)
+
+
+# ---------------------------------------------------------------- scenes
+
+
+def reduced(book: Session) -> Session:
+    """The session with two thirds of the training scenes and half the dimensions: for a chapter of many runs."""
+    size = book.settings
+    scenes = {**size.world, "n_train": 2 * size.world["n_train"] // 3}
+    return replace(book, settings=replace(size, world=scenes, dim=size.dim // 2))
+
+
+def pretrained(book: Session) -> Result:
+    """The trunk that all systems of the chapter share: InfoNCE on scenes of a single event, like CED's tagging.
+
+    It never hears a combination of events, so it cannot leak those of the test scenes.
+    """
+    data = experiments.world(book, scene=SceneConfig(max_events=1))
+    return experiments.train(book, data, "infonce", diagnostics=None)
+
+
+def untrained_trunk(book: Session) -> Result:
+    """A trunk of random weights, as a run that learns next to nothing; its batch statistics are those of real clips."""
+    count = min(600, book.settings.world["n_train"])
+    data = experiments.world(book, scene=SceneConfig(max_events=1), n_train=count)
+    return experiments.train(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
+
+
+def categories(data: World) -> tuple[str, str]:
+    """Two halves of the bank's events, by category: arguments of `create_bank`, of about equal numbers of events."""
+    counts = pd.Series([event.category for event in data.bank.events]).value_counts()
+    halves: list[list[str]] = [[], []]
+    sizes = [0, 0]
+    for category, count in counts.items():
+        smaller = sizes.index(min(sizes))
+        halves[smaller].append(str(category))
+        sizes[smaller] += count
+    return tuple(",".join(sorted(half)) for half in halves)
+
+
+def two_worlds(book: Session, data: World, base: Result) -> dict[str, World]:
+    """Two worlds with other events, other mixing and other noise, both heard by one trunk.
+
+    A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
+    """
+    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
+    mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
+    bank = data.config.bank.partition(":")[0]
+    return {
+        name: encoded(load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size)), base)
+        for half, (name, scene) in zip(categories(data), mixing.items(), strict=True)
+    }
+
+
+class Scenes:
+    """Rendered scenes; the trunk is trained on scenes of a single event."""
+
+    random_text: Mapping[str, Any] = {"text": "hashed"}
+
+    def __init__(self, book: Session) -> None:
+        self.full, self.book = book, reduced(book)
+
+    def data(self, n_train: int | None = None) -> World:
+        """See Material."""
+        return experiments.world(self.book, **({} if n_train is None else {"n_train": n_train}))
+
+    def whole(self) -> World:
+        """See Material."""
+        return experiments.world(self.full)
+
+    def trunk(self) -> Result:
+        """See Material."""
+        return pretrained(self.book)
+
+    def random_trunk(self) -> Result:
+        """See Material."""
+        return untrained_trunk(self.book)
+
+    def amounts(self, data: World) -> tuple[int, int, int]:
+        """A quarter, all, and half as many more."""
+        return len(data.train) // 4, len(data.train), 3 * len(data.train) // 2
+
+    def pair(self, trunk: Result) -> dict[str, World]:
+        """See `two_worlds`."""
+        return two_worlds(self.book, self.data(), trunk)
+
+    def sounds(self, data: World, trunk: Result) -> dict[str, Labelled]:
+        """The world's own single-event clips."""
+        return {"single events": Labelled(data.singles, prompts(data.bank.events, "eng"))}
+
+
+# ---------------------------------------------------------------- real datasets
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real dataset; the trunk is the profile's audio encoder as it is published.
+
+    An encoder without published weights is trained on the dataset first, with InfoNCE.
+    """
+
+    book: Session
+    name: str
+
+    @property
+    def random_text(self) -> Mapping[str, Any]:
+        """The same architecture untrained, where there is another."""
+        known = takes(TEXT, self.book.settings.text, "pretrained")
+        return {"encoder_options": {"text_pretrained": False}} if known else {"text": "hashed"}
+
+    def data(self, n_train: int | None = None) -> Corpus:
+        """See Material."""
+        return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
+
+    def _load(self, name: str, **sizes: Any) -> Corpus:
+        return load_corpus(CorpusConfig(name, **{**self.book.settings.clips, **sizes}))
+
+    def whole(self) -> Corpus:
+        """See Material."""
+        return self.data()
+
+    def trunk(self) -> Trunk:
+        """See Material."""
+        if self._published:
+            return Published(self.book.settings.audio, self._audio_options)
+        return experiments.train(self.book, self.data(), "infonce", diagnostics=None)
+
+    def random_trunk(self) -> Trunk:
+        """See Material."""
+        if self._published:
+            return Published(self.book.settings.audio, self._audio_options | {"pretrained": False}, self.book.seed)
+        still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
+        return experiments.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
+
+    @property
+    def _published(self) -> bool:
+        return takes(AUDIO, self.book.settings.audio, "pretrained")
+
+    @property
+    def _audio_options(self) -> dict[str, Any]:
+        options = self.book.settings.encoder_options.items()
+        return {name.removeprefix("audio_"): value for name, value in options if name.startswith("audio_")}
+
+    def amounts(self, data: Corpus) -> tuple[int, int, int]:
+        """A quarter, a half, and all."""
+        return len(data.train) // 4, len(data.train) // 2, len(data.train)
+
+    def pair(self, trunk: Trunk) -> dict[str, Corpus]:
+        """This dataset and the profile's other one; without one, this dataset alone."""
+        names = dict.fromkeys(name for name in (self.name, self.book.settings.other) if name)
+        return {find(name).title: encoded(self._load(name), trunk) for name in names}
+
+    def sounds(self, data: Corpus, trunk: Trunk) -> dict[str, Labelled]:
+        """The profile's labelled datasets."""
+        hear: Callable = splits_encoder(trunk)
+        seconds = {"seconds": data.config.seconds}
+        sets = {find(name).title: load_labelled(name, **seconds) for name in self.book.settings.zero_shot}
+        return {title: Labelled(hear(split), split.prompts) for title, split in sets.items()}

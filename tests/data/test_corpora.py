@@ -1,0 +1,298 @@
+"""Real datasets in their published layouts, miniature copies of which are read as the whole ones are."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+import miniature
+import pandas as pd
+import pytest
+import torch
+
+from pullpush.cache import home
+from pullpush.data import corpora, registry
+from pullpush.data.batches import PairDataset, collate
+from pullpush.data.corpora import CorpusConfig, load_corpus, load_data, load_labelled
+from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
+
+CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
+NAMES = ("audiocaps", "clotho", "macs", "esc50", "urbansound8k", "vggsound")
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """An empty place for datasets, and a cache."""
+    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("name", ["audiocaps", "clotho"])
+def test_a_captioned_dataset_is_three_splits_of_clips(root, name):
+    getattr(miniature, name)(root)
+    corpus = load_corpus(CorpusConfig(name))
+    for split, count in miniature.COUNTS.items():
+        clips = getattr(corpus, split)
+        audio, lengths = clips.audio(range(count))
+        assert len(clips) == count
+        assert audio.shape == (count, int(lengths.max()))
+        assert audio.dtype == torch.float32
+        assert 0.2 < float(audio.abs().max()) <= 0.35
+        assert torch.equal(clips.relevance(), torch.eye(count))
+        assert len({tuple(own) for own in clips.captions("eng")}) == count
+    assert {len(own) for own in corpus.train.captions("eng")} == {1 if name == "audiocaps" else 5}
+    assert {len(own) for own in corpus.test.captions("eng")} == {5}
+    batch = collate([PairDataset(corpus.train)[row] for row in range(4)])
+    assert batch.texts == [own[0] for own in corpus.train.captions("eng")[:4]]
+
+
+def test_sounds_stay_with_their_captions(root):
+    miniature.clotho(root)
+    clips = load_corpus(CorpusConfig("clotho")).test
+    audio, lengths = clips.audio([3, 7])
+    assert lengths.tolist() == [round(16_000 * (0.5 + 0.02 * row)) for row in (3, 7)]
+    for row, wave, length in zip((3, 7), audio, lengths, strict=True):
+        loudest = int(torch.fft.rfft(wave[:length]).abs().argmax()) * 16_000 / int(length)
+        assert loudest == pytest.approx(200 + 90 * row, abs=2)
+        assert clips.captions("eng")[row][1] == miniature.sentence(300 + row, 1)
+        assert not wave[length:].any()
+
+
+def test_long_clips_are_cut_and_a_split_may_be_cut_short(root):
+    miniature.clotho(root)
+    corpus = load_corpus(CorpusConfig("clotho", seconds=0.25, n_train=5))
+    assert len(corpus.train) == 5
+    assert len(corpus.valid) == miniature.COUNTS["valid"]
+    assert set(corpus.train.lengths.tolist()) == {4000}
+    assert corpus.train.names == load_corpus(CorpusConfig("clotho")).train.names[:5]
+    assert corpus.train.head(3).names == corpus.train.names[:3]
+    assert corpus.train.head(3).relevance(corpus.train).argmax(1).tolist() == [0, 1, 2]
+
+
+def test_recordings_are_decoded_once(root, monkeypatch):
+    miniature.audiocaps(root)
+    first = load_data(CorpusConfig("audiocaps"))
+    monkeypatch.setattr(corpora, "load_audio", None)  # nobody may decode again
+    again = load_data(CorpusConfig("audiocaps"))
+    assert torch.equal(first.test.audio(2)[0], again.test.audio(2)[0])
+    assert first.identity == again.identity
+
+
+def test_a_changed_recording_or_caption_is_another_corpus(root):
+    miniature.clotho(root)
+    first = load_corpus(CorpusConfig("clotho"))
+    miniature.tone(root / "CLOTHO_v2.1/clotho_audio_files/development/Sound 100, take 1.wav", 9, rate=44_100)
+    second = load_corpus(CorpusConfig("clotho"))
+    assert second.train.key != first.train.key
+    assert second.valid.key == first.valid.key
+    file = root / "CLOTHO_v2.1/clotho_csv_files/clotho_captions_development.csv"
+    file.write_text(file.read_text().replace("near by", "close"))
+    third = load_corpus(CorpusConfig("clotho"))
+    assert third.train.key == second.train.key
+    assert third.identity != second.identity
+
+
+def test_macs_without_splits_is_cut_by_name(root):
+    miniature.macs(root)
+    corpus = load_corpus(CorpusConfig("macs"))
+    parts = [set(split.names) for split in (corpus.train, corpus.valid, corpus.test)]
+    assert [len(part) for part in parts] == [16, 2, 2]
+    assert not set.intersection(*parts)
+    assert len(corpus.train.captions("eng")[0]) == 2
+
+
+def test_clips_that_are_gone_from_youtube_are_left_out(root):
+    miniature.audiocaps(root)
+    gone = sorted((root / "AUDIOCAPS/audio_32000Hz/train").iterdir())[3]
+    gone.unlink()
+    with pytest.warns(UserWarning, match="AudioCaps: 1 of 20 clips for train"):
+        corpus = load_corpus(CorpusConfig("audiocaps"))
+    assert gone.name not in corpus.train.names
+    assert corpus.train.captions("eng")[3] == [miniature.sentence(5)]
+
+
+def test_audiocaps_in_another_format_and_rate(root):
+    miniature.audiocaps(root)
+    (root / "AUDIOCAPS/audio_32000Hz").rename(root / "AUDIOCAPS/audio_16000Hz")
+    for path in (root / "AUDIOCAPS/audio_16000Hz").rglob("*.flac"):
+        miniature.tone(path.with_suffix(".wav"), 1)
+        path.unlink()
+    assert len(load_corpus(CorpusConfig("audiocaps")).train) == 20
+
+
+def test_captions_in_another_language_lie_beside_the_dataset(root):
+    miniature.clotho(root)
+    names = [f"Sound {300 + row}, take 1.wav" for row in range(9)]
+    rows = [(name, f"Un son {row}") for row, name in enumerate(names[:7])]
+    miniature.table(root / "CLOTHO_v2.1/captions.fra.csv", rows, ["file_name", "caption"])
+    clips = load_corpus(CorpusConfig("clotho")).test
+    assert clips.captions("fra") == [[f"Un son {row}"] for row in range(7)] + [[], []]
+    with pytest.raises(UnknownNameError, match="eng, fra"):
+        clips.captions("deu")
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "title"),
+    [
+        ("esc50", miniature.ESC50, "chirping birds"),
+        ("urbansound8k", miniature.US8K, "air conditioner"),
+        ("vggsound", miniature.VGGSOUND, "dog barking"),
+    ],
+)
+def test_a_labelled_dataset_has_a_prompt_for_each_class(root, name, classes, title):
+    getattr(miniature, name)(root)
+    clips = load_labelled(name)
+    assert clips.classes == classes
+    assert clips.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert clips.prompts[0] == f"This is a sound of {title}."
+    audio, lengths = clips.audio(slice(None))
+    for wave, length, label in zip(audio, lengths, clips.labels, strict=True):
+        loudest = int(torch.fft.rfft(wave[:length]).abs().argmax()) * 16_000 / int(length)
+        assert loudest == pytest.approx(200 + 90 * int(label), abs=3)
+    some = load_labelled(name, n=3)
+    assert some.labels.tolist() == [0, 1, 2], "spread over the classes"
+    assert some.prompts == clips.prompts
+
+
+def test_vggsound_without_some_clips_keeps_all_classes(root):
+    miniature.vggsound(root)
+    for path in (root / "vggsound/audio").glob("--1_*"):
+        path.unlink()
+    with pytest.warns(UserWarning, match="VGGSound: 2 of 6"):
+        clips = load_labelled("vggsound")
+    assert clips.labels.tolist() == [0, 0, 2, 2]
+    assert len(clips.prompts) == 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_dataset_says_where_it_is_looked_for(root, name):
+    load = load_labelled if registry.find(name).labelled else (lambda name: load_corpus(CorpusConfig(name)))
+    with pytest.raises(DataNotFoundError) as error:
+        load(name)
+    for word in (str(root / registry.find(name).folder), "$PULLPUSH_DATA"):
+        assert word in str(error.value)
+    assert (f"pullpush fetch {name}" in str(error.value)) == (name != "vggsound")
+
+
+def test_the_default_place_is_in_the_cache(root, monkeypatch):
+    monkeypatch.delenv("PULLPUSH_DATA")
+    assert registry.datasets_home() == home() / "datasets"
+
+
+def test_an_incomplete_dataset_is_explained(root):
+    miniature.everything(root)
+    (root / "CLOTHO_v2.1/clotho_audio_files/evaluation/Sound 304, take 1.wav").unlink()
+    with pytest.raises(DataNotFoundError, match=r"lacks 1 of the 9 recordings.*Sound 304"):
+        load_corpus(CorpusConfig("clotho"))
+    (root / "CLOTHO_v2.1/clotho_csv_files/clotho_metadata_validation.csv").unlink()
+    with pytest.raises(DataNotFoundError, match=r"expected clotho_csv_files/clotho_captions_validation"):
+        load_corpus(CorpusConfig("clotho"))
+    shutil.rmtree(root / "AUDIOCAPS/audio_32000Hz/val")
+    with pytest.raises(DataNotFoundError, match="no recordings for valid"):
+        load_corpus(CorpusConfig("audiocaps"))
+    (root / "AUDIOCAPS/csv_files_v1/train.csv").unlink()
+    with pytest.raises(DataNotFoundError, match=r"csv_files_v1/train\.csv"):
+        load_corpus(CorpusConfig("audiocaps"))
+    (root / "ESC-50-master/audio/1-1000-A-0.wav").unlink()
+    with pytest.raises(DataNotFoundError, match=r"1-1000-A-0\.wav"):
+        load_labelled("esc50")
+    (root / "UrbanSound8K/metadata/UrbanSound8K.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(PullPushError, match="lacks slice_file_name"):
+        load_labelled("urbansound8k")
+    shutil.rmtree(root / "vggsound/audio")
+    with pytest.raises(DataNotFoundError, match="no clip"), pytest.warns(UserWarning, match="6 of 6"):
+        load_labelled("vggsound")
+
+
+def test_a_corrupt_clip_is_named_and_leaves_no_half_cache(root):
+    miniature.clotho(root)
+    broken = root / "CLOTHO_v2.1/clotho_audio_files/validation/Sound 203, take 1.wav"
+    sound = broken.read_bytes()
+    broken.write_bytes(b"nothing")
+    with pytest.raises(AudioError, match="Sound 203"):
+        load_corpus(CorpusConfig("clotho"))
+    broken.write_bytes(sound)
+    assert len(load_corpus(CorpusConfig("clotho")).valid) == 9
+
+
+def test_wrong_names_get_the_nearest(root):
+    with pytest.raises(UnknownNameError, match="did you mean 'clotho'"):
+        load_corpus(CorpusConfig("cloto"))
+    with pytest.raises(PullPushError, match="has labels"):
+        load_corpus(CorpusConfig("esc50"))
+    with pytest.raises(PullPushError, match="has captions"):
+        load_labelled("clotho")
+    with pytest.raises(ValueError, match="n_train"):
+        CorpusConfig("clotho", n_train=0)
+
+
+def test_the_extra_is_named_where_its_library_is_not_installed(root, monkeypatch):
+    miniature.audiocaps(root)
+    monkeypatch.setitem(sys.modules, "aac_datasets", None)
+    for name in [name for name in sys.modules if name.startswith("aac_datasets.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(PullPushError, match=r"pip install 'pullpush\[full\]'"):
+        load_corpus(CorpusConfig("audiocaps"))
+
+
+def test_a_folder_of_your_own_is_a_dataset(root, tmp_path):
+    mine = tmp_path / "mine"
+    rows = []
+    for number, split in enumerate(("train", "train", "val", "test")):
+        miniature.tone(mine / "audio" / f"{number}.wav", number)
+        rows.append((split, f"{number}.wav", miniature.sentence(number)))
+    miniature.table(mine / "captions.csv", rows, ["split", "file_name", "caption"])
+    corpus = load_corpus(CorpusConfig(f"folder:{mine}"))
+    assert [len(split) for split in (corpus.train, corpus.valid, corpus.test)] == [2, 1, 1]
+    assert corpus.valid.captions("eng") == [[miniature.sentence(2)]]
+    with pytest.raises(DataNotFoundError, match="nowhere"):
+        load_corpus(CorpusConfig(f"folder:{tmp_path / 'nowhere'}"))
+
+
+def test_a_set_is_fetched_and_unpacked(root, tmp_path, monkeypatch):
+    miniature.esc50(tmp_path / "site")
+    shutil.make_archive(str(tmp_path / "site" / "master"), "zip", tmp_path / "site", "ESC-50-master")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))
+    handler.log_message = lambda *args: None
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = registry.Archive(f"http://127.0.0.1:{server.server_port}/master.zip", None)
+        monkeypatch.setitem(registry.ARCHIVES, "esc50", here)
+        assert registry.fetch("esc50") == root / "ESC-50-master"
+        server.shutdown()
+    assert len(load_labelled("esc50")) == 6
+    shutil.rmtree(root)
+    with pytest.raises(DataNotFoundError, match="cannot fetch ESC-50"):
+        registry.fetch("esc50")
+    with pytest.raises(DataNotFoundError, match=r"vggsound\.csv"):
+        registry.fetch("vggsound")
+
+
+@pytest.mark.skipif(not CLOTHO.is_dir(), reason="the small copy of Clotho (../shared/data) is not here")
+def test_real_clotho_clips_load_in_clothos_layout(root):
+    for split, folder in (("val", "development"), ("val", "validation"), ("test", "evaluation")):
+        lay_out(root / "CLOTHO_v2.1", split, folder)
+    corpus = load_corpus(CorpusConfig("clotho"))
+    assert len(corpus.test) == 7
+    assert {len(own) for own in corpus.test.captions("eng")} == {5}
+    audio, lengths = corpus.test.audio(range(7))
+    assert set(lengths.tolist()) == {160_000}, "Clotho's clips are 15 s and longer"
+    assert (audio.abs().amax(1) > 0.01).all()
+
+
+def lay_out(place: Path, split: str, folder: str) -> None:
+    """The small copy's recordings and captions of one split where Clotho has them."""
+    rows = pd.read_csv(CLOTHO / "captions.csv").query("split == @split").drop(columns="split")
+    audio, tables = place / "clotho_audio_files" / folder, place / "clotho_csv_files"
+    audio.mkdir(parents=True)
+    tables.mkdir(exist_ok=True)
+    for name in rows["file_name"]:
+        (audio / name).symlink_to(CLOTHO / "audio" / name)
+    rows.to_csv(tables / f"clotho_captions_{folder}.csv", index=False)
+    rows[["file_name"]].assign(keywords="a;b").to_csv(tables / f"clotho_metadata_{folder}.csv", index=False)

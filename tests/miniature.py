@@ -1,0 +1,128 @@
+"""Miniature datasets in exactly the layouts in which they are published: a few short synthetic clips each."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+COUNTS = {"train": 20, "valid": 9, "test": 9}
+SOUNDS = ("dog barks", "car passes", "bell rings", "rain falls", "man speaks")
+ESC50 = ("chirping_birds", "dog", "rain")
+US8K = ("air_conditioner", "dog_bark", "siren")
+VGGSOUND = ("dog barking", "female speech, woman speaking", "people marching")
+
+
+def tone(path: Path, number: int, *, rate: int = 16_000, seconds: float = 0.6, channels: int = 1) -> None:
+    """A tone whose pitch depends on the number."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    time = np.arange(round(rate * seconds)) / rate
+    wave = 0.3 * np.sin(2 * np.pi * (200 + 90 * number) * time)
+    soundfile.write(path, np.repeat(wave[:, None], channels, axis=1), rate)
+
+
+def table(path: Path, rows: Sequence[Sequence], head: Sequence[str] | None = None) -> None:
+    """A CSV as Python's own csv module writes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *rows] if head else rows)
+
+
+def sentence(number: int, caption: int = 0) -> str:
+    """A caption, no two of which are the same."""
+    place = ("near by", "far away, outside", "in a hall", "at night", "again and again")[caption]
+    return f"A {SOUNDS[number % len(SOUNDS)]} {number} times {place}"
+
+
+def audiocaps(root: Path, counts: dict[str, int] = COUNTS) -> None:
+    """AUDIOCAPS/csv_files_v1/train.csv …; one caption a clip in train, five in val and test; FLAC at 32 kHz."""
+    number = 0
+    for split, folder, captions in (("train", "train", 1), ("valid", "val", 5), ("test", "test", 5)):
+        rows = []
+        for _ in range(counts[split]):
+            number += 1
+            clip = f"-id_{number:06d}x"
+            tone(root / f"AUDIOCAPS/audio_32000Hz/{folder}/{clip}_30.flac", number, rate=32_000)
+            rows += [(10 * number + k, clip, 30, sentence(number, k)) for k in range(captions)]
+        head = ["audiocap_id", "youtube_id", "start_time", "caption"]
+        table(root / f"AUDIOCAPS/csv_files_v1/{folder}.csv", rows, head)
+
+
+def clotho(root: Path, counts: dict[str, int] = COUNTS) -> None:
+    """CLOTHO_v2.1/clotho_csv_files/clotho_captions_development.csv …; WAV at 44.1 kHz, spaces in names."""
+    home, number = root / "CLOTHO_v2.1", 100
+    for split, folder in (("train", "development"), ("valid", "validation"), ("test", "evaluation")):
+        names = [f"Sound {number + row}, take 1.wav" for row in range(counts[split])]
+        for row, name in enumerate(names):
+            tone(home / "clotho_audio_files" / folder / name, row, rate=44_100, seconds=0.5 + 0.02 * row)
+        rows = [[name, *(sentence(number + row, k) for k in range(5))] for row, name in enumerate(names)]
+        head = ["file_name", *(f"caption_{k}" for k in range(1, 6))]
+        table(home / f"clotho_csv_files/clotho_captions_{folder}.csv", rows, head)
+        about = [[name, "tone;test", "1", "link", "[0, 1]", "somebody", "CC0"] for name in names]
+        head = ["file_name", "keywords", "sound_id", "sound_link", "start_end_samples", "manufacturer", "license"]
+        table(home / f"clotho_csv_files/clotho_metadata_{folder}.csv", about, head)
+        number += 100
+
+
+def macs(root: Path, count: int = 20) -> None:
+    """MACS/MACS.yaml, MACS_competence.csv, tau_meta/meta.csv, audio/*.wav; two to five captions a clip."""
+    home = root / "MACS"
+    names = [f"airport-barcelona-{number}-{number}-a.wav" for number in range(count)]
+    lines = ["files:"]
+    for number, name in enumerate(names):
+        tone(home / "audio" / name, number, rate=48_000)
+        lines += [f"- filename: {name}", "  annotations:"]
+        for k in range(2):
+            lines += [f"  - annotator_id: {k}", f"    sentence: {sentence(number, k)}", "    tags:", "    - tone"]
+    (home / "MACS.yaml").write_text("\n".join(lines) + "\n")
+    (home / "MACS_competence.csv").write_text("annotator_id\tcompetence\n0\t0.9\n1\t0.8\n")
+    meta = [f"audio/{name}\tairport\tbarcelona-{number}\ta" for number, name in enumerate(names)]
+    (home / "tau_meta").mkdir()
+    head = "filename\tscene_label\tidentifier\tsource_label"
+    (home / "tau_meta/meta.csv").write_text("\n".join([head, *meta]) + "\n")
+
+
+def esc50(root: Path, each: int = 2) -> None:
+    """ESC-50-master/meta/esc50.csv and audio/1-100032-A-0.wav …"""
+    home, rows = root / "ESC-50-master", []
+    for target, label in enumerate(ESC50):
+        for number in range(each):
+            name = f"{number % 5 + 1}-{1000 + target}-A-{target}.wav"
+            tone(home / "audio" / name, target, rate=44_100)
+            rows.append((name, number % 5 + 1, target, label, "False", 1000 + target, "A"))
+    table(home / "meta/esc50.csv", rows, ["filename", "fold", "target", "category", "esc10", "src_file", "take"])
+
+
+def urbansound8k(root: Path, each: int = 2) -> None:
+    """UrbanSound8K/metadata/UrbanSound8K.csv and audio/fold1/100032-3-0-0.wav …; stereo, rates that differ."""
+    home, rows = root / "UrbanSound8K", []
+    for label, name in enumerate(US8K):
+        for number in range(each):
+            fold = number % 10 + 1
+            file = f"{1000 + label}-{label}-0-{number}.wav"
+            rate = (44_100, 48_000)[number % 2]
+            tone(home / f"audio/fold{fold}" / file, label, rate=rate, channels=2, seconds=0.4 + 0.1 * number)
+            rows.append((file, 1000 + label, 0.0, 0.4, 1, fold, label, name))
+    head = ["slice_file_name", "fsID", "start", "end", "salience", "fold", "classID", "class"]
+    table(home / "metadata/UrbanSound8K.csv", rows, head)
+
+
+def vggsound(root: Path, each: int = 2) -> None:
+    """vggsound/vggsound.csv, which has no head, and audio/<youtube id>_<start, six digits>.wav."""
+    rows = []
+    for target, label in enumerate(VGGSOUND):
+        for number in range(each):
+            clip, start = f"--{target}_{number}abc", 30 * number
+            tone(root / f"vggsound/audio/{clip}_{start:06d}.wav", target)
+            rows.append((clip, start, label, "test"))
+        rows.append((f"train{target}", 5, label, "train"))
+    table(root / "vggsound/vggsound.csv", rows)
+
+
+def everything(root: Path) -> None:
+    """All that the full profile asks for."""
+    for write in (audiocaps, clotho, esc50, urbansound8k, vggsound):
+        write(root)
