@@ -25,7 +25,7 @@ import gc
 import json
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -183,13 +183,15 @@ class Bytes(TorchDispatchMode):
             # A view and a result in place belong to what was there before.
             if id(storage) not in inputs and storage not in self.known:
                 self.known.add(storage)
-                self._grow(storage.nbytes())
-                weakref.finalize(storage, self._grow, -storage.nbytes())
+                self.now += storage.nbytes()
+                weakref.finalize(storage, self._free, storage.nbytes())
+        # Gradients that meet add up in place, but fake ones do not: the first of the two is about to go.
+        if operation is not torch.ops.aten.add.Tensor or torch._C._current_autograd_node() is None:
+            self.most = max(self.most, self.now)
         return out
 
-    def _grow(self, size: int) -> None:
-        self.now += size
-        self.most = max(self.most, self.now)
+    def _free(self, size: int) -> None:
+        self.now -= size
 
 
 def _tensors(tree: Any) -> list[Tensor]:

@@ -130,7 +130,7 @@ def test_second_pass_meets_the_dropout_of_the_first():
     (weight * ours).sum().backward()
     expected_next = torch.rand(3)
     torch.manual_seed(3)
-    expected = torch.cat([kept.encode_text(texts[i : i + 2]) for i in range(0, 7, 2)])
+    expected = torch.cat([kept.encode_text(part) for part in (texts[:1], texts[1:3], texts[3:5], texts[5:])])
     assert torch.equal(torch.get_rng_state(), after)
     (weight * expected).sum().backward()
     torch.testing.assert_close(ours, expected, rtol=0, atol=0)
@@ -157,15 +157,38 @@ def test_each_caption_is_encoded_once_and_in_its_language():
 
 
 def test_activations_of_one_chunk_are_all_that_autograd_keeps():
-    def kept(chunk):
+    def kept(encode):
         sizes = []
         with torch.autograd.graph.saved_tensors_hooks(lambda x: (sizes.append(x.numel()), x)[1], lambda x: x):
-            in_chunks(model, [f"a longer text {number}" for number in range(32)], ["eng"] * 32, chunk)
+            encode()
         return sum(sizes)
 
-    model = bytes_model()
+    model, texts, languages = bytes_model(), [f"a longer text {number}" for number in range(32)], ["eng"] * 32
+    one = kept(lambda: model.encode_text(texts[-4:], languages[-4:]))
     parameters = sum(p.numel() for p in model.parameters())
-    assert kept(4) <= parameters < kept(None)
+    chunks, whole = (kept(lambda chunk=chunk: in_chunks(model, texts, languages, chunk)) for chunk in (4, None))
+    assert chunks <= parameters + one < whole
+
+
+def test_last_chunk_is_full_and_encoded_once():
+    seen = []
+
+    class Model(Double):
+        def encode_text(self, texts, languages):
+            seen.append(list(texts))
+            return super().encode_text(texts)
+
+    table = in_chunks(Model(), list("abcdefg"), ["eng"] * 7, 3)
+    assert seen == [["a"], ["b", "c", "d"], ["e", "f", "g"]]
+    table.sum().backward()
+    assert seen[3:] == [["a"], ["b", "c", "d"]]
+
+
+def test_graph_can_be_kept_for_another_backward_pass():
+    model = Double(dropout=0.5)
+    loss = in_chunks(model, [f"text {number}" for number in range(7)], ["eng"] * 7, 3).square().sum()
+    first, second = (torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=1e-12, atol=1e-12)
 
 
 def test_bfloat16_is_that_of_the_step_in_both_passes():

@@ -2,14 +2,16 @@
 
 A contrastive loss needs the embeddings of all texts at once, but not the activations that led to them. So:
 
-1. Forward: the batch's unique texts are encoded chunk by chunk without a graph; only the embeddings stay.
+1. Forward: the batch's unique texts are encoded chunk by chunk without a graph; only the embeddings stay. The last
+   chunk, of the longest texts, keeps its activations: this is the memory that one language needs as well.
 2. The loss is computed on them as always; autograd brings dL/d(embeddings) back.
-3. Backward: each chunk is encoded once more, now with a graph, from the same random state, and its rows of
-   dL/d(embeddings) go on to the weights; then the chunk's activations are gone.
+3. Backward: the last chunk's rows of dL/d(embeddings) go on to the weights, and its activations are gone. Then each
+   other chunk is encoded once more, now with a graph, from the same random state, and does the same.
 
 Steps 1 and 3 are one node of autograd whose inputs are the text encoder's parameters. To everything else, such as the
 loss, clipping, mixed precision or DistributedDataParallel, it is an encoder like any other. Value and gradient are
-those of the plain loss up to rounding (with dropout: for one draw of it); the price is a second forward pass of texts.
+those of the plain loss up to rounding (with dropout: for one draw of it); the price is a second forward pass of the
+texts outside the last chunk: the larger the chunks, the fewer.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.func import functional_call
 
 from pullpush.data.batches import Batch
@@ -75,6 +78,8 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None) -> tuple[Ten
 def in_chunks(model: nn.Module, texts: Sequence[str], languages: Sequence[str], chunk: int | None) -> Tensor:
     """Embeddings `(M, d)` of M texts, encoded `chunk` at a time; only one chunk's activations exist at any time.
 
+    The last chunk's stay for the backward pass, the others' are made anew in it: put long texts last.
+
     chunk: None or at least M: all at once, with the usual graph.
 
     Raises:
@@ -82,7 +87,9 @@ def in_chunks(model: nn.Module, texts: Sequence[str], languages: Sequence[str], 
             depends on which texts come together, so that no chunks can give the plain loss.
     """
     step = len(texts) if chunk is None else chunk
-    parts = [(list(texts[i : i + step]), list(languages[i : i + step])) for i in range(0, len(texts), step)]
+    # A remainder comes first, so that the last chunk, which is not encoded twice, is a full one.
+    starts = range(len(texts) - step, -step, -step)[::-1]
+    parts = [(list(texts[max(i, 0) : i + step]), list(languages[max(i, 0) : i + step])) for i in starts]
     tower = _TextTower(model)
     trained = {name: parameter for name, parameter in tower.named_parameters() if parameter.requires_grad}
     if len(parts) == 1:
@@ -112,36 +119,47 @@ class _TextTower(nn.Module):
 
 
 class _Cached(torch.autograd.Function):
-    """Chunks of texts and the parameters of their encoder → embeddings, without the activations between."""
+    """Chunks of texts and the parameters of their encoder → embeddings, with the last chunk's activations alone."""
 
     @staticmethod
     def forward(ctx: Any, tower: nn.Module, parts: list[Part], names: list[str], *parameters: Tensor) -> Tensor:
         device = parameters[0].device
-        ctx.tower, ctx.parts, ctx.names = tower, parts, names
+        ctx.tower, ctx.parts = tower, parts
+        # Leaves of their own, which share the weights' memory: gradients add up in them, and what waits for the
+        # weights' gradients, such as DistributedDataParallel, hears of them once, when all chunks are done.
+        ctx.leaves = {
+            name: parameter.detach().requires_grad_() for name, parameter in zip(names, parameters, strict=True)
+        }
         ctx.random = _random_state(device)
         kind = device.type
         ctx.autocast = (kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind))
         ctx.save_for_backward(*parameters)  # autograd then refuses weights that changed in between
-        return torch.cat([tower(*part) for part in parts])  # no graph: autograd is off in here
+        table = [tower(*part) for part in parts[:-1]]  # no graph: autograd is off in here
+        with torch.enable_grad():
+            ctx.last = functional_call(tower, ctx.leaves, parts[-1])
+        return torch.cat([*table, ctx.last.detach()])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        # Leaves of their own, which share the weights' memory: gradients add up in them, and what waits for the
-        # weights' gradients, such as DistributedDataParallel, hears of them once, when all chunks are done.
-        leaves = {
-            name: parameter.detach().requires_grad_()
-            for name, parameter in zip(ctx.names, ctx.saved_tensors, strict=True)
-        }
+        _ = ctx.saved_tensors  # asks whether the weights are those of the forward pass, and the graph is still there
+        work = list(zip(ctx.parts, gradient.split([len(texts) for texts, _ in ctx.parts]), strict=True))
+        last, ctx.last = ctx.last, None
+        if last is not None:  # else the graph was kept for another backward pass
+            last.backward(work.pop()[1])
+        del last  # its activations go before the next come
         device = gradient.device
-        start = 0
         with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=_random_kind(device)):
             _set_random_state(device, ctx.random)  # the chunks come in the same order: every one meets its own numbers
-            for part in ctx.parts:
+            for part, rows in work:
                 with torch.enable_grad(), torch.autocast(*ctx.autocast):
-                    again = functional_call(ctx.tower, leaves, part)
-                again.backward(gradient[start : start + len(again)])
-                start += len(again)
-        return None, None, None, *(leaf.grad for leaf in leaves.values())
+                    again = functional_call(ctx.tower, ctx.leaves, part)
+                again.backward(rows)
+                del again
+        gradients = [leaf.grad for leaf in ctx.leaves.values()]
+        for leaf in ctx.leaves.values():
+            leaf.grad = None  # a gradient that nobody else holds becomes the weight's own, without a copy
+        return None, None, None, *gradients
 
 
 def _random_kind(device: torch.device) -> str:
