@@ -126,3 +126,32 @@ def everything(root: Path) -> None:
     """All that the full profile asks for."""
     for write in (audiocaps, clotho, esc50, urbansound8k, vggsound):
         write(root)
+
+
+def published_models(folder: Path) -> dict[str, str]:
+    """A Whisper and a RoBERTa of one layer each, with random weights, as `save_pretrained` writes published ones.
+
+    Returns:
+        The options of `encoders.create` that name them.
+    """
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    small = {f"{side}_{part}": value for side in ("encoder", "decoder") for part, value in LAYER.items()}
+    config = transformers.WhisperConfig(d_model=16, vocab_size=20, max_source_positions=50, **small, **ENDS)
+    transformers.WhisperModel(config).save_pretrained(folder / "whisper")
+    transformers.WhisperFeatureExtractor(chunk_length=1).save_pretrained(folder / "whisper")
+    words = ["<s>", "<pad>", "</s>", "<unk>", *sorted({word for name in SOUNDS for word in name.split()})]
+    known = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
+    known.pre_tokenizer = pre_tokenizers.Whitespace()
+    known.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    marks = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=known, **marks).save_pretrained(folder / "roberta")
+    own = {"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    text = transformers.RobertaConfig(vocab_size=len(words), hidden_size=16, **own)
+    transformers.RobertaModel(text, add_pooling_layer=False).save_pretrained(folder / "roberta")
+    return {"audio_model": str(folder / "whisper"), "text_model": str(folder / "roberta")}
+
+
+LAYER = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
+ENDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}

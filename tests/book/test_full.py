@@ -1,0 +1,108 @@
+"""Chapter 2 as the full profile runs it, on miniature copies of its datasets and of its encoders."""
+
+from __future__ import annotations
+
+import miniature
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pullpush.book import material, session
+from pullpush.book.cli import main
+from pullpush.errors import DataNotFoundError
+from pullpush.training.frozen import Published, encoded, trunk_digest
+from pullpush.training.runs import run_key
+
+
+@pytest.fixture(scope="module")
+def mini(tmp_path_factory):
+    """A profile like full whose datasets and encoders are small, as a user would write it."""
+    folder = tmp_path_factory.mktemp("full")
+    miniature.everything(folder / "data")
+    own = {
+        "like": "full",
+        "audio": "whisper",
+        "text": "roberta",
+        "encoder_options": miniature.published_models(folder),
+        "dim": 16,
+        "epochs": 1,
+        "batch_size": 8,
+        "seeds": 2,
+    }
+    (folder / "mini.yaml").write_text(yaml.safe_dump(own))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_DATA", str(folder / "data"))
+        patch.setenv("PULLPUSH_HOME", str(folder / "home"))
+        patch.setenv("PULLPUSH_PROGRESS", "0")
+        yield folder / "mini.yaml"
+
+
+@pytest.fixture(scope="module")
+def tables(mini):
+    """Name → table of the executed chapter, trained end to end, too."""
+    words = ["run", "02-svr", "--profile", str(mini), "-p", "end_to_end", "true", "--out", str(mini.parent / "out")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    return {path.name.split(".")[1]: pd.read_csv(path) for path in (mini.parent / "out").glob("*.csv")}
+
+
+def test_every_table_is_written(tables):
+    assert {f"table{n}" for n in (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14)} <= set(tables)
+    assert {"results", "verdict", "figure1", "figure7"} <= set(tables)
+
+
+def test_zero_shot_is_on_the_three_labelled_sets(tables):
+    sets = tables["table2"].groupby("set")["chance"].unique()
+    assert sorted(sets.index) == ["ESC-50", "US8K", "VGGSound"]
+    assert all(chance == pytest.approx(1 / 3, abs=1e-5) for chance in sets.explode())
+    words = " ".join(tables["verdict"]["claim"])
+    assert "zero-shot accuracy on VGGSound" in words
+
+
+def test_transfer_is_between_the_two_datasets(tables):
+    routes = set(zip(tables["table6"]["train"], tables["table6"]["test"], strict=True))
+    assert routes == {(a, b) for a in ("AudioCaps", "Clotho") for b in ("AudioCaps", "Clotho")}
+
+
+def test_more_data_is_a_head_of_the_dataset(tables):
+    assert sorted(tables["table5"]["value"].unique()) == [5, 10]
+
+
+def test_hard_negatives_need_no_scene_graph(tables):
+    assert set(tables["figure7"]["kind"]) == {"similar"}
+
+
+def test_everything_was_fine_tuned_end_to_end(tables):
+    ends = tables["results"].query("training == 'end to end'")
+    assert len(ends) == 2 * 8
+    assert "InfoNCE twice (R = 0)" in set(ends["system"])
+
+
+def test_the_trunk_is_the_published_encoder_itself(mini):
+    book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
+    ground = material.of(book)
+    assert ground.trunk() == Published("whisper", {"model": str(mini.parent / "whisper")})
+    assert ground.book.settings.batch_size == 8
+    data = ground.data()
+    heard, noisy = encoded(data, ground.trunk()), encoded(data, ground.random_trunk())
+    assert heard.train.dim == noisy.train.dim == 16
+    assert not (heard.train.audio(0)[0] == noisy.train.audio(0)[0]).any()
+    assert heard.test.captions("eng") == data.test.captions("eng")
+    keys = {run_key(world, material.experiments.sized(book, "infonce")) for world in (data, heard, noisy)}
+    assert len(keys) == 3
+
+
+def test_other_weights_in_the_same_folder_are_another_trunk(mini, tmp_path):
+    one = miniature.published_models(tmp_path)["audio_model"]
+    before = trunk_digest(Published("whisper", {"model": one}))
+    miniature.published_models(tmp_path)
+    assert trunk_digest(Published("whisper", {"model": one})) != before
+
+
+def test_scenes_can_be_asked_for_and_a_missing_dataset_is_told(mini, monkeypatch):
+    book = session.start("02-svr", profile="full", out=mini.parent / "session")
+    assert isinstance(material.of(book, "scenes"), material.Scenes)
+    monkeypatch.setenv("PULLPUSH_DATA", str(mini.parent / "nothing"))
+    with pytest.raises(DataNotFoundError, match="pullpush fetch audiocaps"):
+        material.of(book).data()
