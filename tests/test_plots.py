@@ -136,6 +136,19 @@ def by_count() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["K", "seed", "group", "T2A R@1", "A2T R@1"])
 
 
+def longer() -> pd.DataFrame:
+    rows = [(s, n, k * t, t, 0.1 * t, 9.0 / t) for s, k in (("ml-clap", 1), ("kcl", 8)) for n in (0, 1) for t in (1, 2)]
+    return pd.DataFrame(rows, columns=["system", "seed", "texts", "steps", "T2A R@1", "MRV"])
+
+
+def spoken() -> pd.DataFrame:
+    rows = [(s, "ru", text, 50) for s in ("length only", "sounds only", "kcl") for text in ("eng", "fra")]
+    table = pd.DataFrame(rows, columns=["system", "spoken", "text", "items"])
+    for metric in ("R@10", "ahead of like"):
+        table[[metric, f"{metric} low", f"{metric} high"]] = [0.3, 0.2, 0.4]
+    return table
+
+
 def mapped() -> pd.DataFrame:
     rows = [(m, i, k, i + 0.1 * n, i) for m in ("one", "two") for i in range(12) for n, k in enumerate(SHOWN)]
     return pd.DataFrame(rows, columns=["method", "item", "language", "x", "y"])
@@ -175,6 +188,8 @@ DRAWN = {
     "weight_bound": lambda: plots.weight_bound(bounds(), {"random": "ml-clap", "all": "kcl"}),
     "scores_by_language": lambda: plots.scores_by_language(by_language(), {"accuracy": "accuracy"}, chance=True),
     "score_by_count": lambda: plots.score_by_count(by_count()),
+    "longer_curves": lambda: plots.longer_curves(longer()),
+    "speech_recall": lambda: plots.speech_recall(spoken(), {"ru": "Russian"}),
     "language_map": lambda: plots.language_map(mapped(), "KCL"),
     "intervals": lambda: plots.intervals(scores(), "language", xlabel="accuracy", percent=True),
 }
@@ -322,3 +337,17 @@ def test_intervals_stand_in_order_with_chance():
     assert ax.yaxis_inverted()
     plain = plots.intervals(scores().drop(columns="chance"), "language", xlabel="accuracy").axes[0]
     assert plain.get_legend() is None
+
+
+def test_longer_training_is_drawn_over_texts_and_over_steps():
+    left, right = plots.longer_curves(longer()).axes[:2]
+    x = {line.get_label(): line.get_xdata().tolist() for line in left.lines}
+    assert x == {"ML-CLAP": [1, 2], "KCL": [8, 16]}
+    assert all(line.get_xdata().tolist() == [1, 2] for line in right.lines)
+
+
+def test_spoken_queries_stand_beside_chance():
+    above, below = plots.speech_recall(spoken(), {"ru": "Russian"}).axes
+    levels = [line.get_ydata()[0] for ax in (above, below) for line in ax.lines if line.get_label() == "chance"]
+    assert levels == [20, 50], "ten of fifty, and half"
+    assert [tick.get_text() for tick in below.get_xticklabels()] == ["eng", "fra"]

@@ -14,7 +14,7 @@ import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.scene import Scene
@@ -604,4 +604,54 @@ def language_map(table: pd.DataFrame, title: str = "") -> Figure:
     ]
     handles.append(plt.Line2D([], [], color=BLACK, marker="+", linestyle="", label="clip"))
     fig.legend(handles=handles, loc="outside upper center", ncols=9, fontsize="small", title=title)
+    return fig
+
+
+def longer_curves(table: pd.DataFrame) -> Figure:
+    """Recall and rank variance over texts read and over steps, a curve a scheme (band: seeds).
+
+    table: columns system, seed, texts, steps, T2A R@1 and MRV; see `language_study.longer`.
+    """
+    fig, axes = plt.subplots(2, 2, figsize=(PAGE_WIDTH, 6), sharey="row", sharex="col")
+    rows = table.assign(**{"T2A R@1": 100 * table["T2A R@1"]})
+    labels = {"texts": "texts read for each clip", "steps": "steps"}
+    for row, (metric, name) in zip(axes, {"T2A R@1": "T2A R@1 (%)", "MRV": "MRV"}.items(), strict=True):
+        for ax, (x, label) in zip(row, labels.items(), strict=True):
+            for system, own in rows.groupby("system", sort=False):
+                band(ax, own, x, metric, style="o-", **method_style(system))
+            ax.set_xscale("log", base=2)
+            ax.xaxis.set_major_formatter(ScalarFormatter())
+            ax.set(xlabel=label, yscale="log" if metric == "MRV" else "linear")
+        row[0].set_ylabel(name)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
+    return fig
+
+
+def speech_recall(table: pd.DataFrame, spoken: Mapping[str, str]) -> Figure:
+    """Spoken queries by the language of the texts: R@10 above, wrong texts of like length ahead below; 95 % intervals.
+
+    table: see `speech_study.speech_table`, of one set of queries; spoken: code → title of its panel.
+    """
+    texts, systems = (list(dict.fromkeys(table[column])) for column in ("text", "system"))
+    fig, axes = plt.subplots(2, len(spoken), figsize=(PAGE_WIDTH, 6.4), sharex=True, sharey="row", squeeze=False)
+    greys = dict(zip([name for name in systems if name not in SCHEME_COLOURS], (BLACK, "#999999"), strict=False))
+    chance = {"R@10": 1000 / table["items"].iloc[0], "ahead of like": 50}
+    for row, (metric, level) in zip(axes, chance.items(), strict=True):
+        for ax, (code, title) in zip(row, spoken.items(), strict=True):
+            for number, system in enumerate(systems):
+                own = table[(table["system"] == system) & (table["spoken"] == code)].set_index("text").loc[texts]
+                place = np.arange(len(texts)) + 0.15 * (number - (len(systems) - 1) / 2)
+                value = 100 * own[metric]
+                spread = np.abs(100 * own[[f"{metric} low", f"{metric} high"]].to_numpy().T - value.to_numpy())
+                style = {"color": SCHEME_COLOURS.get(system, greys.get(system)), "label": method_name(system)}
+                shape = "o" if system in SCHEME_COLOURS else "s"
+                ax.errorbar(place, value, yerr=spread, fmt=shape, ms=4, lw=1, **style)
+            ax.axhline(level, color=BLACK, linestyle=":", linewidth=1, label="chance")
+            ax.set_xticks(range(len(texts)), texts, rotation=60, fontsize="small")
+            ax.set_xlabel("language of the texts", fontsize="small")
+            if metric == "R@10":
+                ax.set_title(title, fontsize="medium")
+    axes[0, 0].set_ylabel("R@10 (%)")
+    axes[1, 0].set_ylabel("wrong texts of like length\nbefore the right one (%)")
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, fontsize="small")
     return fig

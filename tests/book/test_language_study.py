@@ -275,3 +275,20 @@ def test_training_longer_counts_steps_and_texts_by_what_a_scheme_reads(home, hea
         (name, times): texts * times for name, texts in (("ml-clap", 1), ("cacl", 2), ("kcl", 8)) for times in (1, 2)
     }
     assert table[list(study.METRICS)].notna().all(axis=None)
+
+
+def test_scores_of_a_chapter_become_a_curve():
+    book = session.start("03-consistency", profile="smoke")
+    table = pd.DataFrame({"system": ["ml-clap", "ml-clap ×8", "kcl"], "seed": 0})
+    curve = study.as_curve(table, book, clips=64)
+    assert curve["system"].tolist() == ["ml-clap", "ml-clap", "kcl"]
+    assert curve["texts"].tolist() == [2, 16, 16]  # two epochs
+    assert curve["steps"].tolist() == [8, 64, 8]  # of four batches
+
+
+def test_the_words_compare_at_equal_steps_and_at_equal_texts():
+    rows = [("ml-clap", 0, 8, 64, 0.3, 9.0), ("kcl", 0, 8, 8, 0.2, 5.0), ("kcl", 0, 64, 64, 0.5, 1.0)]
+    curve = pd.DataFrame(rows, columns=["system", "seed", "texts", "steps", "T2A R@1", "MRV"])
+    text = study.told(curve)
+    assert "64 steps ML-CLAP reaches 30.0% (MRV 9) and KCL 50.0%" in text
+    assert "8 texts a clip ML-CLAP reaches 30.0% (MRV 9) and KCL 20.0%" in text

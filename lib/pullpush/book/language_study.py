@@ -573,6 +573,35 @@ def longer(
 LONG_VARIANCES = ("MRV", "median", "log")
 
 
+def as_curve(table: pd.DataFrame, book: Session, clips: int) -> pd.DataFrame:
+    """Scores of systems named "kcl" or "kcl ×8" (eight times as long) with the columns times, steps, texts of `longer`.
+
+    clips: in the training set.
+    """
+    names = table["system"].str.partition(" ×")
+    times = names[2].replace("", "1").astype(int)
+    epochs = times * book.settings.epochs
+    steps = epochs * -(-clips // book.settings.batch_size)
+    return table.assign(system=names[0], times=times, steps=steps, texts=names[0].map(TEXTS_PER_CLIP) * epochs)
+
+
+def told(curve: pd.DataFrame) -> str:
+    """What `longer` shows, in words: KCL and ML-CLAP at the most steps and at the most texts that both have."""
+    mean = curve.groupby(["system", "texts", "steps"])[["T2A R@1", "MRV"]].mean().reset_index()
+    by = {name: own for name, own in mean.groupby("system") if name in SCHEMES}
+    parts = []
+    for column, unit in (("steps", "steps"), ("texts", "texts a clip")):
+        compared = [name for name in ("ml-clap", "kcl") if name in by]
+        common = set.intersection(*(set(by[name][column]) for name in compared))
+        if not common:
+            continue
+        at = max(common)
+        found = {name: by[name].set_index(column).loc[at] for name in compared}
+        words = [f"{own['T2A R@1']:.1%} (MRV {own['MRV']:,.0f})" for own in found.values()]
+        parts.append(f"After {at:,} {unit} ML-CLAP reaches {words[0]} and KCL {words[1]}.")
+    return f"Means over {curve['seed'].nunique()} seeds, T2A R@1: " + " ".join(parts) if parts else ""
+
+
 # ---------------------------------------------------------------- maps and cases
 
 

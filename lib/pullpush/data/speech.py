@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -135,6 +135,11 @@ class SpeechWorld(NamedTuple):
     test: SpeechSplit
     crossed: SpeechSplit
 
+    @property
+    def identity(self) -> list[Any]:
+        """What tells these recordings from others, for the names of runs."""
+        return [self.config, self.bank.key]
+
 
 def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None) -> SpeechWorld:
     """Decode the recordings, or read them from the cache, and split them by stamp.
@@ -255,12 +260,11 @@ def _wave(path: Path, longest: float) -> np.ndarray:
     return np.round(wave.numpy() * INT16).astype("<i2")
 
 
-def stamps_of(splits: Iterator[SpeechSplit] | Sequence[SpeechSplit]) -> pd.DataFrame:
-    """How much there is: columns split, recordings, stamps, minutes, and per spoken language the recordings."""
+def stamps_of(splits: Sequence[SpeechSplit]) -> pd.DataFrame:
+    """How much there is: columns split, recordings, stamps, minutes, and the recordings in each spoken language."""
     rows = []
     for split in splits:
-        counts = split.recordings["spoken"].value_counts()
         minutes = split.recordings["length"].sum() / SAMPLE_RATE / 60
         row = {"split": split.name, "recordings": len(split), "stamps": split.recordings["stamp"].nunique()}
-        rows.append(row | {"minutes": minutes} | {code: int(counts.get(code, 0)) for code in SPOKEN})
-    return pd.DataFrame(rows)
+        rows.append(row | {"minutes": minutes} | split.recordings["spoken"].value_counts().sort_index().to_dict())
+    return pd.DataFrame(rows).fillna(0)
