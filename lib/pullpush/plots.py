@@ -438,7 +438,7 @@ def gain_intervals(table: pd.DataFrame, metrics: Sequence[str] = ("T2A R@1", "A2
         spread = np.abs(100 * rows[["low", "high"]].to_numpy().T - value)
         ax.errorbar(value, range(len(systems)), xerr=spread, fmt="o", color=BLUE, capsize=3)
         ax.axvline(0, color=BLACK, linewidth=0.8)
-        ax.set(xlabel=f"{metric}, over the baseline (points)")
+        ax.set(title=metric, xlabel="gain over the baseline (points)")
     axes[0, 0].set_yticks(range(len(systems)), [method_name(system) for system in systems])
     axes[0, 0].set_ylabel("objective")
     axes[0, 0].invert_yaxis()
