@@ -1,6 +1,7 @@
 """What a training step costs at the papers' sizes: SVR over InfoNCE (chapter 2), eight languages over one (chapter 3).
 
-    python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv   # counts, with the seconds that are there
+    python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv    # counts
+    python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv --measure ML-CLAP KCL   # seconds, minutes long
     python benchmarks/paper_sizes.py --check                               # the counting against a real run, small
 
 The audio encoder has CED-Base's size (a ViT-Base of 12 layers on 10 s at 16 kHz), the text encoder SONAR's (24 layers
@@ -24,9 +25,10 @@ import argparse
 import gc
 import json
 import tempfile
+import time
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,10 +44,11 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, 
 
 from pullpush.data.batches import Batch
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.encoders.audio import SpectrogramTransformer
+from pullpush.encoders.audio import Features, SpectrogramTransformer
 from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.frontend import zero_padding
 from pullpush.encoders.huggingface import sonar
+from pullpush.encoders.projection import Projection
 from pullpush.encoders.store import FeatureStore
 from pullpush.encoders.text import FrozenText
 from pullpush.training import recipe
@@ -279,6 +282,15 @@ def with_ratios(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ratio=table["value"] / first)[COLUMNS]
 
 
+def merged(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """The file's rows that were found otherwise than the table's, and the table's."""
+    if not path.is_file():
+        return table
+    old = pd.read_csv(path)
+    both = pd.concat([old[~old["how"].isin(set(table["how"]))], table])
+    return both.sort_values(["chapter", "how"], kind="stable")
+
+
 # ------------------------------------------------------------------------------------------------------- real runs
 
 
@@ -307,6 +319,71 @@ def real_peak(sizes: Sizes, one: Recipe, *, frozen: bool) -> dict[str, int]:
     return {"FLOPs": flops.get_total_flops(), "bytes": most}
 
 
+def spent(work: Callable[[], Any]) -> float:
+    """Seconds that this process worked."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def audio_seconds(sizes: Sizes) -> float:
+    """Audio encoder and projection, forward and backward."""
+    audio, projection = audio_encoder(sizes), Projection(sizes.audio[0], sizes.dim, 2 * sizes.dim)
+    clips = torch.zeros(len(sizes.tokens), round(16_000 * sizes.seconds))
+    audio(clips[:1, :16_000]).sum().backward()  # the libraries' own buffers come first
+    return spent(lambda: projection(audio(clips)).square().sum().backward())
+
+
+def text_seconds(model: DualEncoder, sizes: Sizes, one: Recipe) -> float:
+    """Texts of a batch, forward and backward, as `Objective` encodes them."""
+    objective, batch = Objective(model, one), batch_of(sizes, one)
+    model.zero_grad()
+    return spent(lambda: sum(x.square().sum() for x in objective.embed_here(batch)).backward())
+
+
+def loss_seconds(sizes: Sizes, one: Recipe, repeats: int = 201) -> float:
+    """The loss terms alone, forward and backward: median."""
+    objective = Objective(nn.Module(), one)
+    columns = 2 + len(batch_of(sizes, one).parallel)
+    leaves = [F.normalize(torch.randn(len(sizes.tokens), sizes.dim), dim=1).requires_grad_() for _ in range(columns)]
+
+    def work() -> None:
+        audio, text, *parallel = leaves
+        pair = Pair(audio, text, tuple(parallel), None)
+        sum(weight * term(pair) for weight, term in zip(objective.weights, objective.terms, strict=True)).backward()
+
+    return float(np.median([spent(work) for _ in range(repeats)]))
+
+
+def measure(sizes: Sizes, wanted: Sequence[str]) -> Iterator[tuple[str, str, str, str, float, str]]:
+    """Rows of seconds a step on one CPU thread, without the optimiser: audio, texts and loss, one after another.
+
+    In parts, because audio and texts together need more memory than a small machine has. A system of chapter 2 encodes
+    what the others encode; so their encoders are measured once, and they differ by their loss alone.
+    """
+    how = "measured, CPU, one thread"
+    chapters = {
+        chapter: {system: recipe_of(sizes, arguments) for system, arguments in own.items() if system in wanted}
+        for chapter, own in systems(len(sizes.tokens)).items()
+    }
+    losses = {name: loss_seconds(sizes, one) for own in chapters.values() for name, one in own.items()}
+    audio = audio_seconds(sizes)
+    for kind in ("frozen", "trained"):
+        model = Unasked(Features(sizes.dim), text_encoder(sizes, kind == "frozen"), dim=sizes.dim)
+        text_seconds(model, replace(sizes, tokens=(2,)), recipe_of(sizes, {"name": "infonce"}))  # warms up
+        texts: dict[Any, float] = {}
+        for chapter, own in chapters.items():
+            for system, one in own.items():
+                if kind == "frozen" and "chunks" in system:
+                    continue
+                same = one.sampling if one.sampling != "random" else "fixed", one.text_chunk
+                if same not in texts:
+                    texts[same] = text_seconds(model, sizes, one)
+                yield chapter, system, kind, "seconds", audio + texts[same] + losses[system], how
+                if kind == "trained":
+                    yield chapter, system, kind, "seconds of the loss", losses[system], how
+
+
 def check() -> pd.DataFrame:
     """Counted over real, at a small size."""
     rows = []
@@ -324,16 +401,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="CSV file; seconds that it holds already stay")
     parser.add_argument("--tokens", type=int, nargs="+", default=AUDIOCAPS, help="of each clip's caption")
+    parser.add_argument("--measure", nargs="+", metavar="SYSTEM", help="seconds of these systems on the CPU, no counts")
     parser.add_argument("--check", action="store_true", help="compare the counting with real runs, at a small size")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     if options.check:
         print(check().to_string(index=False, float_format="{:.4f}".format))
         return
-    table = count(Sizes(tokens=tuple(options.tokens)))
+    sizes = Sizes(tokens=tuple(options.tokens))
+    if options.measure:
+        rows = []
+        for row in measure(sizes, options.measure):
+            rows.append(row)
+            print(*row, sep=", ", flush=True)
+        table = with_ratios(pd.DataFrame(rows, columns=[*COLUMNS[:5], "how"]))
+    else:
+        table = count(sizes)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        table.to_csv(options.out, index=False, float_format="%.8g")
+        merged(options.out, table).to_csv(options.out, index=False, float_format="%.8g")
     print(table.to_string(index=False, float_format="{:.6g}".format))
 
 

@@ -67,9 +67,10 @@ def step(loss: Callable[[Tensor, Tensor, Tensor], Tensor], tensors: tuple[Tensor
     return clock() - start
 
 
-def seconds(n: int, d: int, device: str, repeats: int) -> dict[str, float]:
+def seconds(n: int, d: int, device: str, repeats: int, only: list[str] | None = None) -> dict[str, float]:
     """Least seconds of each loss; they take turns, so that a busy machine slows all of them alike."""
     tensors, table = inputs(n, d, device), losses(n, device)
+    table = {name: table[name] for name in dict.fromkeys(["InfoNCE", *(only or table)])}
     for loss in table.values():
         step(loss, tensors)
     rounds = [{name: step(loss, tensors) for name, loss in table.items()} for _ in range(repeats)]
@@ -107,11 +108,12 @@ def main() -> None:
     parser.add_argument("--d", type=int, default=1024, help="dimensions")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--repeats", type=int, default=5, help="timed steps of each loss")
+    parser.add_argument("--only", nargs="+", help="names of losses; InfoNCE, with which they are compared, comes first")
     options = parser.parse_args()
     torch.set_num_threads(1)  # then the time that the process worked does not depend on who else works
     spawn = multiprocessing.get_context("spawn")
     for n in options.n:
-        times = seconds(n, options.d, options.device, options.repeats)
+        times = seconds(n, options.d, options.device, options.repeats, options.only)
         with spawn.Pool(1, maxtasksperchild=1) as pool:
             jobs = [(name, n, options.d, options.device) for name in times]
             memory = dict(zip(times, pool.starmap(peak_mebibytes, jobs, chunksize=1), strict=True))
