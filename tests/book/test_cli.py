@@ -26,6 +26,14 @@ def test_run_takes_parameters_anywhere(pullpush, tiny):
     assert (tiny / "executed" / "smoke" / "10-tiny.results.csv").read_text().splitlines()[1].startswith("0.4,")
 
 
+def test_a_profile_of_ones_own_has_a_folder_of_its_own(pullpush, tiny, tmp_path):
+    (tmp_path / "mine.yaml").write_text("like: smoke\nepochs: 77\n")
+    done = pullpush("run", "10-tiny", "--profile", str(tmp_path / "mine.yaml"))
+    assert done.exit_code == 0, done.output
+    assert (tiny / "executed" / "mine" / "10-tiny.results.csv").read_text().splitlines()[1].endswith(",77")
+    assert pullpush("build", "--profile", str(tmp_path / "mine.yaml")).exit_code == 0
+
+
 def test_run_all_then_build_then_a_change_is_noticed(pullpush, tiny):
     assert pullpush("run", "--all").exit_code == 0
     built = pullpush("build")
@@ -54,6 +62,9 @@ def test_run_all_then_build_then_a_change_is_noticed(pullpush, tiny):
         (["run", "--all", "-p", "tau", "1"], "one chapter"),
         (["open"], "make book"),
         (["build"], "has not been run"),
+        (["fetch", "cloto"], "did you mean 'clotho'"),
+        (["fetch", "vggsound"], "cannot be fetched"),
+        (["run", "10-tiny", "--profile", "nothing.yaml"], "no profile at"),
     ],
 )
 def test_mistakes_get_one_message_and_exit_1(pullpush, words, says):

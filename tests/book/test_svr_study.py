@@ -185,6 +185,16 @@ def runs(book, heard):
     return svr_study.train_systems(book, heard, BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))
 
 
+def test_gains_by_seed_pair_the_seeds_that_both_have():
+    rows = [("a", 0, 0.1), ("a", 1, 0.2), ("b", 0, 0.3), ("b", 1, 0.5), ("b", 2, 0.9), ("c", 0, 0.0)]
+    table = pd.DataFrame(rows, columns=["system", "seed", "R@1"])
+    found = svr_study.gains_by_seed(table, [("b", "a"), ("c", "a"), ("d", "a")], ["R@1"])
+    assert found["system"].tolist() == ["b"], "one seed, or none, gives no interval"
+    assert found["value"].item() == pytest.approx(0.25)
+    assert found["low"].item() == pytest.approx(0.25 - 12.706 * 0.05, abs=1e-3)
+    assert found["wins"].item() == "2/2"
+
+
 def test_every_system_is_trained_with_every_seed(runs):
     assert list(runs) == [(name, seed) for name in BOTH for seed in (0, 1)]
     for (name, _), run in runs.items():

@@ -7,7 +7,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from pullpush.encoders import create
+from pullpush.encoders import AUDIO as REGISTRY
+from pullpush.encoders import create, create_audio, takes
 from pullpush.encoders.huggingface import FLORES
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
@@ -92,6 +93,7 @@ TEXT = {
         encoder_layers=1,
         encoder_attention_heads=2,
         encoder_ffn_dim=32,
+        encoder_layerdrop=0.0,  # else one forward pass in twenty skips the only layer
     ),
 }
 
@@ -218,3 +220,35 @@ def test_configuration_needs_a_tokenizer():
 def test_random_weights_follow_the_seed():
     one, same = (audio_model("wavlm", seed=3).state_dict() for _ in "ab")
     assert all(torch.equal(one[name], same[name]) for name in one)
+
+
+@pytest.mark.parametrize("name", ["clap", "whisper", "wavlm"])
+def test_an_architecture_without_its_weights_is_random_but_the_same_for_a_seed(name, tmp_path):
+    one = create_audio(name, model=AUDIO[name](), seed=9)
+    whole = transformers.WhisperModel(AUDIO[name]()) if name == "whisper" else one.backbone.model
+    whole.save_pretrained(tmp_path)
+    one.extractor.save_pretrained(tmp_path) if hasattr(one, "extractor") else (
+        transformers.Wav2Vec2FeatureExtractor().save_pretrained(tmp_path)
+    )
+    kept = [create_audio(name, model=str(tmp_path), seed=seed) for seed in (0, 1)]
+    drawn = [create_audio(name, model=str(tmp_path), seed=seed, pretrained=False) for seed in (0, 0, 1)]
+    kept, drawn = ([weight(model) for model in models] for models in (kept, drawn))
+    assert torch.equal(kept[0], kept[1])
+    assert torch.equal(drawn[0], drawn[1])
+    assert drawn[0].shape == kept[0].shape
+    assert not torch.equal(drawn[0], drawn[2])
+    assert not torch.equal(drawn[0], kept[0])
+
+
+def weight(model):
+    """The largest matrix of a model."""
+    return max((p.detach() for p in model.parameters() if p.ndim > 1), key=torch.numel)
+
+
+def test_wrong_options_of_an_encoder_alone_are_told():
+    with pytest.raises(UnknownNameError, match="did you mean 'whisper'"):
+        create_audio("wisper")
+    with pytest.raises(UnknownNameError, match="did you mean 'pretrained'"):
+        create_audio("whisper", pretraind=False)
+    assert takes(REGISTRY, "clap", "pretrained")
+    assert not takes(REGISTRY, "cnn", "pretrained")
