@@ -279,7 +279,7 @@ def count(sizes: Sizes) -> pd.DataFrame:
 def with_ratios(table: pd.DataFrame) -> pd.DataFrame:
     """Adds `ratio`, to the first system with the same chapter, text encoder, quantity and way of measuring."""
     first = table.groupby(["chapter", "text_encoder", "quantity", "how"], sort=False)["value"].transform("first")
-    return table.assign(ratio=table["value"] / first)[COLUMNS]
+    return table.assign(ratio=(table["value"] / first).round(7))[COLUMNS]
 
 
 def merged(path: Path, table: pd.DataFrame) -> pd.DataFrame:
@@ -419,7 +419,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table = count(sizes)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        merged(options.out, table).to_csv(options.out, index=False, float_format="%.8g")
+        merged(options.out, table).to_csv(options.out, index=False, float_format="%.15g")
     print(table.to_string(index=False, float_format="{:.6g}".format))
 
 
