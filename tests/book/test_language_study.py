@@ -290,5 +290,5 @@ def test_the_words_compare_at_equal_steps_and_at_equal_texts():
     rows = [("ml-clap", 0, 8, 64, 0.3, 9.0), ("kcl", 0, 8, 8, 0.2, 5.0), ("kcl", 0, 64, 64, 0.5, 1.0)]
     curve = pd.DataFrame(rows, columns=["system", "seed", "texts", "steps", "T2A R@1", "MRV"])
     text = study.told(curve)
-    assert "64 steps ML-CLAP reaches 30.0% (MRV 9) and KCL 50.0%" in text
-    assert "8 texts a clip ML-CLAP reaches 30.0% (MRV 9) and KCL 20.0%" in text
+    assert "After 64 steps: ML-CLAP 30.0% (MRV 9), KCL 50.0% (MRV 1)." in text
+    assert "After 8 texts a clip: ML-CLAP 30.0% (MRV 9), KCL 20.0% (MRV 5)." in text

@@ -586,20 +586,18 @@ def as_curve(table: pd.DataFrame, book: Session, clips: int) -> pd.DataFrame:
 
 
 def told(curve: pd.DataFrame) -> str:
-    """What `longer` shows, in words: KCL and ML-CLAP at the most steps and at the most texts that both have."""
-    mean = curve.groupby(["system", "texts", "steps"])[["T2A R@1", "MRV"]].mean().reset_index()
-    by = {name: own for name, own in mean.groupby("system") if name in SCHEMES}
+    """What `longer` shows, in words: the schemes at the most steps and at the most texts that all of them have."""
+    own = {name: rows for name, rows in curve.groupby("system") if name in SCHEMES}
+    order = [name for name in SCHEMES if name in own]
     parts = []
     for column, unit in (("steps", "steps"), ("texts", "texts a clip")):
-        compared = [name for name in ("ml-clap", "kcl") if name in by]
-        common = set.intersection(*(set(by[name][column]) for name in compared))
-        if not common:
-            continue
-        at = max(common)
-        found = {name: by[name].set_index(column).loc[at] for name in compared}
-        words = [f"{own['T2A R@1']:.1%} (MRV {own['MRV']:,.0f})" for own in found.values()]
-        parts.append(f"After {at:,} {unit} ML-CLAP reaches {words[0]} and KCL {words[1]}.")
-    return f"Means over {curve['seed'].nunique()} seeds, T2A R@1: " + " ".join(parts) if parts else ""
+        common = set.intersection(*(set(own[name][column]) for name in order))
+        if common:
+            at = max(common)
+            means = {name: own[name].loc[own[name][column] == at, ["T2A R@1", "MRV"]].mean() for name in order}
+            found = [f"{name.upper()} {mean['T2A R@1']:.1%} (MRV {mean['MRV']:,.0f})" for name, mean in means.items()]
+            parts.append(f"After {at:,} {unit}: {', '.join(found)}.")
+    return f"T2A R@1, means over seeds. {' '.join(parts)}" if parts else ""
 
 
 # ---------------------------------------------------------------- maps and cases
