@@ -149,10 +149,15 @@ def check_sweep(path: Path) -> None:
 
 
 def test_the_sweep_that_readme_shows_could_be_run():
-    (block,) = blocks(README, "yaml")
-    plan = yaml.safe_load(block)
+    plan = yaml.safe_load(blocks(README, "yaml")[0])
     assert set(plan["grid"]) <= set(chapters.parameters(chapters.find(ROOT, plan["chapter"])))
     profiles.profile(plan["profile"])
+
+
+def test_the_profile_that_readme_shows_could_be_used(tmp_path):
+    _, block = blocks(README, "yaml")
+    (tmp_path / "mine.yaml").write_text(block)
+    assert profiles.profile(tmp_path / "mine.yaml").seeds == 3
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -10,9 +10,11 @@ from click.testing import CliRunner
 
 from pullpush.book import material, session
 from pullpush.book.cli import main
+from pullpush.cache import home
 from pullpush.errors import DataNotFoundError
-from pullpush.training.frozen import Published, encoded, trunk_digest
-from pullpush.training.runs import run_key
+from pullpush.training.frozen import Published, encoded, on_features, trunk_digest
+from pullpush.training.loop import is_finished
+from pullpush.training.runs import run_key, trained_all
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,7 @@ def mini(tmp_path_factory):
         patch.setenv("PULLPUSH_DATA", str(folder / "data"))
         patch.setenv("PULLPUSH_HOME", str(folder / "home"))
         patch.setenv("PULLPUSH_PROGRESS", "0")
+        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # so small that starting processes would take longest
         yield folder / "mini.yaml"
 
 
@@ -91,6 +94,15 @@ def test_the_trunk_is_the_published_encoder_itself(mini):
     assert heard.test.captions("eng") == data.test.captions("eng")
     keys = {run_key(world, material.experiments.sized(book, "infonce")) for world in (data, heard, noisy)}
     assert len(keys) == 3
+
+
+def test_runs_in_other_processes_read_the_same_dataset(mini):
+    book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
+    ground = material.of(book)
+    heard = encoded(ground.data(n_train=16), ground.trunk())
+    plans = [(material.experiments.sized(book, "infonce", tau=0.1, **on_features(heard)), seed) for seed in (0, 1)]
+    trained_all(heard, plans, jobs=2)
+    assert all(is_finished(home() / "runs" / run_key(heard, plan, seed=seed)) for plan, seed in plans)
 
 
 def test_other_weights_in_the_same_folder_are_another_trunk(mini, tmp_path):

@@ -83,10 +83,11 @@ def run(
         raise PullPushError("name one chapter, or give --all; `pullpush list` shows the chapters")
     if every and parameter:
         raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
+    size = profiles.profile(profile).name
     for name in [c.name for c in chapters.chapters(find_root())] if every else [chapter]:
-        click.echo(f"{name}  {profile} …")
+        click.echo(f"{name}  {size} …")
         done = running.run(name, profile=profile, parameters=dict(parameter), out=out)
-        click.echo(f"{name}  {profile}  {done.seconds:.0f} s  {done.notebook}")
+        click.echo(f"{name}  {size}  {done.seconds:.0f} s  {done.notebook}")
 
 
 @main.command()

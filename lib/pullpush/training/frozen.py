@@ -47,6 +47,9 @@ class Published:
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
+    def __hash__(self) -> int:
+        return hash((self.audio, repr(sorted(self.options.items())), self.seed))
+
 
 Trunk = Path | Published
 
