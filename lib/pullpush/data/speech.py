@@ -165,7 +165,7 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
             raise DataNotFoundError(f"nobody speaks {language!r} in these stamps: choose of {', '.join(SPOKEN)}")
     captions = stamps.captions[stamps.captions["stamp"].isin(set(wanted["stamp"]))]
     wanted = wanted[wanted["stamp"].isin(set(captions["stamp"]))]  # one recording of 2022-06-04 says nobody knows what
-    texts = _texts(captions, (*LANGUAGES, *config.spoken))
+    texts = _texts(captions, (*LANGUAGES, *SPOKEN, *config.spoken))
     paths = [Path(path) for path in wanted["path"]]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     bank = SpeechBank(content_key([FORMAT, contents, config.longest]))
