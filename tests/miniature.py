@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -83,6 +84,20 @@ def macs(root: Path, count: int = 20) -> None:
     (home / "tau_meta").mkdir()
     head = "filename\tscene_label\tidentifier\tsource_label"
     (home / "tau_meta/meta.csv").write_text("\n".join([head, *meta]) + "\n")
+
+
+def wavcaps(root: Path) -> None:
+    """WavCaps/json_files/SoundBible/sb_final.json, Audio/SoundBible/<id>.flac, the same of FreeSound, and the list of
+    what Clotho holds, too: two of FreeSound's ten."""
+    home = root / "WavCaps"
+    for source, short, first in (("SoundBible", "sb", 0), ("FreeSound", "fsd", 50)):
+        rows = [{"id": str(n), "caption": sentence(n), "duration": 0.6} for n in range(first, first + 10)]
+        for row in rows:
+            tone(home / "Audio" / source / f"{row['id']}.flac", int(row["id"]), rate=32_000)
+        file = home / "json_files" / source / f"{short}_final.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"num_captions_per_audio": 1, "data": rows}))
+    table(home / "blacklist_clotho.full.v2.csv", [("51",), ("57",)], ["id"])
 
 
 def esc50(root: Path, each: int = 2) -> None:

@@ -21,7 +21,7 @@ from pullpush.data.corpora import CorpusConfig, load_corpus, load_data, load_lab
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 
 CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
-NAMES = ("audiocaps", "clotho", "macs", "esc50", "urbansound8k", "vggsound")
+NAMES = ("audiocaps", "clotho", "macs", "wavcaps", "esc50", "urbansound8k", "vggsound")
 
 
 @pytest.fixture
@@ -105,6 +105,21 @@ def test_macs_without_splits_is_cut_by_name(root):
     assert [len(part) for part in parts] == [16, 2, 2]
     assert not set.intersection(*parts)
     assert len(corpus.train.captions("eng")[0]) == 2
+
+
+def test_wavcaps_is_read_source_by_source(root, monkeypatch):
+    miniature.wavcaps(root)
+    sizes = registry._aac("wavcaps").WavCapsCard.EXPECTED_SIZES  # the library counts the files of the whole set
+    for source in ("SoundBible", "FreeSound"):
+        monkeypatch.setitem(sizes, source, 10)
+    corpus = load_corpus(CorpusConfig("wavcaps"))
+    assert [len(split) for split in (corpus.train, corpus.valid, corpus.test)] == [16, 1, 1]
+    captions = {own[0] for split in (corpus.train, corpus.valid, corpus.test) for own in split.captions("eng")}
+    assert miniature.sentence(0) in captions
+    assert miniature.sentence(51) not in captions, "Clotho holds it, too"
+    monkeypatch.setitem(sizes, "FreeSound", 11)
+    with pytest.raises(DataNotFoundError, match="all of Audio/FreeSound"):
+        load_corpus(CorpusConfig("wavcaps"))
 
 
 def test_clips_that_are_gone_from_youtube_are_left_out(root):

@@ -44,7 +44,7 @@ def main() -> None:
 def fetch(datasets: tuple[str, ...]) -> None:
     """Fetch the recordings of the default world into the cache (about 160 MB, once), or DATASETS for the full profile.
 
-    DATASETS are audiocaps, clotho, macs, esc50 and urbansound8k; they go to $PULLPUSH_DATA.
+    DATASETS are audiocaps, clotho, wavcaps, macs, esc50 and urbansound8k; they go to $PULLPUSH_DATA.
     """
     from pullpush.data import registry, tuxpaint  # here, so that --help does not wait for torch
 

@@ -1,4 +1,4 @@
-"""Real datasets as worlds: AudioCaps, Clotho, MACS and your own in splits that learn and test as rendered scenes do.
+"""Real datasets as worlds: AudioCaps, Clotho, WavCaps and your own in splits that learn and test as rendered scenes do.
 
     corpus = load_corpus(CorpusConfig("audiocaps"))     # train, valid, test, as `load_world` gives them
     sounds = load_labelled("esc50")                     # clips with one label each, for zero-shot classification

@@ -215,11 +215,41 @@ def macs(place: Path, split: str) -> Listing:
     It has no splits: every tenth file by name is for validation and every tenth for the test.
     """
     columns = _read("macs", place, "full", "MACS.yaml, MACS_competence.csv, tau_meta/meta.csv and its files in audio")
-    order = sorted(range(len(columns["fname"])), key=lambda row: columns["fname"][row])
+    paths = [place / "audio" / name for name in columns["fname"]]
+    return _every_tenth(paths, columns["captions"], split)
+
+
+def wavcaps(place: Path, split: str) -> Listing:
+    """WavCaps: json_files/SoundBible/sb_final.json, Audio/SoundBible/*.flac and so on, of the sources that are there.
+
+    What AudioCaps or Clotho hold, too, is left out by the lists of `aac-datasets`. It has no splits: see `macs`.
+    """
+    paths, captions = [], []
+    for source, subset in WAVCAPS.items():
+        if (place / "Audio" / source).is_dir():
+            columns = _read("wavcaps", place, subset, f"json_files/{source}/*.json and all of Audio/{source}")
+            paths += [place / "Audio" / source / name for name in columns["fname"]]
+            captions += columns["captions"]
+    if not paths:
+        raise DataNotFoundError(f"WavCaps has none of {', '.join(WAVCAPS)} in {place / 'Audio'}")
+    _all_there("WavCaps", paths, "its JSON files")
+    return _every_tenth(paths, captions, split)
+
+
+WAVCAPS = {
+    "AudioSet_SL": "audioset_no_audiocaps_v1",
+    "BBC_Sound_Effects": "bbc",
+    "FreeSound": "freesound_no_clotho_v2",
+    "SoundBible": "soundbible",
+}
+
+
+def _every_tenth(paths: Sequence[Path], captions: Sequence[list[str]], split: str) -> Listing:
+    """A split of a dataset that has none: of every ten files by name, eight train, one validates and one tests."""
+    order = sorted(range(len(paths)), key=lambda row: paths[row].name)
     share = {"valid": {8}, "test": {9}}.get(split, set(range(8)))
     rows = [row for number, row in enumerate(order) if number % 10 in share]
-    paths = [place / "audio" / columns["fname"][row] for row in rows]
-    return Listing(paths, [columns["captions"][row] for row in rows])
+    return Listing([paths[row] for row in rows], [captions[row] for row in rows])
 
 
 def folder(place: Path, split: str) -> Listing:
@@ -328,6 +358,10 @@ def _fetch_macs(root: Path) -> None:
     _aac("macs").download_macs_dataset(root, verbose=1)
 
 
+def _fetch_wavcaps(root: Path) -> None:
+    _aac("wavcaps").download_wavcaps_datasets(root, tuple(WAVCAPS.values()), verbose=1)
+
+
 def archive(name: str) -> Callable[[Path], None]:
     """A function that downloads and unpacks ARCHIVES[name]."""
 
@@ -351,6 +385,7 @@ DATASETS: Mapping[str, Dataset] = {
     "audiocaps": Dataset("AudioCaps", "AUDIOCAPS", audiocaps, fetch=_fetch_audiocaps),
     "clotho": Dataset("Clotho", "CLOTHO_v2.1", clotho, fetch=_fetch_clotho),
     "macs": Dataset("MACS", "MACS", macs, fetch=_fetch_macs),
+    "wavcaps": Dataset("WavCaps", "WavCaps", wavcaps, fetch=_fetch_wavcaps),
     "esc50": Dataset("ESC-50", "ESC-50-master", esc50, labelled=True, fetch=archive("esc50")),
     "urbansound8k": Dataset("US8K", "UrbanSound8K", urbansound8k, labelled=True, fetch=archive("urbansound8k")),
     "vggsound": Dataset(
