@@ -5,6 +5,7 @@ from __future__ import annotations
 import miniature
 import pandas as pd
 import pytest
+import torch
 import yaml
 from click.testing import CliRunner
 
@@ -105,11 +106,17 @@ def test_runs_in_other_processes_read_the_same_dataset(mini):
     assert all(is_finished(home() / "runs" / run_key(heard, plan, seed=seed)) for plan, seed in plans)
 
 
-def test_other_weights_in_the_same_folder_are_another_trunk(mini, tmp_path):
+def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_path):
     one = miniature.published_models(tmp_path)["audio_model"]
-    before = trunk_digest(Published("whisper", {"model": one}))
+    book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
+    plan = material.experiments.sized(book, "infonce", encoder_options={"audio_model": one})
+    data = material.of(book).data()
+    before = trunk_digest(Published("whisper", {"model": one})), run_key(data, plan)
+    torch.manual_seed(12345)
     miniature.published_models(tmp_path)
-    assert trunk_digest(Published("whisper", {"model": one})) != before
+    after = trunk_digest(Published("whisper", {"model": one})), run_key(data, plan)
+    assert before[0] != after[0]
+    assert before[1] != after[1]
 
 
 def test_scenes_can_be_asked_for_and_a_missing_dataset_is_told(mini, monkeypatch):

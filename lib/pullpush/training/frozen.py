@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -161,10 +162,29 @@ def trunk_digest(trunk: Trunk) -> str:
     """
     if not isinstance(trunk, Published):
         return checkpoints.digest(_best(trunk))
-    model = Path(str(trunk.options.get("model", "")))
-    files = sorted(path for path in model.iterdir() if path.is_file()) if model.is_dir() and model.name else []
-    told = {name: str(value) for name, value in trunk.options.items() if not (files and name == "model")}
-    return content_key([trunk.audio, told, trunk.seed, {path.name: checkpoints.digest(path) for path in files}])
+    weights = local_weights(trunk.options)
+    told = {name: str(value) for name, value in trunk.options.items() if name not in weights}
+    return content_key([trunk.audio, told, trunk.seed, *weights.values()])
+
+
+def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The options whose value is a folder of a model's files on this disk → file name → hash of the file."""
+    folders = {name: Path(value) for name, value in options.items() if isinstance(value, str | Path) and value}
+    return {
+        name: {
+            path.name: _file_digest(path, path.stat().st_mtime_ns)
+            for path in sorted(folder.iterdir())
+            if path.is_file()
+        }
+        for name, folder in folders.items()
+        if folder.is_dir()
+    }
+
+
+@lru_cache(maxsize=256)
+def _file_digest(path: Path, changed: int) -> str:
+    """A hash of a file, read again only where it has changed since."""
+    return checkpoints.digest(path)
 
 
 def on_features(world: World | Corpus) -> dict[str, Any]:

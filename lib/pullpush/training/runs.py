@@ -19,7 +19,7 @@ from pullpush.data.corpora import Corpus, CorpusConfig, load_data
 from pullpush.data.world import World, WorldConfig
 from pullpush.encoders import create
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Trunk, encoded, trunk_digest, trunk_of
+from pullpush.training.frozen import Trunk, encoded, local_weights, trunk_digest, trunk_of
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import Recipe, recipe
 
@@ -132,8 +132,8 @@ def run_key(
 ) -> str:
     """Name of a run's folder: a hash of all that shapes it."""
     parts = [FORMAT, *world.identity, recipe, seed, base.name if base else None, diagnostics]
-    trunk = trunk_of(world)
-    return content_key([*parts, trunk_digest(trunk)] if trunk else parts)
+    trunk, weights = trunk_of(world), local_weights(recipe.encoder_options)
+    return content_key([*parts, *([trunk_digest(trunk)] if trunk else []), *([weights] if weights else [])])
 
 
 def base_model(world: World | Corpus, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
