@@ -78,9 +78,11 @@ def test_hard_negatives_need_no_scene_graph(tables):
 
 
 def test_everything_was_fine_tuned_end_to_end(tables):
-    ends = tables["results"].query("training == 'end to end'")
-    assert len(ends) == 2 * 8
+    ends = tables["end-to-end-scores"]
+    assert set(ends["seed"]) == {0, 1}
     assert "InfoNCE twice (R = 0)" in set(ends["system"])
+    assert len(ends) == 2 * ends["system"].nunique()
+    assert set(tables["end-to-end-gains"]["wins"].str[-1]) == {"2"}
 
 
 def test_the_trunk_is_the_published_encoder_itself(mini):

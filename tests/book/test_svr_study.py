@@ -185,14 +185,24 @@ def runs(book, heard):
     return svr_study.train_systems(book, heard, BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))
 
 
-def test_gains_by_seed_pair_the_seeds_that_both_have():
-    rows = [("a", 0, 0.1), ("a", 1, 0.2), ("b", 0, 0.3), ("b", 1, 0.5), ("b", 2, 0.9), ("c", 0, 0.0)]
-    table = pd.DataFrame(rows, columns=["system", "seed", "R@1"])
-    found = svr_study.gains_by_seed(table, [("b", "a"), ("c", "a"), ("d", "a")], ["R@1"])
-    assert found["system"].tolist() == ["b"], "one seed, or none, gives no interval"
-    assert found["value"].item() == pytest.approx(0.25)
-    assert found["low"].item() == pytest.approx(0.25 - 12.706 * 0.05, abs=1e-3)
-    assert found["wins"].item() == "2/2"
+def test_end_to_end_compares_the_seeds_that_both_have_and_reads_back(runs, heard, tmp_path):
+    base, svr = BOTH
+    own = {key: run for key, run in runs.items() if key != (svr, 1)}
+    tables = svr_study.end_to_end(own, heard.test, [(svr, base), (base, base)])
+    assert tables.gains["wins"].tolist()[2:] == ["0/2", "0/2"], "nothing is ahead of itself"
+    assert tables.gains["wins"].str.endswith("/1").sum() == 2
+    assert len(tables.scores) == len(tables.drift) == 3
+    assert tables.drift["radius"].isna().tolist() == [True, True, False]
+    for name, table in zip(tables._fields, tables, strict=True):
+        table.to_csv(tmp_path / f"end-to-end-{name}.csv", index=False)
+    for table, again in zip(tables, svr_study.stored_end_to_end(tmp_path), strict=True):
+        pd.testing.assert_frame_equal(table.reset_index(drop=True), again, check_dtype=False)
+
+
+def test_what_the_book_keeps_can_be_read():
+    kept = svr_study.stored_end_to_end()
+    assert {"infonce", "infonce+bi-dynamic-svr", "siglip"} <= set(kept.scores["system"])
+    assert set(svr_study.METRICS) <= set(kept.scores.columns)
 
 
 def test_every_system_is_trained_with_every_seed(runs):

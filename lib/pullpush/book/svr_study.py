@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 from pullpush.book import experiments
 from pullpush.book.material import Labelled, pretrained, reduced, untrained_trunk
 from pullpush.book.paper import paper_table
+from pullpush.book.root import find_root
 from pullpush.book.session import Session
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.corpora import Corpus, Recordings
@@ -362,28 +364,50 @@ def gains(
     return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
 
 
-def gains_by_seed(
-    table: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str] = ("T2A R@1", "A2T R@1")
-) -> pd.DataFrame:
-    """What systems add to their baselines, over seeds: for runs of which only the scores are kept.
+class EndToEnd(NamedTuple):
+    """What is kept of systems trained with their audio encoders, which takes longer than a chapter may.
+
+    scores: columns system, seed and METRICS; gains: those of `gains`; history: system, seed, epoch and both validation
+    R@1; drift: system, seed, DRIFTS over the second half of training, and the mean radius of its last tenth.
+    """
+
+    scores: pd.DataFrame
+    gains: pd.DataFrame
+    history: pd.DataFrame
+    drift: pd.DataFrame
+
+
+DRIFTS = ("gradient_drift_pull", "gradient_drift_tangent", "update_drift_tangent")
+
+
+def end_to_end(runs: Runs, split: Split, pairs: Sequence[tuple[str, str]]) -> EndToEnd:
+    """Tables of runs on waveforms, watched by diagnostics.
 
     Args:
-        table: columns system, seed and metrics.
-        pairs: (system, baseline).
-
-    Returns:
-        Columns system, baseline, metric, value, low, high (95 %, Student, over seeds), wins. Pairs with fewer than two
-        seeds in common are left out.
+        runs: (system, seed) → run.
+        split: the test clips.
+        pairs: (system, baseline) to compare, over the seeds that both have.
     """
-    own, rows = table.set_index(["system", "seed"]).sort_index(), []
+    scored = scores(runs, split)
+    tables = []
     for system, base in pairs:
-        for metric in metrics:
-            known = [own.loc[name, metric] if name in own.index else pd.Series(dtype=float) for name in (system, base)]
-            difference = (known[0] - known[1]).dropna()
-            if len(difference) > 1:
-                ahead = f"{int((difference > 0).sum())}/{len(difference)}"
-                rows.append((system, base, metric, *over_seeds(difference.to_list()), ahead))
-    return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
+        both = [seed for name, seed in runs if name == system and (base, seed) in runs]
+        tables.append(gains(scored, {system: base}, both))
+    history = [run.history.assign(system=system, seed=seed) for (system, seed), run in runs.items()]
+    columns = ["system", "seed", "epoch", "T2A R@1", "A2T R@1"]
+    rows = []
+    for (system, seed), run in runs.items():
+        late = run.steps[run.steps["step"] > run.steps["step"].max() / 2]
+        end = run.steps.tail(max(1, len(run.steps) // 10))
+        radius = end["radius"].mean() if "radius" in end else float("nan")
+        rows.append({"system": system, "seed": seed, **late[list(DRIFTS)].mean(), "radius": radius})
+    return EndToEnd(scored.table, pd.concat(tables), pd.concat(history)[columns], pd.DataFrame(rows))
+
+
+def stored_end_to_end(folder: Path | None = None) -> EndToEnd:
+    """The tables that a sweep of the quick profile has left in `book/measured`."""
+    folder = folder or find_root() / "book" / "measured"
+    return EndToEnd(*(pd.read_csv(folder / f"end-to-end-{name}.csv") for name in EndToEnd._fields))
 
 
 def paper_gain(table: int, system: str, base: str = "InfoNCE", *, task: str, metric: str = "R@1") -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -100,18 +101,28 @@ def trained_all(
             ready(world, recipe, seed=seed)  # frozen texts are encoded once, by all cores, before the processes start
         # By its configuration: a world's arrays are mapped anew in each process.
         source = (world.config, trunk_of(world))
-        orders = (joblib.delayed(_train)(source, *plan, base, diagnostics) for plan in missing)
+        orders = (joblib.delayed(_train)(_places(), source, *plan, base, diagnostics) for plan in missing)
         joblib.Parallel(n_jobs=jobs)(orders)
     return [trained(world, recipe, seed=seed, **shared) for recipe, seed in plans]
 
 
+def _places() -> dict[str, str]:
+    """Where data and caches are, by this process's environment."""
+    return {name: value for name, value in os.environ.items() if name.startswith("PULLPUSH_")}
+
+
 def _train(
+    places: dict[str, str],
     source: tuple[WorldConfig | CorpusConfig, Trunk | None],
     recipe: Recipe,
     seed: int,
     base: Path | None,
     diagnostics: Diagnostics | None,
 ) -> None:
+    # The process may be one that was started for other work, while the places were others.
+    for name in _places().keys() - places.keys():
+        del os.environ[name]
+    os.environ.update(places)
     trained(_again(*source), recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
 
 
