@@ -277,13 +277,12 @@ def test_training_longer_counts_steps_and_texts_by_what_a_scheme_reads(home, hea
     assert table[list(study.METRICS)].notna().all(axis=None)
 
 
-def test_scores_of_a_chapter_become_a_curve():
-    book = session.start("03-consistency", profile="smoke")
-    table = pd.DataFrame({"system": ["ml-clap", "ml-clap ×8", "kcl"], "seed": 0})
-    curve = study.as_curve(table, book, clips=64)
-    assert curve["system"].tolist() == ["ml-clap", "ml-clap", "kcl"]
-    assert curve["texts"].tolist() == [2, 16, 16]  # two epochs
-    assert curve["steps"].tolist() == [8, 64, 8]  # of four batches
+def test_gains_pair_the_seeds_that_both_have():
+    rows = [("a", 0, 0.1), ("a", 1, 0.2), ("b", 0, 0.3), ("b", 1, 0.5), ("b", 2, 0.9)]
+    found = study.seed_gains(pd.DataFrame(rows, columns=["label", "seed", "R@1"]), [("b", "a")], ["R@1"])
+    assert found["value"].item() == pytest.approx(0.25)
+    assert found["low"].item() == pytest.approx(0.25 - 12.706 * 0.05, abs=1e-3)
+    assert found["wins"].item() == "2/2"
 
 
 def test_the_words_compare_at_equal_steps_and_at_equal_texts():

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from pullpush.book import experiments
 from pullpush.book.session import Session
-from pullpush.book.svr_study import Runs, train_systems
+from pullpush.book.svr_study import Runs, over_seeds, train_systems
 from pullpush.data import tuxpaint
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.vocabulary import LANGUAGES, Event
@@ -573,16 +573,23 @@ def longer(
 LONG_VARIANCES = ("MRV", "median", "log")
 
 
-def as_curve(table: pd.DataFrame, book: Session, clips: int) -> pd.DataFrame:
-    """Scores of systems named "kcl" or "kcl ×8" (eight times as long) with the columns times, steps, texts of `longer`.
+def seed_gains(curve: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str]) -> pd.DataFrame:
+    """What labels of a table of runs add to others, over the seeds that both have.
 
-    clips: in the training set.
+    Args:
+        curve: columns label, seed and metrics.
+        pairs: (label, label that it is compared with); of both, at least two seeds.
+
+    Returns:
+        Columns system, baseline, metric, value, low, high (95 %, Student, over seeds), wins.
     """
-    names = table["system"].str.partition(" ×")
-    times = names[2].replace("", "1").astype(int)
-    epochs = times * book.settings.epochs
-    steps = epochs * -(-clips // book.settings.batch_size)
-    return table.assign(system=names[0], times=times, steps=steps, texts=names[0].map(TEXTS_PER_CLIP) * epochs)
+    own, rows = curve.set_index(["label", "seed"]).sort_index(), []
+    for label, base in pairs:
+        for metric in metrics:
+            difference = (own.loc[label, metric] - own.loc[base, metric]).dropna()
+            wins = f"{int((difference > 0).sum())}/{len(difference)}"
+            rows.append((label, base, metric, *over_seeds(difference.to_list()), wins))
+    return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
 
 
 def told(curve: pd.DataFrame) -> str:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.book import experiments
-from pullpush.book.material import Labelled, pretrained, reduced, untrained_trunk
+from pullpush.book.material import Labelled
 from pullpush.book.paper import paper_table
 from pullpush.book.root import find_root
 from pullpush.book.session import Session
@@ -34,7 +34,6 @@ from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 from pullpush.training.runs import one_thread, ready, trained_all
 
-__all__ = ["pretrained", "reduced", "untrained_trunk"]  # chapters find them here, beside what they need them for
 METRICS = tuple(f"{side} {metric}" for side in ("T2A", "A2T") for metric in (*(f"R@{k}" for k in KS), "mAP@10"))
 Runs = dict[tuple[str, int], Result]
 

@@ -172,7 +172,7 @@ class Corpus(NamedTuple):
         """What tells this corpus from another, for the names of runs: recordings and captions that training sees."""
         texts = [hashlib.sha256(repr(split.texts).encode()).hexdigest() for split in (self.train, self.valid)]
         tables = {name: _fingerprint(path) for name, path in self.train.tables.items()}
-        return [replace(self.config, dataset=self.config.dataset), self.train.key, self.valid.key, texts, tables]
+        return [self.config, self.train.key, self.valid.key, texts, tables]
 
 
 def load_corpus(config: CorpusConfig) -> Corpus:

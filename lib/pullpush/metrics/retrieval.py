@@ -57,17 +57,17 @@ def retrieval_per_query(
     Raises:
         ValueError: shapes differ, NaN similarity, or queries without a relevant item (named).
     """
-    order, hits = _ranked(similarity, relevance, threshold)
-    found = hits.double()
+    relevant = _relevant(similarity, relevance, threshold)
+    order = _first(similarity, relevance, max(*ks, *map_at, 1))
+    found = relevant.gather(1, order).double()
     values: dict[str, Tensor] = {f"R@{k}": found[:, :k].amax(dim=1) for k in ks}
-    precision = found.cumsum(dim=1) / torch.arange(1, hits.shape[1] + 1, device=hits.device)
-    total = hits.sum(dim=1)
+    precision = found.cumsum(dim=1) / torch.arange(1, found.shape[1] + 1, device=found.device)
+    total = relevant.sum(dim=1)
     for k in map_at:
         values[f"mAP@{k}"] = (precision * found)[:, :k].sum(dim=1) / total.clamp(max=k)
     if relevance.is_floating_point():
-        gains = relevance.double()
-        ideal = gains.sort(dim=1, descending=True).values
-        ranked = gains.gather(1, order)
+        ideal = relevance.topk(order.shape[1], dim=1).values.double()
+        ranked = relevance.gather(1, order).double()
         for k in map_at:
             values[f"nDCG@{k}"] = _dcg(ranked, k) / _dcg(ideal, k)
     return values
@@ -75,8 +75,8 @@ def retrieval_per_query(
 
 def ranks(similarity: Tensor, relevance: Tensor, *, threshold: float = 1.0) -> Tensor:
     """Rank of each query's best relevant item, counted from 1, ties against the system: `(Q,)` int64."""
-    _, hits = _ranked(similarity, relevance, threshold)
-    return hits.int().argmax(dim=1) + 1
+    relevant = _relevant(similarity, relevance, threshold)
+    return relevant.gather(1, _order(similarity, relevance)).int().argmax(dim=1) + 1
 
 
 def caption_relevance(clips: int, captions: int) -> Tensor:
@@ -114,8 +114,8 @@ def audio_text(
     }
 
 
-def _ranked(similarity: Tensor, relevance: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
-    """Order of the items `(Q, M)`, most similar first and ties by least relevance, and the hits in that order."""
+def _relevant(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:
+    """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be."""
     if similarity.ndim != 2 or similarity.shape != relevance.shape:
         raise ValueError(
             f"similarity and relevance must have one shape (Q, M), got {tuple(similarity.shape)} "
@@ -128,11 +128,30 @@ def _ranked(similarity: Tensor, relevance: Tensor, threshold: float) -> tuple[Te
     empty = (~relevant.any(dim=1)).nonzero().flatten().tolist()
     if empty:
         raise ValueError(f"queries {empty[:10]} have no relevant item ({len(empty)} in all): leave them out and say so")
+    return relevant
+
+
+def _first(similarity: Tensor, relevance: Tensor, k: int) -> Tensor:
+    """The first k items (all, if there are fewer) of `_order`, `(Q, k)`.
+
+    Only queries with ties among their first k + 1 items need to be sorted; that is much of the time and memory.
+    """
+    if similarity.shape[1] <= k:
+        return _order(similarity, relevance)
+    values, order = similarity.topk(k + 1, dim=1)
+    order = order[:, :k].contiguous()
+    tied = (values[:, 1:] == values[:, :-1]).any(dim=1)
+    if tied.any():
+        order[tied] = _order(similarity[tied], relevance[tied])[:, :k]
+    return order
+
+
+def _order(similarity: Tensor, relevance: Tensor) -> Tensor:
+    """The items `(Q, M)`, most similar first and ties by least relevance."""
     # Two stable sorts: the second keeps the first's order among ties, the least relevant in front.
     by_relevance = relevance.double().argsort(dim=1, stable=True)
     by_similarity = similarity.gather(1, by_relevance).argsort(dim=1, descending=True, stable=True)
-    order = by_relevance.gather(1, by_similarity)
-    return order, relevant.gather(1, order)
+    return by_relevance.gather(1, by_similarity)
 
 
 def _dcg(gains: Tensor, k: int) -> Tensor:
