@@ -101,7 +101,8 @@ def panel_size(count: int) -> tuple[float, float]:
 
 def method_name(recipe: str) -> str:
     """The name that figures and tables print for a recipe, or for a sum of recipes."""
-    return " + ".join(METHOD_NAMES.get(part, part) for part in recipe.split("+"))
+    parts = (part.strip() for part in recipe.split("+"))
+    return " + ".join(METHOD_NAMES.get(part, part) for part in parts)
 
 
 def band(ax: Axes, table: pd.DataFrame, x: str, y: str, *, label: str, colour: str, style: str = "-") -> None:
@@ -438,7 +439,7 @@ def gain_intervals(table: pd.DataFrame, metrics: Sequence[str] = ("T2A R@1", "A2
         spread = np.abs(100 * rows[["low", "high"]].to_numpy().T - value)
         ax.errorbar(value, range(len(systems)), xerr=spread, fmt="o", color=BLUE, capsize=3)
         ax.axvline(0, color=BLACK, linewidth=0.8)
-        ax.set(title=metric, xlabel="gain over the baseline (points)")
+        ax.set(title=metric, xlabel="gain (points)")
     axes[0, 0].set_yticks(range(len(systems)), [method_name(system) for system in systems])
     axes[0, 0].set_ylabel("objective")
     axes[0, 0].invert_yaxis()
