@@ -106,9 +106,9 @@ def test_a_chapter_has_its_parameters_in_one_cell_and_ends_with_exercises(chapte
     assert {"profile", "seed"} <= set(chapters.parameters(chapter))
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert text.startswith("# ")
-    assert "**Verdict.**" in text
     assert "to be written" not in text.lower()
-    assert "## Exercises" in text.split("**Verdict.**")[1]
+    told = "\n".join(cell.source for cell in notebook.cells)  # a verdict may be computed
+    assert "## Exercises" in told.split("**Verdict.**")[1]
 
 
 @every_chapter
