@@ -14,7 +14,7 @@ from pullpush.book import session
 from pullpush.book import speech_study as study
 from pullpush.data.speech import SpeechSplit, load_speech
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.training.frozen import on_features
+from pullpush.training.frozen import encoded, on_features
 
 CODES = ("fr", "de", "es", "nl", "ca", "ja", "zh_CN", "ru", "bg")
 
@@ -130,7 +130,7 @@ def test_the_study_runs_from_recordings_to_ranks_and_is_read_from_the_cache_afte
     monkeypatch.setattr(study, "TRUNK_EPOCHS", 1)
     monkeypatch.setattr(study, "HEAD_EPOCHS", 1)
     base = study.speech_trunk(book, voices)
-    heard = study.heard_through(voices, base)
+    heard = encoded(voices, base)
     assert heard.train.dim == on_features(heard)["encoder_options"]["audio_dim"]
     assert torch.equal(heard.test.select([3]).audio(0)[0], heard.test.audio(3)[0])
     sounds = study.train_heads(book, heard, [0], ["kcl"])["kcl", 0]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import pandas as pd
 import torch
@@ -17,19 +13,15 @@ from torch import Tensor, nn
 from pullpush.book import experiments
 from pullpush.book.language_study import SCHEMES
 from pullpush.book.session import Session
-from pullpush.book.svr_study import Runs
-from pullpush.cache import cached_dir, content_key
-from pullpush.data.speech import SPOKEN, SpeechConfig, SpeechSplit, SpeechWorld, load_speech
+from pullpush.book.svr_study import Runs, train_systems
+from pullpush.data.speech import SPOKEN, SpeechSplit, SpeechWorld
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.metrics import bootstrap_interval, paired_bootstrap, rank_variance
-from pullpush.training import checkpoints
 from pullpush.training.evaluate import embed_audio, embed_texts
-from pullpush.training.frozen import KIND, load_trunk, on_features, trunk_features
+from pullpush.training.frozen import encoded
 from pullpush.training.loop import Result
-from pullpush.training.recipes import Recipe
-from pullpush.training.runs import one_thread, ready, trained
+from pullpush.training.runs import one_thread, trained
 
-FORMAT = 1  # raise when the same trunk gives other features than before
 BATCH = 32
 TRUNK_EPOCHS, HEAD_EPOCHS = 5, 6  # what two cores do within a minute, not what is best
 SETS = {"test": "caption never heard", "crossed": "caption heard in other languages"}
@@ -39,76 +31,15 @@ LENGTH = "length only"  # the system that hears only how long somebody speaks
 LIKE = 20  # texts of like length that the right one is ranked among
 
 
-@dataclass(frozen=True)
-class HeardSpeech(SpeechSplit):
-    """Recordings as features of a trunk: features `(N, D)` float32; trunk: folder of the run that encoded them."""
-
-    features: np.ndarray = field(kw_only=True)
-    trunk: Path = field(kw_only=True)
-
-    @property
-    def dim(self) -> int:
-        """D."""
-        return self.features.shape[1]
-
-    def audio(self, index: int | Sequence[int] | Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Features of some clips, `(B, D)` float32, and their lengths `(B,)` int64, all D."""
-        features = torch.from_numpy(self.features[self.rows(index)])
-        return features, torch.full((len(features),), self.dim)
-
-    def select(self, rows: Sequence[int] | np.ndarray, name: str | None = None) -> HeardSpeech:
-        """See `SpeechSplit.select`."""
-        return replace(super().select(rows, name), features=self.features[np.asarray(rows, dtype=int)])
-
-
-def heard_through(data: SpeechWorld, base: Result | Path) -> SpeechWorld:
-    """The recordings as features of the audio trunk of a finished run; computed once, as `training.frozen.encoded`.
-
-    Raises:
-        DataNotFoundError, TrainingError: see `training.frozen.load_trunk`.
-        CacheError: the cache cannot be written.
-    """
-    folder = base.path if isinstance(base, Result) else base
-    source = checkpoints.digest(checkpoints.best_file(folder))
-
-    def encode(split: SpeechSplit) -> HeardSpeech:
-        def build(place: Path) -> None:
-            np.save(place / "features.npy", trunk_features(load_trunk(folder), split, progress=False))
-
-        place = cached_dir(KIND, content_key([FORMAT, split.key, source]), build)
-        features = np.load(place / "features.npy")  # a few megabytes
-        return HeardSpeech(
-            split.name, split.samples, split.recordings, split.texts, split.key, features=features, trunk=folder
-        )
-
-    return data._replace(**{name: encode(getattr(data, name)) for name in ("train", "valid", "test", "crossed")})
-
-
 def speech_trunk(book: Session, data: SpeechWorld) -> Result:
     """The trunk that all schemes share: InfoNCE between recordings and English captions."""
     return trained(data, experiments.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), seed=book.seed)
 
 
 def train_heads(book: Session, heard: SpeechWorld, seeds: Sequence[int], systems: Sequence[str] = SCHEMES) -> Runs:
-    """Each scheme's projections on the trunk's features, with each seed: (system, seed) → run; two side by side."""
-    own = {**on_features(heard), "epochs": HEAD_EPOCHS, "batch_size": BATCH}
-    plans = {name: experiments.sized(book, name, **own) for name in systems}
-    keys = [(name, seed) for name in systems for seed in seeds]
-    for name, seed in keys:
-        ready(heard, plans[name], seed=seed)  # frozen texts are encoded once, before the processes start
-    orders = (joblib.delayed(_train)(heard.config, heard.train.trunk, plans[name], seed) for name, seed in keys)
-    joblib.Parallel(n_jobs=min(joblib.cpu_count(), len(keys)))(orders)
-    return {(name, seed): trained(heard, plans[name], seed=seed) for name, seed in keys}
-
-
-def _train(config: SpeechConfig, trunk: Path, plan: Recipe, seed: int) -> None:
-    trained(_again(config, trunk), plan, seed=seed, progress=False)
-
-
-@lru_cache(maxsize=1)
-def _again(config: SpeechConfig, trunk: Path) -> SpeechWorld:
-    """The encoded recordings in another process."""
-    return heard_through(load_speech(config), trunk)
+    """Each scheme's projections on the trunk's features, with each seed: (system, seed) → run."""
+    own = {"epochs": HEAD_EPOCHS, "batch_size": BATCH}
+    return train_systems(book, heard, {name: (name, own) for name in systems}, seeds)
 
 
 def complete(split: SpeechSplit, languages: Sequence[str] = TEXTS) -> SpeechSplit:
@@ -289,11 +220,11 @@ def study(book: Session, voices: SpeechWorld, sounds: Mapping[int, Result], base
     Returns:
         See `all_ranks`; systems LENGTH, UNTRAINED and SCHEMES.
     """
-    heard = heard_through(voices, speech_trunk(book, voices))
+    heard = encoded(voices, speech_trunk(book, voices))
     strangers = {(UNTRAINED, seed): run for seed, run in sounds.items()}
     tables = [
         all_length_ranks(voices),
-        all_ranks(strangers, heard_through(voices, base)),
+        all_ranks(strangers, encoded(voices, base)),
         all_ranks(train_heads(book, heard, list(book.seeds)), heard),
     ]
     return pd.concat(tables, ignore_index=True)

@@ -10,8 +10,7 @@ Datasets lie in their published layouts under `$PULLPUSH_DATA` (see `registry.py
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,15 +19,16 @@ import joblib
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.data.audio import SAMPLE_RATE, load_audio
+from pullpush.data.audio import SAMPLE_RATE, load_audio, numbers, padded, to_int16
 from pullpush.data.registry import Listing, datasets_home, find, listing
+from pullpush.data.speech import SpeechConfig, SpeechWorld, load_speech
 from pullpush.data.tables import read_captions
 from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.errors import PullPushError, unknown
+from pullpush.progress import hidden
 
 FORMAT = 1  # raise when the same recordings give other samples, so that old caches are not read
 KIND = "recordings"
@@ -36,7 +36,6 @@ PROMPT = "This is a sound of {label}."  # SupCLAP §4.1
 SPLITS = ("train", "valid", "test")
 BLOCK = 64  # recordings that a thread decodes at a time
 EDGE = 4096  # bytes at either end of a file that tell it from another of its size
-INT16 = 32767
 
 
 @dataclass(frozen=True)
@@ -99,9 +98,8 @@ class Recordings:
 
     def audio(self, index: int | Sequence[int] | Tensor | slice) -> tuple[Tensor, Tensor]:
         """Some clips `(B, T)` float32 in [-1, 1] at 16 kHz, padded with zeros, and their lengths `(B,)` int64."""
-        rows = np.atleast_1d(np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index, dtype=int)])
-        waves = [torch.from_numpy(self.waveforms.row(row).astype(np.float32) / INT16) for row in rows]
-        return (pad_sequence(waves, batch_first=True) if waves else torch.zeros(0, 0)), self.lengths[rows]
+        rows = numbers(index, len(self))
+        return padded([self.waveforms.row(row) for row in rows]), self.lengths[rows]
 
     def captions(self, language: str) -> list[list[str]]:
         """Every clip's captions in one language; none where a clip is not in the language's table.
@@ -206,9 +204,10 @@ def load_labelled(name: str, *, seconds: float = 10.0, n: int | None = None) -> 
     return _load(name, "test", seconds, n)
 
 
-def load_data(config: WorldConfig | CorpusConfig) -> World | Corpus:
-    """What a configuration describes: rendered scenes, or a real dataset."""
-    return load_world(config) if isinstance(config, WorldConfig) else load_corpus(config)
+def load_data(config: WorldConfig | CorpusConfig | SpeechConfig) -> World | Corpus | SpeechWorld:
+    """What a configuration describes: rendered scenes, a real dataset, or spoken captions."""
+    loaders: dict[type, Callable] = {WorldConfig: load_world, CorpusConfig: load_corpus, SpeechConfig: load_speech}
+    return loaders[type(config)](config)
 
 
 # ---------------------------------------------------------------- decoding
@@ -284,8 +283,7 @@ def _decoded(paths: Sequence[Path], most: int, name: str) -> Iterator[list[np.nd
     """Blocks of recordings, each `(T,)` int16, in order; threads suffice, as decoders release the GIL."""
     blocks = [paths[start : start + BLOCK] for start in range(0, len(paths), BLOCK)]
     parallel = joblib.Parallel(n_jobs=min(len(blocks), joblib.cpu_count()), prefer="threads", return_as="generator")
-    quiet = True if os.environ.get("PULLPUSH_PROGRESS") == "0" else None  # None: quiet where there is no terminal
-    with tqdm(total=len(paths), desc=f"decoding {name}", unit="clip", disable=quiet) as bar:
+    with tqdm(total=len(paths), desc=f"decoding {name}", unit="clip", disable=hidden()) as bar:
         for waves in parallel(joblib.delayed(_decode_block)(block, most) for block in blocks):
             bar.update(len(waves))
             yield waves
@@ -293,4 +291,4 @@ def _decoded(paths: Sequence[Path], most: int, name: str) -> Iterator[list[np.nd
 
 def _decode_block(paths: Sequence[Path], most: int) -> list[np.ndarray]:
     waves = [load_audio(path)[:most].clamp(-1, 1).numpy() for path in paths]  # resampling may pass full scale
-    return [np.round(wave * INT16).astype("<i2") for wave in waves]
+    return [to_int16(wave) for wave in waves]

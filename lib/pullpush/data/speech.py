@@ -8,7 +8,6 @@ caption in the voice of a language that it was never heard in.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,20 +18,28 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data import tuxpaint
-from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
+from pullpush.data.audio import (
+    SAMPLE_RATE,
+    check_audible,
+    load_audio,
+    normalise_rms,
+    numbers,
+    padded,
+    to_int16,
+    trim_silence,
+)
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import AudioError, DataNotFoundError, unknown
+from pullpush.progress import hidden
 
 FORMAT = 1  # raise when the same recordings give other samples or splits than before
 KIND = "speech"
 SPOKEN = {"fra": "French", "ru": "Russian", "bg": "Bulgarian"}  # in the stamps' codes; about 900 recordings each
 THREADS = 2  # that decode
-INT16 = 32767
 
 
 @dataclass(frozen=True)
@@ -81,14 +88,9 @@ class SpeechSplit:
     def audio(self, index: int | Sequence[int] | Tensor | slice) -> tuple[Tensor, Tensor]:
         """Some clips, `(B, T)` float32 in [-1, 1], zero beyond each length, and their lengths `(B,)` int64."""
         starts, lengths = (self.recordings[name].to_numpy() for name in ("start", "length"))
-        rows = self.rows(index)
-        waves = [torch.from_numpy(self.samples[starts[i] : starts[i] + lengths[i]].astype(np.float32)) for i in rows]
-        audio = pad_sequence(waves, batch_first=True) if waves else torch.zeros(0, 0)
-        return audio / INT16, torch.from_numpy(lengths[rows].astype(np.int64))
-
-    def rows(self, index: int | Sequence[int] | Tensor | slice) -> np.ndarray:
-        """The numbers of the clips that an index means."""
-        return np.atleast_1d(np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index, dtype=int)])
+        rows = numbers(index, len(self))
+        waves = [self.samples[starts[row] : starts[row] + lengths[row]] for row in rows]
+        return padded(waves), torch.from_numpy(lengths[rows].astype(np.int64))
 
     def captions(self, language: str) -> list[list[str]]:
         """The caption of every clip's stamp in one language; none where it has no translation.
@@ -236,14 +238,13 @@ def _point(*parts: object) -> float:
 def _decode(folder: Path, paths: Sequence[Path], longest: float) -> None:
     """Write samples.npy, all recordings one after another in int16, and lengths.npy."""
     parallel = joblib.Parallel(n_jobs=THREADS, prefer="threads", return_as="generator")
-    quiet = True if os.environ.get("PULLPUSH_PROGRESS") == "0" else None  # None: quiet where there is no terminal
     waves = list(
         tqdm(
             parallel(joblib.delayed(_wave)(path, longest) for path in paths),
             total=len(paths),
             desc="decoding speech",
             unit="recording",
-            disable=quiet,
+            disable=hidden(),
         )
     )
     np.save(folder / "samples.npy", np.concatenate(waves))
@@ -257,7 +258,7 @@ def _wave(path: Path, longest: float) -> np.ndarray:
     except AudioError as error:
         raise AudioError(f"{error} (a spoken caption: fetch the stamps again, or remove this file)") from error
     wave = normalise_rms(wave[: round(longest * SAMPLE_RATE)])
-    return np.round(wave.numpy() * INT16).astype("<i2")
+    return to_int16(wave.numpy())
 
 
 def stamps_of(splits: Sequence[SpeechSplit]) -> pd.DataFrame:

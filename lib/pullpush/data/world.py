@@ -6,7 +6,6 @@ Each split is rendered once, cached by the content of everything that shapes it,
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
+from pullpush.data.audio import INT16, numbers, to_int16
 from pullpush.data.banks import Bank, create_bank
 from pullpush.data.batches import Batch, Item, PairDataset, collate, loader
 from pullpush.data.compose import SAMPLE_RATE, SceneConfig, compose, render, single
@@ -26,6 +26,7 @@ from pullpush.data.grammar import captions as write_captions
 from pullpush.data.pitch import pitch_bank
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.data.vocabulary import Event, check_language
+from pullpush.progress import hidden
 
 __all__ = [
     "Batch",
@@ -44,7 +45,6 @@ FORMAT = 1  # raise when a configuration gives other scenes or samples than befo
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
 ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
 BLOCK = 64  # scenes that a thread renders at a time
-INT16 = 32767
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Split:
         Returns:
             `(B, T)` float32 in [-1, 1] and the true lengths `(B,)` int64, in samples.
         """
-        rows = np.atleast_1d(np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index, dtype=int)])
+        rows = numbers(index, len(self))
         lengths = self.lengths[torch.from_numpy(rows)]
         longest = int(lengths.max()) if len(rows) else 0
         samples = np.stack([self.waveforms[row, :longest] for row in rows]) if len(rows) else np.zeros((0, 0))
@@ -266,8 +266,7 @@ def _rendered(scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: st
     blocks = [scenes[start : start + BLOCK] for start in range(0, len(scenes), BLOCK)]
     jobs = min(len(blocks), joblib.cpu_count())
     parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-    quiet = True if os.environ.get("PULLPUSH_PROGRESS") == "0" else None  # None: quiet where there is no terminal
-    with tqdm(total=len(scenes), desc=f"rendering {name}", unit="scene", disable=quiet) as bar:
+    with tqdm(total=len(scenes), desc=f"rendering {name}", unit="scene", disable=hidden()) as bar:
         for block in parallel(joblib.delayed(_render_block)(block, bank, config) for block in blocks):
             bar.update(len(block))
             yield block
@@ -278,5 +277,5 @@ def _render_block(scenes: Sequence[Scene], bank: Bank, config: SceneConfig) -> n
     block = np.zeros((len(scenes), round(config.duration * SAMPLE_RATE)), dtype="<i2")
     for row, scene in zip(block, scenes, strict=True):
         wave = render(scene, bank, config).numpy()
-        row[: len(wave)] = np.round(wave * INT16)
+        row[: len(wave)] = to_int16(wave)
     return block

@@ -22,13 +22,16 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
+from pullpush.data.audio import numbers
 from pullpush.data.corpora import Corpus, Recordings
+from pullpush.data.speech import SpeechSplit, SpeechWorld
 from pullpush.data.world import Split, World
 from pullpush.encoders import create, create_audio
 from pullpush.encoders.checks import check_audio
 from pullpush.errors import DataNotFoundError, TrainingError
+from pullpush.progress import hidden
 from pullpush.training import checkpoints
-from pullpush.training.loop import RECIPE, Result, hidden
+from pullpush.training.loop import RECIPE, Result
 from pullpush.training.recipes import Recipe, from_json
 
 FORMAT = 1  # raise when the same trunk gives other features than before
@@ -91,10 +94,30 @@ class EncodedRecordings(_Features, Recordings):
     trunk: Trunk = field(kw_only=True)
 
 
-KINDS: dict[type, type] = {Split: Encoded, Recordings: EncodedRecordings}
+@dataclass(frozen=True)
+class EncodedSpeech(SpeechSplit):
+    """Spoken captions as features: samples are `(N, D)` float32, a clip's start is its row and its length D."""
+
+    trunk: Trunk = field(kw_only=True)
+
+    @property
+    def dim(self) -> int:
+        """D, the size of a clip's features."""
+        return self.samples.shape[1]
+
+    def audio(self, index: Any) -> tuple[Tensor, Tensor]:
+        """Features of some clips, `(B, D)` float32, and their lengths `(B,)` int64, all D; index as for `Split`."""
+        rows = self.recordings["start"].to_numpy()[numbers(index, len(self))]
+        return torch.from_numpy(self.samples[rows]), torch.full((len(rows),), self.dim)
 
 
-def encoded(world: World | Corpus, base: Trunk | Result, *, progress: bool | None = None) -> World | Corpus:
+KINDS: dict[type, type] = {Split: Encoded, Recordings: EncodedRecordings, SpeechSplit: EncodedSpeech}
+AnySplit = Split | Recordings | SpeechSplit
+AnyEncoded = Encoded | EncodedRecordings | EncodedSpeech
+Data = World | Corpus | SpeechWorld
+
+
+def encoded(world: Data, base: Trunk | Result, *, progress: bool | None = None) -> Data:
     """The same world heard through the audio trunk of a finished run (all but its projection), in eval mode.
 
     Features are computed once for each split and weights of the base, and kept under `home()/features`. Captions,
@@ -119,9 +142,7 @@ def encoded(world: World | Corpus, base: Trunk | Result, *, progress: bool | Non
     return world._replace(**splits)
 
 
-def splits_encoder(
-    base: Trunk | Result, *, progress: bool | None = None
-) -> Callable[[Split | Recordings], Encoded | EncodedRecordings]:
+def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Callable[[AnySplit], AnyEncoded]:
     """A function that hears one split after the other through a trunk; see `encoded`."""
     source = base.path if isinstance(base, Result) else base if isinstance(base, Published) else Path(base)
     if source is None:
@@ -129,7 +150,7 @@ def splits_encoder(
     digest = trunk_digest(source)
     trunk: list[nn.Module] = []  # read once, and only if a split is not there yet
 
-    def encode(split: Split | Recordings) -> Encoded | EncodedRecordings:
+    def encode(split: AnySplit) -> AnyEncoded:
         def build(place: Path) -> None:
             if not trunk:
                 trunk.append(load_trunk(source))
@@ -138,17 +159,20 @@ def splits_encoder(
         key = content_key([FORMAT, split.key, digest])
         features = np.load(cached_dir(KIND, key, build) / "features.npy", mmap_mode="r")
         own = {item.name: getattr(split, item.name) for item in fields(type(split))}
-        own |= {
-            "waveforms": np.asarray(features),
-            "lengths": torch.full((len(split),), features.shape[1]),
-            "key": key,
-        }
-        return KINDS[type(split)](**own, trunk=source)
+        return KINDS[type(split)](**own | _heard(split, np.asarray(features)) | {"key": key}, trunk=source)
 
     return encode
 
 
-def trunk_of(world: World | Corpus) -> Trunk | None:
+def _heard(split: AnySplit, features: np.ndarray) -> dict[str, Any]:
+    """The fields of a split that its features, `(N, D)`, take the place of."""
+    count, dim = features.shape
+    if isinstance(split, SpeechSplit):
+        return {"samples": features, "recordings": split.recordings.assign(start=range(count), length=dim)}
+    return {"waveforms": features, "lengths": torch.full((count,), dim)}
+
+
+def trunk_of(world: Data) -> Trunk | None:
     """The run or the encoder whose trunk encoded a world; None where it holds waveforms."""
     return getattr(world.train, "trunk", None)
 
@@ -187,7 +211,7 @@ def _file_digest(path: Path, changed: int) -> str:
     return checkpoints.digest(path)
 
 
-def on_features(world: World | Corpus) -> dict[str, Any]:
+def on_features(world: Data) -> dict[str, Any]:
     """What a recipe needs to learn from an encoded world: `recipe("kcl", **on_features(world), epochs=3)`."""
     if trunk_of(world) is None:
         raise ValueError("this world holds waveforms: make features of it by `encoded`")
@@ -211,7 +235,7 @@ def load_trunk(trunk: Trunk) -> nn.Module:
 
 
 @torch.no_grad()
-def trunk_features(trunk: nn.Module, split: Split | Recordings, *, progress: bool | None = None) -> np.ndarray:
+def trunk_features(trunk: nn.Module, split: AnySplit, *, progress: bool | None = None) -> np.ndarray:
     """Features of all clips of a split, `(N, D)` float32."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     trunk, parts = trunk.to(device), []

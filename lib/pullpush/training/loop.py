@@ -7,7 +7,6 @@ its last checkpoint to the numbers of an uninterrupted one (on a CPU; GPU kernel
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from tqdm.auto import tqdm
 from pullpush.cache import atomic_path, content_key
 from pullpush.data.batches import Batch, Clips, PairDataset, collate, loader
 from pullpush.errors import AudioError, TrainingError
+from pullpush.progress import hidden
 from pullpush.training import checkpoints
 from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
 from pullpush.training.diagnostics import Diagnostics
@@ -115,7 +115,8 @@ def train(
         if done.best:
             best_weights = checkpoints.read(out / BEST)[0]
 
-    bar = tqdm(total=total, initial=done.step, desc=recipe.name, unit="step", disable=hidden(progress))
+    quiet = hidden(progress) if accelerator.is_main_process else True
+    bar = tqdm(total=total, initial=done.step, desc=recipe.name, unit="step", disable=quiet)
     devices = [torch.cuda.current_device()] if accelerator.device.type == "cuda" else []
     with bar, torch.random.fork_rng(devices):  # the caller's random numbers are as before, trained or read from disk
         for epoch in range(done.step // steps_per_epoch, recipe.epochs):
@@ -297,10 +298,3 @@ def write_tables(result: Result) -> None:
             table.to_csv(path, index=False, lineterminator="\n")
     with atomic_path(result.path / RECIPE) as path:  # last: it says that the run is complete
         path.write_text(result.recipe.to_json() + "\n", encoding="utf-8")
-
-
-def hidden(progress: bool | None) -> bool | None:
-    """What tqdm's `disable` wants: None hides the bar where there is no terminal."""
-    if progress is not None:
-        return not progress
-    return True if os.environ.get("PULLPUSH_PROGRESS") == "0" or world()[0] else None

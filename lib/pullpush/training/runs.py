@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,13 @@ from torch import nn
 
 from pullpush.cache import content_key, home, locked
 from pullpush.data.batches import Clips, PairDataset
-from pullpush.data.corpora import Corpus, CorpusConfig, load_data
-from pullpush.data.world import World, WorldConfig
+from pullpush.data.corpora import CorpusConfig, load_data
+from pullpush.data.speech import SpeechConfig
+from pullpush.data.world import WorldConfig
 from pullpush.encoders import create
+from pullpush.parallel import side_by_side
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Trunk, encoded, local_weights, trunk_digest, trunk_of
+from pullpush.training.frozen import Data, Trunk, encoded, local_weights, trunk_digest, trunk_of
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import Recipe, recipe
 
@@ -29,7 +30,7 @@ KIND = "runs"
 
 
 def trained(
-    world: World | Corpus,
+    world: Data,
     recipe: Recipe,
     *,
     seed: int = 0,
@@ -72,7 +73,7 @@ def one_thread() -> Iterator[None]:
 
 
 def trained_all(
-    world: World | Corpus,
+    world: Data,
     plans: Sequence[tuple[Recipe, int]],
     *,
     base: Path | None = None,
@@ -80,8 +81,6 @@ def trained_all(
     jobs: int | None = None,
 ) -> list[Result]:
     """`trained` for several recipes and seeds, side by side where there is no GPU.
-
-    Small models gain more from processes of one thread each than from threads.
 
     Args:
         plans: recipe and seed of each run.
@@ -97,44 +96,38 @@ def trained_all(
     ]
     jobs = min(jobs or joblib.cpu_count(), len(missing))
     if jobs > 1 and not torch.cuda.is_available():
-        for recipe, seed in missing:
-            ready(world, recipe, seed=seed)  # frozen texts are encoded once, by all cores, before the processes start
+        for recipe, seed in {_reads(recipe): (recipe, seed) for recipe, seed in missing}.values():
+            ready(world, recipe, seed=seed)  # frozen texts are encoded once, before the processes start
         # By its configuration: a world's arrays are mapped anew in each process.
         source = (world.config, trunk_of(world))
-        orders = (joblib.delayed(_train)(_places(), source, *plan, base, diagnostics) for plan in missing)
-        joblib.Parallel(n_jobs=jobs)(orders)
+        side_by_side([partial(_train, source, *plan, base, diagnostics) for plan in missing], jobs=jobs)
     return [trained(world, recipe, seed=seed, **shared) for recipe, seed in plans]
 
 
-def _places() -> dict[str, str]:
-    """Where data and caches are, by this process's environment."""
-    return {name: value for name, value in os.environ.items() if name.startswith("PULLPUSH_")}
+def _reads(recipe: Recipe) -> str:
+    """What decides which texts a recipe has encoded."""
+    return content_key([recipe.text, recipe.encoder_options, recipe.languages, recipe.captions])
 
 
 def _train(
-    places: dict[str, str],
-    source: tuple[WorldConfig | CorpusConfig, Trunk | None],
+    source: tuple[WorldConfig | CorpusConfig | SpeechConfig, Trunk | None],
     recipe: Recipe,
     seed: int,
     base: Path | None,
     diagnostics: Diagnostics | None,
 ) -> None:
-    # The process may be one that was started for other work, while the places were others.
-    for name in _places().keys() - places.keys():
-        del os.environ[name]
-    os.environ.update(places)
-    trained(_again(*source), recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
+    trained(reloaded(*source), recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
 
 
 @lru_cache(maxsize=1)
-def _again(config: WorldConfig | CorpusConfig, trunk: Trunk | None) -> World | Corpus:
+def reloaded(config: WorldConfig | CorpusConfig | SpeechConfig, trunk: Trunk | None) -> Data:
     """A world in another process: read once, for a run on features is not much longer."""
     world = load_data(config)
     return encoded(world, trunk) if trunk else world
 
 
 def run_key(
-    world: World | Corpus,
+    world: Data,
     recipe: Recipe,
     *,
     seed: int = 0,
@@ -147,13 +140,13 @@ def run_key(
     return content_key([*parts, *([trunk_digest(trunk)] if trunk else []), *([weights] if weights else [])])
 
 
-def base_model(world: World | Corpus, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
+def base_model(world: Data, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
     """The run that all recipes of a comparison start from: InfoNCE, `overrides` as for `recipe`."""
     return trained(world, recipe("infonce", **overrides), seed=seed, progress=progress)
 
 
 def run(
-    world: World | Corpus,
+    world: Data,
     recipe: Recipe,
     *,
     out: Path | str | None,
@@ -179,7 +172,7 @@ def run(
     )
 
 
-def ready(world: World | Corpus, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
+def ready(world: Data, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
     """A recipe's new model and its pairs, with the features of frozen encoders in the cache."""
     model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
     dataset = PairDataset(

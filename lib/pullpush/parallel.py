@@ -1,0 +1,69 @@
+"""Work shared by processes, from which small models and small arrays gain more than from threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import joblib
+
+T = TypeVar("T")
+
+
+def side_by_side(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -> list[T]:
+    """Results of the calls, in their order, made by as many processes as there are cores; here, if one is enough.
+
+    Args:
+        calls: what can be sent to another process, such as a `functools.partial` of a module's function.
+        jobs: processes at once; default: one a core.
+    """
+    jobs = min(jobs or joblib.cpu_count(), len(calls))
+    return [call() for call in calls] if jobs <= 1 else joblib.Parallel(n_jobs=jobs)(_orders(calls))
+
+
+@contextmanager
+def meanwhile(*calls: Callable[[], Any]) -> Iterator[None]:
+    """Let other processes make the calls, which fill caches, while this one goes on; it then waits for them.
+
+    On a single core nothing is done ahead: what the calls would have left in the cache is made when it is asked for.
+    """
+    jobs = joblib.cpu_count()
+    if jobs == 1 or not calls:
+        yield
+        return
+    work = joblib.Parallel(n_jobs=jobs, return_as="generator")(_orders([_Silent(call) for call in calls]))
+    try:
+        yield
+        for _ in work:
+            pass
+    finally:
+        work.close()
+
+
+class _Silent:
+    """A call whose result stays where it was made."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call
+
+    def __call__(self) -> None:
+        self.call()
+
+
+def _orders(calls: Sequence[Callable[[], Any]]) -> Iterator[Any]:
+    return (joblib.delayed(_there)(_places(), call) for call in calls)
+
+
+def _places() -> dict[str, str]:
+    """Where data and caches are, by this process's environment."""
+    return {name: value for name, value in os.environ.items() if name.startswith("PULLPUSH_")}
+
+
+def _there(places: dict[str, str], call: Callable[[], T]) -> T:
+    """Make a call in a process that may have been started for other work, while the places were others."""
+    for name in _places().keys() - places.keys():
+        del os.environ[name]
+    os.environ.update(places)
+    return call()

@@ -1,0 +1,79 @@
+"""Processes side by side: results in order, this process's places, and no second computation of what they cached."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import joblib
+import pytest
+
+from pullpush.cache import cached_dir, home
+from pullpush.parallel import meanwhile, side_by_side
+
+
+def place() -> str:
+    return str(home())
+
+
+def process() -> int:
+    return os.getpid()
+
+
+def made(name: str) -> str:
+    """Leave this process's number in the cache; the first one stays."""
+    folder = cached_dir("test", name, lambda folder: (folder / "who").write_text(str(os.getpid()), encoding="utf-8"))
+    return (folder / "who").read_text(encoding="utf-8")
+
+
+def refuse() -> None:
+    raise ValueError("no such thing")
+
+
+@pytest.fixture(params=[1, 2])
+def cores(request, monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: request.param)
+    return request.param
+
+
+def test_results_come_in_the_order_of_the_calls(cores):
+    assert side_by_side([partial(divmod, number, 3) for number in range(7)]) == [divmod(n, 3) for n in range(7)]
+    assert side_by_side([]) == []
+
+
+def test_processes_know_where_this_one_keeps_its_data_also_when_it_changes(tmp_path, monkeypatch):
+    for name in ("one", "two"):  # the same processes, which joblib keeps
+        monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / name))
+        assert side_by_side([place, place], jobs=2) == [str(tmp_path / name)] * 2
+
+
+def test_one_call_is_made_here():
+    assert side_by_side([process]) == [os.getpid()]
+
+
+def test_meanwhile_another_process_fills_the_cache(tmp_path, monkeypatch, cores):
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path))
+    with meanwhile(partial(made, "this"), partial(made, "that")):
+        here = made("other")
+    assert here == str(os.getpid())
+    for name in ("this", "that"):
+        assert (made(name) == str(os.getpid())) == (cores == 1)
+
+
+def test_what_fails_elsewhere_fails_here(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    with pytest.raises(ValueError, match="no such thing"), meanwhile(refuse):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore:.*cancelled")
+def test_a_failure_here_does_not_wait_for_the_others(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    with pytest.raises(KeyError), meanwhile(process):
+        raise KeyError
+
+
+def test_training_may_share_the_processes_with_what_goes_on_meanwhile(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    with meanwhile(*[partial(sum, range(10**6))] * 3):
+        assert side_by_side([partial(divmod, 7, 3)] * 4) == [(2, 1)] * 4
