@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import joblib
+import torch
 
 T = TypeVar("T")
 
@@ -21,6 +22,27 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -
     """
     jobs = min(jobs or joblib.cpu_count(), len(calls))
     return [call() for call in calls] if jobs <= 1 else joblib.Parallel(n_jobs=jobs)(_orders(calls))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute by one thread on the CPU, since the last bits of a sum depend on how many threads share it: a
+    shared run must not depend on who trained it, alone or beside others.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def in_threads(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Results of the calls, in their order, by as many threads as there are cores: for calls that are long in torch,
+    on arrays too small to share. Each computes by one thread, so that results do not depend on the machine.
+    """
+    with one_thread():
+        return joblib.Parallel(n_jobs=joblib.cpu_count(), prefer="threads")(joblib.delayed(call)() for call in calls)
 
 
 @contextmanager

@@ -8,17 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from pullpush.book import compare, session
 from pullpush.book import language_study as study
-from pullpush.book import session
 from pullpush.book.language_study import Space
 from pullpush.data.tuxpaint import Stamps
 from pullpush.data.vocabulary import LANGUAGES, Event
 from pullpush.encoders import create
-from pullpush.metrics import caption_relevance, retrieval_per_query
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import base_model, trained
@@ -49,18 +46,6 @@ def run(heard):
 # Scores
 
 
-@settings(max_examples=20, deadline=None)
-@given(clips=st.integers(2, 30), captions=st.integers(1, 5), seed=st.integers(0, 99))
-def test_scores_from_the_first_ten_are_those_of_the_whole_order(clips, captions, seed):
-    audio, text = unit(clips, 5, seed=seed), unit(clips, captions, 5, seed=seed + 100)
-    ours, similarity = study.per_clip(audio, text), text.flatten(0, 1) @ audio.T
-    truth = caption_relevance(clips, captions)
-    for side, scores, relevant in (("T2A", similarity, truth), ("A2T", similarity.T, truth.T)):
-        for metric, values in retrieval_per_query(scores, relevant, study.KS, (10,)).items():
-            expected = values.view(clips, -1).mean(1)
-            torch.testing.assert_close(ours[f"{side} {metric}"], expected)
-
-
 def test_a_perfect_space_scores_one_in_every_language():
     one = toy(noise=0.0)
     scored = study.scores({("kcl", 0): one}, LANGUAGES[:3])
@@ -75,7 +60,7 @@ def test_tables_average_languages_and_gains_are_paired():
     table = study.language_table(scored.table, ["T2A R@1"], ["ml-clap", "kcl"])
     assert table.index[-1] == "avg"
     assert table.loc["avg"].tolist() == pytest.approx(table.iloc[:-1].mean().tolist())
-    (row,) = study.gains(scored, [("kcl", "ml-clap")], [0, 1], ["T2A R@1"]).itertuples()
+    (row,) = compare.gains(scored, [("kcl", "ml-clap")], [0, 1], ["T2A R@1"]).itertuples()
     assert row.value == pytest.approx(table.loc["avg", ("T2A R@1", "kcl")] - table.loc["avg", ("T2A R@1", "ml-clap")])
     assert row.low <= row.value <= row.high
 
@@ -250,7 +235,7 @@ def test_languages_come_one_by_one(heard, tmp_path):
 
 
 def test_maps_hold_every_text_and_tight_clusters_are_tight():
-    table = study.maps(toy(captions=1, noise=0.05), range(10), methods=("t-SNE",))
+    table = study.maps({"kcl": toy(captions=1, noise=0.05)}, range(10), methods=("t-SNE",))
     assert len(table) == 10 * 4
     assert set(table["language"]) == {"audio", "eng", "fra", "deu"}
     assert study.tightness(table)["ratio"].item() < 0.5

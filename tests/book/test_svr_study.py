@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from pullpush.book import material, session, svr_study
-from pullpush.book.svr_study import Scores, Trial
+from pullpush.book import compare, material, session, svr_study
 from pullpush.forces import decompose
 from pullpush.losses import info_nce
 from pullpush.losses.svr import svr
@@ -110,59 +109,12 @@ def test_parts_are_those_of_the_gradient_on_the_sphere():
     assert row["drift"] == pytest.approx((along / step.norm(dim=1)).mean().item())
 
 
-# Systems
-
-
-def scored() -> Scores:
-    """Two systems and two seeds; "b" finds every second clip more than "a"."""
-    clips = {}
-    for seed in (0, 1):
-        clips["a", seed] = {"T2A R@1": torch.zeros(10), "A2T R@1": torch.ones(10)}
-        clips["b", seed] = {"T2A R@1": torch.arange(10) % 2.0, "A2T R@1": torch.ones(10)}
-    rows = [
-        {"system": name, "seed": seed, **{metric: float(v.mean()) for metric, v in own.items()}}
-        for (name, seed), own in clips.items()
-    ]
-    return Scores(pd.DataFrame(rows), clips)
-
-
-def test_a_gain_is_the_difference_with_its_interval():
-    table = svr_study.gains(scored(), {"b": "a"}, [0, 1]).set_index("metric")
-    row = table.loc["T2A R@1"]
-    assert row["value"] == pytest.approx(0.5)
-    assert 0 < row["low"] < 0.5 < row["high"] < 1
-    assert row["wins"] == "2/2"
-    assert table.loc["A2T R@1", ["value", "low", "high"]].tolist() == [0, 0, 0]
-    assert table.loc["A2T R@1", "wins"] == "0/2"
-
-
-def test_differences_are_taken_seed_by_seed():
-    rows = [("s", v, n, k, k + v * (n == "b")) for v in (1.0, 2.0) for n in ("a", "b") for k in (0, 10)]
-    table = pd.DataFrame(rows, columns=["setting", "value", "system", "seed", "R@1"])
-    found = svr_study.against(table, "a", "R@1", ["setting", "value"])
-    assert found["system"].tolist() == ["b", "b"]
-    # "value" of the setting and of the difference would clash, so the difference is called gain.
-    assert found["gain"].tolist() == [1.0, 2.0]
-    assert found["spread"].tolist() == [0.0, 0.0]
+# Training
 
 
 def test_the_papers_gains_are_differences_of_its_tables():
     assert svr_study.paper_gain(1, "bi-DynamicSVR", task="T2A") == pytest.approx(44.16 - 41.87)
     assert svr_study.paper_gain(4, "bi-StaticSVR", "SigLIP", task="A2T") == pytest.approx(55.41 - 47.92)
-
-
-@pytest.mark.parametrize(("low", "high", "word"), [(0.1, 0.2, "confirmed"), (-2, -1, "contradicted"), (-1, 1, "not")])
-def test_an_interval_decides(low, high, word):
-    assert svr_study.verdict(low, high).startswith(word)
-
-
-def test_intervals_over_seeds_are_students():
-    mean, low, high = svr_study.over_seeds([1.0, 2.0, 3.0])
-    assert mean == pytest.approx(2)
-    assert high - mean == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
-    assert mean - low == pytest.approx(high - mean)
-    with pytest.raises(ValueError, match="two"):
-        svr_study.over_seeds([1.0])
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +134,7 @@ BOTH = {"infonce": ("infonce", SMALL), "infonce+bi-dynamic-svr": ("infonce+bi-dy
 
 @pytest.fixture(scope="module")
 def runs(book, heard):
-    return svr_study.train_systems(book, heard, BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))
+    return compare.train_systems(book, heard, BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))
 
 
 def test_end_to_end_compares_the_seeds_that_both_have_and_reads_back(runs, heard, tmp_path):
@@ -202,31 +154,7 @@ def test_end_to_end_compares_the_seeds_that_both_have_and_reads_back(runs, heard
 def test_what_the_book_keeps_can_be_read():
     kept = svr_study.stored_end_to_end()
     assert {"infonce", "infonce+bi-dynamic-svr", "siglip"} <= set(kept.scores["system"])
-    assert set(svr_study.METRICS) <= set(kept.scores.columns)
-
-
-def test_every_system_is_trained_with_every_seed(runs):
-    assert list(runs) == [(name, seed) for name in BOTH for seed in (0, 1)]
-    for (name, _), run in runs.items():
-        assert run.recipe.name == name
-        assert (run.recipe.batch_size, len(run.history)) == (4, 2)
-
-
-def test_scores_are_the_means_of_clips(runs, heard):
-    table, clips = svr_study.scores(runs, heard.test)
-    assert set(svr_study.METRICS) <= set(table.columns)
-    for row in table.to_dict("records"):
-        own = clips[row["system"], row["seed"]]
-        assert all(len(values) == len(heard.test) for values in own.values())
-        assert row["T2A R@1"] == pytest.approx(own["T2A R@1"].mean().item())
-        assert row["T2A R@1"] <= row["T2A R@5"] <= row["T2A R@10"] <= 1
-
-
-def test_trials_give_a_row_for_every_point_and_seed(book, heard):
-    points = [Trial("batch", 4, "infonce", SMALL), Trial("batch", 8, "infonce", {**SMALL, "batch_size": 8})]
-    table = svr_study.trials(book, heard, points, [0, 1])
-    assert table[["value", "seed"]].to_numpy().tolist() == [[4, 0], [4, 1], [8, 0], [8, 1]]
-    assert table["steps"].tolist() == [8, 8, 4, 4]
+    assert set(compare.METRICS) <= set(kept.scores.columns)
 
 
 def test_only_systems_with_a_radius_have_one(runs):
@@ -272,18 +200,3 @@ def test_the_radius_is_asked_for_at_every_degree_of_hardness(heard):
 def test_too_few_clips_for_a_probe_are_refused(heard):
     with pytest.raises(ValueError, match="too few"):
         svr_study.RadiusProbe(heard.train, every=1, anchors=16)
-
-
-def test_overhead_is_one_for_the_first_and_knows_of_more_weights(heard):
-    from pullpush.data.batches import PairDataset, collate
-    from pullpush.encoders import create
-
-    items = PairDataset(heard.train)
-    batch = collate([items[i] for i in range(8)])
-    plans = {name: recipe(name, batch_size=8) for name in ("infonce", "infonce+bi-dynamic-svr")}
-    model = create("features", "hashed", dim=8, audio_dim=heard.train.dim)
-    table = svr_study.overhead(plans, model, batch, rounds=2)
-    assert table["system"].tolist() == list(plans)
-    assert (table["seconds"] > 0).all()
-    assert table["time"][0] == table["memory"][0] == 1
-    assert table["memory"][1] > 1

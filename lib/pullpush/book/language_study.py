@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.book import experiments
+from pullpush.book.compare import METRICS, Runs, Scores, means, over_seeds, per_clip, train_systems
 from pullpush.book.session import Session
-from pullpush.book.svr_study import Runs, over_seeds, train_systems
 from pullpush.data import tuxpaint
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.vocabulary import LANGUAGES, Event
 from pullpush.data.world import Split, World
 from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.metrics import (
-    Interval,
     angle,
     bootstrap_interval,
     direction_error,
@@ -31,22 +31,21 @@ from pullpush.metrics import (
     log_probability,
     momentum_errors,
     pair_distribution,
-    paired_bootstrap,
     rank_variance,
     weight_errors,
     zero_shot_predictions,
 )
+from pullpush.parallel import in_threads, one_thread, side_by_side
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio, embed_texts
-from pullpush.training.frozen import on_features
+from pullpush.training.frozen import on_features, trunk_of
 from pullpush.training.loop import train
 from pullpush.training.objective import Objective
-from pullpush.training.runs import ready
+from pullpush.training.recipes import Recipe
+from pullpush.training.runs import ready, reloaded
 
 SCHEMES = ("ml-clap", "cacl", "kcl")
 SAMPLINGS = {"random": "ml-clap", "pair": "cacl", "all": "kcl"}  # of `language_plan`, by the scheme that takes so
-KS = (1, 5, 10)
-METRICS = tuple(f"{side} {metric}" for side in ("T2A", "A2T") for metric in (*(f"R@{k}" for k in KS), "mAP@10"))
 
 # Languages of the stamps that no objective trains on: code → (name, whether the sentence encoder was trained on it).
 UNHEARD = {
@@ -88,66 +87,24 @@ def space(model: nn.Module, split: Split, languages: Sequence[str] = LANGUAGES) 
     return Space(embed_audio(model, split, batch_size=512), torch.stack(texts, dim=2))
 
 
-def per_clip(audio: Tensor, text: Tensor) -> dict[str, Tensor]:
-    """METRICS of every clip in one language, `(N,)` float64 each; T2A is the mean over the clip's captions.
-
-    The same numbers as `metrics.retrieval_per_query` where no similarities tie, from the first ten alone.
-
-    Args:
-        audio: `(N, d)`.
-        text: `(N, C, d)`.
-    """
-    clips, captions, _ = text.shape
-    similarity = text.flatten(0, 1) @ audio.T
-    clip = torch.arange(clips)
-    sides = {
-        "T2A": (similarity.topk(min(10, clips), dim=1).indices, clip.repeat_interleave(captions), 1),
-        "A2T": (similarity.T.topk(min(10, clips * captions), dim=1).indices // captions, clip, captions),
-    }
-    table = {}
-    for side, (found, own, relevant) in sides.items():
-        hits = (found == own[:, None]).double()
-        precision = hits.cumsum(1) / torch.arange(1, hits.shape[1] + 1)
-        values = {f"R@{k}": hits[:, :k].amax(1) for k in KS}
-        values["mAP@10"] = (precision * hits).sum(1) / min(10, relevant)
-        table |= {f"{side} {name}": value.view(clips, -1).mean(1) for name, value in values.items()}
-    return table
+def spaces(runs: Runs, split: Split, languages: Sequence[str] = LANGUAGES) -> dict[tuple[Any, int], Space]:
+    """The `space` of each run."""
+    for language in languages:
+        split.captions(language)  # written once, for all threads
+    return dict(
+        zip(runs, in_threads([partial(space, run.model, split, languages) for run in runs.values()]), strict=True)
+    )
 
 
-class Scores(NamedTuple):
-    """`table`: columns system, seed, language and METRICS; `clips`: metric → `(N, K)` of each (system, seed)."""
-
-    table: pd.DataFrame
-    clips: dict[tuple[Any, int], dict[str, Tensor]]
-
-
-def scores(spaces: Mapping[tuple[Any, int], Space], languages: Sequence[str] = LANGUAGES) -> Scores:
+def scores(embedded: Mapping[tuple[Any, int], Space], languages: Sequence[str] = LANGUAGES) -> Scores:
     """Score spaces by (system, seed) in every language."""
     clips, rows = {}, []
-    for (system, seed), (audio, texts) in spaces.items():
-        own = [per_clip(audio, texts[:, :, k]) for k in range(len(languages))]
-        clips[system, seed] = {metric: torch.stack([one[metric] for one in own], dim=1) for metric in METRICS}
+    for key, (audio, texts) in embedded.items():
+        own = in_threads([partial(per_clip, audio, texts[:, :, k]) for k in range(len(languages))])
+        clips[key] = {metric: torch.stack([one[metric] for one in own], dim=1) for metric in METRICS}
         for language, values in zip(languages, own, strict=True):
-            means = {metric: value.mean().item() for metric, value in values.items()}
-            rows.append({"system": system, "seed": seed, "language": language, **means})
+            rows.append({"system": key[0], "seed": key[1], "language": language, **means(values)})
     return Scores(pd.DataFrame(rows), clips)
-
-
-def gain(scored: Scores, system: Any, base: Any, metric: str, seeds: Sequence[int]) -> Interval:
-    """What `system` adds to `base` in the mean over languages: paired bootstrap over clips of the seeds' means."""
-    ours, theirs = (
-        torch.stack([scored.clips[name, seed][metric].mean(1) for seed in seeds]).mean(0).numpy()
-        for name in (system, base)
-    )
-    return paired_bootstrap(ours, theirs)
-
-
-def gains(
-    scored: Scores, pairs: Sequence[tuple[Any, Any]], seeds: Sequence[int], metrics: Sequence[str]
-) -> pd.DataFrame:
-    """`gain` of several (system, base): columns system, baseline, metric, value, low, high."""
-    rows = [(s, b, metric, *gain(scored, s, b, metric, seeds)) for s, b in pairs for metric in metrics]
-    return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high"])
 
 
 def language_table(table: pd.DataFrame, metrics: Sequence[str], systems: Sequence[str]) -> pd.DataFrame:
@@ -282,19 +239,23 @@ def direction_history(
     book: Session, data: World, seeds: Iterable[int], *, points: int = 12, languages: Sequence[str] = LANGUAGES
 ) -> pd.DataFrame:
     """The probe's columns over training under each scheme: columns recipe, seed, step, …; the runs are not kept."""
-    tables = []
-    for name in SCHEMES:
-        plan = experiments.sized(book, name, **on_features(data), languages=tuple(languages))
-        steps = -(-len(data.train) // plan.batch_size) * plan.epochs
-        probe = DirectionProbe(
-            data.valid, languages, every=max(1, steps // points), batch_size=min(plan.batch_size, len(data.valid) // 4)
-        )
-        for seed in seeds:
-            model, dataset = ready(data, plan, seed=seed)
-            run = train(model, plan, dataset, data.valid, out=None, seed=seed, diagnostics=probe, progress=False)
-            table = run.steps[["step", *PROBED]].dropna()
-            tables.append(table.assign(recipe=name, seed=seed))
+    plans = [experiments.sized(book, name, **on_features(data), languages=tuple(languages)) for name in SCHEMES]
+    ready(data, plans[-1], seed=0)  # texts are encoded once, before the processes start
+    source = (data.config, trunk_of(data))
+    tables = side_by_side([partial(_directions, source, plan, seed, points) for plan in plans for seed in seeds])
     return pd.concat(tables, ignore_index=True)[["recipe", "seed", "step", *PROBED]]
+
+
+def _directions(source: tuple, plan: Recipe, seed: int, points: int) -> pd.DataFrame:
+    """The probe's table of one run on a world, given by its configuration and trunk."""
+    data = reloaded(*source)
+    steps = -(-len(data.train) // plan.batch_size) * plan.epochs
+    size = min(plan.batch_size, len(data.valid) // 4)
+    probe = DirectionProbe(data.valid, plan.languages, every=max(1, steps // points), batch_size=size)
+    model, dataset = ready(data, plan, seed=seed)
+    with one_thread():
+        run = train(model, plan, dataset, data.valid, out=None, seed=seed, diagnostics=probe, progress=False)
+    return run.steps[["step", *PROBED]].dropna().assign(recipe=plan.name, seed=seed)
 
 
 PROBED = ("one", "pair", "one gradient", "pair gradient", "batch gradient")
@@ -384,13 +345,15 @@ def bound_table(
     own, rate, tau: see there; adam: of `momentum_errors` instead, a row a step.
     """
     clips, languages = model.words.shape[:2]
-    tables = []
-    for sampling in SAMPLINGS:
-        for seed in seeds:
-            plan = language_plan(clips, languages, sampling=sampling, epochs=epochs, batch_size=batch_size, seed=seed)
-            measure = momentum_errors if adam else weight_errors
-            rows = measure(model, model.start(seed), plan, rate=rate, tau=tau, own=own)
-            tables.append(pd.DataFrame(rows).assign(sampling=sampling, seed=seed))
+    size = {"epochs": epochs, "batch_size": batch_size}
+    runs = [(sampling, seed) for sampling in SAMPLINGS for seed in seeds]
+    plans = [language_plan(clips, languages, sampling=sampling, seed=seed, **size) for sampling, seed in runs]
+    measure = partial(momentum_errors if adam else weight_errors, model, rate=rate, tau=tau, own=own)
+    calls = [partial(measure, model.start(seed), plan) for (_, seed), plan in zip(runs, plans, strict=True)]
+    tables = [
+        pd.DataFrame(rows).assign(sampling=sampling, seed=seed)
+        for (sampling, seed), rows in zip(runs, side_by_side(calls), strict=True)
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -558,9 +521,9 @@ def longer(
     for count in times:
         own = {"epochs": count * book.settings.epochs}
         runs = train_systems(book, data, {name: (name, own) for name in systems}, seeds)
-        spaces = {key: space(run.model, data.test) for key, run in runs.items()}
-        scored = scores(spaces).table.groupby(["system", "seed"], sort=False)[list(METRICS)].mean().reset_index()
-        variance = rank_variances(spaces)[["system", "seed", "MRV", "median", "log"]]
+        embedded = spaces(runs, data.test)
+        scored = scores(embedded).table.groupby(["system", "seed"], sort=False)[list(METRICS)].mean().reset_index()
+        variance = rank_variances(embedded)[["system", "seed", "MRV", "median", "log"]]
         table = scored.merge(variance)
         steps = [len(runs[key].steps) for key in zip(table["system"], table["seed"], strict=True)]
         read = table["system"].map(TEXTS_PER_CLIP) * own["epochs"]
@@ -611,34 +574,48 @@ def told(curve: pd.DataFrame) -> str:
 
 
 def maps(
-    one: Space, items: Sequence[int], *, methods: Sequence[str] = ("t-SNE", "UMAP"), seed: int = 0
+    embedded: Mapping[str, Space],
+    items: Sequence[int],
+    *,
+    methods: Sequence[str] = ("t-SNE", "UMAP"),
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Two-dimensional maps of some clips and their first captions: columns method, item, language, x, y.
+    """Two-dimensional maps of some clips and their first captions: columns system, method, item, language, x, y.
 
-    language "audio" is the clip itself.
+    language "audio" is the clip itself. The methods run side by side.
     """
-    chosen = list(items)
-    texts = one.texts[chosen, 0]  # (M, K, d)
-    points = torch.cat([one.audio[chosen, None], texts], dim=1).flatten(0, 1).numpy()
-    names = [(item, language) for item in range(len(chosen)) for language in ("audio", *LANGUAGES[: texts.shape[1]])]
-    tables = []
-    for method in methods:
-        place = _projected(points, method, seed)
-        table = pd.DataFrame(names, columns=["item", "language"])
-        tables.append(table.assign(method=method, x=place[:, 0], y=place[:, 1]))
-    return pd.concat(tables, ignore_index=True)
+    points = {name: _points(one, list(items)) for name, one in embedded.items()}
+    placed = side_by_side([partial(_projected, list(points.values()), method, seed) for method in methods])
+    languages = ("audio", *LANGUAGES[: next(iter(embedded.values())).texts.shape[2]])
+    names = [(item, language) for item in range(len(items)) for language in languages]
+    tables = [
+        pd.DataFrame(names, columns=["item", "language"]).assign(system=system, method=method, x=at[:, 0], y=at[:, 1])
+        for method, places in zip(methods, placed, strict=True)
+        for system, at in zip(points, places, strict=True)
+    ]
+    return pd.concat(tables, ignore_index=True)[["system", "method", "item", "language", "x", "y"]]
 
 
-def _projected(points: np.ndarray, method: str, seed: int) -> np.ndarray:
+def _points(one: Space, items: list[int]) -> np.ndarray:
+    """Each clip, then its first captions, `(M · (1 + K), d)`."""
+    return torch.cat([one.audio[items, None], one.texts[items, 0]], dim=1).flatten(0, 1).numpy()
+
+
+def _projected(several: Sequence[np.ndarray], method: str, seed: int) -> list[np.ndarray]:
+    """Maps of several sets of points by one method, `(P, 2)` each."""
     if method == "UMAP":
         import umap  # slow to import, and only maps need it
 
-        neighbours = min(15, len(points) - 1)
-        return umap.UMAP(n_neighbors=neighbours, metric="cosine", random_state=seed, n_jobs=1).fit_transform(points)
+        return [
+            umap.UMAP(n_neighbors=min(15, len(points) - 1), metric="cosine", random_state=seed, n_jobs=1).fit_transform(
+                points
+            )
+            for points in several
+        ]
     from sklearn.manifold import TSNE
 
-    perplexity = min(30, (len(points) - 1) // 3)
-    return TSNE(perplexity=perplexity, metric="cosine", init="random", random_state=seed).fit_transform(points)
+    own = {"metric": "cosine", "init": "random", "random_state": seed}
+    return [TSNE(perplexity=min(30, (len(points) - 1) // 3), **own).fit_transform(points) for points in several]
 
 
 def tightness(table: pd.DataFrame) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from pullpush.data.grammar import prompts
 from pullpush.data.registry import find
 from pullpush.data.world import Split, World, WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT, takes
+from pullpush.parallel import meanwhile
 from pullpush.training.frozen import Published, encoded, splits_encoder
 from pullpush.training.loop import Result
 
@@ -58,6 +59,9 @@ class Material(Protocol):
 
     def random_trunk(self) -> Trunk:
         """One of the same architecture that has learnt nothing."""
+
+    def prepare(self) -> None:
+        """Fill the caches with what takes long, side by side where there are cores for it; the rest is as without."""
 
     def amounts(self, data: Data) -> tuple[int, int, int]:
         """Sizes of the training split to compare, the middle or last of which is all of `data`."""
@@ -117,8 +121,8 @@ def categories(data: World) -> tuple[str, str]:
     return tuple(",".join(sorted(half)) for half in halves)
 
 
-def two_worlds(book: Session, data: World, base: Result) -> dict[str, World]:
-    """Two worlds with other events, other mixing and other noise, both heard by one trunk.
+def two_worlds(book: Session, data: World) -> dict[str, World]:
+    """Two worlds with other events, other mixing and other noise.
 
     A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
     """
@@ -126,7 +130,7 @@ def two_worlds(book: Session, data: World, base: Result) -> dict[str, World]:
     mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
     bank = data.config.bank.partition(":")[0]
     return {
-        name: encoded(load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size)), base)
+        name: load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size))
         for half, (name, scene) in zip(categories(data), mixing.items(), strict=True)
     }
 
@@ -155,13 +159,25 @@ class Scenes:
         """See Material."""
         return untrained_trunk(self.book)
 
+    def prepare(self) -> None:
+        """The trunk here, and meanwhile in another process all scenes and what the random trunk hears."""
+        with meanwhile(self._ahead):
+            self.trunk()
+
+    def _ahead(self) -> None:
+        data = self.data()
+        encoded(data, self.random_trunk())
+        two_worlds(self.book, data)
+        for count in self.amounts(data):
+            self.data(count)
+
     def amounts(self, data: World) -> tuple[int, int, int]:
         """A quarter, all, and half as many more."""
         return len(data.train) // 4, len(data.train), 3 * len(data.train) // 2
 
     def pair(self, trunk: Result) -> dict[str, World]:
         """See `two_worlds`."""
-        return two_worlds(self.book, self.data(), trunk)
+        return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data()).items()}
 
     def sounds(self, data: World, trunk: Result) -> dict[str, Labelled]:
         """The world's own single-event clips."""
@@ -210,6 +226,9 @@ class Real:
             return Published(self.book.settings.audio, self._audio_options | {"pretrained": False}, self.book.seed)
         still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
         return experiments.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
+
+    def prepare(self) -> None:
+        """See Material: recordings are decoded by all cores anyway, and a GPU is not to be shared."""
 
     @property
     def _published(self) -> bool:

@@ -11,16 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.book import experiments
+from pullpush.book.compare import Runs, train_systems
 from pullpush.book.language_study import SCHEMES
 from pullpush.book.session import Session
-from pullpush.book.svr_study import Runs, train_systems
-from pullpush.data.speech import SPOKEN, SpeechSplit, SpeechWorld
+from pullpush.data.speech import SPOKEN, SpeechSplit, SpeechWorld, load_speech
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.metrics import bootstrap_interval, paired_bootstrap, rank_variance
+from pullpush.parallel import one_thread
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import encoded
 from pullpush.training.loop import Result
-from pullpush.training.runs import one_thread, trained
+from pullpush.training.runs import trained
 
 BATCH = 32
 TRUNK_EPOCHS, HEAD_EPOCHS = 5, 6  # what two cores do within a minute, not what is best
@@ -34,6 +35,12 @@ LIKE = 20  # texts of like length that the right one is ranked among
 def speech_trunk(book: Session, data: SpeechWorld) -> Result:
     """The trunk that all schemes share: InfoNCE between recordings and English captions."""
     return trained(data, experiments.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), seed=book.seed)
+
+
+def prepare(book: Session) -> None:
+    """Fill the caches with the recordings and their trunk's features, as in another process while others train."""
+    voices = load_speech()
+    encoded(voices, speech_trunk(book, voices))
 
 
 def train_heads(book: Session, heard: SpeechWorld, seeds: Sequence[int], systems: Sequence[str] = SCHEMES) -> Runs:

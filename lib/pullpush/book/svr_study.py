@@ -1,8 +1,7 @@
-"""The measurements of the chapter on SVR: the proof against autograd, systems on one trunk, probes of the radius."""
+"""The measurements of the chapter on SVR: the proof against autograd, training end to end, probes of the radius."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from scipy import stats
 from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.book import experiments
+from pullpush.book.compare import METRICS, Runs, gains, scores, train_systems
 from pullpush.book.material import Labelled
 from pullpush.book.paper import paper_table
 from pullpush.book.root import find_root
@@ -25,18 +24,13 @@ from pullpush.data.world import Split, World
 from pullpush.forces import tangent
 from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
-from pullpush.metrics import Interval, caption_relevance, paired_bootstrap, retrieval_per_query
+from pullpush.parallel import one_thread
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.evaluate import KS, embed, zero_shot
-from pullpush.training.frozen import on_features, trunk_of
-from pullpush.training.loop import Result, make_optimiser, train
+from pullpush.training.evaluate import embed, zero_shot
+from pullpush.training.loop import Result, train
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
-from pullpush.training.runs import one_thread, ready, trained_all
-
-METRICS = tuple(f"{side} {metric}" for side in ("T2A", "A2T") for metric in (*(f"R@{k}" for k in KS), "mAP@10"))
-Runs = dict[tuple[str, int], Result]
-
+from pullpush.training.runs import ready
 
 # ---------------------------------------------------------------- the proof
 
@@ -223,144 +217,7 @@ def _norms(vectors: Tensor) -> Tensor:
     return vectors.norm(dim=-1).sum()
 
 
-# ---------------------------------------------------------------- systems on one trunk
-
-
-class Trial(NamedTuple):
-    """One system at one point of a setting: what the table says, the recipe, and what differs from the profile."""
-
-    setting: str
-    value: Any
-    recipe: str
-    own: Mapping[str, Any] = {}
-
-
-def train_systems(
-    book: Session,
-    data: World | Corpus,
-    systems: Mapping[Any, tuple[str, Mapping[str, Any]]],
-    seeds: Iterable[int],
-    *,
-    watch: Diagnostics | None = None,
-) -> dict[tuple[Any, int], Result]:
-    """Train each system with each seed on a world, encoded or not, side by side, or read the runs.
-
-    Args:
-        systems: label → recipe name and overrides, such as a batch size or an option of a term.
-
-    Returns:
-        (label, seed) → run.
-    """
-    plans = [(label, seed) for label in systems for seed in seeds]
-    features = on_features(data) if trunk_of(data) else {}
-    recipes = {label: experiments.sized(book, name, **_merged(features, own)) for label, (name, own) in systems.items()}
-    runs = trained_all(data, [(recipes[label], seed) for label, seed in plans], diagnostics=watch)
-    return dict(zip(plans, runs, strict=True))
-
-
-def _merged(features: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides of a recipe, with the encoders' options of both."""
-    options = {**features.get("encoder_options", {}), **own.get("encoder_options", {})}
-    return {**features, **own} | ({"encoder_options": options} if options else {})
-
-
-def trials(
-    book: Session,
-    data: World | Corpus,
-    points: Sequence[Trial],
-    seeds: Iterable[int],
-    *,
-    watch: Diagnostics | None = None,
-) -> pd.DataFrame:
-    """Scores on the test clips at all points: columns setting, value, system, seed, steps and METRICS."""
-    systems = {point: (point.recipe, point.own) for point in (Point(*p) for p in _frozen(points))}
-    runs = train_systems(book, data, systems, list(seeds), watch=watch)
-    rows = []
-    for (point, seed), run in runs.items():
-        row = {"setting": point.setting, "value": point.value, "system": point.recipe, "seed": seed}
-        rows.append(row | {"steps": len(run.steps)} | means(run.model, data.test))
-    return pd.DataFrame(rows)
-
-
-class Point(NamedTuple):
-    """A trial that can be a key."""
-
-    setting: str
-    value: Any
-    recipe: str
-    options: tuple[tuple[str, Any], ...]
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """The overrides."""
-        return dict(self.options)
-
-
-def _frozen(points: Sequence[Trial]) -> Iterable[tuple]:
-    return [(p.setting, p.value, p.recipe, tuple(sorted(p.own.items()))) for p in points]
-
-
-def per_clip(model: torch.nn.Module, split: Split | Recordings, language: str = "eng") -> dict[str, Tensor]:
-    """METRICS of every clip, `(N,)` each: for T2A the mean over the clip's captions."""
-    table = {}
-    with one_thread():  # the products are small: threads would wait for each other more than they work
-        audio, text = embed(model, split, language=language, caption="all", batch_size=512)
-        clips, captions, _ = text.shape
-        similarity, truth = text.flatten(0, 1) @ audio.T, caption_relevance(clips, captions)
-        for side, scores, relevant in (("T2A", similarity, truth), ("A2T", similarity.T, truth.T)):
-            for metric, values in retrieval_per_query(scores, relevant, KS, (10,)).items():
-                table[f"{side} {metric}"] = values.view(clips, -1).double().mean(1)
-    return table
-
-
-def means(model: torch.nn.Module, split: Split | Recordings) -> dict[str, float]:
-    """METRICS over all clips."""
-    return {metric: values.mean().item() for metric, values in per_clip(model, split).items()}
-
-
-class Scores(NamedTuple):
-    """What several runs score: `table` has columns system, seed and METRICS; `clips` the values of each clip."""
-
-    table: pd.DataFrame
-    clips: dict[tuple[str, int], dict[str, Tensor]]
-
-
-def scores(runs: Mapping[tuple[str, int], Result], split: Split | Recordings) -> Scores:
-    """Score runs on a split, clip by clip."""
-    clips = {key: per_clip(run.model, split) for key, run in runs.items()}
-    rows = [
-        {"system": system, "seed": seed, **{metric: values.mean().item() for metric, values in own.items()}}
-        for (system, seed), own in clips.items()
-    ]
-    return Scores(pd.DataFrame(rows), clips)
-
-
-def gain(scored: Scores, system: str, base: str, metric: str, seeds: Sequence[int]) -> Interval:
-    """Paired bootstrap over clips of the seeds' mean difference: what `system` adds to `base`."""
-    ours, theirs = (
-        torch.stack([scored.clips[name, seed][metric] for seed in seeds]).mean(0).numpy() for name in (system, base)
-    )
-    return paired_bootstrap(ours, theirs)
-
-
-def gains(
-    scored: Scores, pairs: Mapping[str, str], seeds: Sequence[int], metrics: Sequence[str] = ("T2A R@1", "A2T R@1")
-) -> pd.DataFrame:
-    """`gain` of several systems over their baselines.
-
-    Args:
-        pairs: system → baseline.
-
-    Returns:
-        Columns system, baseline, metric, value, low, high (95 %, over clips), wins (seeds in which it is ahead).
-    """
-    table = scored.table.set_index(["system", "seed"])
-    rows = []
-    for system, base in pairs.items():
-        for metric in metrics:
-            ahead = sum(table.loc[(system, seed), metric] > table.loc[(base, seed), metric] for seed in seeds)
-            rows.append((system, base, metric, *gain(scored, system, base, metric, seeds), f"{ahead}/{len(seeds)}"))
-    return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
+# ---------------------------------------------------------------- end to end
 
 
 class EndToEnd(NamedTuple):
@@ -391,7 +248,7 @@ def end_to_end(runs: Runs, split: Split, pairs: Sequence[tuple[str, str]]) -> En
     tables = []
     for system, base in pairs:
         both = [seed for name, seed in runs if name == system and (base, seed) in runs]
-        tables.append(gains(scored, {system: base}, both))
+        tables.append(gains(scored, [(system, base)], both))
     history = [run.history.assign(system=system, seed=seed) for (system, seed), run in runs.items()]
     columns = ["system", "seed", "epoch", "T2A R@1", "A2T R@1"]
     rows = []
@@ -414,35 +271,6 @@ def paper_gain(table: int, system: str, base: str = "InfoNCE", *, task: str, met
     rows = paper_table("supclap", table).query("dataset == 'AudioCaps' and task == @task and metric == @metric")
     values = rows.set_index("system")["value"]
     return float(values[f"{base} + {system}"] - values[base])
-
-
-def verdict(low: float, high: float) -> str:
-    """What an interval of a difference says of the claim that it is positive."""
-    return "confirmed" if low > 0 else "contradicted" if high < 0 else "not seen: the interval holds 0"
-
-
-def over_seeds(values: Sequence[float]) -> Interval:
-    """Mean of one number a seed with Student's 95 % interval.
-
-    Raises:
-        ValueError: fewer than two seeds.
-    """
-    values = np.asarray(values, float)
-    if len(values) < 2:
-        raise ValueError("an interval over seeds needs at least two of them")
-    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
-
-
-def against(table: pd.DataFrame, base: str, metric: str, by: Sequence[str]) -> pd.DataFrame:
-    """Per seed, what each system has over `base` at the same point: columns `by`, system, seeds, gain, spread."""
-    keys = [*by, "seed"]
-    own = table[table["system"] == base].set_index(keys)[metric]
-    rows = table[table["system"] != base].set_index(keys)
-    difference = (rows[metric] - own.reindex(rows.index)).rename("difference")
-    rows = rows.assign(difference=difference).reset_index()
-    grouped = rows.groupby([*by, "system"], sort=False)["difference"]
-    return grouped.agg(seeds="count", gain="mean", spread="std").reset_index()
 
 
 def positive_cosines(runs: Mapping[tuple[str, int], Result], split: Split | Recordings) -> pd.DataFrame:
@@ -488,14 +316,12 @@ def transfer(
     seeds: Sequence[int],
 ) -> pd.DataFrame:
     """Train on each world, test on each: columns train, test, system, seed and METRICS."""
-    rows = []
+    tables = []
     for source, data in worlds.items():
         runs = train_systems(book, data, systems, seeds)
         for target, other in worlds.items():
-            for (system, seed), run in runs.items():
-                row = {"train": source, "test": target, "system": system, "seed": seed}
-                rows.append(row | means(run.model, other.test))
-    return pd.DataFrame(rows)
+            tables.append(scores(runs, other.test).table.assign(train=source, test=target))
+    return pd.concat(tables, ignore_index=True)[["train", "test", "system", "seed", *METRICS]]
 
 
 # ---------------------------------------------------------------- the radius
@@ -585,65 +411,3 @@ def radius_by_hardness(data: World | Corpus, plan: Recipe, seeds: Iterable[int],
         names = table["variable"].str.split(" ", expand=True)
         tables.append(table.assign(seed=seed, kind=names[1], K=names[2].astype(int)).drop(columns="variable"))
     return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
-
-
-# ---------------------------------------------------------------- overhead
-
-
-def overhead(
-    plans: Mapping[str, Recipe], model: torch.nn.Module, batch: Batch | Mapping[str, Batch], *, rounds: int = 7
-) -> pd.DataFrame:
-    """What a training step costs: plans take turns, so that a busy machine slows all of them alike.
-
-    Args:
-        batch: of all plans, or one for each.
-
-    Returns:
-        Columns system, seconds (median), time and memory, the ratios to the first plan. Memory is what a step holds
-        for its backward pass plus weights, gradients and the two moments of Adam.
-    """
-    own = batch if isinstance(batch, Mapping) else dict.fromkeys(plans, batch)
-    made = {name: Objective(model, plan) for name, plan in plans.items()}
-    steps = {name: _stepper(objective, plans[name], own[name]) for name, objective in made.items()}
-    held = {name: _held_bytes(objective, own[name]) for name, objective in made.items()}
-    for step in steps.values():
-        step()
-    table = pd.DataFrame([{name: step() for name, step in steps.items()} for _ in range(rounds)])
-    first = next(iter(plans))
-    return pd.DataFrame(
-        {
-            "system": list(plans),
-            "seconds": table.median().to_numpy(),
-            "time": table.div(table[first], axis=0).median().to_numpy(),
-            "memory": [held[name] / held[first] for name in plans],
-        }
-    )
-
-
-def _stepper(objective: Objective, plan: Recipe, batch: Batch) -> Callable[[], float]:
-    optimiser = make_optimiser(objective, plan)
-
-    def step() -> float:
-        start = time.process_time()
-        optimiser.zero_grad()
-        objective(batch).loss.backward()
-        optimiser.step()
-        return time.process_time() - start
-
-    return step
-
-
-def _held_bytes(objective: Objective, batch: Batch) -> int:
-    """Bytes of all different tensors kept for the backward pass, and four times the weights."""
-    kept: dict[int, int] = {}
-
-    def pack(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        outcome = objective(batch)
-        size = sum(kept.values())  # while the graph lives, so that no address is used twice
-        del outcome
-    return size + 4 * sum(p.numel() * p.element_size() for p in objective.parameters() if p.requires_grad)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from pullpush.data.corpora import CorpusConfig, load_data
 from pullpush.data.speech import SpeechConfig
 from pullpush.data.world import WorldConfig
 from pullpush.encoders import create
-from pullpush.parallel import side_by_side
+from pullpush.parallel import one_thread, side_by_side
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import Data, Trunk, encoded, local_weights, trunk_digest, trunk_of
 from pullpush.training.loop import Result, is_finished, train
@@ -57,19 +57,6 @@ def trained(
     lock = locked(KIND, key) if PartialState().is_main_process else nullcontext(home() / KIND / key)
     with lock as out, one_thread():
         return run(world, recipe, out=out, seed=seed, base=base, diagnostics=diagnostics, progress=progress)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch compute by one thread on the CPU, since the last bits of a sum depend on how many threads share it: a
-    shared run must not depend on who trained it, alone or beside others.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def trained_all(
