@@ -7,11 +7,15 @@ candidates keeps the part of every negative's push that lies along the pull, and
 No second encoder pass is needed, and no second N × N matrix of similarities either. With c = R/‖a⁺ − t⁺‖,
 t_sup·Aᵀ = (1 − c) T·Aᵀ + c A·Aᵀ = ((1 − c) T + c A)·Aᵀ: the right-hand side needs one product instead of two, two
 instead of four in the backward pass, and does not subtract two large matrices where a ≈ t makes c large.
+
+Inside, all that is contrasted at one time is one tensor `(G, N, d)`: G groups, each among itself. Languages and the
+two directions are groups, so that a small batch costs one call of each operation, whatever the number of languages.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -56,7 +60,8 @@ def support_vector(anchor: Tensor, positive: Tensor, radius: float | Tensor) -> 
     check_pair(positive, anchor)
     with torch.autocast(anchor.device.type, enabled=False):  # differences of near vectors do not bear bfloat16
         start, end = _widen(anchor, positive)
-        return _move(start, end, _check_radius(radius, start)).to(anchor.dtype)
+        radius = _check_radius(radius, start, start.shape[:-1])
+        return _move(start, *_towards(start, end), radius).to(anchor.dtype)
 
 
 def svr(
@@ -87,38 +92,36 @@ def svr(
     rows, and their gradient is taken at once. Differentiable once.
 
     Args:
-        audio: `(N, d)` L2-normalised audio embeddings.
-        text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.
-        radius: R, a number, a 0-d tensor or `(N,)`, which gradients reach.
+        audio: `(N, d)` L2-normalised audio embeddings; or `(G, N, d)`, G groups contrasted each among itself.
+        text: of the same shape, L2-normalised text embeddings; row i matches row i of `audio`.
+        radius: R, a number, a 0-d tensor or one for each row, `(N,)` or `(G, N)`, which gradients reach.
         tau: temperature, a positive number or a 0-d tensor that gradients reach.
         direction: anchors: `"t2a"`, `"a2t"` or `"both"`.
         similarity: `"cosine"` or `"dot"`.
         positive_in_denominator: whether the positive is one of the candidates.
 
     Returns:
-        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32, also
-        under autocast. Zero for N = 1 in either reading: there is nothing to push away from.
+        0-d tensor, mean over N and G, in the dtype of the embeddings; bfloat16 and float16 are computed in float32,
+        also under autocast. Zero for N = 1 in either reading: there is nothing to push away from.
 
     Raises:
         ValueError: wrong shapes, a temperature that is not positive, an unknown direction or similarity.
         TypeError: embeddings that are not floating point.
     """
-    check_pair(audio, text)
+    _check_groups(audio, text)
     check_temperature(tau)
     for name, value, known in (("direction", direction, DIRECTIONS), ("similarity", similarity, SIMILARITIES)):
         if value not in known:
             raise ValueError(f"{name} must be one of {known}, got {value!r}")
     with torch.autocast(audio.device.type, enabled=False):  # similarities near 1 do not bear bfloat16
-        a, t = _widen(audio, text)
-        r = _check_radius(radius, a)
-        pairs = {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]
-        loss = a.new_zeros(())
-        for anchor, positive in pairs:
-            moved = _move(anchor, positive, r)
-            if similarity == "cosine":
-                moved = _unit(moved)
-            # Dividing (N, d) rather than (N, N) by τ saves a pass over the similarities.
-            loss = loss + _contrast(moved / tau, positive, positive_in_denominator)
+        anchor, positive = _stack(audio, text, direction)
+        r = _check_radius(radius, anchor, audio.shape[:-1])
+        if r.ndim == 2 and direction == "both":
+            r = r.repeat(2, 1)
+        moved = _move(anchor, *_towards(anchor, positive), r)
+        loss = _support_loss(moved, positive, tau, similarity, positive_in_denominator)
+        if direction == "both":
+            loss = 2 * loss  # the sum of the directions, not their mean
     return loss.to(audio.dtype)
 
 
@@ -141,8 +144,7 @@ def radius_constraint(radius: float | Tensor, distance: Tensor) -> Tensor:
     """
     if distance.ndim != 1 or len(distance) == 0:
         raise ValueError(f"distance must have shape (N,) with N ≥ 1, got {tuple(distance.shape)}")
-    r = _check_radius(radius, distance)
-    return (F.relu(r - distance) + F.relu(-r)).mean()
+    return _outside(_check_radius(radius, distance, distance.shape), distance)
 
 
 class RadiusPredictor(nn.Module):
@@ -173,35 +175,43 @@ class RadiusPredictor(nn.Module):
     def forward(self, similarity: Tensor) -> Tensor:
         """`(N, N)` similarities, the positive in column 0 (see `positive_first`), N ≤ batch_size → `(N,)` radii.
 
+        Or `(G, N, N)` → `(G, N)`.
+
         Raises:
             ValueError: not `(N, N)`, or more rows than `batch_size`.
         """
-        n = len(similarity)
-        if similarity.ndim != 2 or similarity.shape[1] != n or n == 0:
-            raise ValueError(f"similarity must have shape (N, N) with N ≥ 1, got {tuple(similarity.shape)}")
+        n = similarity.shape[-1]
+        if similarity.ndim not in (2, 3) or similarity.shape[-2] != n or n == 0:
+            raise ValueError(
+                f"similarity must have shape (N, N) or (G, N, N) with N ≥ 1, got {tuple(similarity.shape)}"
+            )
         if n > self.batch_size:
             raise ValueError(f"a batch of {n} does not fit a RadiusPredictor made for batch_size={self.batch_size}")
         with torch.autocast(similarity.device.type, enabled=False):
             first = self.layers[0].weight
-            return self.layers(self._fill(similarity.to(first.dtype))).squeeze(1)
+            return self.layers(self._fill(similarity.to(first.dtype))).squeeze(-1)
 
     def _fill(self, similarity: Tensor) -> Tensor:
-        """`(N, N)` → `(N, batch_size)`: repeat each row's negatives until it is full."""
-        n, missing = len(similarity), self.batch_size - len(similarity)
+        """`(…, N, N)` → `(…, N, batch_size)`: repeat each row's negatives until it is full."""
+        n = similarity.shape[-1]
+        missing = self.batch_size - n
         if missing == 0:
             return similarity
         if n == 1:
             return F.pad(similarity, (0, missing))
         columns = 1 + torch.arange(missing, device=similarity.device) % (n - 1)
-        return torch.cat([similarity, similarity[:, columns]], dim=1)
+        return torch.cat([similarity, similarity[..., columns]], dim=-1)
 
 
-def positive_first(similarity: Tensor) -> Tensor:
-    """`(N, N)` similarities with positives on the diagonal → each row's positive first, then its negatives in order."""
-    n = len(similarity)
+def positive_first(similarity: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`(N, N)` similarities with positives on the diagonal → each row's positive first, then its negatives in order.
+
+    Or `(G, N, N)` → `(G, N, N)`. `out`: where to put the result, of its shape and dtype; not for gradients.
+    """
+    *groups, n, _ = similarity.shape
     # Rows of N + 1 start one past a diagonal element, so that the next one is in the last column.
-    negatives = similarity.flatten()[1:].view(n - 1, n + 1)[:, :-1].reshape(n, n - 1)
-    return torch.cat([similarity.diagonal()[:, None], negatives], dim=1)
+    negatives = similarity.flatten(-2)[..., 1:].view(*groups, n - 1, n + 1)[..., :-1].reshape(*groups, n, n - 1)
+    return torch.cat([similarity.diagonal(dim1=-2, dim2=-1).unsqueeze(-1), negatives], dim=-1, out=out)
 
 
 class SVR(nn.Module):
@@ -218,6 +228,9 @@ class SVR(nn.Module):
     Two choices that the paper leaves open: the predictor sees similarities without passing gradients on to them (Eq.
     14 holds R constant in t), and the constraint does not move embeddings (Appendix B: it is on the predictor).
     """
+
+    groups = True
+    """Embeddings may also come as `(G, N, d)`: the mean over G of the losses of each, in one pass."""
 
     def __init__(
         self,
@@ -243,12 +256,8 @@ class SVR(nn.Module):
         ):
             if value not in known:
                 raise ValueError(f"{name} must be one of {known}, got {value!r}")
-        self.directions = ("t2a", "a2t") if direction == "both" else (direction,)
-        self.alpha, self.beta, self.tau = alpha, beta, tau
-        self.readings: dict[str, Any] = {
-            "similarity": similarity,
-            "positive_in_denominator": positive_in_denominator,
-        }
+        self.direction, self.alpha, self.beta, self.tau = direction, alpha, beta, tau
+        self.similarity, self.positive_in_denominator = similarity, positive_in_denominator
         self.predictor = RadiusPredictor(batch_size, hidden=hidden, initial=radius) if modelling == "dynamic" else None
         if modelling == "static":
             self.scalar = nn.Parameter(torch.tensor(float(radius)), requires_grad=learnable)
@@ -260,32 +269,45 @@ class SVR(nn.Module):
         return {} if self.mean_radius is None else {"radius": self.mean_radius}
 
     def radii(self, audio: Tensor, text: Tensor) -> tuple[Tensor, ...]:
-        """R for each direction in use: 0-d (static) or `(N,)` (dynamic)."""
+        """R for each direction in use: 0-d (static) or, of `(N, d)` or `(G, N, d)`, `(N,)` or `(G, N)` (dynamic)."""
+        _check_groups(audio, text)
+        directions = 2 if self.direction == "both" else 1
+        with torch.autocast(audio.device.type, enabled=False):
+            r = self._radius(*_stack(audio, text, self.direction))
+        return r.view(directions, *audio.shape[:-1]).unbind() if r.ndim else (r,) * directions
+
+    def _radius(self, anchor: Tensor, positive: Tensor) -> Tensor:
+        """Anchors and positives as `_stack` gives them, `(G, N, d)` → R, 0-d or `(G, N)`."""
         if self.predictor is None:
-            return (self.scalar,) * len(self.directions)
-        with torch.no_grad(), torch.autocast(audio.device.type, enabled=False):
-            a, t = _widen(audio, text)
-            scores = t @ a.T / self.tau
-        rows = {"t2a": scores, "a2t": scores.T}
-        return tuple(self.predictor(positive_first(rows[direction])) for direction in self.directions)
+            return self.scalar
+        with torch.no_grad():
+            groups = len(anchor) // (2 if self.direction == "both" else 1)
+            scores = anchor[:groups] @ positive[:groups].mT / self.tau
+            rows = scores.new_empty(len(anchor), *scores.shape[1:])
+            positive_first(scores, out=rows[:groups])
+            if groups < len(anchor):  # the other direction has the same similarities
+                positive_first(scores.mT, out=rows[groups:])
+        return self.predictor(rows)
 
     def forward(self, audio: Tensor, text: Tensor) -> Tensor:
-        """`(N, d)`, `(N, d)` L2-normalised → 0-d loss."""
-        check_pair(audio, text)
-        radii = self.radii(audio, text)
-        self.mean_radius = torch.stack([radius.detach().mean() for radius in radii]).mean()
-        terms = [
-            svr(audio, text, radius, self.tau, direction, **self.readings)
-            for direction, radius in zip(self.directions, radii, strict=True)
-        ]
-        loss = self.alpha * sum(terms)  # Eq. 6
-        if self.beta:
-            a, t = _widen(audio.detach(), text.detach())
-            distance = (a - t).norm(dim=1)
-            # Eq. 9 has one L_cons: the mean over all radii in use.
-            constraint = sum(radius_constraint(radius, distance) for radius in radii) / len(radii)
-            loss = loss + self.beta * constraint.to(loss.dtype)
-        return loss
+        """`(N, d)`, `(N, d)` L2-normalised → 0-d loss; or `(G, N, d)`, `(G, N, d)` → the mean over the G groups.
+
+        Raises:
+            ValueError: shapes that do not fit, or more rows than the predictor was made for.
+            TypeError: embeddings that are not floating point.
+        """
+        _check_groups(audio, text)
+        with torch.autocast(audio.device.type, enabled=False):
+            anchor, positive = _stack(audio, text, self.direction)
+            radius = self._radius(anchor, positive).to(anchor.dtype)
+            self.mean_radius = radius.detach().mean()
+            difference, distance = _towards(anchor, positive)
+            moved = _move(anchor, difference, distance, radius)
+            loss = _support_loss(moved, positive, self.tau, self.similarity, self.positive_in_denominator)
+            loss = (2 * self.alpha if self.direction == "both" else self.alpha) * loss  # Eq. 6
+            if self.beta:  # Eq. 9 has one L_cons: the mean over all radii in use
+                loss = loss + self.beta * _outside(radius, distance.detach())
+        return loss.to(audio.dtype)
 
 
 def simple_reweight(
@@ -377,13 +399,19 @@ class SimpleReweight(nn.Module):
         return simple_reweight(audio, text, self.weight, self.tau, self.direction, form=self.form)
 
 
-def _check_radius(radius: float | Tensor, like: Tensor) -> Tensor:
-    """R as a 0-d or `(N,)` tensor, N = len(like), of dtype and device of `like`."""
+def _check_groups(audio: Tensor, text: Tensor) -> None:
+    """Require matching floating-point embeddings `(N, d)` or `(G, N, d)`, G and N ≥ 1; raises as `check_pair`."""
+    grouped = all(torch.is_tensor(x) and x.ndim == 3 and len(x) for x in (audio, text)) and len(audio) == len(text)
+    check_pair(*((audio[0], text[0]) if grouped else (audio, text)))
+
+
+def _check_radius(radius: float | Tensor, like: Tensor, rows: torch.Size) -> Tensor:
+    """R as a 0-d tensor or one of shape `rows`, of dtype and device of `like`."""
     if not torch.is_tensor(radius) and not math.isfinite(radius):
         raise ValueError(f"radius must be finite, got {radius}")
     r = torch.as_tensor(radius, dtype=like.dtype, device=like.device)
-    if r.shape not in ((), (len(like),)):
-        raise ValueError(f"radius must be a number, 0-d or ({len(like)},), one for each row; got {tuple(r.shape)}")
+    if r.shape not in ((), rows):
+        raise ValueError(f"radius must be a number, 0-d or {tuple(rows)}, one for each row; got {tuple(r.shape)}")
     return r
 
 
@@ -393,50 +421,83 @@ def _widen(*pair: Tensor) -> tuple[Tensor, ...]:
     return tuple(x.to(dtype) for x in pair)
 
 
-def _unit(x: Tensor) -> Tensor:
-    """Rows scaled to length 1; rows that are rounding only (under 16 ε) become constant zeros.
+def _stack(audio: Tensor, text: Tensor, direction: Direction) -> tuple[Tensor, Tensor]:
+    """`(N, d)` or `(G, N, d)` → anchors and their positives, widened, `(G, N, d)`; `(2G, N, d)` of both directions."""
+    a, t = (x if x.ndim == 3 else x[None] for x in _widen(audio, text))
+    if direction == "both":
+        return torch.cat([t, a]), torch.cat([a, t])
+    return (t, a) if direction == "t2a" else (a, t)
 
-    The lengths are replaced *before* the division, so that no NaN is made that a mask would let through backwards.
+
+def _towards(anchor: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+    """a⁺ − t⁺ and its length, `(…, N, d)` and `(…, N)`."""
+    difference = positive - anchor
+    return difference, torch.linalg.vector_norm(difference, dim=-1)
+
+
+def _or_inf(length: Tensor) -> Tensor:
+    """Lengths, those that are rounding only (under 16 ε) replaced by infinity: what is divided by it is a constant 0.
+
+    They are replaced *before* a division, so that no NaN is made that a mask would let through backwards.
     """
-    norm = x.norm(dim=-1, keepdim=True)
-    short = norm <= 16 * torch.finfo(x.dtype).eps
-    return torch.where(short, 0.0, x / torch.where(short, 1.0, norm))
+    return length.masked_fill(length <= 16 * torch.finfo(length.dtype).eps, torch.inf)
 
 
-def _move(anchor: Tensor, positive: Tensor, radius: Tensor) -> Tensor:
-    """t + R·û; autograd gives Eq. 15's Jacobian I − R/‖a − t‖·(I − ûûᵀ)."""
-    return anchor + radius.unsqueeze(-1) * _unit(positive - anchor)
+def _move(anchor: Tensor, difference: Tensor, distance: Tensor, radius: Tensor) -> Tensor:
+    """t + R·û = t + c·(a − t), c = R/‖a − t‖; autograd gives Eq. 15's Jacobian I − c·(I − ûûᵀ)."""
+    c = radius / _or_inf(distance)
+    return torch.addcmul(anchor, c.unsqueeze(-1), difference)
 
 
-def _contrast(query: Tensor, key: Tensor, include: bool) -> Tensor:
-    """Mean over rows of −log softmax at the diagonal of query·keyᵀ, `(N, d)`, `(N, d)` → 0-d."""
-    if len(query) == 1:
-        return (query * key).sum() * 0  # no negatives: zero loss and gradient, even without the positive
-    differentiate = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
-    return _Contrast.apply(query, key, include, differentiate)
+def _outside(radius: Tensor, distance: Tensor) -> Tensor:
+    """L_cons, 0-d: how far R, 0-d or of the shape of `distance`, lies outside 0 to ‖a⁺ − t⁺‖, on average."""
+    return (F.relu(radius - distance) + F.relu(-radius)).mean()
+
+
+def _support_loss(
+    moved: Tensor, positive: Tensor, tau: float | Tensor, similarity: Similarity, include: bool
+) -> Tensor:
+    """L_svr of support vectors and their positives, `(G, N, d)` → 0-d, the mean over N and G."""
+    # Dividing (N, d) rather than (N, N) by τ saves a pass over the similarities.
+    if similarity == "cosine":
+        query = moved * (1 / _or_inf(torch.linalg.vector_norm(moved, dim=-1)) / tau).unsqueeze(-1)
+    else:
+        query = moved / tau
+    if query.shape[1] == 1:
+        return (query * positive).sum() * 0  # no negatives: zero loss and gradient, even without the positive
+    differentiate = torch.is_grad_enabled() and (query.requires_grad or positive.requires_grad)
+    return _Contrast.apply(query, positive, include, differentiate)
+
+
+def _blocks(groups: int, n: int) -> Iterator[tuple[slice, slice]]:
+    """Groups and rows whose similarities fit into BLOCK: many whole groups at a time, or rows of one group."""
+    many, step = max(1, BLOCK // n**2), max(1, BLOCK // n)
+    for group in range(0, groups, many):
+        for row in range(0, n, step):
+            yield slice(group, group + many), slice(row, row + step)
 
 
 class _Contrast(torch.autograd.Function):
-    """The contrast in blocks of rows, its gradient taken in the forward pass while a block is at hand.
+    """Mean of −log softmax at the diagonals of query·keyᵀ, `(G, N, d)`, `(G, N, d)` → 0-d.
 
-    Three matrix products in all, as many as autograd needs, but no N × N matrix is kept.
+    In blocks, their gradient taken in the forward pass while a block is at hand: three matrix products in all, as many
+    as autograd needs, but no N × N matrix is kept.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, include: bool, differentiate: bool) -> Tensor:
-        n = len(query)
+        groups, n, _ = query.shape
         gradients = (torch.empty_like(query), torch.zeros_like(key)) if differentiate else ()
         total = query.new_zeros(())
-        step = max(1, BLOCK // n)
-        for start in range(0, n, step):
-            rows = query[start : start + step]
-            scores = rows @ key.T  # (B, N)
-            diagonal = scores.diagonal(offset=start)  # row b's positive is column start + b
+        for group, row in _blocks(groups, n):
+            rows, keys = query[group, row], key[group]
+            scores = torch.bmm(rows, keys.mT)  # (G, B, N) of this block
+            diagonal = scores.diagonal(row.start, 1, 2)  # row b's positive is column start + b
             positive = diagonal.clone()
             diagonal.fill_(-torch.inf)
-            largest = scores.amax(dim=1)
-            pushes = scores.sub_(largest[:, None]).exp_()  # exp(s_j − max s), in place; 0 for the positive
-            total_push = pushes.sum(dim=1)
+            largest = scores.amax(dim=2)
+            pushes = scores.sub_(largest[..., None]).exp_()  # exp(s_j − max s), in place; 0 for the positive
+            total_push = pushes.sum(dim=2)
             log_sum = largest + total_push.log()
             loss = log_sum - positive  # Eq. 6 as printed: the denominator sums over negatives only
             if include:
@@ -446,15 +507,16 @@ class _Contrast(torch.autograd.Function):
             total += loss.sum()
             if differentiate:
                 # P_sup of negative j is pushes_j·scale (Eq. 3); scaling rows of d costs less than rows of N.
-                scale = (largest - positive - loss).exp()[:, None]
+                scale = (largest - positive - loss).exp()[..., None]
                 diagonal.copy_(-total_push)  # times scale: P⁺ − 1, or −1 without the positive in the denominator
-                torch.mm(pushes, key, out=gradients[0][start : start + step]).mul_(scale)
-                gradients[1].addmm_(pushes.T, scale * rows)
+                torch.bmm(pushes, keys, out=gradients[0][group, row]).mul_(scale)
+                gradients[1][group].baddbmm_(pushes.mT, scale * rows)
         ctx.save_for_backward(*gradients)
-        return total / n
+        return total / (groups * n)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        scale = gradient / len(ctx.saved_tensors[0])
+        groups, n, _ = ctx.saved_tensors[0].shape
+        scale = gradient / (groups * n)
         return *(scale * saved for saved in ctx.saved_tensors), None, None

@@ -55,6 +55,9 @@ class OnEachLanguage(OnPair):
 
     So a regulariser made for pairs goes with multilingual losses at the scale that it has with one language. Where
     translations are missing, a language's loss is over the clips that have it and counts as often as they are.
+
+    A loss with a true attribute `groups` takes `(G, N, d)` for the mean over G, as `SVR` does; where no text is missing
+    it is called once, with all languages, rather than once for each.
     """
 
     def __init__(self, loss: nn.Module) -> None:
@@ -63,6 +66,11 @@ class OnEachLanguage(OnPair):
 
     def forward(self, pair: Pair) -> Tensor:
         """The 0-d loss."""
+        if pair.present is None and getattr(self.loss, "groups", False):
+            texts = torch.stack((pair.text, *pair.parallel))
+            loss = self.loss(pair.audio.expand_as(texts), texts)
+            self.reports = [super().report()]
+            return loss
         losses, self.reports = [], []
         for audio, text in pair.columns():
             share = 1 if pair.present is None else len(text) * pair.present.shape[1] / int(pair.present.sum())
