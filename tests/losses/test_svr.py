@@ -348,6 +348,141 @@ def test_integers_are_refused():
         support_vector(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3), 0.1)
 
 
+# --- groups
+
+
+def groups_of(number, n, d=6, seed=0):
+    """Audio and text `(G, N, d)`, leaves that gradients reach."""
+    pair = embeddings(number * n, d, seed)
+    return [x.view(number, n, d).requires_grad_() for x in pair]
+
+
+def same_with_gradients(ours, theirs, leaves):
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+    gradients = [torch.autograd.grad(loss, leaves, allow_unused=True) for loss in (ours, theirs)]
+    for mine, other in zip(*gradients, strict=True):
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            torch.testing.assert_close(mine, other, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    number=st.integers(1, 5),
+    n=st.integers(1, 6),
+    block=st.sampled_from([1, 10, 40, 80, MODULE.BLOCK]),
+    rows=st.booleans(),
+    direction=st.sampled_from(["t2a", "a2t", "both"]),
+    similarity=st.sampled_from(["cosine", "dot"]),
+    include=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_groups_are_the_mean_of_each_alone(number, n, block, rows, direction, similarity, include, seed):
+    audio, text = groups_of(number, n, seed=seed)
+    generator = torch.Generator().manual_seed(seed)
+    radius = torch.rand((number, n) if rows else (), generator=generator, dtype=DOUBLE).requires_grad_()
+    tau = torch.tensor(0.2, dtype=DOUBLE, requires_grad=True)
+    options = {"similarity": similarity, "positive_in_denominator": include}
+    each = [svr(audio[g], text[g], radius[g] if rows else radius, tau, direction, **options) for g in range(number)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "BLOCK", block)
+        together = svr(audio, text, radius, tau, direction, **options)
+    same_with_gradients(together, sum(each) / number, (audio, text, radius, tau))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    number=st.integers(1, 5),
+    n=st.integers(1, 5),
+    modelling=st.sampled_from(["static", "dynamic"]),
+    direction=st.sampled_from(["t2a", "a2t", "both"]),
+    beta=st.sampled_from([0.0, 0.4]),
+    radius=st.floats(-0.5, 2.0),
+    seed=st.integers(0, 1000),
+)
+def test_module_of_groups_is_the_mean_of_each_alone(number, n, modelling, direction, beta, radius, seed):
+    audio, text = groups_of(number, n, seed=seed)
+    module = SVR(modelling, direction=direction, alpha=0.7, beta=beta, radius=radius, batch_size=5, hidden=8).double()
+    if modelling == "dynamic":
+        torch.nn.init.normal_(module.predictor.layers[-1].weight, generator=torch.Generator().manual_seed(seed))
+    each, radii = [], []
+    for a, t in zip(audio, text, strict=True):
+        each.append(module(a, t))
+        radii.append(module.mean_radius)
+    together = module(audio, text)
+    torch.testing.assert_close(module.report()["radius"], sum(radii) / number, rtol=1e-12, atol=1e-12)
+    same_with_gradients(together, sum(each) / number, (audio, text, *module.parameters()))
+
+
+def test_groups_do_not_see_each_other():
+    audio, text = groups_of(2, 4)
+    (gradient,) = torch.autograd.grad(svr(audio, text, 0.3, 0.1, "both"), text)
+    other = text.detach().clone()
+    other[1] = -other[1]
+    other.requires_grad_()
+    (changed,) = torch.autograd.grad(svr(audio, other, 0.3, 0.1, "both"), other)
+    assert torch.equal(gradient[0], changed[0])
+    assert not torch.allclose(gradient[1], changed[1])
+
+
+@pytest.mark.parametrize("block", [100, 9, 3])  # all groups, one group, one row
+def test_gradcheck_of_groups(block, monkeypatch):
+    monkeypatch.setattr(MODULE, "BLOCK", block)
+    radius = torch.tensor([[0.3, -0.2, 0.8], [2.5, 0.1, 0.4]], dtype=DOUBLE, requires_grad=True)
+    tau = torch.tensor(0.4, dtype=DOUBLE, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *inputs: svr(*inputs, "both"), (*groups_of(2, 3, d=3), radius, tau))
+
+
+@given(number=st.integers(1, 6), n=st.integers(1, 12), block=st.integers(1, 200))
+def test_blocks_hold_every_similarity_once_and_no_more_than_fit(number, n, block):
+    seen = torch.zeros(number, n, n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "BLOCK", block)
+        for group, row in MODULE._blocks(number, n):
+            assert seen[group, row].numel() <= max(block, n)  # one row at least
+            seen[group, row] += 1
+    assert torch.equal(seen, torch.ones_like(seen))
+
+
+def test_radii_of_groups_are_those_of_each_alone():
+    audio, text = groups_of(3, 4)
+    module = SVR("dynamic", batch_size=6, hidden=8).double()
+    torch.nn.init.normal_(module.predictor.layers[-1].weight)
+    for number, both in enumerate(zip(*module.radii(audio, text), strict=True)):
+        alone = module.radii(audio[number], text[number])
+        assert all(torch.allclose(x, y) for x, y in zip(both, alone, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_groups_in_half_precision_are_computed_in_single(dtype):
+    audio, text = (x.detach().to(dtype) for x in groups_of(3, 5, d=32))
+    module = SVR("static", radius=0.3)
+    loss = module(audio, text)
+    assert loss.dtype == dtype
+    assert loss.item() == pytest.approx(module(audio.double(), text.double()).item(), rel=torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(
+    ("audio", "text", "message"),
+    [
+        (torch.ones(2, 3, 4), torch.ones(3, 3, 4), "must have one shape"),
+        (torch.ones(3, 4), torch.ones(2, 3, 4), r"text must have shape \(N, d\)"),
+        (torch.ones(0, 3, 4), torch.ones(0, 3, 4), "G ≥ 1"),
+        (torch.ones(2, 0, 4), torch.ones(2, 0, 4), "N ≥ 1"),
+    ],
+)
+def test_groups_of_wrong_shape_are_named(audio, text, message):
+    with pytest.raises(ValueError, match=message):
+        svr(audio, text, 0.1)
+    with pytest.raises(ValueError, match=message):
+        SVR("static")(audio, text)
+
+
+def test_radius_of_groups_is_one_for_each_row():
+    with pytest.raises(ValueError, match=r"\(2, 3\), one for each row"):
+        svr(torch.ones(2, 3, 4), torch.ones(2, 3, 4), torch.ones(3))
+
+
 # --- constraint and predictor
 
 
@@ -377,6 +512,22 @@ def test_positive_first_moves_the_diagonal_and_keeps_the_order_of_negatives(n):
     assert positive_first(similarity.T).tolist() == [
         [column[i], *(x for j, x in enumerate(column) if j != i)] for i, column in enumerate(similarity.T.tolist())
     ]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_positive_first_takes_groups_and_a_place_for_the_result(n):
+    similarity = torch.rand(3, n, n)
+    expected = torch.stack([positive_first(group) for group in similarity])
+    assert torch.equal(positive_first(similarity), expected)
+    place = torch.empty(4, n, n)
+    positive_first(similarity.mT, out=place[1:])
+    assert torch.equal(place[1:], torch.stack([positive_first(group.T) for group in similarity]))
+
+
+@pytest.mark.parametrize("n", [1, 3, 8])
+def test_predictor_takes_groups(n):
+    predictor, similarity = trained_predictor(8), torch.rand(4, n, n)
+    torch.testing.assert_close(predictor(similarity), torch.stack([predictor(group) for group in similarity]))
 
 
 def trained_predictor(batch_size, seed=0):

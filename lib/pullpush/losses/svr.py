@@ -401,8 +401,13 @@ class SimpleReweight(nn.Module):
 
 def _check_groups(audio: Tensor, text: Tensor) -> None:
     """Require matching floating-point embeddings `(N, d)` or `(G, N, d)`, G and N ≥ 1; raises as `check_pair`."""
-    grouped = all(torch.is_tensor(x) and x.ndim == 3 and len(x) for x in (audio, text)) and len(audio) == len(text)
-    check_pair(*((audio[0], text[0]) if grouped else (audio, text)))
+    if all(torch.is_tensor(x) and x.ndim == 3 for x in (audio, text)):
+        if audio.shape != text.shape or len(audio) == 0:
+            raise ValueError(
+                f"audio {tuple(audio.shape)} and text {tuple(text.shape)} must have one shape, (G, N, d) with G ≥ 1"
+            )
+        audio, text = audio[0], text[0]
+    check_pair(audio, text)
 
 
 def _check_radius(radius: float | Tensor, like: Tensor, rows: torch.Size) -> Tensor:
