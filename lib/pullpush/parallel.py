@@ -11,17 +11,21 @@ import joblib
 import torch
 
 T = TypeVar("T")
+_one_of_several = False
 
 
 def side_by_side(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -> list[T]:
-    """Results of the calls, in their order, made by as many processes as there are cores; here, if one is enough.
+    """Results of the calls, in their order, made by as many processes as there are cores; here, if one is enough or
+    this process is itself one of several.
 
     Args:
         calls: what can be sent to another process, such as a `functools.partial` of a module's function.
         jobs: processes at once; default: one a core.
     """
     jobs = min(jobs or joblib.cpu_count(), len(calls))
-    return [call() for call in calls] if jobs <= 1 else joblib.Parallel(n_jobs=jobs)(_orders(calls))
+    if jobs <= 1 or _one_of_several:
+        return [call() for call in calls]
+    return joblib.Parallel(n_jobs=jobs)(_orders(calls))
 
 
 @contextmanager
@@ -37,22 +41,29 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def in_threads(calls: Sequence[Callable[[], T]]) -> list[T]:
+def in_threads(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -> list[T]:
     """Results of the calls, in their order, by as many threads as there are cores: for calls that are long in torch,
     on arrays too small to share. Each computes by one thread, so that results do not depend on the machine.
+
+    jobs: threads at once; default: one a core. With 1 each call has all of torch's own threads.
     """
+    if jobs == 1:
+        return [call() for call in calls]
     with one_thread():
-        return joblib.Parallel(n_jobs=joblib.cpu_count(), prefer="threads")(joblib.delayed(call)() for call in calls)
+        return joblib.Parallel(n_jobs=jobs or joblib.cpu_count(), prefer="threads")(
+            joblib.delayed(call)() for call in calls
+        )
 
 
 @contextmanager
 def meanwhile(*calls: Callable[[], Any]) -> Iterator[None]:
     """Let other processes make the calls, which fill caches, while this one goes on; it then waits for them.
 
-    On a single core nothing is done ahead: what the calls would have left in the cache is made when it is asked for.
+    On a single core nothing is done ahead, nor where there is a GPU, which is not to be shared: what the calls would
+    have left in the cache is made when it is asked for.
     """
     jobs = joblib.cpu_count()
-    if jobs == 1 or not calls:
+    if jobs == 1 or not calls or torch.cuda.is_available():
         yield
         return
     work = joblib.Parallel(n_jobs=jobs, return_as="generator")(_orders([_Silent(call) for call in calls]))
@@ -88,4 +99,6 @@ def _there(places: dict[str, str], call: Callable[[], T]) -> T:
     for name in _places().keys() - places.keys():
         del os.environ[name]
     os.environ.update(places)
+    global _one_of_several
+    _one_of_several = True
     return call()

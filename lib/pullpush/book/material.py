@@ -22,7 +22,6 @@ from pullpush.data.grammar import prompts
 from pullpush.data.registry import find
 from pullpush.data.world import Split, World, WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT, takes
-from pullpush.parallel import meanwhile
 from pullpush.training.frozen import Published, encoded, splits_encoder
 from pullpush.training.loop import Result
 
@@ -61,10 +60,10 @@ class Material(Protocol):
         """One of the same architecture that has learnt nothing."""
 
     def prepare(self) -> None:
-        """Fill the caches with what takes long, side by side where there are cores for it; the rest is as without."""
+        """Fill the caches with all that does not need the trunk, as in another process while that trains."""
 
     def amounts(self, data: Data) -> tuple[int, int, int]:
-        """Sizes of the training split to compare, the middle or last of which is all of `data`."""
+        """Sizes of the training split to compare, the last of which is all of `data`."""
 
     def pair(self, trunk: Trunk) -> dict[str, Data]:
         """Two worlds that differ, encoded, to train on one and test on the other."""
@@ -160,20 +159,15 @@ class Scenes:
         return untrained_trunk(self.book)
 
     def prepare(self) -> None:
-        """The trunk here, and meanwhile in another process all scenes and what the random trunk hears."""
-        with meanwhile(self._ahead):
-            self.trunk()
-
-    def _ahead(self) -> None:
+        """All scenes, and the features of their captions."""
         data = self.data()
-        encoded(data, self.random_trunk())
-        two_worlds(self.book, data)
-        for count in self.amounts(data):
-            self.data(count)
+        others = [self.data(count) for count in self.amounts(data)]
+        for one in (data, *others, *two_worlds(self.book, data).values()):
+            experiments.read(self.book, one)
 
     def amounts(self, data: World) -> tuple[int, int, int]:
-        """A quarter, all, and half as many more."""
-        return len(data.train) // 4, len(data.train), 3 * len(data.train) // 2
+        """A quarter, a half, and all."""
+        return len(data.train) // 4, len(data.train) // 2, len(data.train)
 
     def pair(self, trunk: Result) -> dict[str, World]:
         """See `two_worlds`."""
@@ -228,7 +222,7 @@ class Real:
         return experiments.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
 
     def prepare(self) -> None:
-        """See Material: recordings are decoded by all cores anyway, and a GPU is not to be shared."""
+        """See Material: nothing, since recordings are decoded by all cores anyway."""
 
     @property
     def _published(self) -> bool:

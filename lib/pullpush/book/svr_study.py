@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,23 +15,24 @@ from torch.nn import functional as F
 
 from pullpush.book import experiments
 from pullpush.book.compare import METRICS, Runs, gains, scores, train_systems
-from pullpush.book.material import Labelled
+from pullpush.book.material import Labelled, Material
 from pullpush.book.paper import paper_table
 from pullpush.book.root import find_root
 from pullpush.book.session import Session
 from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.corpora import Corpus, Recordings
-from pullpush.data.world import Split, World
+from pullpush.data.corpora import Recordings
+from pullpush.data.world import Split
 from pullpush.forces import tangent
 from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
-from pullpush.parallel import one_thread
+from pullpush.parallel import one_thread, side_by_side
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed, zero_shot
+from pullpush.training.frozen import Data, encoded, trunk_of
 from pullpush.training.loop import Result, train
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
-from pullpush.training.runs import ready
+from pullpush.training.runs import ready, reloaded
 
 # ---------------------------------------------------------------- the proof
 
@@ -311,7 +313,7 @@ def zero_shots(runs: Mapping[tuple[str, int], Result], sounds: Mapping[str, Labe
 
 def transfer(
     book: Session,
-    worlds: Mapping[str, World | Corpus],
+    worlds: Mapping[str, Data],
     systems: Mapping[str, tuple[str, Mapping[str, Any]]],
     seeds: Sequence[int],
 ) -> pd.DataFrame:
@@ -322,6 +324,15 @@ def transfer(
         for target, other in worlds.items():
             tables.append(scores(runs, other.test).table.assign(train=source, test=target))
     return pd.concat(tables, ignore_index=True)[["train", "test", "system", "seed", *METRICS]]
+
+
+def from_noise(
+    ground: Material, systems: Sequence[str], seeds: Sequence[int], *, tau: float, watch: Diagnostics | None = None
+) -> tuple[Data, Runs]:
+    """Table 9: systems trained on an audio trunk and a text encoder that have learnt nothing, and their world."""
+    noisy = encoded(ground.data(), ground.random_trunk())
+    deaf = {"tau": tau, **ground.random_text}
+    return noisy, train_systems(ground.book, noisy, {name: (name, deaf) for name in systems}, seeds, watch=watch)
 
 
 # ---------------------------------------------------------------- the radius
@@ -398,16 +409,21 @@ class RadiusProbe(Diagnostics):
         return predictor.layers(rows.to(predictor.layers[0].weight.dtype)).mean().item()
 
 
-def radius_by_hardness(data: World | Corpus, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
+def radius_by_hardness(data: Data, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
     """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
-    tables = []
-    for seed in seeds:
-        model, dataset = ready(data, plan, seed=seed)
-        watch = RadiusProbe(data.train, **probe)
-        with one_thread():
-            steps = train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps
-        columns = [name for name in steps if name.startswith("radius ")]
-        table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
-        names = table["variable"].str.split(" ", expand=True)
-        tables.append(table.assign(seed=seed, kind=names[1], K=names[2].astype(int)).drop(columns="variable"))
+    source = (data.config, trunk_of(data))
+    tables = side_by_side([partial(_asked, source, plan, seed, probe) for seed in seeds])
     return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
+
+
+def _asked(source: tuple, plan: Recipe, seed: int, probe: Mapping[str, Any]) -> pd.DataFrame:
+    """The probe's table of one run on a world, given by its configuration and trunk."""
+    data = reloaded(*source)
+    model, dataset = ready(data, plan, seed=seed)
+    watch = RadiusProbe(data.train, **probe)
+    with one_thread():
+        steps = train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps
+    columns = [name for name in steps if name.startswith("radius ")]
+    table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
+    names = table["variable"].str.split(" ", expand=True)
+    return table.assign(seed=seed, kind=names[1], K=names[2].astype(int)).drop(columns="variable")

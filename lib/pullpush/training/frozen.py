@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,13 @@ from pullpush.data.world import Split, World
 from pullpush.encoders import create, create_audio
 from pullpush.encoders.checks import check_audio
 from pullpush.errors import DataNotFoundError, TrainingError
+from pullpush.parallel import in_threads
 from pullpush.progress import hidden
 from pullpush.training import checkpoints
 from pullpush.training.loop import RECIPE, Result
 from pullpush.training.recipes import Recipe, from_json
 
-FORMAT = 1  # raise when the same trunk gives other features than before
+FORMAT = 2  # raise when the same trunk gives other features than before
 KIND = "features"
 BLOCK = 64  # clips encoded at once
 
@@ -154,7 +155,8 @@ def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Cal
         def build(place: Path) -> None:
             if not trunk:
                 trunk.append(load_trunk(source))
-            np.save(place / "features.npy", trunk_features(trunk[0], split, progress=progress))
+            jobs = 1 if isinstance(source, Published) else None  # several blocks of a large model may not fit
+            np.save(place / "features.npy", trunk_features(trunk[0], split, jobs=jobs, progress=progress))
 
         key = content_key([FORMAT, split.key, digest])
         features = np.load(cached_dir(KIND, key, build) / "features.npy", mmap_mode="r")
@@ -234,16 +236,26 @@ def load_trunk(trunk: Trunk) -> nn.Module:
     return checkpoints.load_model(model, folder).audio.eval()
 
 
-@torch.no_grad()
-def trunk_features(trunk: nn.Module, split: AnySplit, *, progress: bool | None = None) -> np.ndarray:
-    """Features of all clips of a split, `(N, D)` float32."""
+def trunk_features(
+    trunk: nn.Module, split: AnySplit, *, jobs: int | None = None, progress: bool | None = None
+) -> np.ndarray:
+    """Features of all clips of a split, `(N, D)` float32.
+
+    jobs: blocks of clips at once on a CPU; default: one a core, each by one thread. With 1 a block has all threads.
+    """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    trunk, parts = trunk.to(device), []
+    trunk = trunk.to(device)
+
+    @torch.no_grad()
+    def block(start: int) -> np.ndarray:
+        audio, lengths = check_audio(*split.audio(slice(start, start + BLOCK)))
+        features = trunk(audio.to(device), lengths.to(device)).float().cpu().numpy()
+        bar.update(len(features))
+        return features
+
     with tqdm(total=len(split), desc=f"encoding {split.name}", unit="clip", disable=hidden(progress)) as bar:
-        for start in range(0, len(split), BLOCK):
-            audio, lengths = check_audio(*split.audio(slice(start, start + BLOCK)))
-            parts.append(trunk(audio.to(device), lengths.to(device)).float().cpu().numpy())
-            bar.update(len(audio))
+        starts = range(0, len(split), BLOCK)
+        parts = in_threads([partial(block, start) for start in starts], jobs=jobs if device.type == "cpu" else 1)
     return np.concatenate(parts)
 
 

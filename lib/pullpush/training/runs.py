@@ -25,7 +25,7 @@ from pullpush.training.frozen import Data, Trunk, encoded, local_weights, trunk_
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import Recipe, recipe
 
-FORMAT = 3  # raise when training gives other numbers than before, so that old runs are not read
+FORMAT = 4  # raise when training gives other numbers than before, so that old runs are not read
 KIND = "runs"
 
 
