@@ -450,18 +450,23 @@ def zero_shot_stamps(
     Only events that have a caption in the language are candidates, and only their clips are asked.
     """
     clips = data.singles if split is None else split
-    labels, rows = clips.labels, []
-    for (system, seed), run in runs.items():
-        audio = embed_audio(run.model, clips, batch_size=512)
-        for language in languages:
-            texts = stamp_texts(stamps, data.bank.events, language).texts
-            numbers = torch.tensor(sorted(texts))
-            text = embed_texts(run.model, [texts[int(i)] for i in numbers], language=language)
-            asked = torch.isin(labels, numbers)
-            guess = numbers[zero_shot_predictions(audio[asked], text)]
-            accuracy = (guess == labels[asked]).double().mean().item()
-            rows.append((system, seed, language, accuracy, 1 / len(numbers), len(numbers)))
-    return pd.DataFrame(rows, columns=["system", "seed", "language", "accuracy", "chance", "events"])
+    own = {language: stamp_texts(stamps, data.bank.events, language).texts for language in languages}
+    told = in_threads([partial(_guessed, run.model, clips, own) for run in runs.values()])
+    tables = [table.assign(system=system, seed=seed) for (system, seed), table in zip(runs, told, strict=True)]
+    return pd.concat(tables, ignore_index=True)[["system", "seed", "language", "accuracy", "chance", "events"]]
+
+
+def _guessed(model: nn.Module, clips: Split, texts: Mapping[str, Mapping[int, str]]) -> pd.DataFrame:
+    """One run's accuracy in each language; texts: language → event number → caption."""
+    audio, labels, rows = embed_audio(model, clips, batch_size=512), clips.labels, []
+    for language, own in texts.items():
+        numbers = torch.tensor(sorted(own))
+        text = embed_texts(model, [own[int(number)] for number in numbers], language=language)
+        asked = torch.isin(labels, numbers)
+        guess = numbers[zero_shot_predictions(audio[asked], text)]
+        accuracy = (guess == labels[asked]).double().mean().item()
+        rows.append((language, accuracy, 1 / len(numbers), len(numbers)))
+    return pd.DataFrame(rows, columns=["language", "accuracy", "chance", "events"])
 
 
 # ---------------------------------------------------------------- how many languages
