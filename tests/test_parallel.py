@@ -7,9 +7,10 @@ from functools import partial
 
 import joblib
 import pytest
+import torch
 
 from pullpush.cache import cached_dir, home
-from pullpush.parallel import meanwhile, side_by_side
+from pullpush.parallel import in_threads, meanwhile, side_by_side
 
 
 def place() -> str:
@@ -24,6 +25,10 @@ def made(name: str) -> str:
     """Leave this process's number in the cache; the first one stays."""
     folder = cached_dir("test", name, lambda folder: (folder / "who").write_text(str(os.getpid()), encoding="utf-8"))
     return (folder / "who").read_text(encoding="utf-8")
+
+
+def workers() -> list[int]:
+    return side_by_side([process, process], jobs=2)
 
 
 def refuse() -> None:
@@ -49,6 +54,17 @@ def test_processes_know_where_this_one_keeps_its_data_also_when_it_changes(tmp_p
 
 def test_one_call_is_made_here():
     assert side_by_side([process]) == [os.getpid()]
+
+
+def test_one_of_several_processes_starts_no_others():
+    for one, other in side_by_side([workers, workers], jobs=2):
+        assert one == other != os.getpid()
+
+
+def test_threads_compute_by_one_thread_each_and_leave_the_setting_as_it_was():
+    before = torch.get_num_threads()
+    assert in_threads([torch.get_num_threads] * 3) == [1] * 3
+    assert in_threads([torch.get_num_threads], jobs=1) == [before] == [torch.get_num_threads()]
 
 
 def test_meanwhile_another_process_fills_the_cache(tmp_path, monkeypatch, cores):
