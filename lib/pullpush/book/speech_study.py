@@ -281,7 +281,7 @@ def told(ranks: pd.DataFrame, gains: pd.DataFrame) -> str:
         f"{items} texts for {best['R@10']:.0%} of the queries. Chance is {min(10 / items, 1):.0%}, but *length only* "
         f"has {length:.0%}. Of the wrong texts of like length {like:.0%} [{low:.0%}, {high:.0%}] come before the right "
         f"one, {heard}.\n\n"
-        f"**Which scheme?** Of {len(gains)} intervals of differences in R@10, zero is outside of {clear}: {schemes}.\n\n"
+        f"**Which scheme?** Of {len(gains)} differences in R@10, {clear} with an interval without zero: {schemes}.\n\n"
         f"**Does it carry over?** Over the eight languages that share is {french:.0%} for French speech, {russian:.0%} "
         f"for Russian and {bulgarian:.0%} for Bulgarian. Texts that none was trained on: {itself['ru']} for Russian "
         f"speech with Russian texts, {itself['bg']} for Bulgarian with Bulgarian; French with French, which was "
