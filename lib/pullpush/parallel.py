@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import joblib
@@ -66,7 +67,7 @@ def meanwhile(*calls: Callable[[], Any]) -> Iterator[None]:
     if jobs == 1 or not calls or torch.cuda.is_available():
         yield
         return
-    work = joblib.Parallel(n_jobs=jobs, return_as="generator")(_orders([_Silent(call) for call in calls]))
+    work = joblib.Parallel(n_jobs=jobs, return_as="generator")(_orders([partial(_silent, call) for call in calls]))
     try:
         yield
         for _ in work:
@@ -75,14 +76,9 @@ def meanwhile(*calls: Callable[[], Any]) -> Iterator[None]:
         work.close()
 
 
-class _Silent:
-    """A call whose result stays where it was made."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self.call = call
-
-    def __call__(self) -> None:
-        self.call()
+def _silent(call: Callable[[], Any]) -> None:
+    """Make a call whose result stays where it was made."""
+    call()
 
 
 def _orders(calls: Sequence[Callable[[], Any]]) -> Iterator[Any]:

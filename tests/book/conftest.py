@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import miniature
 import pytest
 
+from pullpush.book import compare, session
 from pullpush.book.root import find_root
 from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.training import Diagnostics
+from pullpush.training.frozen import encoded
+from pullpush.training.runs import base_model
 
 CHAPTER = """---
 jupytext:
@@ -78,3 +83,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def world(home: Path) -> World:
     """A small world of synthetic sounds."""
     return load_world(WorldConfig(bank="synthetic", n_train=16, n_valid=8, n_test=8))
+
+
+@pytest.fixture(scope="module")
+def book(home, tmp_path_factory):
+    return session.start("02-svr", profile="smoke", out=tmp_path_factory.mktemp("out"))
+
+
+@pytest.fixture(scope="module")
+def heard(home, world):
+    base = base_model(world, text="hashed", dim=8, epochs=1, encoder_options={"audio_channels": (4, 4, 8)})
+    return encoded(world, base)
+
+
+@pytest.fixture(scope="module")
+def runs(book, heard):
+    return compare.train_systems(book, heard, miniature.BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))

@@ -8,14 +8,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from miniature import BOTH, SMALL
 from torch.nn import functional as F
 
-from pullpush.book import compare, session
+from pullpush.book import compare
 from pullpush.book.compare import Scores, Trial
-from pullpush.training import Diagnostics
-from pullpush.training.frozen import encoded
 from pullpush.training.recipes import recipe
-from pullpush.training.runs import base_model
 
 # Scores
 
@@ -92,26 +90,6 @@ def test_intervals_over_seeds_are_students():
 
 
 # Training
-
-
-@pytest.fixture(scope="module")
-def book(home, tmp_path_factory):
-    return session.start("02-svr", profile="smoke", out=tmp_path_factory.mktemp("out"))
-
-
-@pytest.fixture(scope="module")
-def heard(home, world):
-    base = base_model(world, text="hashed", dim=8, epochs=1, encoder_options={"audio_channels": (4, 4, 8)})
-    return encoded(world, base)
-
-
-SMALL = {"epochs": 2, "batch_size": 4, "dim": 8}
-BOTH = {"infonce": ("infonce", SMALL), "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", SMALL)}
-
-
-@pytest.fixture(scope="module")
-def runs(book, heard):
-    return compare.train_systems(book, heard, BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))
 
 
 def test_every_system_is_trained_with_every_seed(runs):

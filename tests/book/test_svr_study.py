@@ -8,16 +8,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from miniature import BOTH, SMALL
 from torch.nn import functional as F
 
-from pullpush.book import compare, material, session, svr_study
+from pullpush.book import compare, material, svr_study
 from pullpush.forces import decompose
 from pullpush.losses import info_nce
 from pullpush.losses.svr import svr
-from pullpush.training import Diagnostics
-from pullpush.training.frozen import encoded, on_features
+from pullpush.training.frozen import on_features
 from pullpush.training.recipes import recipe
-from pullpush.training.runs import base_model
 
 
 def unit(n: int, d: int, seed: int = 0) -> torch.Tensor:
@@ -115,26 +114,6 @@ def test_parts_are_those_of_the_gradient_on_the_sphere():
 def test_the_papers_gains_are_differences_of_its_tables():
     assert svr_study.paper_gain(1, "bi-DynamicSVR", task="T2A") == pytest.approx(44.16 - 41.87)
     assert svr_study.paper_gain(4, "bi-StaticSVR", "SigLIP", task="A2T") == pytest.approx(55.41 - 47.92)
-
-
-@pytest.fixture(scope="module")
-def book(home, tmp_path_factory):
-    return session.start("02-svr", profile="smoke", out=tmp_path_factory.mktemp("out"))
-
-
-@pytest.fixture(scope="module")
-def heard(home, world):
-    base = base_model(world, text="hashed", dim=8, epochs=1, encoder_options={"audio_channels": (4, 4, 8)})
-    return encoded(world, base)
-
-
-SMALL = {"epochs": 2, "batch_size": 4, "dim": 8}
-BOTH = {"infonce": ("infonce", SMALL), "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", SMALL)}
-
-
-@pytest.fixture(scope="module")
-def runs(book, heard):
-    return compare.train_systems(book, heard, BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))
 
 
 def test_end_to_end_compares_the_seeds_that_both_have_and_reads_back(runs, heard, tmp_path):

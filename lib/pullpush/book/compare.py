@@ -19,14 +19,14 @@ from pullpush.data.batches import Batch
 from pullpush.data.corpora import Recordings
 from pullpush.data.world import Split
 from pullpush.metrics import Interval, caption_relevance, paired_bootstrap, retrieval_per_query
-from pullpush.parallel import in_threads
+from pullpush.parallel import in_threads, one_thread, side_by_side
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import KS, embed
 from pullpush.training.frozen import Data, on_features, trunk_of
-from pullpush.training.loop import Result, make_optimiser
+from pullpush.training.loop import Result, make_optimiser, train
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
-from pullpush.training.runs import trained_all
+from pullpush.training.runs import ready, reloaded, trained_all
 
 METRICS = tuple(f"{side} {metric}" for side in ("T2A", "A2T") for metric in (*(f"R@{k}" for k in KS), "mAP@10"))
 Runs = dict[tuple[str, int], Result]
@@ -64,6 +64,28 @@ def train_systems(
     return dict(zip(plans, runs, strict=True))
 
 
+def probed(
+    data: Data, plans: Iterable[tuple[Recipe, int]], probe: Callable[[Data, Recipe], Diagnostics]
+) -> list[pd.DataFrame]:
+    """The steps of runs that a probe watches, side by side; the runs are not kept.
+
+    Args:
+        data: known by its configuration and trunk, as it is read anew in each process.
+        plans: recipe and seed of each run.
+        probe: makes the probe of a run, from the world and the recipe; can be sent to another process.
+    """
+    source = (data.config, trunk_of(data))
+    return side_by_side([partial(_probed, source, plan, seed, probe) for plan, seed in plans])
+
+
+def _probed(source: tuple, plan: Recipe, seed: int, probe: Callable[[Data, Recipe], Diagnostics]) -> pd.DataFrame:
+    data = reloaded(*source)
+    model, dataset = ready(data, plan, seed=seed)
+    watch = probe(data, plan)
+    with one_thread():
+        return train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps
+
+
 def _merged(features: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Overrides of a recipe, with the encoders' options of both."""
     options = {**features.get("encoder_options", {}), **own.get("encoder_options", {})}
@@ -81,11 +103,11 @@ def trials(
     """Scores on the test clips at all points: columns setting, value, system, seed, steps and METRICS."""
     runs = train_systems(book, data, {n: (p.recipe, p.own) for n, p in enumerate(points)}, list(seeds), watch=watch)
     table = scores(runs, data.test).table
-    told = [points[number]._asdict() for number in table["system"]]
+    tried = [points[number] for number in table["system"]]
     table = table.assign(
-        setting=[point["setting"] for point in told],
-        value=[point["value"] for point in told],
-        system=[point["recipe"] for point in told],
+        setting=[point.setting for point in tried],
+        value=[point.value for point in tried],
+        system=[point.recipe for point in tried],
         steps=[len(run.steps) for run in runs.values()],
     )
     return table[["setting", "value", "system", "seed", "steps", *METRICS]]

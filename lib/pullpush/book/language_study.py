@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.book import experiments
-from pullpush.book.compare import METRICS, Runs, Scores, means, over_seeds, per_clip, train_systems
+from pullpush.book.compare import METRICS, Runs, Scores, means, over_seeds, per_clip, probed, train_systems
 from pullpush.book.session import Session
 from pullpush.data import tuxpaint
 from pullpush.data.batches import Batch, PairDataset, collate
@@ -35,14 +35,13 @@ from pullpush.metrics import (
     weight_errors,
     zero_shot_predictions,
 )
-from pullpush.parallel import in_threads, one_thread, side_by_side
+from pullpush.parallel import in_threads, side_by_side
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio, embed_texts
-from pullpush.training.frozen import on_features, trunk_of
-from pullpush.training.loop import train
+from pullpush.training.frozen import on_features
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
-from pullpush.training.runs import ready, reloaded
+from pullpush.training.runs import ready
 
 SCHEMES = ("ml-clap", "cacl", "kcl")
 SAMPLINGS = {"random": "ml-clap", "pair": "cacl", "all": "kcl"}  # of `language_plan`, by the scheme that takes so
@@ -241,21 +240,19 @@ def direction_history(
     """The probe's columns over training under each scheme: columns recipe, seed, step, …; the runs are not kept."""
     plans = [experiments.sized(book, name, **on_features(data), languages=tuple(languages)) for name in SCHEMES]
     ready(data, plans[-1], seed=0)  # texts are encoded once, before the processes start
-    source = (data.config, trunk_of(data))
-    tables = side_by_side([partial(_directions, source, plan, seed, points) for plan in plans for seed in seeds])
+    runs = [(plan, seed) for plan in plans for seed in seeds]
+    steps = probed(data, runs, partial(_direction_probe, points))
+    tables = [
+        table[["step", *PROBED]].dropna().assign(recipe=plan.name, seed=seed)
+        for (plan, seed), table in zip(runs, steps, strict=True)
+    ]
     return pd.concat(tables, ignore_index=True)[["recipe", "seed", "step", *PROBED]]
 
 
-def _directions(source: tuple, plan: Recipe, seed: int, points: int) -> pd.DataFrame:
-    """The probe's table of one run on a world, given by its configuration and trunk."""
-    data = reloaded(*source)
+def _direction_probe(points: int, data: World, plan: Recipe) -> DirectionProbe:
     steps = -(-len(data.train) // plan.batch_size) * plan.epochs
     size = min(plan.batch_size, len(data.valid) // 4)
-    probe = DirectionProbe(data.valid, plan.languages, every=max(1, steps // points), batch_size=size)
-    model, dataset = ready(data, plan, seed=seed)
-    with one_thread():
-        run = train(model, plan, dataset, data.valid, out=None, seed=seed, diagnostics=probe, progress=False)
-    return run.steps[["step", *PROBED]].dropna().assign(recipe=plan.name, seed=seed)
+    return DirectionProbe(data.valid, plan.languages, every=max(1, steps // points), batch_size=size)
 
 
 PROBED = ("one", "pair", "one gradient", "pair gradient", "batch gradient")

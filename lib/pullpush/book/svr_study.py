@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.book import experiments
-from pullpush.book.compare import METRICS, Runs, gains, scores, train_systems
+from pullpush.book.compare import METRICS, Runs, gains, probed, scores, train_systems
 from pullpush.book.material import Labelled, Material
 from pullpush.book.paper import paper_table
 from pullpush.book.root import find_root
@@ -25,14 +25,13 @@ from pullpush.data.world import Split
 from pullpush.forces import tangent
 from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
-from pullpush.parallel import one_thread, side_by_side
+from pullpush.parallel import one_thread
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed, zero_shot
-from pullpush.training.frozen import Data, encoded, trunk_of
-from pullpush.training.loop import Result, train
+from pullpush.training.frozen import Data, encoded
+from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
-from pullpush.training.runs import ready, reloaded
 
 # ---------------------------------------------------------------- the proof
 
@@ -411,19 +410,19 @@ class RadiusProbe(Diagnostics):
 
 def radius_by_hardness(data: Data, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
     """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
-    source = (data.config, trunk_of(data))
-    tables = side_by_side([partial(_asked, source, plan, seed, probe) for seed in seeds])
+    seeds = list(seeds)
+    steps = probed(data, [(plan, seed) for seed in seeds], partial(_radius_probe, probe))
+    tables = [_by_hardness(table).assign(seed=seed) for seed, table in zip(seeds, steps, strict=True)]
     return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
 
 
-def _asked(source: tuple, plan: Recipe, seed: int, probe: Mapping[str, Any]) -> pd.DataFrame:
-    """The probe's table of one run on a world, given by its configuration and trunk."""
-    data = reloaded(*source)
-    model, dataset = ready(data, plan, seed=seed)
-    watch = RadiusProbe(data.train, **probe)
-    with one_thread():
-        steps = train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps
+def _radius_probe(options: Mapping[str, Any], data: Data, plan: Recipe) -> RadiusProbe:
+    return RadiusProbe(data.train, **options)
+
+
+def _by_hardness(steps: pd.DataFrame) -> pd.DataFrame:
+    """The probe's columns of a run: columns step, kind, K, radius."""
     columns = [name for name in steps if name.startswith("radius ")]
     table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
     names = table["variable"].str.split(" ", expand=True)
-    return table.assign(seed=seed, kind=names[1], K=names[2].astype(int)).drop(columns="variable")
+    return table.assign(kind=names[1], K=names[2].astype(int)).drop(columns="variable")
