@@ -1,8 +1,104 @@
-"""What all tests share."""
+"""What all tests share: a book of two pages whose one chapter runs in a second, a world of a few synthetic scenes."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # tests of data and of the book share miniature.py
+sys.path.insert(0, str(Path(__file__).parent))  # tests of data, the lab and the book share miniature.py
+
+import miniature
+import pytest
+
+from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.lab import compare, session
+from pullpush.lab.root import find_root
+from pullpush.training import Diagnostics
+from pullpush.training.frozen import encoded
+from pullpush.training.runs import base_model
+
+CHAPTER = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# Tiny
+
+```{code-cell} ipython3
+:tags: [parameters]
+
+profile = "quick"
+seed = 0
+tau = 0.07
+name = "a"
+loud = False
+rates = [1, 2]
+```
+
+```{code-cell} ipython3
+import sys
+import pandas as pd
+from pullpush.lab import session
+
+book = session.start("10-tiny", profile=profile, seed=seed)
+print("noise", file=sys.stderr)
+assert name != "broken", "asked to break"
+table = pd.DataFrame({"double": [2 * tau], "epochs": [book.settings.epochs]})
+book.save(table)
+table
+```
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The root of the tiny book, which the commands take for theirs."""
+    real = find_root()
+    book = tmp_path / "tiny" / "book"
+    book.mkdir(parents=True)
+    (book / "_toc.yml").write_text("format: jb-book\nroot: intro\nchapters:\n  - file: 10-tiny\n")
+    (book / "_config.yml").write_text((real / "book" / "_config.yml").read_text(encoding="utf-8"), encoding="utf-8")
+    (book / "references.bib").write_text("")
+    (book / "intro.md").write_text("# A tiny book\n\nTwo pages.\n")
+    (book / "10-tiny.md").write_text(CHAPTER)
+    monkeypatch.setenv("PULLPUSH_BOOK", str(book.parent))
+    return book.parent
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache that the tests of one file share."""
+    with pytest.MonkeyPatch.context() as patch:
+        path = tmp_path_factory.mktemp("home")
+        patch.setenv("PULLPUSH_HOME", str(path))
+        patch.setenv("PULLPUSH_PROGRESS", "0")
+        yield path
+
+
+@pytest.fixture(scope="module")
+def world(home: Path) -> World:
+    """A small world of synthetic sounds."""
+    return load_world(WorldConfig(bank="synthetic", n_train=16, n_valid=8, n_test=8))
+
+
+@pytest.fixture(scope="module")
+def book(home, tmp_path_factory):
+    return session.start("02-svr", profile="smoke", out=tmp_path_factory.mktemp("out"))
+
+
+@pytest.fixture(scope="module")
+def heard(home, world):
+    base = base_model(world, text="hashed", dim=8, epochs=1, encoder_options={"audio_channels": (4, 4, 8)})
+    return encoded(world, base)
+
+
+@pytest.fixture(scope="module")
+def runs(book, heard):
+    return compare.train_systems(book, heard, miniature.BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))

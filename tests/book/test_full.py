@@ -9,10 +9,10 @@ import torch
 import yaml
 from click.testing import CliRunner
 
-from pullpush.book import material, session
 from pullpush.book.cli import main
 from pullpush.cache import home
 from pullpush.errors import DataNotFoundError
+from pullpush.lab import material, session
 from pullpush.training.frozen import Published, encoded, on_features, trunk_digest
 from pullpush.training.loop import is_finished
 from pullpush.training.runs import run_key, trained_all
@@ -96,7 +96,7 @@ def test_the_trunk_is_the_published_encoder_itself(mini):
     assert heard.train.dim == noisy.train.dim == 16
     assert not (heard.train.audio(0)[0] == noisy.train.audio(0)[0]).any()
     assert heard.test.captions("eng") == data.test.captions("eng")
-    keys = {run_key(world, material.experiments.sized(book, "infonce")) for world in (data, heard, noisy)}
+    keys = {run_key(world, material.common.sized(book, "infonce")) for world in (data, heard, noisy)}
     assert len(keys) == 3
 
 
@@ -104,7 +104,7 @@ def test_runs_in_other_processes_read_the_same_dataset(mini):
     book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
     ground = material.of(book)
     heard = encoded(ground.data(n_train=16), ground.trunk())
-    plans = [(material.experiments.sized(book, "infonce", tau=0.1, **on_features(heard)), seed) for seed in (0, 1)]
+    plans = [(material.common.sized(book, "infonce", tau=0.1, **on_features(heard)), seed) for seed in (0, 1)]
     trained_all(heard, plans, jobs=2)
     assert all(is_finished(home() / "runs" / run_key(heard, plan, seed=seed)) for plan, seed in plans)
 
@@ -112,7 +112,7 @@ def test_runs_in_other_processes_read_the_same_dataset(mini):
 def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_path):
     one = miniature.published_models(tmp_path)["audio_model"]
     book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
-    plan = material.experiments.sized(book, "infonce", encoder_options={"audio_model": one})
+    plan = material.common.sized(book, "infonce", encoder_options={"audio_model": one})
     data = material.of(book).data()
     before = trunk_digest(Published("whisper", {"model": one})), run_key(data, plan)
     torch.manual_seed(12345)

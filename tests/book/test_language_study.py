@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from pullpush.book import compare, session
 from pullpush.book import language_study as study
 from pullpush.book.language_study import Space
 from pullpush.data.tuxpaint import Stamps
 from pullpush.data.vocabulary import LANGUAGES, Event
 from pullpush.encoders import create
+from pullpush.lab import compare, session
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import base_model, trained

@@ -10,10 +10,10 @@ import pytest
 import soundfile
 import torch
 
-from pullpush.book import session
 from pullpush.book import speech_study as study
 from pullpush.data.speech import SpeechSplit, load_speech
 from pullpush.data.vocabulary import LANGUAGES
+from pullpush.lab import session
 from pullpush.training.frozen import encoded, on_features
 
 CODES = ("fr", "de", "es", "nl", "ca", "ja", "zh_CN", "ru", "bg")

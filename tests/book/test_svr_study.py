@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from miniature import BOTH, SMALL
 from torch.nn import functional as F
 
-from pullpush.book import compare, material, svr_study
+from pullpush.book import svr_study
 from pullpush.forces import decompose
+from pullpush.lab import compare, material
 from pullpush.losses import info_nce
 from pullpush.losses.svr import svr
 from pullpush.training.frozen import on_features

@@ -11,9 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pullpush.book import chapters, profiles, run
-from pullpush.book.root import find_root
+from pullpush.book import chapters, run
 from pullpush.errors import PullPushError
+from pullpush.lab import profiles
+from pullpush.lab.root import find_root
 
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 

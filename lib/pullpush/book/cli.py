@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from pullpush import __version__
-from pullpush.book import chapters, profiles
-from pullpush.book.root import find_root
+from pullpush.book import chapters
 from pullpush.errors import PullPushError
+from pullpush.lab import profiles
+from pullpush.lab.root import find_root
 
 
 class Explained(click.Group):

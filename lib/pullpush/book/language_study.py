@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.book import experiments
-from pullpush.book.compare import METRICS, Runs, Scores, means, over_seeds, per_clip, probed, train_systems
-from pullpush.book.session import Session
 from pullpush.data import tuxpaint
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.vocabulary import LANGUAGES, Event
 from pullpush.data.world import Split, World
+from pullpush.lab import common
+from pullpush.lab.compare import METRICS, Runs, Scores, means, over_seeds, per_clip, probed, train_systems
+from pullpush.lab.session import Session
 from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.metrics import (
     angle,
@@ -238,7 +238,7 @@ def direction_history(
     book: Session, data: World, seeds: Iterable[int], *, points: int = 12, languages: Sequence[str] = LANGUAGES
 ) -> pd.DataFrame:
     """The probe's columns over training under each scheme: columns recipe, seed, step, …; the runs are not kept."""
-    plans = [experiments.sized(book, name, **on_features(data), languages=tuple(languages)) for name in SCHEMES]
+    plans = [common.sized(book, name, **on_features(data), languages=tuple(languages)) for name in SCHEMES]
     ready(data, plans[-1], seed=0)  # texts are encoded once, before the processes start
     runs = [(plan, seed) for plan in plans for seed in seeds]
     steps = probed(data, runs, partial(_direction_probe, points))

@@ -23,12 +23,13 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from pullpush import __version__
-from pullpush.book import chapters, profiles
+from pullpush.book import chapters
 from pullpush.book.chapters import Chapter
 from pullpush.book.clean import publishable
-from pullpush.book.profiles import Profile
-from pullpush.book.root import find_root
 from pullpush.errors import PullPushError
+from pullpush.lab import profiles
+from pullpush.lab.profiles import Profile
+from pullpush.lab.root import find_root
 
 # What keeps a kernel's output fit for a page, and the same from run to run.
 QUIET = {

@@ -10,12 +10,12 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pullpush.book import experiments
-from pullpush.book.compare import Runs, train_systems
 from pullpush.book.language_study import SCHEMES
-from pullpush.book.session import Session
 from pullpush.data.speech import SPOKEN, SpeechSplit, SpeechWorld, load_speech
 from pullpush.data.vocabulary import LANGUAGES
+from pullpush.lab import common
+from pullpush.lab.compare import Runs, train_systems
+from pullpush.lab.session import Session
 from pullpush.metrics import bootstrap_interval, paired_bootstrap, rank_variance
 from pullpush.parallel import one_thread
 from pullpush.training.evaluate import embed_audio, embed_texts
@@ -34,7 +34,7 @@ LIKE = 20  # texts of like length that the right one is ranked among
 
 def speech_trunk(book: Session, data: SpeechWorld) -> Result:
     """The trunk that all schemes share: InfoNCE between recordings and English captions."""
-    return trained(data, experiments.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), seed=book.seed)
+    return trained(data, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), seed=book.seed)
 
 
 def prepare(book: Session) -> None:

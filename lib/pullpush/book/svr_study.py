@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.book import experiments
-from pullpush.book.compare import METRICS, Runs, gains, probed, scores, train_systems
-from pullpush.book.material import Labelled, Material
-from pullpush.book.paper import paper_table
-from pullpush.book.root import find_root
-from pullpush.book.session import Session
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.corpora import Recordings
 from pullpush.data.world import Split
 from pullpush.forces import tangent
+from pullpush.lab import common
+from pullpush.lab.compare import METRICS, Runs, gains, probed, scores, train_systems
+from pullpush.lab.material import Labelled, Material
+from pullpush.lab.paper import paper_table
+from pullpush.lab.root import find_root
+from pullpush.lab.session import Session
 from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
 from pullpush.parallel import one_thread
@@ -340,7 +340,7 @@ def from_noise(
 def radius_table(runs: Mapping[tuple[Any, int], Result], *, points: int = 40) -> pd.DataFrame:
     """Mean radius of SVR over training: columns recipe, seed, step, epoch, radius."""
     own = {key: run for key, run in runs.items() if "radius" in run.steps}
-    return experiments.steps_by_run(own, points=points)[["recipe", "seed", "step", "epoch", "radius"]]
+    return common.steps_by_run(own, points=points)[["recipe", "seed", "step", "epoch", "radius"]]
 
 
 class RadiusProbe(Diagnostics):

@@ -23,10 +23,11 @@ import pandas as pd
 import yaml
 from filelock import FileLock, Timeout
 
-from pullpush.book import chapters, profiles
-from pullpush.book.root import find_root
-from pullpush.book.session import RESULTS
+from pullpush.book import chapters
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.lab import profiles
+from pullpush.lab.root import find_root
+from pullpush.lab.session import RESULTS
 
 KEYS = ("chapter", "profile", "grid", "fixed", "out")
 

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from pullpush.book import experiments
-from pullpush.book.session import Session
 from pullpush.data.compose import SceneConfig
 from pullpush.data.corpora import Corpus, CorpusConfig, Recordings, load_corpus, load_labelled
 from pullpush.data.grammar import prompts
 from pullpush.data.registry import find
 from pullpush.data.world import Split, World, WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT, takes
+from pullpush.lab import common
+from pullpush.lab.session import Session
 from pullpush.training.frozen import Published, encoded, splits_encoder
 from pullpush.training.loop import Result
 
@@ -97,15 +97,15 @@ def pretrained(book: Session) -> Result:
 
     It never hears a combination of events, so it cannot leak those of the test scenes.
     """
-    data = experiments.world(book, scene=SceneConfig(max_events=1))
-    return experiments.train(book, data, "infonce", diagnostics=None)
+    data = common.world(book, scene=SceneConfig(max_events=1))
+    return common.train(book, data, "infonce", diagnostics=None)
 
 
 def untrained_trunk(book: Session) -> Result:
     """A trunk of random weights, as a run that learns next to nothing; its batch statistics are those of real clips."""
     count = min(600, book.settings.world["n_train"])
-    data = experiments.world(book, scene=SceneConfig(max_events=1), n_train=count)
-    return experiments.train(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
+    data = common.world(book, scene=SceneConfig(max_events=1), n_train=count)
+    return common.train(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
 
 
 def categories(data: World) -> tuple[str, str]:
@@ -144,11 +144,11 @@ class Scenes:
 
     def data(self, n_train: int | None = None) -> World:
         """See Material."""
-        return experiments.world(self.book, **({} if n_train is None else {"n_train": n_train}))
+        return common.world(self.book, **({} if n_train is None else {"n_train": n_train}))
 
     def whole(self) -> World:
         """See Material."""
-        return experiments.world(self.full)
+        return common.world(self.full)
 
     def trunk(self) -> Result:
         """See Material."""
@@ -163,7 +163,7 @@ class Scenes:
         data = self.data()
         others = [self.data(count) for count in self.amounts(data)]
         for one in (data, *others, *two_worlds(self.book, data).values()):
-            experiments.read(self.book, one)
+            common.read(self.book, one)
 
     def amounts(self, data: World) -> tuple[int, int, int]:
         """A quarter, a half, and all."""
@@ -212,14 +212,14 @@ class Real:
         """See Material."""
         if self._published:
             return Published(self.book.settings.audio, self._audio_options)
-        return experiments.train(self.book, self.data(), "infonce", diagnostics=None)
+        return common.train(self.book, self.data(), "infonce", diagnostics=None)
 
     def random_trunk(self) -> Trunk:
         """See Material."""
         if self._published:
             return Published(self.book.settings.audio, self._audio_options | {"pretrained": False}, self.book.seed)
         still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
-        return experiments.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
+        return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
 
     def prepare(self) -> None:
         """See Material: nothing, since recordings are decoded by all cores anyway."""

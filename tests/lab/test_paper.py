@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pullpush.book.paper import Claim, claim_numbers, decimals, paper_table, verdict_table
-from pullpush.book.root import find_root
 from pullpush.errors import DataNotFoundError
+from pullpush.lab.paper import Claim, claim_numbers, decimals, paper_table, verdict_table
+from pullpush.lab.root import find_root
 
 COLUMNS = ["paper", "table", "system", "dataset", "task", "language", "metric", "value", "std", "unit", "note"]
 TABLES = sorted((find_root() / "book" / "paper-tables").glob("*.csv"))

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pullpush.book.profiles import Profile
-from pullpush.book.profiles import profile as find_profile
-from pullpush.book.root import find_root
+from pullpush.lab.profiles import Profile
+from pullpush.lab.profiles import profile as find_profile
+from pullpush.lab.root import find_root
 
 RESULTS = "results"
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
-from pullpush.book import experiments
-from pullpush.book.profiles import profile
-from pullpush.book.session import Session
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import UnknownNameError
+from pullpush.lab import common
+from pullpush.lab.profiles import profile
+from pullpush.lab.session import Session
 
 SIZE = {"bank": "synthetic", "n_train": 16, "n_valid": 8, "n_test": 8}
 
@@ -29,22 +29,22 @@ def weights(model: torch.nn.Module) -> torch.Tensor:
 
 
 def test_the_world_is_that_of_the_profile_and_the_same_for_every_seed(book, world):
-    assert experiments.world(book).config == world.config
-    assert experiments.world(replace(book, seed=7)).config == world.config
-    assert len(experiments.world(book, n_test=9).test) == 9
+    assert common.world(book).config == world.config
+    assert common.world(replace(book, seed=7)).config == world.config
+    assert len(common.world(book, n_test=9).test) == 9
 
 
 def test_a_recipe_takes_the_size_of_the_profile_unless_told_otherwise(book):
-    sized = experiments.sized(book, "infonce", epochs=3)
+    sized = common.sized(book, "infonce", epochs=3)
     assert (sized.audio, sized.text, sized.dim, sized.batch_size, sized.epochs) == ("cnn", "hashed", 8, 8, 3)
     with pytest.raises(UnknownNameError, match="did you mean 'infonce'"):
-        experiments.sized(book, "infonc")
+        common.sized(book, "infonc")
 
 
 def test_a_run_is_trained_once_and_read_ever_after(book, world):
-    first = experiments.train(book, world, "infonce")
-    again = experiments.train(book, world, "infonce", seed=0)
-    other = experiments.train(book, world, "infonce", seed=1)
+    first = common.train(book, world, "infonce")
+    again = common.train(book, world, "infonce", seed=0)
+    other = common.train(book, world, "infonce", seed=1)
     assert torch.equal(weights(first.model), weights(again.model))
     assert not torch.equal(weights(first.model), weights(other.model))
     assert first.steps.equals(again.steps)
@@ -53,22 +53,22 @@ def test_a_run_is_trained_once_and_read_ever_after(book, world):
 
 def test_runs_side_by_side_are_those_of_one_at_a_time(book, world):
     plans = [("infonce", 2), ("siglip", 2)]
-    runs = experiments.train_all(book, world, plans, infonce={"tau": 0.1})
+    runs = common.train_all(book, world, plans, infonce={"tau": 0.1})
     assert list(runs) == plans
-    alone = experiments.train(book, world, "infonce", seed=2, tau=0.1)
+    alone = common.train(book, world, "infonce", seed=2, tau=0.1)
     assert runs["infonce", 2].path == alone.path
     assert runs["siglip", 2].recipe.terms != alone.recipe.terms
 
 
 def test_an_untrained_model_is_where_the_run_began(book):
-    one, same, other = (experiments.untrained(book, seed=s) for s in (0, None, 1))
+    one, same, other = (common.untrained(book, seed=s) for s in (0, None, 1))
     assert torch.equal(weights(one), weights(same))
     assert not torch.equal(weights(one), weights(other))
     assert not one.training
 
 
 def test_zero_shot_is_asked_in_every_language(book, world):
-    table = experiments.zero_shot_by_language(experiments.untrained(book), world)
+    table = common.zero_shot_by_language(common.untrained(book), world)
     assert tuple(table["language"]) == LANGUAGES
     assert (table["low"] <= table["value"]).all()
     assert (table["value"] <= table["high"]).all()
@@ -78,14 +78,14 @@ def test_zero_shot_is_asked_in_every_language(book, world):
 def test_a_bank_that_speaks_one_language_is_asked_in_that_one(book, world):
     events = tuple(replace(event, phrases={"eng": event.phrases["eng"]}) for event in world.bank.events)
     english = world._replace(bank=replace(world.bank, events=events))
-    table = experiments.zero_shot_by_language(experiments.untrained(book), english)
+    table = common.zero_shot_by_language(common.untrained(book), english)
     assert table["language"].tolist() == ["eng"]
 
 
 def test_steps_are_averaged_over_stretches():
     steps = pd.DataFrame({"step": range(1, 11), "loss": range(10), "note": "x", "seen": [1.0, None] * 5})
     runs = {("infonce", 0): SimpleNamespace(steps=steps), ("siglip", 3): SimpleNamespace(steps=steps.head(3))}
-    table = experiments.steps_by_run(runs, points=5)
+    table = common.steps_by_run(runs, points=5)
     assert list(table.columns) == ["recipe", "seed", "step", "loss", "seen"]
     first = table[table["recipe"] == "infonce"]
     assert first["step"].tolist() == [1.5, 3.5, 5.5, 7.5, 9.5]
@@ -98,15 +98,15 @@ def test_steps_are_averaged_over_stretches():
 @pytest.mark.parametrize("length", [1, 39, 40, 41, 80, 1000])
 def test_a_run_gives_no_more_points_than_asked_for(length):
     steps = pd.DataFrame({"step": range(1, length + 1), "loss": 1.0})
-    table = experiments.steps_by_run({("a", 0): SimpleNamespace(steps=steps)})
+    table = common.steps_by_run({("a", 0): SimpleNamespace(steps=steps)})
     assert min(length, 20) <= len(table) <= 40
 
 
 def test_means_have_a_spread_where_there_are_several_seeds():
     table = pd.DataFrame({"recipe": ["b", "b", "a"], "score": [0.25, 0.35, 0.5], "x": [1.0, 2.0, 3.0]})
-    shown = experiments.mean_and_spread(table, "recipe", ["score", "x"])
+    shown = common.mean_and_spread(table, "recipe", ["score", "x"])
     assert shown["recipe"].tolist() == ["b", "a"]
     assert shown["seeds"].tolist() == [2, 1]
     assert shown["score"].tolist() == ["0.300 ± 0.071", "0.500"]
-    percent = experiments.mean_and_spread(table, "recipe", ["score"], percent=True)
+    percent = common.mean_and_spread(table, "recipe", ["score"], percent=True)
     assert percent["score (%)"].tolist() == ["30.0 ± 7.1", "50.0"]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pullpush.book.root import find_root
 from pullpush.errors import DataNotFoundError
+from pullpush.lab.root import find_root
 
 
 def paper_table(paper: str, table: int, *, folder: Path | None = None) -> pd.DataFrame:

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from pullpush.book import session
 from pullpush.errors import UnknownNameError
+from pullpush.lab import session
 
 
 def test_a_seed_fixes_python_numpy_and_torch(tmp_path):

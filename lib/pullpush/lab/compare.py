@@ -13,11 +13,11 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from pullpush.book import experiments
-from pullpush.book.session import Session
 from pullpush.data.batches import Batch
 from pullpush.data.corpora import Recordings
 from pullpush.data.world import Split
+from pullpush.lab import common
+from pullpush.lab.session import Session
 from pullpush.metrics import Interval, caption_relevance, paired_bootstrap, retrieval_per_query
 from pullpush.parallel import in_threads, one_thread, side_by_side
 from pullpush.training.diagnostics import Diagnostics
@@ -59,7 +59,7 @@ def train_systems(
     """
     plans = [(label, seed) for label in systems for seed in seeds]
     features = on_features(data) if trunk_of(data) else {}
-    recipes = {label: experiments.sized(book, name, **_merged(features, own)) for label, (name, own) in systems.items()}
+    recipes = {label: common.sized(book, name, **_merged(features, own)) for label, (name, own) in systems.items()}
     runs = trained_all(data, [(recipes[label], seed) for label, seed in plans], diagnostics=watch)
     return dict(zip(plans, runs, strict=True))
 

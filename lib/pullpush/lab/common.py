@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
-from pullpush.book.session import Session
 from pullpush.data.grammar import prompts
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.encoders import TEXT, create, takes
+from pullpush.lab.session import Session
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result

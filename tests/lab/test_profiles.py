@@ -6,12 +6,12 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from pullpush.book import experiments, session
-from pullpush.book.profiles import DEFAULT, PROFILES, profile
 from pullpush.data.registry import find
 from pullpush.data.world import WorldConfig
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
+from pullpush.lab import common, session
+from pullpush.lab.profiles import DEFAULT, PROFILES, profile
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -107,18 +107,18 @@ def test_a_file_must_be_there_and_have_a_name_of_its_own(written, tmp_path):
 def test_a_recipe_gets_the_options_of_the_encoders_that_it_keeps(written, tmp_path):
     own = "encoder_options: {audio_model: /a, text_model: /t}"
     book = session.start("02-svr", profile=str(written(f"like: full\n{own}\n")), out=tmp_path)
-    whole = experiments.sized(book, "infonce")
+    whole = common.sized(book, "infonce")
     assert whole.encoder_options == {"audio_model": "/a", "text_model": "/t"}
     assert whole.lr == 5e-5
-    features = experiments.sized(book, "infonce", audio="features", encoder_options={"audio_dim": 4})
+    features = common.sized(book, "infonce", audio="features", encoder_options={"audio_dim": 4})
     assert features.encoder_options == {"text_model": "/t", "text_frozen": True, "audio_dim": 4}
     assert features.lr == 1e-3
-    hashed = experiments.sized(book, "infonce", audio="features", text="hashed", encoder_options={"audio_dim": 4})
+    hashed = common.sized(book, "infonce", audio="features", text="hashed", encoder_options={"audio_dim": 4})
     assert hashed.encoder_options == {"audio_dim": 4}
 
 
 def test_other_profiles_give_the_recipes_that_they_gave(tmp_path):
     book = session.start("02-svr", profile="quick", out=tmp_path)
-    assert experiments.sized(book, "infonce").encoder_options == {}
-    with_features = experiments.sized(book, "infonce", audio="features", encoder_options={"audio_dim": 4})
+    assert common.sized(book, "infonce").encoder_options == {}
+    with_features = common.sized(book, "infonce", audio="features", encoder_options={"audio_dim": 4})
     assert with_features.encoder_options == {"audio_dim": 4}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from miniature import BOTH, SMALL
 from torch.nn import functional as F
 
-from pullpush.book import compare
-from pullpush.book.compare import Scores, Trial
+from pullpush.lab import compare
+from pullpush.lab.compare import Scores, Trial
 from pullpush.training.recipes import recipe
 
 # Scores
