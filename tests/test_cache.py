@@ -46,21 +46,6 @@ def test_content_key_depends_on_content_alone():
     assert len(cache.content_key(b"x", length=40)) == 40
 
 
-def test_a_later_field_leaves_older_keys_as_they_were():
-    @dataclasses.dataclass(frozen=True)
-    class Old:
-        size: int
-
-    @dataclasses.dataclass(frozen=True)
-    class New:
-        size: int
-        speed: int | None = dataclasses.field(default=None, metadata=cache.LATER)
-
-    New.__name__ = "Old"
-    assert cache.content_key([New(1)]) == cache.content_key([Old(1)])
-    assert len({cache.content_key(key) for key in (Old(1), New(1, 0), New(1, 2))}) == 3
-
-
 def test_content_key_is_the_same_in_another_process():
     program = "from pullpush.cache import content_key; print(content_key({'b': [1.5, None], 'a': 'é'}))"
     other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import platformdirs
@@ -27,7 +26,6 @@ from pullpush.errors import CacheError
 
 HOME = "PULLPUSH_HOME"
 PARTIAL = ".partial-"  # a name with this prefix is unfinished: nobody reads it, and the next builder removes it
-LATER = MappingProxyType({"later": True})  # metadata of a field that came after its dataclass had been a key
 
 
 def home() -> Path:
@@ -39,8 +37,7 @@ def home() -> Path:
 def content_key(content: Any, *, length: int = 16) -> str:
     """A name for `content`, the same in every process and on every machine: the start of a SHA-256 in hexadecimal.
 
-    content: None, booleans, numbers, texts, bytes, paths, dataclasses, and lists, tuples and mappings of these. A
-    dataclass's field with `metadata=LATER` counts only where it is not its default, so that older names stay valid.
+    content: None, booleans, numbers, texts, bytes, paths, dataclasses, and lists, tuples and mappings of these.
 
     Raises:
         TypeError: for anything else, since its text may change from run to run.
@@ -168,10 +165,6 @@ def _umask() -> int:
     return mask
 
 
-def _is_unset(field: dataclasses.Field[Any], content: Any) -> bool:
-    return "later" in field.metadata and getattr(content, field.name) == field.default
-
-
 def _plain(content: Any) -> Any:
     if content is None or isinstance(content, bool | int | str):
         return content
@@ -182,7 +175,7 @@ def _plain(content: Any) -> Any:
     if isinstance(content, Path):
         return str(content)
     if dataclasses.is_dataclass(content) and not isinstance(content, type):
-        values = {f.name: getattr(content, f.name) for f in dataclasses.fields(content) if not _is_unset(f, content)}
+        values = {item.name: getattr(content, item.name) for item in dataclasses.fields(content)}
         return {type(content).__name__: _plain(values)}
     if isinstance(content, Mapping):
         return {str(name): _plain(value) for name, value in content.items()}

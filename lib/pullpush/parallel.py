@@ -81,8 +81,13 @@ def _silent(call: Callable[[], Any]) -> None:
     call()
 
 
+def elsewhere(call: Callable[[], T]) -> Callable[[], T]:
+    """The same call for a process that was started for other work: data and caches are where they are for this one."""
+    return partial(_there, _places(), call)
+
+
 def _orders(calls: Sequence[Callable[[], Any]]) -> Iterator[Any]:
-    return (joblib.delayed(_there)(_places(), call) for call in calls)
+    return (joblib.delayed(elsewhere(call))() for call in calls)
 
 
 def _places() -> dict[str, str]:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+from pullpush.book import build as building
 from pullpush.book.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -23,14 +34,16 @@ def test_list_names_chapters_parameters_and_profiles(pullpush):
 def test_run_takes_parameters_anywhere(pullpush, tiny):
     done = pullpush("run", "-p", "tau", "0.2", "10-tiny", "--profile", "smoke", "-p", "seed", "1")
     assert done.exit_code == 0, done.output
-    assert (tiny / "executed" / "smoke" / "10-tiny.results.csv").read_text().splitlines()[1].startswith("0.4,")
+    assert (
+        (tiny / "executed" / "local" / "smoke" / "10-tiny.results.csv").read_text().splitlines()[1].startswith("0.4,")
+    )
 
 
 def test_a_profile_of_ones_own_has_a_folder_of_its_own(pullpush, tiny, tmp_path):
     (tmp_path / "mine.yaml").write_text("like: smoke\nepochs: 77\n")
     done = pullpush("run", "10-tiny", "--profile", str(tmp_path / "mine.yaml"))
     assert done.exit_code == 0, done.output
-    assert (tiny / "executed" / "mine" / "10-tiny.results.csv").read_text().splitlines()[1].endswith(",77")
+    assert (tiny / "executed" / "local" / "mine" / "10-tiny.results.csv").read_text().splitlines()[1].endswith(",77")
     assert pullpush("build", "--profile", str(tmp_path / "mine.yaml")).exit_code == 0
 
 
@@ -52,6 +65,80 @@ def test_run_all_then_build_then_a_change_is_noticed(pullpush, tiny):
     assert page.is_file(), "a failed build must keep the site that was there"
 
 
+def test_build_shows_what_was_executed_here_before_what_was_published_and_says_which(pullpush, tiny, monkeypatch):
+    monkeypatch.setattr(building, "_jupyter_book", fake_jupyter_book)
+    assert pullpush("run", "10-tiny", "--publish").exit_code == 0
+    assert "10-tiny  from executed/quick" in pullpush("build").output
+    assert pullpush("run", "10-tiny").exit_code == 0
+    assert "10-tiny  from executed/local/quick" in pullpush("build").output
+    assert "10-tiny  from executed/quick" in pullpush("build", "--published").output
+    assert pullpush("run", "10-tiny", "-p", "tau", "1").exit_code == 0
+    said = pullpush("build").output
+    assert "10-tiny  from executed/quick" in said
+    assert "tau=1.0" in said, "why one's own was passed over"
+    chapter = tiny / "book" / "10-tiny.md"
+    chapter.write_text(chapter.read_text() + "\nMore.\n")
+    stale = pullpush("build", "--published")
+    assert stale.exit_code == 1
+    assert "--publish" in stale.output, "how to mend it"
+
+
+def fake_jupyter_book(source, out, *, log):
+    (out / "_build" / "html").mkdir(parents=True)
+    (out / "_build" / "html" / "index.html").write_text("")
+
+
+def test_running_and_building_leave_git_clean(pullpush, tiny):
+    def git(*words):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        done = subprocess.run(["git", *identity, *words], cwd=tiny, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    shutil.copy(ROOT / ".gitignore", tiny)
+    assert pullpush("run", "--all", "--publish").exit_code == 0
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "a clone")
+    assert "executed/quick/10-tiny.ipynb" in git("ls-files")
+    assert pullpush("run", "--all").exit_code == 0
+    assert pullpush("run", "10-tiny", "-p", "name", "broken").exit_code == 1
+    assert pullpush("build").exit_code == 0
+    assert git("status", "--porcelain") == ""
+
+
+def in_terminal(*words, **environment):
+    """What a command writes in a terminal."""
+    terminal, inside = pty.openpty()
+    command = [sys.executable, "-c", "from pullpush.book.cli import main; main()", *words]
+    done = subprocess.Popen(command, stdout=inside, stderr=inside, env={**os.environ, **environment})
+    os.close(inside)
+    said = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # nobody writes any more
+            break
+        if not piece:
+            break
+        said += piece
+    os.close(terminal)
+    assert done.wait() == 0, said.decode()
+    return said.decode()
+
+
+def test_a_terminal_shows_chapter_cell_and_seconds_beside_those_of_last_time(tiny):
+    assert "last time" not in in_terminal("run", "10-tiny", "--profile", "smoke", PULLPUSH_PROGRESS="1")
+    said = in_terminal("run", "--all", "--profile", "smoke", PULLPUSH_PROGRESS="1")
+    assert re.search(r"\r\x1b\[K1/1  10-tiny  smoke  cell 2/2  \d+ s \(last time \d+ s\)", said)
+    assert re.search(r"1/1  10-tiny  smoke  \d+ s  \S+10-tiny.ipynb\s*$", said), "and one line stays"
+
+
+def test_progress_can_be_hidden(tiny):
+    said = in_terminal("run", "10-tiny", "--profile", "smoke", PULLPUSH_PROGRESS="0")
+    assert "cell" not in said
+    assert len(said.strip().splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -60,6 +147,7 @@ def test_run_all_then_build_then_a_change_is_noticed(pullpush, tiny):
         (["run", "10-tiny", "-p", "tua", "1"], "did you mean 'tau'"),
         (["run"], "--all"),
         (["run", "--all", "-p", "tau", "1"], "one chapter"),
+        (["run", "10-tiny", "--publish", "-p", "tau", "1"], "the defaults"),
         (["open"], "make book"),
         (["build"], "has not been run"),
         (["fetch", "cloto"], "did you mean 'clotho'"),

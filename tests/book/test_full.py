@@ -15,7 +15,7 @@ from pullpush.errors import DataNotFoundError
 from pullpush.lab import material, session
 from pullpush.training.frozen import Published, encoded, on_features, trunk_digest
 from pullpush.training.loop import is_finished
-from pullpush.training.runs import run_key, trained_all
+from pullpush.training.runs import Plan, trained_all
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_the_trunk_is_the_published_encoder_itself(mini):
     assert heard.train.dim == noisy.train.dim == 16
     assert not (heard.train.audio(0)[0] == noisy.train.audio(0)[0]).any()
     assert heard.test.captions("eng") == data.test.captions("eng")
-    keys = {run_key(world, material.common.sized(book, "infonce")) for world in (data, heard, noisy)}
+    keys = {Plan(world, material.common.sized(book, "infonce")).key for world in (data, heard, noisy)}
     assert len(keys) == 3
 
 
@@ -106,7 +106,7 @@ def test_runs_in_other_processes_read_the_same_dataset(mini):
     heard = encoded(ground.data(n_train=16), ground.trunk())
     plans = [(material.common.sized(book, "infonce", tau=0.1, **on_features(heard)), seed) for seed in (0, 1)]
     trained_all(heard, plans, jobs=2)
-    assert all(is_finished(home() / "runs" / run_key(heard, plan, seed=seed)) for plan, seed in plans)
+    assert all(is_finished(home() / "runs" / Plan(heard, plan, seed=seed).key) for plan, seed in plans)
 
 
 def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_path):
@@ -114,10 +114,10 @@ def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_p
     book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
     plan = material.common.sized(book, "infonce", encoder_options={"audio_model": one})
     data = material.of(book).data()
-    before = trunk_digest(Published("whisper", {"model": one})), run_key(data, plan)
+    before = trunk_digest(Published("whisper", {"model": one})), Plan(data, plan).key
     torch.manual_seed(12345)
     miniature.published_models(tmp_path)
-    after = trunk_digest(Published("whisper", {"model": one})), run_key(data, plan)
+    after = trunk_digest(Published("whisper", {"model": one})), Plan(data, plan).key
     assert before[0] != after[0]
     assert before[1] != after[1]
 

@@ -123,6 +123,35 @@ def test_encoder_of_the_wrong_shape_is_named():
         FeatureStore(lambda texts: np.ones((len(texts), 2)), 3)(["a"])
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e5])  # half precision ends at 65504
+def test_features_that_are_not_finite_are_refused(tmp_path, value):
+    def encode(texts):
+        return np.array([[1, value if text == "bad" else 0] for text in texts])
+
+    store = FeatureStore(encode, 2, tmp_path / "f.sqlite")
+    with pytest.raises(ValueError, match=r"1 of 3 texts.*not finite.*'bad'"):
+        store(["a", "bad", "b"])
+    with pytest.raises(ValueError, match="not finite"):
+        store(["bad"])  # it was not remembered
+    assert store(["a", "b"]).shape == (2, 2)
+    np.testing.assert_array_equal(FeatureStore(Counter(), 2, store.path)(["b"]), [[1, 0]])
+
+
+def test_features_in_the_file_that_are_not_finite_are_encoded_again(tmp_path):
+    store = FeatureStore(Counter(), 3, tmp_path / "f.sqlite")
+    store._write({"a": np.array([1, np.nan, 1], dtype=np.float16)})
+    np.testing.assert_array_equal(store(["a"]), FeatureStore(Counter(), 3)(["a"]))
+
+
+def test_file_that_was_cut_is_explained(tmp_path):
+    path = tmp_path / "f.sqlite"
+    texts = [str(i) for i in range(500)]
+    FeatureStore(Counter(), 3, path).add(texts)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(CacheError, match=r"damaged.*delete"):
+        FeatureStore(Counter(), 3, path)(texts)
+
+
 def test_damaged_file_is_explained(tmp_path):
     path = tmp_path / "f.sqlite"
     path.write_bytes(b"this is no database" * 100)

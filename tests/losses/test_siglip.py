@@ -66,7 +66,7 @@ def test_module_starts_where_siglip_does_and_clamps():
     assert loss.tau.item() == pytest.approx(0.1)
     assert loss.bias.item() == -10
     with torch.no_grad():
-        loss.log_scale.fill_(50.0)
+        loss.temperature.log_scale.fill_(50.0)
     assert loss.tau.item() == pytest.approx(0.01)
     assert not list(SigLIP(learnable=False).parameters())
 

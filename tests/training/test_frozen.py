@@ -24,7 +24,7 @@ from pullpush.training import (
     zero_shot,
 )
 from pullpush.training.frozen import Encoded
-from pullpush.training.runs import base_model, ready, run, run_key, trained, trained_all
+from pullpush.training.runs import Plan, base_model, ready, run, trained, trained_all
 
 SMALL = {"epochs": 2, "batch_size": 16, "dim": 16, "text": "hashed"}
 TRUNK = {"encoder_options": {"audio_channels": (8, 8, 16)}}
@@ -151,15 +151,15 @@ def test_runs_side_by_side_are_those_one_by_one(fast):
     together = trained_all(fast, [(one, 1), (one, 2)], jobs=2)
     alone = run(fast, one, out=None, seed=2)
     assert_frame_equal(together[1].history, alone.history)
-    assert together[0].path.name == run_key(fast, one, seed=1)
+    assert together[0].path.name == Plan(fast, one, seed=1).key
 
 
 def test_run_key_knows_the_trunk(world, base, fast):
     one = recipe("infonce", **SMALL, **on_features(fast))
     other = trained(world, recipe("infonce", **SMALL, **TRUNK, tau=0.2))
-    keys = {run_key(world, one), run_key(fast, one), run_key(encoded(world, other), one)}
+    keys = {Plan(world, one).key, Plan(fast, one).key, Plan(encoded(world, other), one).key}
     assert len(keys) == 3
-    assert run_key(encoded(world, base.path), one) == run_key(fast, one)
+    assert Plan(encoded(world, base.path), one).key == Plan(fast, one).key
 
 
 def test_features_are_computed_once(world, base, monkeypatch):

@@ -16,15 +16,16 @@ from standin import TinyClips, TinyModel
 from pullpush.data.batches import PairDataset, collate
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError
 from pullpush.training import TERMS, Diagnostics, Term, checkpoints, recipe, train
-from pullpush.training.loop import clip_gradients, rate, reseed
+from pullpush.training.loop import clip_gradients, make_optimiser, rate, reseed
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Row
 
+RECIPE_FIELDS = ("epochs", "batch_size", "lr", "scalar_lr")
 TINY = {"epochs": 3, "batch_size": 7, "dim": 8}
 
 
 def fit(out=None, *, model=None, clips=30, seed=0, name="infonce", dataset=None, **options):
-    overrides = {**TINY, **{key: options.pop(key) for key in list(options) if key in ("epochs", "batch_size", "lr")}}
+    overrides = {**TINY, **{key: options.pop(key) for key in list(options) if key in RECIPE_FIELDS}}
     model = TinyModel() if model is None else model
     dataset = dataset or PairDataset(TinyClips(clips), captions="random")
     return train(model, recipe(name, **overrides), dataset, TinyClips(12, seed=1), out=out, seed=seed, **options)
@@ -340,3 +341,23 @@ def test_killed_run_goes_on_bit_for_bit(tmp_path):
     assert 1 <= done < 15
     resumed = fit(tmp_path / "run", save_every=1, diagnostics=Diagnostics())
     assert_same(resumed, fit(diagnostics=Diagnostics()))
+
+
+def test_numbers_of_a_loss_learn_at_their_own_rate():
+    objective = Objective(TinyModel(), recipe("siglip+bi-dynamic-svr", lr=1e-3, scalar_lr=20.0, network_lr=2.0))
+    factors = {
+        id(parameter): group["factor"]
+        for group in make_optimiser(objective, recipe("siglip", scalar_lr=20.0, network_lr=2.0)).param_groups
+        for parameter in group["params"]
+    }
+    assert all(factors[id(parameter)] == 1 for parameter in objective.model.parameters())
+    for name, parameter in objective.terms.named_parameters():
+        assert factors[id(parameter)] == (2.0 if "predictor" in name else 20.0), name
+
+
+def test_a_number_of_a_loss_moves_as_far_as_its_rate_lets_it():
+    moved = {}
+    for factor in (1.0, 30.0):
+        bias = fit(name="siglip", lr=1e-3, scalar_lr=factor).steps["bias"]
+        moved[factor] = abs(bias.iloc[-1] - bias.iloc[0])
+    assert moved[30.0] == pytest.approx(30 * moved[1.0], rel=0.3)

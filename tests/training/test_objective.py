@@ -49,6 +49,24 @@ def test_temperature_is_that_of_the_first_term_with_one():
     assert Objective(TinyModel(), recipe("siglip+infonce")).tau == pytest.approx(0.1)
 
 
+def test_terms_share_one_temperature_unless_one_names_its_own():
+    def temperatures(one):
+        return [float(term.loss.tau) for term in Objective(TinyModel(), one).terms]
+
+    assert temperatures(recipe("siglip+bi-dynamic-svr", tau=0.2)) == pytest.approx([0.2, 0.2])
+    assert temperatures(recipe("siglip+bi-dynamic-svr")) == pytest.approx([0.1, 0.1])
+    assert temperatures(recipe("infonce+bi-static-svr", **{"svr.tau": 0.3})) == pytest.approx([0.07, 0.3])
+
+
+def test_a_learnable_temperature_is_one_parameter_that_all_terms_move():
+    objective = Objective(TinyModel(), recipe("infonce-learnable+bi-static-svr"))
+    learnt = [name for name, _ in objective.terms.named_parameters()]
+    assert sorted(learnt) == ["0.loss.temperature.log_scale", "1.loss.scalar"]
+    outcome = objective(batch())
+    outcome.terms[1].backward()
+    assert objective.temperature.log_scale.grad != 0
+
+
 def test_temperature_of_a_loss_that_keeps_a_plain_number():
     assert Objective(TinyModel(), recipe("bi-static-svr", tau=0.2)).tau == pytest.approx(0.2)
     assert Objective(TinyModel(), recipe("simple-reweight", tau=0.3)).tau == pytest.approx(0.3)

@@ -91,9 +91,32 @@ def test_overrides_are_fields_or_options_of_terms():
     assert RECIPES["infonce"].terms[0].options == {}
 
 
-def test_option_goes_to_every_term_that_has_it():
-    both = recipe("infonce+siglip", tau=0.2, bias=-1.0)
-    assert [dict(term.options) for term in both.terms] == [{"tau": 0.2}, {"tau": 0.2, "bias": -1.0}]
+def test_an_option_goes_to_every_term_that_has_it_and_a_temperature_to_the_first():
+    both = recipe("infonce+siglip", tau=0.2, bias=-1.0, learnable=True)
+    assert [dict(term.options) for term in both.terms] == [{"tau": 0.2, "learnable": True}, {"bias": -1.0}]
+
+
+def test_an_option_with_a_terms_name_goes_to_that_term_alone():
+    one = recipe("infonce+bi-dynamic-svr", **{"svr.tau": 0.2, "svr.direction": "t2a"})
+    assert [dict(term.options) for term in one.terms] == [{}, {"tau": 0.2, "direction": "t2a"}]
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        (recipe("infonce", tau=0.07), recipe("infonce")),
+        (recipe("infonce+bi-dynamic-svr", tau=0.2, **{"svr.tau": 0.2}), recipe("infonce+bi-dynamic-svr", tau=0.2)),
+        (recipe("siglip+bi-static-svr", tau=0.1), recipe("siglip+bi-static-svr")),
+    ],
+)
+def test_a_temperature_that_a_term_has_anyway_makes_no_other_recipe(named, plain):
+    assert named == plain
+
+
+def test_a_fixed_temperature_beside_a_learnable_one_is_another_recipe():
+    own = recipe("siglip+bi-static-svr", **{"svr.tau": 0.1})
+    assert own != recipe("siglip+bi-static-svr")
+    assert recipe("siglip+bi-static-svr", **{"svr.tau": 0.07}).terms[1].options["tau"] == 0.07
 
 
 def test_sum_has_the_terms_of_its_parts_in_order():
@@ -118,6 +141,7 @@ def test_sum_takes_what_a_part_sets_and_refuses_contradictions(monkeypatch):
         (lambda: recipe("infonce+siglib"), "siglip"),
         (lambda: recipe("infonce", epoch=3), "epochs"),
         (lambda: recipe("infonce", taw=3), "tau"),
+        (lambda: recipe("infonce+bi-static-svr", **{"svr.raduis": 3}), "svr.radius"),
         (lambda: recipe("infonce", optimiser="adamv"), "adamw"),
         (lambda: recipe("infonce", schedule="cosin"), "cosine"),
         (lambda: recipe("infonce", sampling="randon"), "random"),
@@ -130,7 +154,9 @@ def test_unknown_names_give_the_nearest(call, near):
         call()
 
 
-@pytest.mark.parametrize("bad", [{"epochs": 0}, {"lr": 0}, {"batch_size": 0}, {"warmup": 1.5}, {"clip": -1}])
+@pytest.mark.parametrize(
+    "bad", [{"epochs": 0}, {"lr": 0}, {"batch_size": 0}, {"warmup": 1.5}, {"clip": -1}, {"scalar_lr": -1}]
+)
 def test_numbers_out_of_range_are_named(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         recipe("infonce", **bad)

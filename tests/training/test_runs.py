@@ -10,7 +10,7 @@ from pullpush.data.scene import Scene
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
 from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train, zero_shot
-from pullpush.training.runs import base_model, run, run_key, trained, trained_all
+from pullpush.training.runs import Plan, base_model, run, trained, trained_all
 
 SMALL = {
     "epochs": 2,
@@ -95,15 +95,15 @@ def test_everything_that_shapes_a_run_is_in_its_key(world):
     one = recipe("infonce", **SMALL)
     base = base_model(world, **SMALL)
     keys = [
-        run_key(world, one),
-        run_key(world, one, seed=1),
-        run_key(world, recipe("infonce", **SMALL, tau=0.1)),
-        run_key(world, one, base=base.path),
-        run_key(world, one, diagnostics=Diagnostics()),
-        run_key(world._replace(config=WorldConfig("synthetic", n_train=41)), one),
+        Plan(world, one).key,
+        Plan(world, one, seed=1).key,
+        Plan(world, recipe("infonce", **SMALL, tau=0.1)).key,
+        Plan(world, one, base=base.path).key,
+        Plan(world, one, diagnostics=Diagnostics()).key,
+        Plan(world._replace(config=WorldConfig("synthetic", n_train=41)), one).key,
     ]
     assert len(set(keys)) == len(keys)
-    assert keys[0] == run_key(world, recipe("infonce", **SMALL))
+    assert keys[0] == Plan(world, recipe("infonce", **SMALL)).key
 
 
 def test_languages_and_sampling_come_from_the_recipe(world, monkeypatch):

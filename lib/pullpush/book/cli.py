@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +12,28 @@ import click
 
 from pullpush import __version__
 from pullpush.book import chapters
+from pullpush.book.status import sigterm_as_interrupt
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root
+from pullpush.progress import Line, shown
+
+STOPPED = 130  # what a shell makes of Ctrl-C
 
 
 class Explained(click.Group):
-    """Prints our own errors as one message, without a traceback, and exits with 1."""
+    """Prints our own errors as one message, without a traceback, and exits with 1; stopped by Ctrl-C, with 130."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with sigterm_as_interrupt():
+                return super().invoke(ctx)
         except PullPushError as error:
             click.secho(f"pullpush: {error}", err=True, fg="red")
             raise click.exceptions.Exit(1) from None
+        except KeyboardInterrupt as stop:
+            click.echo(str(stop) or "stopped; nothing was changed", err=True)
+            raise click.exceptions.Exit(STOPPED) from None
 
 
 profile_option = click.option(
@@ -72,23 +82,55 @@ def list_() -> None:
 @click.argument("chapter", required=False)
 @click.option("-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; repeatable.")
 @click.option("--all", "every", is_flag=True, help="Run every chapter, in order.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results; default executed/PROFILE.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results; default executed/local/PROFILE.")
+@click.option("--publish", is_flag=True, help="Write to executed/PROFILE, which maintainers commit.")
 @profile_option
 def run(
-    chapter: str | None, parameter: tuple[tuple[str, str], ...], every: bool, out: Path | None, profile: str
+    chapter: str | None,
+    parameter: tuple[tuple[str, str], ...],
+    every: bool,
+    out: Path | None,
+    publish: bool,
+    profile: str,
 ) -> None:
-    """Execute CHAPTER (or --all) and keep its notebook and tables in executed/PROFILE."""
+    """Execute CHAPTER (or --all) and keep its notebook and tables in executed/local/PROFILE."""
     from pullpush.book import run as running
 
     if (chapter is not None) == every:
         raise PullPushError("name one chapter, or give --all; `pullpush list` shows the chapters")
     if every and parameter:
         raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
-    size = profiles.profile(profile).name
-    for name in [c.name for c in chapters.chapters(find_root())] if every else [chapter]:
-        click.echo(f"{name}  {size} …")
-        done = running.run(name, profile=profile, parameters=dict(parameter), out=out)
-        click.echo(f"{name}  {size}  {done.seconds:.0f} s  {done.notebook}")
+    if publish and (parameter or out):
+        raise PullPushError("--publish goes without -p and --out: what is published was made with the defaults")
+    root, size = find_root(), profiles.profile(profile).name
+    names = [c.name for c in chapters.chapters(root)] if every else [chapter]
+    for finished, name in enumerate(names):
+        about = f"{name}  {size}" if len(names) == 1 else f"{finished + 1}/{len(names)}  {name}  {size}"
+        if not shown():
+            click.echo(f"{about} …")
+        last = running.last_time(root, name, size)
+        with _stopped_after(finished), Line(about, past=f"last time {last:.0f} s" if last else "") as line:
+            done = running.run(
+                name,
+                profile=profile,
+                parameters=dict(parameter),
+                out=out,
+                root=root,
+                publish=publish,
+                watch=line.say,
+            )
+        click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}")
+
+
+@contextmanager
+def _stopped_after(finished: int) -> Iterator[None]:
+    """Say what stays when a run of all chapters is stopped."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not finished or str(stop):
+            raise
+        raise KeyboardInterrupt(f"stopped; {finished} finished before, nothing else was changed") from None
 
 
 @main.command()
@@ -98,7 +140,12 @@ def sweep(file: Path, jobs: int) -> None:
     """Run the grid of parameters in FILE over one chapter; finished cells are skipped."""
     from pullpush.book import sweep as sweeping
 
-    done = sweeping.sweep(file, jobs=jobs, report=click.echo)
+    try:
+        last = sweeping.last_time(file)
+        with Line(file.stem, past=f"a run took {last:.0f} s last time" if last else "") as line:
+            done = sweeping.sweep(file, jobs=jobs, report=line.above, watch=line.say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; finished runs are kept, nothing else was changed") from None
     click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
     for table in done.tables.values():
         click.echo(table)
@@ -109,12 +156,15 @@ def sweep(file: Path, jobs: int) -> None:
 
 
 @main.command()
+@click.option("--published", is_flag=True, help="Show only published executions, none made here.")
 @profile_option
-def build(profile: str) -> None:
-    """Write the book of a profile's executions to _build/html."""
+def build(published: bool, profile: str) -> None:
+    """Write the book of a profile's executions, of your own before published ones, to _build/html."""
     from pullpush.book import build as building
 
-    click.echo(building.build(profile=profile))
+    with Line("_build/html") as line:
+        page = building.build(profile=profile, published=published, report=line.above)
+    click.echo(page)
 
 
 @main.command("open")

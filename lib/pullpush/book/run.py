@@ -1,17 +1,19 @@
-"""Running a chapter: Markdown → notebook → papermill → `executed/<profile>/`, all of it or nothing.
+"""Running a chapter: Markdown → notebook → papermill → `executed/local/<profile>/`, all of it or nothing.
 
 A run happens in a folder of its own; only when the last cell has passed do the tables, then the notebook, take
-their places. A failed run leaves what was published as it was, and keeps its notebook under `executed/failed/`.
+their places. A failed run leaves what was there as it was, and keeps its notebook under `executed/local/failed/`; one
+that is stopped leaves nothing. What the maintainers publish stands in `executed/<profile>/`, which only `publish`
+writes to.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +25,7 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from pullpush import __version__
-from pullpush.book import chapters
+from pullpush.book import chapters, status
 from pullpush.book.chapters import Chapter
 from pullpush.book.clean import publishable
 from pullpush.errors import PullPushError
@@ -45,8 +47,17 @@ QUIET = {
     "JUPYTER_PLATFORM_DIRS": "1",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
-# The kernel's own settings: none of the user's, and no warnings about its transport on the terminal.
-KERNEL_CONFIG = "c = get_config()\nc.IPKernelApp.log_level = 40\n"
+# The kernel's own settings: none of the user's; no warnings about its transport on the terminal, nor the error that it
+# reports when jupyter_client ends it by an interrupt, as it always does; and its process id, for whoever must end it.
+KERNEL_CONFIG = """
+import logging, os
+c = get_config()
+c.IPKernelApp.log_level = 40
+logging.getLogger("IPKernelApp").addFilter(lambda record: "KeyboardInterrupt caught" not in record.getMessage())
+with open({pid!r} + ".part", "w") as file:
+    file.write(str(os.getpid()))
+os.replace({pid!r} + ".part", {pid!r})
+"""
 
 
 class ChapterError(PullPushError, RuntimeError):
@@ -79,6 +90,8 @@ def run(
     out: Path | None = None,
     failed: Path | None = None,
     root: Path | None = None,
+    publish: bool = False,
+    watch: Callable[[str], None] = lambda state: None,
 ) -> Execution:
     """Execute one chapter.
 
@@ -86,25 +99,42 @@ def run(
         name: the chapter, such as `01-forces`.
         profile: `smoke`, `quick`, `full`, or the path of a profile's YAML file.
         parameters: values for the chapter's `parameters` cell; texts are converted to the type of the default.
-        out: folder for notebook and tables; default `executed/<profile>`.
-        failed: folder for the notebook of a run that fails; default `executed/failed/<profile>`.
+        out: folder for notebook and tables; default `executed/local/<profile>`.
+        failed: folder for the notebook of a run that fails; default `executed/local/failed/<profile>`.
         root: the book's root.
+        publish: let the defaults be `executed/<profile>` and `executed/failed/<profile>`, which maintainers commit.
+        watch: told before each cell of code which one it is, such as "cell 17/46".
 
     Raises:
         UnknownNameError: no such chapter, profile or parameter, with the nearest names.
         ParameterError: a value of the wrong type.
         ChapterError: a cell failed; says which, why, and where the notebook is.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; the kernel has been ended, and nothing is changed.
     """
     root = root or find_root()
     chapter = chapters.find(root, name)
     settings = profiles.profile(profile)
     values = _values(chapter, settings, parameters or {})
-    executed = root / "executed"
-    out = out or executed / settings.name
-    failed = failed or executed / "failed" / settings.name
-    executed.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".running-", dir=executed) as folder:
-        return _execute(chapter, settings, values, Path(folder), out=out, failed=failed, root=root)
+    out = out or place(root, settings.name, published=publish)
+    failed = failed or place(root, "failed", published=publish) / settings.name
+    with status.run_folder(root / "executed") as folder:
+        return _execute(chapter, settings, values, folder, out=out, failed=failed, root=root, watch=watch)
+
+
+def place(root: Path, profile: str, *, published: bool = False) -> Path:
+    """The folder of a profile's executions: of this clone's own, or of those that the maintainers publish."""
+    return root / "executed" / profile if published else root / "executed" / "local" / profile
+
+
+def last_time(root: Path, name: str, profile: str) -> float | None:
+    """The seconds that a chapter took when it was last executed here, else when it was published; None if neither."""
+    mine, published = (seconds(place(root, profile, published=p) / f"{name}.ipynb") for p in (False, True))
+    return published if mine is None else mine
+
+
+def seconds(notebook: Path) -> float | None:
+    """The seconds that an execution took; None if there is none."""
+    return _told(notebook).get("seconds") if notebook.is_file() else None
 
 
 def describe(notebook: Path) -> dict[str, Any]:
@@ -116,7 +146,9 @@ def why_stale(notebook: Path, chapter: Chapter) -> str | None:
     """Why an executed notebook is not what the chapter's source with its defaults would give; None if it is."""
     if not notebook.is_file():
         return f"{chapter.name} has not been run: there is no {notebook}"
-    made = describe(notebook)
+    made = _told(notebook)
+    if not made:
+        return f"{notebook} cannot be read as an execution of {chapter.name}"
     if made.get("source_hash") != chapters.source_hash(chapter):
         return f"{chapter.name} has changed since {notebook} was made"
     defaults = chapters.parameters(chapter) | {"profile": made["profile"]}
@@ -124,6 +156,14 @@ def why_stale(notebook: Path, chapter: Chapter) -> str | None:
     if changed:
         return f"{notebook} was made with {', '.join(changed)}, which are not the defaults of {chapter.name}"
     return None
+
+
+def _told(notebook: Path) -> dict[str, Any]:
+    """What a notebook says of itself; empty if it was cut off or is none of ours."""
+    try:
+        return describe(notebook)
+    except (ValueError, AttributeError):
+        return {}
 
 
 def _values(chapter: Chapter, settings: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,37 +179,100 @@ def _values(chapter: Chapter, settings: Profile, given: Mapping[str, Any]) -> di
 
 
 def _execute(
-    chapter: Chapter, settings: Profile, values: dict[str, Any], folder: Path, *, out: Path, failed: Path, root: Path
+    chapter: Chapter,
+    settings: Profile,
+    values: dict[str, Any],
+    folder: Path,
+    *,
+    out: Path,
+    failed: Path,
+    root: Path,
+    watch: Callable[[str], None],
 ) -> Execution:
-    source, target, tables = folder / "source.ipynb", folder / f"{chapter.name}.ipynb", folder / "tables"
+    target, tables = folder / f"{chapter.name}.ipynb", folder / "tables"
     tables.mkdir()
-    kernel = folder / "ipython" / "profile_default" / "ipython_kernel_config.py"
-    kernel.parent.mkdir(parents=True)
-    kernel.write_text(KERNEL_CONFIG, encoding="utf-8")
-    nbformat.write(chapters.read(chapter), source)
+    source_hash = chapters.source_hash(chapter)
     began = time.monotonic()
+    with status.held_back(lambda: status.end_kernel(folder)) as stop:
+        try:
+            with _quiet(stop):
+                _papermill(chapter, target, values, folder, root=root, hooks=_hooks(stop, watch))
+        except Exception as error:
+            if stop.asked:  # whatever the end of its kernel did to papermill
+                raise KeyboardInterrupt from None
+            if not isinstance(error, PapermillExecutionError | DeadKernelError):
+                raise
+            kept = _move(target, failed)
+            raise ChapterError(_failure(chapter, error, kept), kept) from error
+        took = time.monotonic() - began
+        about = {
+            "chapter": chapter.name,
+            "profile": settings.name,
+            "parameters": values | ({"profile": settings.name} if settings.file else {}),
+            "source_hash": source_hash,
+            "seconds": round(took, 1),
+            "version": __version__,
+        }
+        stderr = publishable(target, about)
+        if stop.asked:
+            raise KeyboardInterrupt
+        written = _publish_tables(chapter, tables, out)  # from here on a stop comes too late, and is told so
+        (failed / target.name).unlink(missing_ok=True)  # the error it shows is over
+        done = Execution(_move(target, out), written, took, stderr)
+    if stop.asked:
+        raise KeyboardInterrupt(f"stopped; {chapter.name} had just been finished")
+    return done
+
+
+def _papermill(
+    chapter: Chapter,
+    target: Path,
+    values: dict[str, Any],
+    folder: Path,
+    *,
+    root: Path,
+    hooks: Mapping[str, Callable[..., None]],
+) -> None:
+    source = folder / "source.ipynb"
+    config = folder / "ipython" / "profile_default" / "ipython_kernel_config.py"
+    config.parent.mkdir(parents=True)
+    config.write_text(KERNEL_CONFIG.format(pid=str(folder / status.KERNEL)), encoding="utf-8")
+    nbformat.write(chapters.read(chapter), source)
+    own = {"PULLPUSH_OUT": str(folder / "tables"), "PULLPUSH_BOOK": str(root), "IPYTHONDIR": str(folder / "ipython")}
+    with _environment({**QUIET, **own}):
+        papermill.execute_notebook(
+            source, target, values, cwd=root / "book", kernel_name="python3", progress_bar=False, **hooks
+        )
+
+
+def _hooks(stop: status.Stop, watch: Callable[[str], None]) -> dict[str, Callable[..., None]]:
+    """What nbclient calls as a notebook goes on; the notebook is not changed by it."""
+    code: list[int] = []
+
+    def started(notebook: nbformat.NotebookNode) -> None:
+        code.extend(at for at, cell in enumerate(notebook.cells) if cell.cell_type == "code")
+        stop.ready.set()  # the kernel is there and can be ended
+
+    def cell(cell: nbformat.NotebookNode, cell_index: int) -> None:
+        if cell_index in code:
+            watch(f"cell {code.index(cell_index) + 1}/{len(code)}")
+
+    return {"on_notebook_start": started, "on_cell_start": cell}
+
+
+@contextmanager
+def _quiet(stop: status.Stop) -> Iterator[None]:
+    """Let papermill not complain of the death of a kernel that we end."""
+
+    def wanted(record: logging.LogRecord) -> bool:
+        return not stop.asked
+
+    logger = logging.getLogger("papermill")
+    logger.addFilter(wanted)
     try:
-        own = {"PULLPUSH_OUT": str(tables), "PULLPUSH_BOOK": str(root), "IPYTHONDIR": str(folder / "ipython")}
-        with _environment({**QUIET, **own}):
-            papermill.execute_notebook(
-                source, target, values, cwd=root / "book", kernel_name="python3", progress_bar=False
-            )
-    except (PapermillExecutionError, DeadKernelError) as error:
-        kept = _move(target, failed)
-        raise ChapterError(_failure(chapter, error, kept), kept) from error
-    seconds = time.monotonic() - began
-    about = {
-        "chapter": chapter.name,
-        "profile": settings.name,
-        "parameters": values | ({"profile": settings.name} if settings.file else {}),
-        "source_hash": chapters.source_hash(chapter),
-        "seconds": round(seconds, 1),
-        "version": __version__,
-    }
-    stderr = publishable(target, about)
-    written = _publish_tables(chapter, tables, out)
-    (failed / target.name).unlink(missing_ok=True)  # the error it shows is over
-    return Execution(_move(target, out), written, seconds, stderr)
+        yield
+    finally:
+        logger.removeFilter(wanted)
 
 
 def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:

@@ -1,7 +1,8 @@
 """A grid of parameters over one chapter, in parallel processes, resumable.
 
-Each cell of the grid has a folder named by the content of its parameters and of the chapter's source. A cell is
-finished when its notebook is there, and is never run twice; a changed chapter is another cell.
+Each cell of the grid has a folder named by the content of its parameters, of its profile and of the chapter's source.
+A cell is finished when its notebook is there, and is never run twice; a changed chapter is another cell. Each runs in a
+process of its own, which ends with the one that started it.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,13 +28,15 @@ import pandas as pd
 import yaml
 from filelock import FileLock, Timeout
 
-from pullpush.book import chapters
+from pullpush.book import chapters, run, status
+from pullpush.book.chapters import Chapter
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.lab import profiles
+from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root
-from pullpush.lab.session import RESULTS
 
 KEYS = ("chapter", "profile", "grid", "fixed", "out")
+_running: set[subprocess.Popen[str]] = set()  # the processes of the cells that this process runs
 
 
 class SweepError(PullPushError, ValueError):
@@ -41,9 +48,9 @@ class Cell:
     """One point of the grid."""
 
     chapter: str
-    profile: str
+    profile: str  # a name, or the path of a file
     parameters: dict[str, Any]
-    out: str  # its own folder
+    out: str  # its own folder, called by its key
     failed: str
     root: str
 
@@ -77,9 +84,9 @@ class Sweep:
 def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
     """The cells of a sweep file, and the folder that it writes to.
 
-    The file is YAML: `chapter`; `grid`, lists of values by parameter; and, if wanted, `profile` (default quick),
-    `fixed`, parameters that all cells share, and `out` (default `executed/sweeps/<name of the file>`, relative to
-    the book's root).
+    The file is YAML: `chapter`; `grid`, lists of values by parameter; and, if wanted, `profile` (what `--profile`
+    takes, default quick), `fixed`, parameters that all cells share, and `out` (default
+    `executed/sweeps/<name of the file>`, relative to the book's root).
 
     Raises:
         DataNotFoundError: no such file.
@@ -89,18 +96,18 @@ def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
     root = root or find_root()
     plan = _plan(path)
     chapter = chapters.find(root, plan["chapter"])
-    profile = profiles.profile(plan.get("profile", profiles.DEFAULT)).name
+    profile = profiles.profile(plan.get("profile", profiles.DEFAULT))
     grid, fixed = _grid(path, plan["grid"]), dict(plan.get("fixed") or {})
     if both := sorted(set(grid) & set(fixed)):
         raise SweepError(f"{path}: {', '.join(both)} is in grid and in fixed: keep one")
     out = root / plan.get("out", Path("executed") / "sweeps" / path.stem)
-    source = chapters.source_hash(chapter)
+    named = str(profile.file or profile.name)
     cells = []
     for values in product(*grid.values()):
         parameters = chapters.check_parameters(chapter, fixed | dict(zip(grid, values, strict=True)))
-        key = _key([source, profile, parameters])
+        key = _key(_identity(chapter, profile, parameters))
         cells.append(
-            Cell(chapter.name, profile, parameters, str(out / "cells" / key), str(out / "failed" / key), str(root))
+            Cell(chapter.name, named, parameters, str(out / "cells" / key), str(out / "failed" / key), str(root))
         )
     return list({cell.out: cell for cell in cells}.values()), out
 
@@ -112,6 +119,7 @@ def sweep(
     root: Path | None = None,
     executor: Executor | None = None,
     report: Callable[[str], None] = lambda line: None,
+    watch: Callable[[str], None] = lambda state: None,
 ) -> Sweep:
     """Run the cells of a sweep file that are not finished yet, and gather the tables of all that are.
 
@@ -121,9 +129,12 @@ def sweep(
         root: the book's root.
         executor: where cells run instead, for example `dask.distributed.Client(...).get_executor()`.
         report: told one line for every cell.
+        watch: told how many cells are finished and how far the others are, whenever that changes.
 
     Raises:
         SweepError: another process is running this sweep; or see `read`.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; the processes have been ended (an `executor` ends what it runs by itself),
+            finished cells are kept.
     """
     if jobs < 1:
         raise SweepError(f"jobs must be at least 1, got {jobs}")
@@ -135,9 +146,17 @@ def sweep(
         for cell in skipped:
             report(f"finished before: {cell}")
         threads = max(1, (os.cpu_count() or 1) // jobs)
+        progress = _Progress(len(cells), len(skipped), watch)
         with executor or ThreadPoolExecutor(jobs) as pool:
-            pending = {pool.submit(run_cell, cell, threads): cell for cell in todo}
-            failures = list(_failures(pending, report))
+            pending: dict[Future[str], Cell] = {}
+            try:
+                for cell in todo:
+                    further = {} if executor else {"watch": partial(progress.reached, cell)}
+                    pending[pool.submit(run_cell, cell, threads, **further)] = cell
+                failures = list(_failures(pending, report, progress))
+            except BaseException:
+                _stop(pool, pending)
+                raise
         failed = {failure.cell.out for failure in failures}
         ran = [cell for cell in todo if cell.out not in failed]
         # The order of the grid, not of finishing: the table is the same whatever ran when.
@@ -146,45 +165,126 @@ def sweep(
     return Sweep(tuple(ran), tuple(skipped), tuple(failures), tables)
 
 
-def run_cell(cell: Cell, threads: int = 1) -> str:
-    """Run a cell in a process of its own; returns what went wrong, empty if nothing did."""
-    program = "import json, sys; from pullpush.book.sweep import _run; _run(**json.load(sys.stdin))"
+def last_time(path: Path, *, root: Path | None = None) -> float | None:
+    """The seconds of the cell that was finished last, else of the chapter's last execution; None if there is none."""
+    root = root or find_root()
+    cells, _ = read(path, root=root)
+    finished = [cell.notebook for cell in cells if cell.notebook.is_file()]
+    if finished:
+        return run.seconds(max(finished, key=lambda notebook: notebook.stat().st_mtime))
+    return run.last_time(root, cells[0].chapter, profiles.profile(cells[0].profile).name)
+
+
+def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lambda state: None) -> str:
+    """Run a cell in a process of its own; returns what went wrong, empty if nothing did.
+
+    watch: told which cell of the notebook is executed, such as "cell 17/46".
+    """
+    program = "from pullpush.book.sweep import _run; _run()"
     order = {"name": cell.chapter, "profile": cell.profile, "parameters": cell.parameters}
     order |= {"out": cell.out, "failed": cell.failed, "root": cell.root}
     counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        input=json.dumps(order),
-        capture_output=True,
-        text=True,
-        env=os.environ | counts,
-        check=False,
-    )
-    if done.returncode < 0:
-        return f"its process was killed by signal {-done.returncode}"
-    return "" if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
+        # In a session of its own, so that Ctrl-C reaches only this process, which ends that one by closing its input.
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | counts,
+            start_new_session=True,
+        ) as process,
+    ):
+        _running.add(process)
+        try:
+            with suppress(OSError):  # it may have ended already; its status says why
+                process.stdin.write(json.dumps(order) + "\n")
+                process.stdin.flush()
+            for line in process.stdout:
+                if re.fullmatch(r"cell \d+/\d+", line.strip()):
+                    watch(line.strip())
+            code = process.wait()
+        finally:
+            _running.discard(process)
+        said.seek(0)
+        message = said.read().strip()
+    if code < 0:
+        return f"its process was killed by signal {-code}"
+    return "" if code == 0 else message or f"exit status {code}"
 
 
-def _run(*, out: str, failed: str, root: str, **order: Any) -> None:
-    from pullpush.book.run import run
-
+def _run() -> None:
+    """What the process of a cell does: the order is the first line of its standard input."""
+    order = json.loads(sys.stdin.readline())
+    out, failed, root = (Path(order.pop(name)) for name in ("out", "failed", "root"))
+    status.end_with_parent()
     try:
-        run(**order, out=Path(out), failed=Path(failed), root=Path(root))
+        with status.sigterm_as_interrupt():
+            chapter, profile = chapters.find(root, order["name"]), profiles.profile(order["profile"])
+            if _key(_identity(chapter, profile, order["parameters"])) != out.name:
+                sys.exit(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
+            run.run(**order, out=out, failed=failed, root=root, watch=partial(print, flush=True))
     except PullPushError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("stopped")
 
 
-def _failures(pending: Mapping[Future[str], Cell], report: Callable[[str], None]) -> Iterator[Failure]:
+class _Progress:
+    """How many cells are finished and how far those are that run, told to `watch` as one line."""
+
+    def __init__(self, cells: int, finished: int, watch: Callable[[str], None]) -> None:
+        self._cells, self._finished, self._watch = cells, finished, watch
+        self._at: dict[str, str] = {}
+        self._tell()
+
+    def reached(self, cell: Cell, state: str) -> None:
+        self._at[str(cell)] = state
+        self._tell()
+
+    def over(self, cell: Cell) -> None:
+        self._at.pop(str(cell), None)
+        self._finished += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        running = [f"{cell}: {state}" for cell, state in list(self._at.items())]
+        self._watch("  ".join([f"{self._finished}/{self._cells} finished", *running]))
+
+
+def _failures(
+    pending: Mapping[Future[str], Cell], report: Callable[[str], None], progress: _Progress
+) -> Iterator[Failure]:
     for future in as_completed(pending):
         cell = pending[future]
         message = str(future.exception()) if future.exception() else future.result()
+        progress.over(cell)
         report(f"{'FAILED' if message else 'finished'}: {cell}")
         if message:
             yield Failure(cell, message)
 
 
+def _stop(pool: Executor, pending: Mapping[Future[str], Cell]) -> None:
+    """Start no further cell, end those that run, and wait for their end."""
+    if not isinstance(pool, ThreadPoolExecutor):
+        pool.shutdown(wait=False)
+        return
+    pool.shutdown(wait=False, cancel_futures=True)
+    while not all(future.done() for future in pending):
+        for process in list(_running):  # again and again, since a thread may just have been starting one
+            with suppress(OSError, ValueError):  # it has gone, or knows already
+                process.stdin.close()
+        time.sleep(0.05)
+
+
 def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:
     """Put the cells' tables of one name under each other, the parameters in front, into `out/<name>.csv`."""
+    from pullpush.lab.session import RESULTS  # here, so that the process of a cell does not wait for torch
+
     found: dict[str, list[pd.DataFrame]] = {}
     for cell in cells:
         for path in sorted(Path(cell.out).glob(f"{cell.chapter}.*.csv")):
@@ -229,8 +329,21 @@ def _grid(path: Path, grid: Any) -> dict[str, list[Any]]:
     return grid
 
 
+def _identity(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> list[Any]:
+    """All that a cell's results depend on; a cell with another identity is another cell."""
+    size = {item.name: getattr(profile, item.name) for item in fields(profile) if item.name not in ("about", "file")}
+    return [chapters.source_hash(chapter), size, dict(parameters)]
+
+
 def _key(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=_plain).encode()).hexdigest()[:12]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know, in its terms."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple | set | frozenset | range) else str(value)
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from pullpush.data.synthetic import synthetic_clips, synthetic_events
 from pullpush.data.tuxpaint import fetch, recording
 from pullpush.data.vocabulary import Clause, Event, Phrases, load_events
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.source import Registry, digest
 
-FORMAT = 1  # raise when the same recordings give other clips, so that old caches are not read
 MAX_SECONDS = 3.0  # of longer recordings the loudest part is kept
 FADE = 0.01  # seconds of fade where a recording is cut
 SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff")
@@ -116,11 +116,9 @@ def _of_categories(
     return tuple(events[row] for row in rows), tuple(clips[row] for row in rows)
 
 
-BANKS: dict[str, Callable[[str], tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...]]]] = {
-    "tuxpaint": _tuxpaint,
-    "synthetic": _synthetic,
-    "folder": _folder,
-}
+BANKS: Registry[str, Callable[[str], tuple[tuple[Event, ...], tuple[tuple[Tensor, ...], ...]]]] = Registry(
+    {"tuxpaint": _tuxpaint, "synthetic": _synthetic, "folder": _folder}
+)
 
 
 def _english(name: str) -> Phrases:
@@ -160,7 +158,7 @@ def _decoded(groups: Sequence[Sequence[Path]]) -> tuple[tuple[Tensor, ...], ...]
         np.save(folder / "samples.npy", np.concatenate(waves))
         np.save(folder / "stops.npy", np.cumsum([len(wave) for wave in waves], dtype=np.int64))
 
-    folder = cached_dir("banks", content_key([FORMAT, digests]), build)
+    folder = cached_dir("banks", content_key([digest(prepare, load_audio), digests]), build)
     # "c": copy on write, since torch wants memory that it could write to; the file itself stays as it is.
     samples = torch.from_numpy(np.load(folder / "samples.npy", mmap_mode="c"))
     clips = iter(samples.tensor_split(torch.from_numpy(np.load(folder / "stops.npy"))[:-1]))

@@ -29,8 +29,8 @@ from pullpush.data.tables import read_captions
 from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.errors import PullPushError, unknown
 from pullpush.progress import hidden
+from pullpush.source import digest
 
-FORMAT = 1  # raise when the same recordings give other samples, so that old caches are not read
 KIND = "recordings"
 PROMPT = "This is a sound of {label}."  # SupCLAP §4.1
 SPLITS = ("train", "valid", "test")
@@ -222,7 +222,8 @@ def _load(name: str, split: str, seconds: float, most: int | None) -> Recordings
     if not files.paths:
         raise PullPushError(f"{dataset.title} has no clip for {split}: see {dataset.where(root)}")
     names = tuple(path.name for path in files.paths)
-    key = content_key([FORMAT, name.partition(":")[0], split, seconds, names, [_fingerprint(p) for p in files.paths]])
+    prints = [_fingerprint(path) for path in files.paths]
+    key = content_key([digest(_decode), name.partition(":")[0], split, seconds, names, prints])
     folder = cached_dir(KIND, key, lambda place: _decode(place, files.paths, seconds, f"{dataset.title} {split}"))
     stops = np.load(folder / "stops.npy")
     classes = files.classes

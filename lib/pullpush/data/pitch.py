@@ -15,8 +15,7 @@ from pullpush.cache import cached_dir, content_key
 
 if TYPE_CHECKING:
     from pullpush.data.banks import Bank
-
-FORMAT = 1  # raise when the same bank gives other samples, so that old caches are not read
+from pullpush.source import digest
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def pitch_bank(bank: Bank, most: int) -> PitchBank:
     Raises:
         CacheError: the cache cannot be written.
     """
-    folder = cached_dir("pitch", content_key([FORMAT, bank.key, most]), lambda path: _build(path, bank, most))
+    folder = cached_dir("pitch", content_key([digest(_build), bank.key, most]), lambda path: _build(path, bank, most))
     return _open(folder, most)
 
 

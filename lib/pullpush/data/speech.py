@@ -35,8 +35,8 @@ from pullpush.data.audio import (
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import AudioError, DataNotFoundError, unknown
 from pullpush.progress import hidden
+from pullpush.source import digest
 
-FORMAT = 1  # raise when the same recordings give other samples or splits than before
 KIND = "speech"
 SPOKEN = {"fra": "French", "ru": "Russian", "bg": "Bulgarian"}  # in the stamps' codes; about 900 recordings each
 THREADS = 2  # that decode
@@ -170,12 +170,12 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     texts = _texts(captions, (*LANGUAGES, *SPOKEN, *config.spoken))
     paths = [Path(path) for path in wanted["path"]]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
-    bank = SpeechBank(content_key([FORMAT, contents, config.longest]))
+    bank = SpeechBank(content_key([digest(_decode), contents, config.longest]))
     folder = cached_dir(KIND, bank.key, lambda place: _decode(place, paths, config.longest))
     samples, lengths = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("samples", "lengths"))
     table = wanted.reset_index(drop=True).assign(start=np.cumsum(lengths) - lengths, length=lengths)
     table["group"] = table["stamp"].map(caption_groups(texts))
-    key = content_key([bank.key, config, texts])
+    key = content_key([digest(_membership, caption_groups), bank.key, config, texts])
     parts = {
         name: SpeechSplit(name, samples, table[own].reset_index(drop=True), texts, content_key([key, name]))
         for name, own in _membership(table, config).items()

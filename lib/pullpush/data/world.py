@@ -27,6 +27,7 @@ from pullpush.data.pitch import pitch_bank
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.data.vocabulary import Event, check_language
 from pullpush.progress import hidden
+from pullpush.source import digest, digest_files
 
 __all__ = [
     "Batch",
@@ -41,7 +42,6 @@ __all__ = [
     "split_of",
 ]
 
-FORMAT = 1  # raise when a configuration gives other scenes or samples than before, so that old caches are not read
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
 ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
 BLOCK = 64  # scenes that a thread renders at a time
@@ -162,8 +162,9 @@ class World(NamedTuple):
 
     @property
     def identity(self) -> list[Any]:
-        """What tells this world from another, for the names of runs."""
-        return [self.config, self.bank.key]
+        """What tells this world from another, for the names of runs: how it was rendered, and what its captions say."""
+        words = digest_files(*(path for path in Path(__file__).parent.glob("*.yaml")))
+        return [self.config, content_key(self.bank.events), words, self.train.key, self.valid.key]
 
 
 def load_world(config: WorldConfig) -> World:
@@ -198,7 +199,7 @@ def _number(*parts: object) -> int:
 
 def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> Split:
     """Read the split from the cache, rendering it first if it is not there."""
-    key = content_key([FORMAT, bank.key, name, size, config.seed, config.scene])
+    key = content_key([digest(_draw_singles, _draw_scenes, _write), bank.key, name, size, config.seed, config.scene])
 
     def build(folder: Path) -> None:
         scenes = _draw_singles(bank, size, config) if name == "singles" else _draw_scenes(name, size, bank, config)

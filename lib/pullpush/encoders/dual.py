@@ -18,22 +18,27 @@ from pullpush.encoders import text as text_encoders
 from pullpush.encoders.checks import check_audio, check_texts
 from pullpush.encoders.projection import Projection
 from pullpush.errors import unknown
+from pullpush.source import Registry
 
-AUDIO: dict[str, Callable[..., nn.Module]] = {
-    "cnn": audio_encoders.CNN,
-    "ast": audio_encoders.SpectrogramTransformer,
-    "features": audio_encoders.Features,
-    "clap": huggingface.clap,
-    "whisper": huggingface.whisper,
-    "wavlm": huggingface.wavlm,
-}
-TEXT: dict[str, Callable[..., nn.Module]] = {
-    "use": text_encoders.use,
-    "hashed": text_encoders.hashed,
-    "transformer": text_encoders.ByteTransformer,
-    "roberta": huggingface.roberta,
-    "sonar": huggingface.sonar,
-}
+AUDIO: Registry[str, Callable[..., nn.Module]] = Registry(
+    {
+        "cnn": audio_encoders.CNN,
+        "ast": audio_encoders.SpectrogramTransformer,
+        "features": audio_encoders.Features,
+        "clap": huggingface.clap,
+        "whisper": huggingface.whisper,
+        "wavlm": huggingface.wavlm,
+    }
+)
+TEXT: Registry[str, Callable[..., nn.Module]] = Registry(
+    {
+        "use": text_encoders.use,
+        "hashed": text_encoders.hashed,
+        "transformer": text_encoders.ByteTransformer,
+        "roberta": huggingface.roberta,
+        "sonar": huggingface.sonar,
+    }
+)
 
 
 class DualEncoder(nn.Module):

@@ -25,6 +25,9 @@ class FeatureStore:
     same features whether they were computed just now or read back. Threads and processes may share one file:
     each chunk of unseen texts is encoded under a lock after another look at the file.
 
+    Which texts meet in a call of `encode` depends on what was seen before, so `encode` must give a text features
+    that do not depend on the others; then neither do those of the store. Features that are not finite are refused.
+
     Args:
         encode: texts → `(N, dim)` float array; called with unseen texts only.
         dim: size of a feature vector.
@@ -83,7 +86,16 @@ class FeatureStore:
             raise ValueError(
                 f"encoder gave {features.shape} for {len(texts)} texts, expected ({len(texts)}, {self.dim})"
             )
-        return dict(zip(texts, features.astype(np.float16), strict=True))
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+            features = features.astype(np.float16)
+        wrong = ~np.isfinite(features).all(axis=1)
+        if wrong.any():
+            first = texts[int(wrong.argmax())]
+            raise ValueError(
+                f"encoder gave features for {wrong.sum()} of {len(texts)} texts that are not finite in half precision "
+                f"(NaN, or beyond 65504); the first is {first[:80]!r}. Nothing of them is kept."
+            )
+        return dict(zip(texts, features, strict=True))
 
     def _read(self, texts: list[str]) -> None:
         """Take what the file has into memory."""
@@ -96,7 +108,7 @@ class FeatureStore:
                 rows = base.execute(f"SELECT text, feature FROM features WHERE text IN ({marks})", part)
                 for text, blob in rows:
                     vector = np.frombuffer(blob, dtype="<f2")
-                    if len(vector) == self.dim:  # else: another size; encode it again
+                    if len(vector) == self.dim and np.isfinite(vector).all():  # else: encode it again
                         self._memory[text] = vector
 
     def _write(self, features: dict[str, np.ndarray]) -> None:

@@ -37,6 +37,13 @@ def sized(book: Session, name: str, **overrides: Any) -> Recipe:
     return recipe(name, **{**tuning, **one, "encoder_options": options})
 
 
+def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides of a recipe, later ones before earlier ones, with the encoders' options of all."""
+    options = {name: value for part in parts for name, value in part.get("encoder_options", {}).items()}
+    flat = {name: value for part in parts for name, value in part.items()}
+    return flat | ({"encoder_options": options} if options else {})
+
+
 def encoder_options(book: Session, audio: str, text: str) -> dict[str, Any]:
     """The profile's options of those of its encoders that a recipe keeps.
 

@@ -9,7 +9,7 @@ Both kinds answer the same questions, so that a chapter reads the same on either
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
@@ -20,7 +20,9 @@ from pullpush.data.grammar import prompts
 from pullpush.data.registry import find
 from pullpush.data.world import Split, World, WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT, takes
+from pullpush.errors import unknown
 from pullpush.lab import common
+from pullpush.lab.compute import View
 from pullpush.lab.session import Session
 from pullpush.training.frozen import Published, encoded, splits_encoder
 from pullpush.training.loop import Result
@@ -40,12 +42,19 @@ class Labelled(NamedTuple):
 class Material(Protocol):
     """What chapter 2 asks of its data.
 
-    book: the session at the size of a chapter of many runs; random_text: what a recipe needs for a text encoder that
+    book: the session at the size of a chapter of many runs, full: at the profile's; name: of the data; compute_long:
+    whether to compute what is long; random_text: what a recipe needs for a text encoder that
     has learnt nothing.
     """
 
     book: Session
+    full: Session
+    name: str
+    compute_long: bool
     random_text: Mapping[str, Any]
+
+    def view(self, name: str) -> View:
+        """See Views."""
 
     def data(self, n_train: int | None = None) -> Data:
         """What systems are compared on; n_train: so many training clips."""
@@ -72,14 +81,50 @@ class Material(Protocol):
         """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
 
 
-def of(book: Session, dataset: str = "") -> Material:
+def of(book: Session, dataset: str = "", *, compute_long: bool = False) -> Material:
     """The profile's material, or that of the dataset that is named; "scenes" are the book's own.
+
+    compute_long: whether experiments that are long are computed where nothing was kept of them.
 
     Raises:
         UnknownNameError: no such dataset.
     """
     name = dataset or book.settings.dataset or SCENES
-    return Scenes(book) if name == SCENES else Real(book, name)
+    return Scenes(book, compute_long) if name == SCENES else Real(book, name, compute_long)
+
+
+class Views:
+    """The named views of a material, each made once."""
+
+    def view(self, name: str) -> View:
+        """Data by its name, with the session that gives the sizes.
+
+        name: "scenes", the clips as they are; "frozen", their features of the shared trunk, "frozen/1000" with so many
+            training clips; "whole", all clips of the profile at its full size, for training end to end; "noise",
+            features of a trunk that has learnt nothing, with texts likewise; or a name of `pair`.
+
+        Raises:
+            UnknownNameError: none of these.
+        """
+        if name not in self._views:
+            self._views[name] = self._view(name)
+        return self._views[name]
+
+    def _view(self, name: str) -> View:
+        kind, _, count = name.partition("/")
+        if kind == "frozen" and (not count or count.isdigit()):
+            data = self.data(int(count)) if count else self.data()
+            return View(self.book, encoded(data, self.trunk()))
+        if name == "scenes":
+            return View(self.book, self.data())
+        if name == "whole":
+            return View(self.full, self.whole())
+        if name == "noise":
+            return View(self.book, encoded(self.data(), self.random_trunk()), self.random_text)
+        pair = self.pair(self.trunk())
+        if name not in pair:
+            raise unknown("view", name, ["scenes", "frozen", "frozen/1000", "whole", "noise", *pair])
+        return View(self.book, pair[name])
 
 
 # ---------------------------------------------------------------- scenes
@@ -134,13 +179,15 @@ def two_worlds(book: Session, data: World) -> dict[str, World]:
     }
 
 
-class Scenes:
+class Scenes(Views):
     """Rendered scenes; the trunk is trained on scenes of a single event."""
 
+    name = SCENES
     random_text: Mapping[str, Any] = {"text": "hashed"}
 
-    def __init__(self, book: Session) -> None:
-        self.full, self.book = book, reduced(book)
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        self.full, self.book, self.compute_long = book, reduced(book), compute_long
+        self._views: dict[str, View] = {}
 
     def data(self, n_train: int | None = None) -> World:
         """See Material."""
@@ -181,15 +228,15 @@ class Scenes:
 # ---------------------------------------------------------------- real datasets
 
 
-@dataclass(frozen=True)
-class Real:
+class Real(Views):
     """A real dataset; the trunk is the profile's audio encoder as it is published.
 
     An encoder without published weights is trained on the dataset first, with InfoNCE.
     """
 
-    book: Session
-    name: str
+    def __init__(self, book: Session, name: str, compute_long: bool = False) -> None:
+        self.full, self.book, self.name, self.compute_long = book, book, name, compute_long
+        self._views: dict[str, View] = {}
 
     @property
     def random_text(self) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from pullpush.losses.svr import (
     support_vector,
     svr,
 )
+from pullpush.losses.temperature import Temperature
 
 __all__ = [
     "CACL",
@@ -23,6 +24,7 @@ __all__ = [
     "RadiusPredictor",
     "SigLIP",
     "SimpleReweight",
+    "Temperature",
     "cacl",
     "info_nce",
     "kcl",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.losses._checks import check_pair, check_temperature
+from pullpush.losses.temperature import Tempered
 
 Direction = Literal["t2a", "a2t", "both"]
 DIRECTIONS = ("t2a", "a2t", "both")
@@ -47,11 +47,8 @@ def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction:
     return loss
 
 
-class InfoNCE(nn.Module):
-    """InfoNCE with a fixed or learnable temperature.
-
-    The learnable temperature is kept as log(1/τ) and clamped so that 1/τ ≤ `max_scale`, as CLIP does (100).
-    """
+class InfoNCE(Tempered):
+    """InfoNCE with a fixed or learnable temperature (see `Temperature`)."""
 
     def __init__(
         self,
@@ -61,21 +58,9 @@ class InfoNCE(nn.Module):
         max_scale: float = 100.0,
         direction: Direction = "both",
     ) -> None:
-        super().__init__()
-        check_temperature(tau)
-        log_scale = torch.tensor(math.log(1 / tau))
-        if learnable:
-            self.log_scale = nn.Parameter(log_scale)
-        else:
-            self.register_buffer("log_scale", log_scale)
-        self.max_log_scale = max(math.log(max_scale), float(log_scale))
+        super().__init__(tau, learnable=learnable, max_scale=max_scale)
         self.direction = direction
-
-    @property
-    def tau(self) -> Tensor:
-        """The temperature in use, 0-d."""
-        return torch.exp(-self.log_scale.clamp(max=self.max_log_scale))
 
     def forward(self, audio: Tensor, text: Tensor) -> Tensor:
         """`(N, d)`, `(N, d)` → 0-d loss."""
-        return info_nce(audio, text, self.tau.to(audio.dtype), self.direction)
+        return info_nce(audio, text, self.tau, self.direction)

@@ -15,10 +15,11 @@ import math
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pullpush.losses._checks import check_pair, check_temperature
 from pullpush.losses.infonce import info_nce
+from pullpush.losses.temperature import Tempered
 
 Candidates = Literal["language", "all"]
 CANDIDATES = ("language", "all")
@@ -125,34 +126,15 @@ def cacl(audio: Tensor, english: Tensor, other: Tensor, tau: float | Tensor = 0.
     return sum(ml_clap(u, v, tau) for u, v in pairs) / 3  # Eq. 12
 
 
-class _Tempered(nn.Module):
-    """What the modules below share: a temperature, fixed or learnable (then kept as log(1/τ), 1/τ ≤ `max_scale`)."""
-
-    def __init__(self, tau: float = 0.07, *, learnable: bool = False, max_scale: float = 100.0) -> None:
-        super().__init__()
-        check_temperature(tau)
-        log_scale = torch.tensor(math.log(1 / tau))
-        if learnable:
-            self.log_scale = nn.Parameter(log_scale)
-        else:
-            self.register_buffer("log_scale", log_scale)
-        self.max_log_scale = max(math.log(max_scale), float(log_scale))
-
-    @property
-    def tau(self) -> Tensor:
-        """The temperature in use, 0-d."""
-        return torch.exp(-self.log_scale.clamp(max=self.max_log_scale))
-
-
-class MLCLAP(_Tempered):
+class MLCLAP(Tempered):
     """`ml_clap` with a fixed or learnable temperature."""
 
     def forward(self, audio: Tensor, text: Tensor) -> Tensor:
         """`(N, d)`, `(N, d)` → 0-d loss."""
-        return ml_clap(audio, text, self.tau.to(audio.dtype))
+        return ml_clap(audio, text, self.tau)
 
 
-class KCL(_Tempered):
+class KCL(Tempered):
     """`kcl` with a fixed or learnable temperature."""
 
     def __init__(
@@ -168,15 +150,15 @@ class KCL(_Tempered):
 
     def forward(self, audio: Tensor, texts: Tensor, present: Tensor | None = None) -> Tensor:
         """`(N, d)`, `(N, K, d)`, `(N, K)` boolean or None → 0-d loss."""
-        return kcl(audio, texts, self.tau.to(audio.dtype), present=present, candidates=self.candidates)
+        return kcl(audio, texts, self.tau, present=present, candidates=self.candidates)
 
 
-class CACL(_Tempered):
+class CACL(Tempered):
     """`cacl` with a fixed or learnable temperature."""
 
     def forward(self, audio: Tensor, english: Tensor, other: Tensor) -> Tensor:
         """`(N, d)`, `(N, d)`, `(N, d)` → 0-d loss."""
-        return cacl(audio, english, other, self.tau.to(audio.dtype))
+        return cacl(audio, english, other, self.tau)
 
 
 def _check_languages(audio: Tensor, texts: Tensor, present: Tensor | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.losses._checks import check_pair, check_temperature
+from pullpush.losses.temperature import Tempered
 
 Form = Literal["glap", "siglip"]
 FORMS = ("glap", "siglip")
@@ -45,11 +45,11 @@ def siglip(audio: Tensor, text: Tensor, tau: float | Tensor, bias: float | Tenso
     return -F.logsigmoid(logits * psi).sum() / len(text)  # Eq. 1
 
 
-class SigLIP(nn.Module):
+class SigLIP(Tempered):
     """Sigmoid loss with fixed or learnable temperature and bias.
 
-    Default: SigLIP's published start, 1/τ = 10 and bias −10 in the form s/τ + bias. The learnable temperature
-    is kept as log(1/τ) with 1/τ clamped to `max_scale`.
+    Default: SigLIP's published start, 1/τ = 10 and bias −10 in the form s/τ + bias. It was made for batches of
+    thousands: the bias at which a batch of N with equal similarities pulls as much as it pushes is near −log(N − 1).
     """
 
     def __init__(
@@ -61,23 +61,17 @@ class SigLIP(nn.Module):
         learnable: bool = True,
         max_scale: float = 100.0,
     ) -> None:
-        super().__init__()
-        check_temperature(tau)
-        values = {"log_scale": torch.tensor(math.log(1 / tau)), "bias": torch.tensor(float(bias))}
-        for name, value in values.items():
-            if learnable:
-                self.register_parameter(name, nn.Parameter(value))
-            else:
-                self.register_buffer(name, value)
-        self.max_log_scale = max(math.log(max_scale), math.log(1 / tau))
+        super().__init__(tau, learnable=learnable, max_scale=max_scale)
+        if learnable:
+            self.bias = nn.Parameter(torch.tensor(float(bias)))
+        else:
+            self.register_buffer("bias", torch.tensor(float(bias)))
         self.form = form
 
-    @property
-    def tau(self) -> Tensor:
-        """The temperature in use, 0-d."""
-        return torch.exp(-self.log_scale.clamp(max=self.max_log_scale))
+    def report(self) -> dict[str, Tensor]:
+        """`bias` before the step, 0-d."""
+        return {"bias": self.bias.detach()}
 
     def forward(self, audio: Tensor, text: Tensor) -> Tensor:
         """`(N, d)`, `(N, d)` → 0-d loss."""
-        dtype = audio.dtype
-        return siglip(audio, text, self.tau.to(dtype), self.bias.to(dtype), self.form)
+        return siglip(audio, text, self.tau, self.bias.to(audio.dtype), self.form)

@@ -25,6 +25,7 @@ from torch.nn import functional as F
 
 from pullpush.losses._checks import check_pair, check_temperature
 from pullpush.losses.infonce import DIRECTIONS, Direction
+from pullpush.losses.temperature import Tempered
 
 Similarity = Literal["cosine", "dot"]
 SIMILARITIES = ("cosine", "dot")
@@ -214,7 +215,7 @@ def positive_first(similarity: Tensor, *, out: Tensor | None = None) -> Tensor:
     return torch.cat([similarity.diagonal(dim1=-2, dim2=-1).unsqueeze(-1), negatives], dim=-1, out=out)
 
 
-class SVR(nn.Module):
+class SVR(Tempered):
     """α·L_svr + β·L_cons, to be added to InfoNCE or SigLIP (SupCLAP Eq. 6 and 9), with a radius that learns.
 
     modelling: `"static"`, one learnable scalar for all samples and both directions (`learnable=False` fixes it), or
@@ -247,8 +248,7 @@ class SVR(nn.Module):
         batch_size: int = 24,
         hidden: int = 64,
     ) -> None:
-        super().__init__()
-        check_temperature(tau)
+        super().__init__(tau)
         for name, value, known in (
             ("modelling", modelling, MODELLINGS),
             ("direction", direction, DIRECTIONS),
@@ -256,7 +256,7 @@ class SVR(nn.Module):
         ):
             if value not in known:
                 raise ValueError(f"{name} must be one of {known}, got {value!r}")
-        self.direction, self.alpha, self.beta, self.tau = direction, alpha, beta, tau
+        self.direction, self.alpha, self.beta = direction, alpha, beta
         self.similarity, self.positive_in_denominator = similarity, positive_in_denominator
         self.predictor = RadiusPredictor(batch_size, hidden=hidden, initial=radius) if modelling == "dynamic" else None
         if modelling == "static":
@@ -361,7 +361,7 @@ def simple_reweight(
     return loss.to(audio.dtype)
 
 
-class SimpleReweight(nn.Module):
+class SimpleReweight(Tempered):
     """The Simple Reweight baseline in place of InfoNCE (SupCLAP Table 7): `simple_reweight` with a learnable w.
 
     w starts at 1, plain InfoNCE. Learning w is unstable by construction: both readings lower their loss without end
@@ -376,13 +376,12 @@ class SimpleReweight(nn.Module):
         form: Reweighting = "gradient",
         weight: float = 1.0,
     ) -> None:
-        super().__init__()
-        check_temperature(tau)
+        super().__init__(tau)
         if form not in REWEIGHTINGS:
             raise ValueError(f"form must be one of {REWEIGHTINGS}, got {form!r}")
         if form == "softmax" and not weight > 0:
             raise ValueError(f'weight must be positive with form="softmax", got {weight}')
-        self.tau, self.direction, self.form = tau, direction, form
+        self.direction, self.form = direction, form
         self.raw = nn.Parameter(torch.tensor(math.log(weight) if form == "softmax" else float(weight)))
 
     @property

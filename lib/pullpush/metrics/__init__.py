@@ -10,7 +10,21 @@ from pullpush.metrics.consistency import (
     rank_variance,
 )
 from pullpush.metrics.geometry import alignment, uniformity
-from pullpush.metrics.retrieval import audio_text, caption_relevance, ranks, retrieval, retrieval_per_query
+from pullpush.metrics.inference import (
+    CANNOT_TELL,
+    HOLDS,
+    REVERSED,
+    SMALLER,
+    Difference,
+    Variance,
+    difference,
+    gap_pseudo_values,
+    holm,
+    power,
+    pseudo_values,
+    verdict,
+)
+from pullpush.metrics.retrieval import audio_text, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
 from pullpush.metrics.significance import Interval, bootstrap_interval, paired_bootstrap
 from pullpush.metrics.weight_error import (
     MomentumError,
@@ -26,18 +40,28 @@ from pullpush.metrics.weight_error import (
 from pullpush.metrics.zero_shot import zero_shot, zero_shot_predictions
 
 __all__ = [
+    "CANNOT_TELL",
+    "HOLDS",
+    "REVERSED",
+    "SMALLER",
+    "Difference",
     "Interval",
     "MomentumError",
     "Step",
+    "Variance",
     "WeightError",
     "alignment",
     "angle",
     "audio_text",
     "bootstrap_interval",
+    "by_clip",
     "caption_relevance",
+    "difference",
     "direction_error",
     "distance",
     "gap",
+    "gap_pseudo_values",
+    "holm",
     "language_plan",
     "language_ranks",
     "log_probability",
@@ -45,11 +69,14 @@ __all__ = [
     "momentum_errors",
     "pair_distribution",
     "paired_bootstrap",
+    "power",
+    "pseudo_values",
     "rank_variance",
     "ranks",
     "retrieval",
     "retrieval_per_query",
     "uniformity",
+    "verdict",
     "weight_error_bound",
     "weight_errors",
     "zero_shot",

@@ -84,23 +84,34 @@ def caption_relevance(clips: int, captions: int) -> Tensor:
     return torch.eye(clips, dtype=torch.bool).repeat_interleave(captions, dim=0)
 
 
-def audio_text(
+def by_clip(
     audio: Tensor,
     text: Tensor,
     ks: Sequence[int] = (1, 5, 10),
     map_at: Sequence[int] = (10, 16),
-) -> dict[str, dict[str, float]]:
-    """Both directions in the protocol of AudioCaps and Clotho: N clips with C captions each.
+) -> dict[str, Tensor]:
+    """Both directions in the protocol of AudioCaps and Clotho, for each of N clips with C captions.
 
     Every caption is a text query with one relevant clip (T2A); every clip is an audio query with C relevant
-    captions among N·C, of which R@k needs one and mAP@k counts all (A2T).
+    captions among N·C, of which R@k needs one and mAP@k counts all (A2T). This is the one protocol of the book: tables
+    are its means, intervals and tests resample its clips.
+
+    Example:
+        >>> clips = torch.eye(3)
+        >>> by_clip(clips, clips, ks=(1,), map_at=())
+        {'T2A R@1': tensor([1., 1., 1.], dtype=torch.float64), 'A2T R@1': tensor([1., 1., 1.], dtype=torch.float64)}
 
     Args:
         audio: `(N, d)` L2-normalised clip embeddings.
         text: `(N, C, d)` L2-normalised caption embeddings, or `(N, d)` for C = 1.
+        ks: cut-offs of recall.
+        map_at: cut-offs of mean average precision.
 
     Returns:
-        `{"T2A": {"R@1": …}, "A2T": {…}}`, fractions.
+        "T2A R@1" … "A2T mAP@16" → `(N,)` float64 fractions; T2A is the mean over the clip's captions.
+
+    Raises:
+        ValueError: shapes that do not match, or NaN.
     """
     text = text[:, None] if text.ndim == 2 else text
     if text.ndim != 3 or len(text) != len(audio):
@@ -109,9 +120,24 @@ def audio_text(
     similarity = text.flatten(0, 1) @ audio.T
     relevance = caption_relevance(clips, captions).to(audio.device)
     return {
-        "T2A": retrieval(similarity, relevance, ks, map_at),
-        "A2T": retrieval(similarity.T, relevance.T, ks, map_at),
+        f"{side} {metric}": values.view(clips, -1).mean(dim=1)
+        for side, rows, truth in (("T2A", similarity, relevance), ("A2T", similarity.T, relevance.T))
+        for metric, values in retrieval_per_query(rows, truth, ks, map_at).items()
     }
+
+
+def audio_text(
+    audio: Tensor,
+    text: Tensor,
+    ks: Sequence[int] = (1, 5, 10),
+    map_at: Sequence[int] = (10, 16),
+) -> dict[str, dict[str, float]]:
+    """Means of `by_clip`, by direction: `{"T2A": {"R@1": …}, "A2T": {…}}`, fractions; arguments and errors as there."""
+    table: dict[str, dict[str, float]] = {"T2A": {}, "A2T": {}}
+    for name, values in by_clip(audio, text, ks, map_at).items():
+        side, metric = name.split(" ")
+        table[side][metric] = values.mean().item()
+    return table
 
 
 def _relevant(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:

@@ -26,16 +26,16 @@ from pullpush.data.audio import numbers
 from pullpush.data.corpora import Corpus, Recordings
 from pullpush.data.speech import SpeechSplit, SpeechWorld
 from pullpush.data.world import Split, World
-from pullpush.encoders import create, create_audio
+from pullpush.encoders import AUDIO, create, create_audio
 from pullpush.encoders.checks import check_audio
 from pullpush.errors import DataNotFoundError, TrainingError
 from pullpush.parallel import in_threads
 from pullpush.progress import hidden
+from pullpush.source import digest
 from pullpush.training import checkpoints
 from pullpush.training.loop import RECIPE, Result
 from pullpush.training.recipes import Recipe, from_json
 
-FORMAT = 2  # raise when the same trunk gives other features than before
 KIND = "features"
 BLOCK = 64  # clips encoded at once
 
@@ -148,7 +148,8 @@ def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Cal
     source = base.path if isinstance(base, Result) else base if isinstance(base, Published) else Path(base)
     if source is None:
         raise TrainingError("the base run was kept in memory only: train it with a folder, or with `trained`")
-    digest = trunk_digest(source)
+    weights = trunk_digest(source)
+    code = digest(trunk_features, AUDIO[trunk_encoder(source)])
     trunk: list[nn.Module] = []  # read once, and only if a split is not there yet
 
     def encode(split: AnySplit) -> AnyEncoded:
@@ -158,7 +159,7 @@ def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Cal
             jobs = 1 if isinstance(source, Published) else None  # several blocks of a large model may not fit
             np.save(place / "features.npy", trunk_features(trunk[0], split, jobs=jobs, progress=progress))
 
-        key = content_key([FORMAT, split.key, digest])
+        key = content_key([code, split.key, weights])
         features = np.load(cached_dir(KIND, key, build) / "features.npy", mmap_mode="r")
         own = {item.name: getattr(split, item.name) for item in fields(type(split))}
         return KINDS[type(split)](**own | _heard(split, np.asarray(features)) | {"key": key}, trunk=source)
@@ -191,6 +192,15 @@ def trunk_digest(trunk: Trunk) -> str:
     weights = local_weights(trunk.options)
     told = {name: str(value) for name, value in trunk.options.items() if name not in weights}
     return content_key([trunk.audio, told, trunk.seed, *weights.values()])
+
+
+def trunk_encoder(trunk: Trunk) -> str:
+    """The name of a trunk's audio encoder in `encoders.AUDIO`.
+
+    Raises:
+        DataNotFoundError: no finished run there.
+    """
+    return trunk.audio if isinstance(trunk, Published) else _recipe(trunk).audio
 
 
 def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -229,11 +239,9 @@ def load_trunk(trunk: Trunk) -> nn.Module:
     """
     if isinstance(trunk, Published):
         return create_audio(trunk.audio, seed=trunk.seed, **trunk.options).eval()
-    folder = trunk
-    _best(folder)
-    one: Recipe = from_json((folder / RECIPE).read_text(encoding="utf-8"))
+    one = _recipe(trunk)
     model = create(one.audio, one.text, dim=one.dim, **one.encoder_options)
-    return checkpoints.load_model(model, folder).audio.eval()
+    return checkpoints.load_model(model, trunk).audio.eval()
 
 
 def trunk_features(
@@ -257,6 +265,12 @@ def trunk_features(
         starts = range(0, len(split), BLOCK)
         parts = in_threads([partial(block, start) for start in starts], jobs=jobs if device.type == "cpu" else 1)
     return np.concatenate(parts)
+
+
+def _recipe(folder: Path) -> Recipe:
+    """The recipe of a finished run."""
+    _best(folder)
+    return from_json((folder / RECIPE).read_text(encoding="utf-8"))
 
 
 def _best(folder: Path) -> Path:

@@ -128,7 +128,7 @@ def train(
                 watched = diagnostics is not None and done.step % diagnostics.every == 0
                 lr = recipe.lr * rate(done.step, total, recipe)
                 for group in optimiser.param_groups:
-                    group["lr"] = lr
+                    group["lr"] = lr * group["factor"]
 
                 if watched:
                     reseed(seed, step)  # dropout falls on the texts before, in and after the step alike
@@ -192,15 +192,23 @@ def batches(dataset: PairDataset, recipe: Recipe, *, seed: int, epoch: int, skip
     return DataLoader(dataset, batch_sampler=shares, collate_fn=collate)
 
 
-def make_optimiser(objective: nn.Module, recipe: Recipe) -> Optimizer:
-    """Adam or AdamW over what is trainable; biases, norms and temperatures do not decay.
+def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
+    """Adam or AdamW over what is trainable; biases, norms and numbers of a loss do not decay.
 
+    `factor` of a group is its share of the learning rate: a loss's numbers and networks have their own (see Recipe).
     Where clips are features Adam is most of a step, so that its fused kernel pays; it rounds differently.
     """
-    parameters = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+    model, own = (
+        [parameter for parameter in module.parameters() if parameter.requires_grad]
+        for module in (objective.model, objective.terms)
+    )
+    decay = recipe.weight_decay
     groups = [
-        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": recipe.weight_decay},
-        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+        {"params": [p for p in model if p.ndim >= 2], "weight_decay": decay, "factor": 1.0},
+        {"params": [p for p in model if p.ndim < 2], "weight_decay": 0.0, "factor": 1.0},
+        {"params": [p for p in own if p.ndim >= 2], "weight_decay": decay, "factor": recipe.network_lr},
+        {"params": [p for p in own if p.ndim == 1], "weight_decay": 0.0, "factor": recipe.network_lr},
+        {"params": [p for p in own if p.ndim == 0], "weight_decay": 0.0, "factor": recipe.scalar_lr},
     ]
     return {"adam": Adam, "adamw": AdamW}[recipe.optimiser](
         [group for group in groups if group["params"]], lr=recipe.lr, fused=recipe.audio == "features" or None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from pullpush.data.batches import Batch
+from pullpush.losses.temperature import Temperature, Tempered
 from pullpush.training.chunked import chunk_size, embed_unique
 from pullpush.training.distributed import gather, world
 from pullpush.training.recipes import Pair, Recipe
@@ -32,6 +34,7 @@ class Objective(nn.Module):
         super().__init__()
         self.model = model
         self.terms = nn.ModuleList(term.create(recipe.batch_size) for term in recipe.terms)
+        self.temperature = share_temperature(self.terms, recipe)
         self.weights = [term.weight for term in recipe.terms]
         clips = -(-recipe.batch_size // world()[1])  # in this process, rounded up
         self.chunk = chunk_size(model, recipe.text_chunk, sampling=recipe.sampling, clips=clips)
@@ -62,9 +65,8 @@ class Objective(nn.Module):
 
     @property
     def tau(self) -> float | None:
-        """Temperature of the first term that has one."""
-        found = (getattr(term, "loss", term) for term in self.terms)
-        return next((float(torch.as_tensor(loss.tau).detach()) for loss in found if hasattr(loss, "tau")), None)
+        """The temperature in use; None where no term has one."""
+        return None if self.temperature is None else float(torch.as_tensor(self.temperature()).detach())
 
     def report(self) -> dict[str, float]:
         """What the terms say of the last batch, such as SVR's mean radius; the second to use a name adds its number."""
@@ -73,6 +75,19 @@ class Objective(nn.Module):
             for name, value in term.report().items() if hasattr(term, "report") else ():
                 told[f"{name} {number}" if name in told else name] = float(value)
         return told
+
+
+def share_temperature(terms: Iterable[nn.Module], recipe: Recipe) -> Temperature | None:
+    """Give the temperature of the first term that has one to all others, but those whose options name their own."""
+    shared = None
+    for term, plan in zip(terms, recipe.terms, strict=True):
+        loss = getattr(term, "loss", None)
+        if isinstance(loss, Tempered):
+            if shared is None:
+                shared = loss.temperature
+            elif "tau" not in plan.options:
+                loss.temperature = shared
+    return shared
 
 
 def present(batch: Batch) -> Tensor | None:

@@ -10,16 +10,15 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torch import nn
 
-from pullpush.cache import LATER
 from pullpush.data.batches import CAPTIONS, SAMPLING
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import unknown
 from pullpush.losses import CACL, KCL, MLCLAP, SVR, InfoNCE, SigLIP, SimpleReweight
+from pullpush.source import Registry
 from pullpush.training.adapters import OnEachLanguage, OnLanguages, OnPair, OnTriplet, Pair
 
 __all__ = ["RECIPES", "TERMS", "Pair", "Recipe", "Row", "Term", "from_json", "recipe"]
@@ -45,15 +44,17 @@ class Row(NamedTuple):
         return {name: option.default for name, option in inspect.signature(self.loss).parameters.items()}
 
 
-TERMS: dict[str, Row] = {
-    "infonce": Row(InfoNCE),
-    "siglip": Row(SigLIP),
-    "svr": Row(SVR, OnEachLanguage),
-    "simple-reweight": Row(SimpleReweight),
-    "ml-clap": Row(MLCLAP),
-    "kcl": Row(KCL, OnLanguages),
-    "cacl": Row(CACL, OnTriplet),
-}
+TERMS: Registry[str, Row] = Registry(
+    {
+        "infonce": Row(InfoNCE),
+        "siglip": Row(SigLIP),
+        "svr": Row(SVR, OnEachLanguage),
+        "simple-reweight": Row(SimpleReweight),
+        "ml-clap": Row(MLCLAP),
+        "kcl": Row(KCL, OnLanguages),
+        "cacl": Row(CACL, OnTriplet),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Term:
     """One summand of the objective.
 
     name: a row of TERMS; weight: its factor; options: keyword arguments of the row's loss; those equal to its defaults
-    are dropped, so that terms that do the same are equal.
+    are dropped, so that terms that do the same are equal (all but `tau`, which a recipe looks after).
 
     Raises:
         UnknownNameError: no such term, or it has no such option.
@@ -78,8 +79,8 @@ class Term:
             if option not in TERMS[self.name].options:
                 raise unknown(f"option of {self.name}", option, TERMS[self.name].options)
         defaults = TERMS[self.name].defaults
-        told = {name: value for name, value in self.options.items() if value != defaults[name]}
-        object.__setattr__(self, "options", told)
+        kept = {name: value for name, value in self.options.items() if name == "tau" or value != defaults[name]}
+        object.__setattr__(self, "options", kept)
 
     def create(self, batch_size: int | None = None) -> nn.Module:
         """The term as a module: Pair → 0-d loss, not yet weighted.
@@ -91,17 +92,45 @@ class Term:
         return row.adapt(row.loss(**sized | self.options))
 
 
+def _one_temperature(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The terms without temperatures that they have anyway: the first its default, the others that of the first.
+
+    So recipes that do the same are equal. A term beside a learnable temperature keeps a fixed one that it names.
+    """
+    first: Term | None = None
+    result = []
+    for term in terms:
+        defaults = TERMS[term.name].defaults
+        if "tau" in defaults and "tau" in term.options:
+            if first is None:
+                same = term.options["tau"] == defaults["tau"]
+            else:
+                own = TERMS[first.name].defaults | first.options
+                same = not own.get("learnable", False) and term.options["tau"] == own["tau"]
+            if same:
+                term = replace(term, options={key: value for key, value in term.options.items() if key != "tau"})
+        if first is None and "tau" in defaults:
+            first = term
+        result.append(term)
+    return tuple(result)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """One system, complete.
 
     Attributes:
         name: what tables call it.
-        terms: the summands of the objective.
+        terms: the summands of the objective. One temperature serves them all: that of the first term that has one. A
+            later term keeps its own only where its options name a `tau` that differs.
         audio, text: names of the encoders; dim: dimensions of the joint space.
         encoder_options: further keyword arguments of `encoders.create`.
         languages, sampling, captions: which captions a clip brings, see `PairDataset`.
         optimiser: "adam" or "adamw"; lr: peak learning rate; weight_decay: on matrices and kernels only.
+        scalar_lr: factor on `lr` for numbers that a loss learns: temperature, bias, radius, weight. Under Adam a number
+            moves by at most about the sum of the learning rates, 0.2 in a short run, while weights of an encoder need
+            far less; 30 lets a bias or a radius arrive where it would rest. network_lr: the same for networks that a
+            loss learns (SVR's predictor), whose outputs move with all their weights at once.
         epochs: passes over the training clips; batch_size: clips in a step, over all processes together.
         schedule: "cosine" (to zero) or "constant", after `warmup`, the fraction of all steps in which the rate grows.
         clip: largest norm of the gradient; 0 leaves it alone.
@@ -131,12 +160,14 @@ class Recipe:
     warmup: float = 0.1
     schedule: str = "cosine"
     clip: float = 1.0
-    text_chunk: int | None = field(default=None, metadata=LATER)
+    scalar_lr: float = 30.0
+    network_lr: float = 1.0
+    text_chunk: int | None = None
 
     def __post_init__(self) -> None:
         terms = tuple(Term(**term) if isinstance(term, Mapping) else term for term in self.terms)
         languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
-        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "terms", _one_temperature(terms))
         object.__setattr__(self, "languages", languages)
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
         for name, known in choices.items():
@@ -151,6 +182,8 @@ class Recipe:
             "batch_size": self.batch_size >= 1,
             "warmup": 0 <= self.warmup <= 1,
             "clip": self.clip >= 0,
+            "scalar_lr": self.scalar_lr >= 0,
+            "network_lr": self.network_lr >= 0,
             "text_chunk": self.text_chunk is None or self.text_chunk >= 0,
         }
         for name, good in valid.items():
@@ -174,7 +207,7 @@ def _svr_recipes() -> Iterator[Recipe]:
                 yield Recipe(name, (Term("svr", options={**options, "beta": beta}),))
 
 
-RECIPES: Mapping[str, Recipe] = MappingProxyType(
+RECIPES: Mapping[str, Recipe] = Registry(
     {
         row.name: row
         for row in (
@@ -199,7 +232,8 @@ def recipe(name: str, **overrides: Any) -> Recipe:
     Args:
         name: names of RECIPES joined by "+".
         overrides: fields of Recipe, or options of its terms: `recipe("infonce", epochs=2, tau=0.05)`. An option is
-            given to every term that has it.
+            given to every term that has it, a temperature to the first, whose temperature all share. With a term's
+            name in front it is given to that term alone: `recipe("infonce+bi-dynamic-svr", **{"svr.tau": 0.2})`.
 
     Raises:
         UnknownNameError: an unknown recipe, field or option; the nearest names are given.
@@ -238,11 +272,16 @@ def _sum(parts: list[Recipe]) -> Recipe:
 
 
 def _with_option(base: Recipe, option: str, value: Any) -> tuple[Term, ...]:
-    """The terms of `base`, with the option set wherever a term has it."""
-    takers = [term for term in base.terms if option in TERMS[term.name].options]
+    """The terms of `base`, with the option set wherever a term has it, or on the term that it names ("svr.tau")."""
+    owner, _, name = option.rpartition(".")
+    takers = [term for term in base.terms if name in TERMS[term.name].options and owner in ("", term.name)]
     if not takers:
-        options = {name for term in base.terms for name in TERMS[term.name].options}
-        raise unknown("field or option of a recipe", option, {item.name for item in fields(Recipe)} | options)
+        options = {key for term in base.terms for key in TERMS[term.name].options}
+        addressed = {f"{term.name}.{key}" for term in base.terms for key in TERMS[term.name].options}
+        known = addressed if owner else {item.name for item in fields(Recipe)} | options
+        raise unknown("field or option of a recipe", option, known)
+    takers = takers[:1] if name == "tau" and not owner else takers
     return tuple(
-        replace(term, options={**term.options, option: value}) if term in takers else term for term in base.terms
+        replace(term, options={**term.options, name: value}) if any(term is taker for taker in takers) else term
+        for term in base.terms
     )

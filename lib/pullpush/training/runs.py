@@ -2,31 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import time
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import joblib
 import torch
 from accelerate import PartialState
 from torch import nn
 
-from pullpush.cache import content_key, home, locked
+from pullpush.cache import atomic_path, content_key, home, locked
 from pullpush.data.batches import Clips, PairDataset
 from pullpush.data.corpora import CorpusConfig, load_data
 from pullpush.data.speech import SpeechConfig
 from pullpush.data.world import WorldConfig
-from pullpush.encoders import create
+from pullpush.encoders import AUDIO, TEXT, create
 from pullpush.parallel import one_thread, side_by_side
+from pullpush.source import digest
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import Data, Trunk, encoded, local_weights, trunk_digest, trunk_of
 from pullpush.training.loop import Result, is_finished, train
-from pullpush.training.recipes import Recipe, recipe
+from pullpush.training.recipes import TERMS, Recipe, recipe
 
-FORMAT = 4  # raise when training gives other numbers than before, so that old runs are not read
 KIND = "runs"
+SECONDS = "seconds.json"
+Source = tuple[WorldConfig | CorpusConfig | SpeechConfig, Trunk | None]
+
+
+class Plan(NamedTuple):
+    """All that makes a run: what it learns from, what is trained, the seed, what is measured, the run it starts from."""
+
+    world: Data
+    recipe: Recipe
+    seed: int = 0
+    diagnostics: Diagnostics | None = None
+    base: Path | None = None
+
+    @property
+    def key(self) -> str:
+        """Name of the run's folder: a hash of all that shapes it, the code that it goes through included."""
+        world, recipe = self.world, self.recipe
+        parts = [self.code, *world.identity, recipe, self.seed, self.base.name if self.base else None, self.diagnostics]
+        trunk, weights = trunk_of(world), local_weights(recipe.encoder_options)
+        return content_key([*parts, *([trunk_digest(trunk)] if trunk else []), *([weights] if weights else [])])
+
+    @property
+    def path(self) -> Path:
+        """The run's folder, which need not exist yet."""
+        return home() / KIND / self.key
+
+    @property
+    def code(self) -> str:
+        """A digest of the code that the run goes through."""
+        return digest(*code_of(self.world, self.recipe, self.diagnostics))
+
+    @property
+    def finished(self) -> bool:
+        """Whether it was trained to its end."""
+        return is_finished(self.path)
 
 
 def trained(
@@ -52,11 +88,39 @@ def trained(
         TrainingError: see `train`.
         CacheError: the cache cannot be written.
     """
-    key = run_key(world, recipe, seed=seed, base=base, diagnostics=diagnostics)
+    return result_of(Plan(world, recipe, seed, diagnostics, base), progress=progress)
+
+
+def result_of(plan: Plan, *, progress: bool | None = None) -> Result:
+    """`trained` of a plan."""
+    key = plan.key
     # Of several processes in one group the first holds the lock for all.
     lock = locked(KIND, key) if PartialState().is_main_process else nullcontext(home() / KIND / key)
     with lock as out, one_thread():
-        return run(world, recipe, out=out, seed=seed, base=base, diagnostics=diagnostics, progress=progress)
+        began, before = time.monotonic(), is_finished(out)
+        result = run(
+            plan.world,
+            plan.recipe,
+            out=out,
+            seed=plan.seed,
+            base=plan.base,
+            diagnostics=plan.diagnostics,
+            progress=progress,
+        )
+        if not before and PartialState().is_main_process:
+            _write_seconds(out, time.monotonic() - began)
+        return result
+
+
+def seconds_of(plan: Plan) -> float:
+    """How long a run was trained for, in seconds, over all its beginnings but those that were killed; 0 if unknown."""
+    path = plan.path / SECONDS
+    return json.loads(path.read_text(encoding="utf-8"))["seconds"] if path.is_file() else 0.0
+
+
+def _write_seconds(out: Path, seconds: float) -> None:
+    with atomic_path(out / SECONDS) as path:
+        path.write_text(json.dumps({"seconds": round(seconds, 2)}) + "\n", encoding="utf-8")
 
 
 def trained_all(
@@ -75,20 +139,39 @@ def trained_all(
         diagnostics: what to measure in all.
         jobs: processes at once; default: one a core.
     """
-    shared = {"base": base, "diagnostics": diagnostics}
-    missing = [
-        (recipe, seed)
-        for recipe, seed in plans
-        if not is_finished(home() / KIND / run_key(world, recipe, seed=seed, **shared))
-    ]
-    jobs = min(jobs or joblib.cpu_count(), len(missing))
-    if jobs > 1 and not torch.cuda.is_available():
-        for recipe, seed in {_reads(recipe): (recipe, seed) for recipe, seed in missing}.values():
-            ready(world, recipe, seed=seed)  # frozen texts are encoded once, before the processes start
-        # By its configuration: a world's arrays are mapped anew in each process.
-        source = (world.config, trunk_of(world))
-        side_by_side([partial(_train, source, *plan, base, diagnostics) for plan in missing], jobs=jobs)
-    return [trained(world, recipe, seed=seed, **shared) for recipe, seed in plans]
+    whole = [Plan(world, recipe, seed, diagnostics, base) for recipe, seed in plans]
+    train_missing(whole, jobs=jobs)
+    return [result_of(plan) for plan in whole]
+
+
+def train_missing(plans: Sequence[Plan], *, jobs: int | None = None) -> int:
+    """Train those of several runs that are not there yet, side by side where there is no GPU; how many there were.
+
+    jobs: processes at once; default: one a core.
+    """
+    missing = list({plan.key: plan for plan in plans if not plan.finished}.values())
+    prepare(missing)
+    calls = [order_of(plan) for plan in missing]
+    if torch.cuda.is_available():
+        for call in calls:
+            call()
+    else:
+        side_by_side(calls, jobs=jobs)
+    return len(calls)
+
+
+def prepare(plans: Sequence[Plan]) -> None:
+    """Encode the frozen texts that several runs ask for, once for all of them."""
+    if len(plans) > 1:
+        for plan in {(id(plan.world), _reads(plan.recipe)): plan for plan in plans}.values():
+            ready(plan.world, plan.recipe, seed=plan.seed)
+
+
+def order_of(plan: Plan) -> Callable[[], None]:
+    """A call that trains a run in another process, also on another machine that shares the cache: its world travels as
+    a configuration.
+    """
+    return partial(_train, (plan.world.config, trunk_of(plan.world)), *plan[1:])
 
 
 def _reads(recipe: Recipe) -> str:
@@ -96,14 +179,8 @@ def _reads(recipe: Recipe) -> str:
     return content_key([recipe.text, recipe.encoder_options, recipe.languages, recipe.captions])
 
 
-def _train(
-    source: tuple[WorldConfig | CorpusConfig | SpeechConfig, Trunk | None],
-    recipe: Recipe,
-    seed: int,
-    base: Path | None,
-    diagnostics: Diagnostics | None,
-) -> None:
-    trained(reloaded(*source), recipe, seed=seed, base=base, diagnostics=diagnostics, progress=False)
+def _train(source: Source, recipe: Recipe, seed: int, diagnostics: Diagnostics | None, base: Path | None) -> None:
+    result_of(Plan(reloaded(*source), recipe, seed, diagnostics, base), progress=False)
 
 
 @lru_cache(maxsize=1)
@@ -113,18 +190,10 @@ def reloaded(config: WorldConfig | CorpusConfig | SpeechConfig, trunk: Trunk | N
     return encoded(world, trunk) if trunk else world
 
 
-def run_key(
-    world: Data,
-    recipe: Recipe,
-    *,
-    seed: int = 0,
-    base: Path | None = None,
-    diagnostics: Diagnostics | None = None,
-) -> str:
-    """Name of a run's folder: a hash of all that shapes it."""
-    parts = [FORMAT, *world.identity, recipe, seed, base.name if base else None, diagnostics]
-    trunk, weights = trunk_of(world), local_weights(recipe.encoder_options)
-    return content_key([*parts, *([trunk_digest(trunk)] if trunk else []), *([weights] if weights else [])])
+def code_of(world: Data, recipe: Recipe, diagnostics: Diagnostics | None = None) -> list[Any]:
+    """The code that a run goes through, as roots of `source.digest`: the loop, and what is found by name or by class."""
+    terms = [TERMS[term.name] for term in recipe.terms]
+    return [run, terms, AUDIO[recipe.audio], TEXT[recipe.text], type(world.train), type(world.valid), diagnostics]
 
 
 def base_model(world: Data, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:

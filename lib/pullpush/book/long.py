@@ -1,0 +1,249 @@
+"""Long experiments of a chapter: trained run by run, in processes or on a Dask cluster, and kept with their provenance.
+
+    pullpush sweep 02-svr --only end-to-end    # trains what is missing; killed and started again it goes on
+    pullpush keep 02-svr end-to-end            # writes book/measured/02-svr/end-to-end
+
+The chapter's own cells declare its experiments: those tagged `parameters`, `setup` and `experiments` are executed, and
+nothing else of it.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from pullpush.book import chapters
+from pullpush.errors import PullPushError, unknown
+from pullpush.lab import compute, kept, profiles
+from pullpush.lab.compute import Ground
+from pullpush.lab.experiments import Experiment
+from pullpush.lab.root import find_root
+from pullpush.parallel import elsewhere
+from pullpush.training.runs import Plan, order_of, prepare
+
+TAGS = ("setup", "experiments")
+ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
+
+
+class LongError(PullPushError, RuntimeError):
+    """A sweep of a chapter that cannot begin or go on, or an experiment that cannot be kept."""
+
+
+class Declared(NamedTuple):
+    """What a chapter declares: its ground, and its experiments by name."""
+
+    ground: Ground
+    experiments: dict[str, Experiment]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep did: labels of the runs that it trained, that were there, and that failed, with the reason."""
+
+    ran: tuple[str, ...]
+    skipped: tuple[str, ...]
+    failed: tuple[tuple[str, str], ...]
+
+
+def declared(
+    name: str,
+    *,
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+) -> Declared:
+    """Read a chapter's experiments.
+
+    Raises:
+        UnknownNameError: no such chapter, profile or parameter.
+        LongError: its cells declare none, or fail.
+    """
+    chapter = chapters.find(root or find_root(), name)
+    values = chapters.check_parameters(chapter, parameters or {})
+    values["profile"] = str(profiles.profile(profile).file or profile)
+    space: dict[str, Any] = {"__name__": f"chapter {name}"}
+    for cell in chapters.read(chapter).cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type != "code" or not {chapters.PARAMETERS_TAG, *TAGS} & set(tags):
+            continue
+        try:
+            exec(compile(cell.source, f"<{name}, {tags[0]}>", "exec"), space)
+        except PullPushError:
+            raise
+        except Exception as error:
+            raise LongError(f"the cell {tags[0]!r} of {name} failed: {type(error).__name__}: {error}") from error
+        if chapters.PARAMETERS_TAG in tags:
+            space |= values
+    found = {one.name: one for one in space.values() if isinstance(one, Experiment)}
+    if not found:
+        raise LongError(f"{name} declares no experiment in cells tagged {' or '.join(map(repr, TAGS))}")
+    return Declared(space["ground"], found)
+
+
+def chosen(plan: Declared, only: Sequence[str] = ()) -> list[Experiment]:
+    """The experiments that are named, or all long ones.
+
+    Raises:
+        UnknownNameError: there is no such experiment.
+    """
+    for name in only:
+        if name not in plan.experiments:
+            raise unknown("experiment", name, plan.experiments)
+    if only:
+        return [plan.experiments[name] for name in only]
+    return [experiment for experiment in plan.experiments.values() if experiment.long]
+
+
+def sweep(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    jobs: int = 2,
+    dask: str = "",
+    root: Path | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> Swept:
+    """Train the runs of a chapter's long experiments that are not there yet.
+
+    Args:
+        name: the chapter.
+        only: names of experiments; default: all that are long.
+        profile, parameters: as for `run`.
+        jobs: processes at once, where there is no cluster.
+        dask: address of a Dask scheduler, whose workers share this machine's cache folder (PULLPUSH_HOME).
+        report: told one line for every run.
+
+    Raises:
+        LongError: the cluster cannot be reached, or goes away: what was trained stays.
+        UnknownNameError: see `declared` and `chosen`.
+    """
+    if jobs < 1:
+        raise LongError(f"jobs must be at least 1, got {jobs}")
+    plan = declared(name, profile=profile, parameters=parameters, root=root)
+    labels: dict[str, str] = {}
+    plans: dict[str, Plan] = {}
+    for experiment in chosen(plan, only):
+        for (trial, seed), one in compute.plans_of(plan.ground, experiment).items():
+            key = one.key
+            labels.setdefault(key, f"{experiment.name}: {trial}, seed {seed}")
+            plans.setdefault(key, one)
+    skipped = [label for key, label in labels.items() if plans[key].finished]
+    missing = {key: one for key, one in plans.items() if not one.finished}
+    report(f"{len(skipped)} of {len(plans)} runs are there")
+    prepare(list(missing.values()))
+    calls = {key: elsewhere(order_of(one)) for key, one in missing.items()}
+    ran, failed = [], []
+    with _workers(jobs, dask) as work:
+        for key, seconds, message in work(calls):
+            count = f"{len(skipped) + len(ran) + len(failed) + 1}/{len(plans)}"
+            report(f"{count}  {labels[key]}  {'FAILED: ' + message if message else f'{seconds:.0f} s'}")
+            failed.append((labels[key], message)) if message else ran.append(labels[key])
+    return Swept(tuple(ran), tuple(skipped), tuple(failed))
+
+
+def keep(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+) -> list[Path]:
+    """Write what a chapter's long experiments found to book/measured, with the command that makes it again.
+
+    Raises:
+        LongError: runs are missing; the message says how many, and the command that trains them.
+        KeptError: another process is keeping one of them.
+    """
+    plan = declared(name, profile=profile, parameters=parameters, root=root)
+    folders = []
+    for experiment in chosen(plan, only):
+        again = _command(name, experiment.name, profile, parameters or {})
+        plans = compute.plans_of(plan.ground, experiment).values()
+        missing = sum(not one.finished for one in plans)
+        if missing:
+            raise LongError(f"{missing} of {len(plans)} runs of {experiment.name} are missing: {again}")
+        scores = compute.compute(plan.ground, experiment)
+        scores = replace(scores, stamp=replace(scores.stamp, command=again))
+        content = compute.content_of(plan.ground, experiment)
+        folders.append(kept.keep(scores, plan.ground.book.chapter, content, root=root))
+    return folders
+
+
+def _command(name: str, experiment: str, profile: str, parameters: Mapping[str, Any]) -> str:
+    words = ["pullpush", "sweep", name, "--only", experiment]
+    words += ["--profile", profile] if profile != profiles.DEFAULT else []
+    words += [word for key, value in parameters.items() for word in ("-p", key, str(value))]
+    return shlex.join(words)
+
+
+Outcome = tuple[str, float, str]  # key, seconds, what went wrong
+Work = Callable[[Mapping[str, Callable[[], None]]], Iterator[Outcome]]
+
+
+@contextmanager
+def _workers(jobs: int, dask: str) -> Iterator[Work]:
+    if not dask:
+        yield lambda calls: _in_processes(calls, jobs)
+        return
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise LongError("--dask needs dask: pip install 'pullpush[cluster]'") from error
+    try:
+        client = Client(dask, timeout=10)
+    except (OSError, ValueError) as error:
+        raise LongError(f"no Dask scheduler answers at {dask} ({error}): start one, or leave --dask out") from error
+    with client:
+        yield lambda calls: _on_cluster(client, dask, calls)
+
+
+def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Iterator[Outcome]:
+    left = dict(calls)
+    for _ in range(ROUNDS):
+        try:
+            pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+            for outcome in pool(joblib.delayed(_attempt)(key, call) for key, call in left.items()):
+                yield outcome
+                left.pop(outcome[0])
+            return
+        except TerminatedWorkerError:
+            continue
+    yield from ((key, 0.0, "its process was killed, again and again: too little memory?") for key in left)
+
+
+def _on_cluster(client: Any, address: str, calls: Mapping[str, Callable[[], None]]) -> Iterator[Outcome]:
+    from dask.distributed import as_completed
+
+    futures = {client.submit(_attempt, key, call, pure=False, retries=2): key for key, call in calls.items()}
+    left = len(futures)
+    for future in as_completed(futures):
+        if future.status == "finished":
+            left -= 1
+            yield future.result()
+        elif client.status != "running" or future.status in ("cancelled", "lost"):
+            raise LongError(
+                f"the cluster at {address} went away with {left} runs to go: the same command goes on there"
+            )
+        else:
+            left -= 1
+            yield futures[future], 0.0, f"lost with its worker: {future.exception()}"
+
+
+def _attempt(key: str, call: Callable[[], None]) -> Outcome:
+    began = time.monotonic()
+    try:
+        call()
+    except Exception as error:
+        return key, time.monotonic() - began, f"{type(error).__name__}: {error}"
+    return key, time.monotonic() - began, ""

@@ -1,0 +1,181 @@
+"""What is running: a folder for each run, and nothing that outlives whoever started it.
+
+A run's folder `.running-HOST-PID-…` holds all that is not finished, and the process id of its kernel. A watcher, this
+file run as a script, waits at the other end of a pipe: when the pipe closes, however the run ended (`kill -9`
+included), it ends the kernel with all that the kernel started, and removes the folder. Where the watcher was killed,
+too, the next run removes the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+PREFIX = ".running-"
+KERNEL = "kernel.pid"  # written by the kernel itself when it starts
+GRACE = 2.0  # seconds between asking and forcing
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def run_folder(parent: Path) -> Iterator[Path]:
+    """A folder in `parent` for one run; gone afterwards, and so is the kernel that has left its id there."""
+    parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(parent)
+    with tempfile.TemporaryDirectory(
+        prefix=f"{PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=parent, ignore_cleanup_errors=True
+    ) as name:
+        command = [sys.executable, "-I", "-S", __file__, name]
+        # A session of its own: neither Ctrl-C nor a closed terminal reaches the watcher.
+        watcher = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            yield Path(name)
+        finally:
+            watcher.communicate()
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove the folders of runs of this machine whose process is no more."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        host, _, process = folder.name.removeprefix(PREFIX).rpartition("-")[0].rpartition("-")
+        if host == socket.gethostname() and process.isdigit() and not _exists(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_kernel(folder: Path) -> None:
+    """End the kernel of a run with all processes of its group, politely at first, so that they may tidy up."""
+    try:
+        group = int((folder / KERNEL).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return
+    try:
+        os.killpg(group, signal.SIGTERM)
+        until = time.monotonic() + GRACE
+        while time.monotonic() < until:
+            os.killpg(group, 0)  # raises once all of them are gone
+            time.sleep(0.05)
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+class Stop:
+    """Whether Ctrl-C or SIGTERM came while they were held back.
+
+    Attributes:
+        asked: it came.
+        ready: to be set once `end` can work; a stop waits for it.
+    """
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self.asked = False
+        self.ready = threading.Event()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._act, args=(end,), daemon=True)
+
+    def ask(self) -> None:
+        """Let `end` be called as soon as it can work, beside what is going on."""
+        if not self.asked:
+            self.asked = True
+            self._thread.start()
+
+    def close(self) -> None:
+        """Nothing more is to be ended; wait until what is being ended has."""
+        self._over.set()
+        if self.asked:
+            self._thread.join()
+
+    def _act(self, end: Callable[[], None]) -> None:
+        while not self.ready.wait(0.05):
+            if self._over.is_set():
+                return
+        end()
+
+
+@contextmanager
+def held_back(end: Callable[[], None]) -> Iterator[Stop]:
+    """Hold Ctrl-C and SIGTERM back for the block: `end` is called at once, and who owns the block looks at `asked`.
+
+    A second one is not held back. In threads other than the main one, which gets no signals, nothing changes.
+    """
+    stop = Stop(end)
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        restore()
+        stop.ask()
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, ask)
+    try:
+        yield stop
+    finally:
+        restore()
+        stop.close()
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that everything is tidied up on the way out."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def end_with_parent() -> None:
+    """End this process as SIGTERM would when standard input, which its parent holds open, closes: the parent is gone,
+    or wants this process to go.
+    """
+
+    def watch() -> None:
+        while os.read(0, 4096):  # not sys.stdin, whose lock would disturb the interpreter's own end
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True
+
+
+def _watch(folder: Path) -> None:
+    sys.stdin.read()
+    end_kernel(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    _watch(Path(sys.argv[1]))

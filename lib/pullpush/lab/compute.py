@@ -1,0 +1,149 @@
+"""From an experiment to its scores: plans, training of what is missing, scoring of what was not scored.
+
+`run` is what chapters call: it computes, or reads what was kept of a long experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from pullpush.cache import cached_file, content_key
+from pullpush.data.corpora import load_data
+from pullpush.encoders import AUDIO, TEXT
+from pullpush.lab import common, kept
+from pullpush.lab.experiments import Experiment, Scores, Trial
+from pullpush.lab.provenance import Stamp, stamp
+from pullpush.lab.scoring import EVALUATIONS, Values
+from pullpush.lab.session import Session
+from pullpush.parallel import in_threads
+from pullpush.source import digest, symbols
+from pullpush.training.frozen import KINDS, Data, encoded, on_features, trunk_of
+from pullpush.training.recipes import TERMS
+from pullpush.training.runs import Plan, result_of, seconds_of, train_missing
+from pullpush.training.runs import run as training_run
+
+POINTS = 20  # stretches of a run that `Scores.steps` averages over
+
+
+class View(NamedTuple):
+    """Data as an experiment sees it: the session that gives the sizes, the data, and what recipes need for it."""
+
+    session: Session
+    data: Data
+    overrides: Mapping[str, Any] = MappingProxyType({})
+
+
+class Ground(Protocol):
+    """What experiments stand on: `material.of(book)` gives one.
+
+    book: the chapter's session; name: of the data, such as "scenes"; compute_long: whether to compute what is long.
+    """
+
+    book: Session
+    name: str
+    compute_long: bool
+
+    def view(self, name: str) -> View:
+        """Data by its name: "frozen", "whole", …; UnknownNameError for others."""
+
+
+def run(ground: Ground, experiment: Experiment) -> Scores:
+    """What an experiment finds: computed; of a long one what was kept, or nothing at all.
+
+    In the profile `smoke`, and where `ground.compute_long` says so, long ones are computed, too. Otherwise a long
+    experiment of which nothing was kept as it is declared (other parameters, other data) gives empty scores, whose
+    truth value is False.
+    """
+    book = ground.book
+    if not experiment.long or ground.compute_long or book.settings.name == "smoke":
+        return compute(ground, experiment)
+    found = kept.read(experiment, book.chapter, content_of(ground, experiment))
+    if found is None:
+        none = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})
+        return Scores(experiment, {}, none, none, Stamp("never", "", experiment.seeds, 0.0, {}), stored=True)
+    return replace(found, stale=kept.why_stale(found.stamp, code_of(ground, experiment)))
+
+
+def compute(ground: Ground, experiment: Experiment) -> Scores:
+    """Train what is missing, by as many processes as there are cores, score what was not scored, and gather."""
+    cells = plans_of(ground, experiment)
+    train_missing(list(cells.values()))
+    jobs = [partial(_scored, ground, experiment, trial, plan) for (trial, _), plan in cells.items()]
+    values = in_threads(jobs)
+    clips = {(str(trial), seed): own for (trial, seed), own in zip(cells, values, strict=True)}
+    tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
+    history, steps = (pd.concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
+    seconds = sum(seconds_of(plan) for plan in {plan.key: plan for plan in cells.values()}.values())
+    code = code_of(ground, experiment)
+    made = stamp(code, seeds={seed for _, seed in cells}, seconds=seconds)
+    plain = {(trial.system, seed): plan for (trial, seed), plan in cells.items() if not trial.where}
+    return Scores(experiment, clips, history, steps, made, plans=plain)
+
+
+def plans_of(ground: Ground, experiment: Experiment) -> dict[tuple[Trial, int], Plan]:
+    """The run of each cell."""
+    return {(trial, seed): plan_of(ground, experiment, trial, seed) for trial, seed in experiment.cells}
+
+
+def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> Plan:
+    """All that makes one run: data, recipe at the profile's size, seed, what is watched."""
+    view = ground.view(trial.data or experiment.data)
+    features = on_features(view.data) if trunk_of(view.data) else {}
+    own = common.merged(features, view.overrides, trial.overrides)
+    return Plan(view.data, common.sized(view.session, trial.recipe, **own), seed, experiment.watch)
+
+
+def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
+    """The code that an experiment goes through, by symbol: rendering, encoders, losses, loop and scores."""
+    roots: list[Any] = [training_run, load_data, encoded, experiment.watch]
+    roots += [EVALUATIONS[name] for name in experiment.evaluations]
+    for trial in experiment.trials:
+        one = common.sized(ground.book, trial.recipe, **trial.overrides)
+        roots += [[TERMS[term.name] for term in one.terms], AUDIO[one.audio], TEXT[one.text], KINDS]
+    return symbols(*roots)
+
+
+def content_of(ground: Ground, experiment: Experiment) -> str:
+    """A name for what was declared: the experiment, and the profile's sizes."""
+    settings = replace(ground.book.settings, name="", about="", file=None)
+    return content_key([experiment, settings, ground.name])
+
+
+def _scored(ground: Ground, experiment: Experiment, trial: Trial, plan: Plan) -> Values:
+    """Values of one run, from the cache if it was scored before."""
+    test = ground.view(trial.test).data if trial.test else plan.world
+    found: Values = {}
+    for name in experiment.evaluations:
+        evaluation = EVALUATIONS[name]
+        split = test.singles if name == "zero-shot" else test.test
+        words = getattr(test, "identity", [])
+        key = content_key([plan.key, digest(evaluation, type(split)), split.key, words, experiment.languages])
+
+        def build(path: Any, evaluation: Callable = evaluation) -> None:
+            values = evaluation(result_of(plan).model, test, experiment.languages)
+            with open(path, "wb") as file:
+                np.savez_compressed(file, **{name: values[name] for name in values})
+
+        with np.load(cached_file("scores", f"{key}.npz", build), allow_pickle=False) as file:
+            found |= {name: file[name] for name in file.files}
+    return found
+
+
+def _tables(trial: Trial, seed: int, plan: Plan) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A run's history, and its steps averaged over stretches, with what tells it from others in front."""
+    head = {"system": trial.system, **trial.where, "seed": seed}
+    history, steps = (pd.read_csv(plan.path / f"{name}.csv") for name in ("history", "steps"))
+    size = max(1, -(-len(steps) // POINTS))
+    steps = steps.select_dtypes("number").groupby((steps["step"] - 1) // size).mean().reset_index(drop=True)
+    steps = steps.rename(columns={name: f"measured {name}" for name in head})  # SVR reports the radius that is varied
+    for column, value in reversed(head.items()):
+        for table in (history, steps):
+            table.insert(0, column, [value] * len(table))
+    return history, steps

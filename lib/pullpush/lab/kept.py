@@ -1,0 +1,136 @@
+"""Long experiments, kept: `book/measured/<chapter>/<experiment>/` holds scores by clip, tables and their stamp.
+
+`pullpush sweep` trains, `keep` writes, a chapter reads. What is kept knows what was declared and the code that it went
+through, so that `why_stale` can say what has changed since.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from pullpush.errors import CacheError, PullPushError
+from pullpush.lab.experiments import Experiment, Scores
+from pullpush.lab.provenance import Stamp
+from pullpush.lab.root import find_root
+from pullpush.source import why_differs
+
+STAMP = "stamp.json"
+CLIPS = "clips.npz"
+
+
+class KeptError(PullPushError, RuntimeError):
+    """A kept result that is damaged, or that another process is writing."""
+
+
+def folder_of(chapter: str, name: str, *, root: Path | None = None) -> Path:
+    """Where an experiment of a chapter is kept."""
+    return (root or find_root()) / "book" / "measured" / chapter / name
+
+
+def keep(scores: Scores, chapter: str, content: str, *, root: Path | None = None) -> Path:
+    """Write what an experiment found, all of it or nothing, in place of what was kept before.
+
+    content: what was declared, `experiments.content_of`.
+
+    Raises:
+        KeptError: another process is keeping it.
+        CacheError: the folder cannot be written.
+    """
+    target = folder_of(chapter, scores.experiment.name, root=root)
+    with _alone(target):
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        try:
+            partial.chmod(0o755)
+            _write(scores, content, partial)
+            old = partial.with_name(f"{partial.name}.old")
+            if target.exists():
+                os.replace(target, old)
+            os.replace(partial, target)
+            shutil.rmtree(old, ignore_errors=True)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return target
+
+
+def read(experiment: Experiment, chapter: str, content: str, *, root: Path | None = None) -> Scores | None:
+    """What was kept of an experiment as it is declared; None if nothing was, or of another declaration.
+
+    Raises:
+        KeptError: a file is damaged; the message says how to make it again.
+    """
+    folder = folder_of(chapter, experiment.name, root=root)
+    if not (folder / STAMP).is_file():
+        return None
+    try:
+        about = json.loads((folder / STAMP).read_text(encoding="utf-8"))
+        if about["content"] != content:
+            return None
+        with np.load(folder / CLIPS, allow_pickle=False) as file:
+            flat = {name: file[name].astype(float) for name in file.files}
+        history, steps = (pd.read_csv(folder / f"{name}.csv") for name in ("history", "steps"))
+        made = Stamp.from_dict(about["stamp"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise KeptError(f"{folder} is damaged ({error}): `pullpush sweep {chapter}` makes it again") from error
+    clips: dict[tuple[str, int], dict[str, np.ndarray]] = {}
+    for name, values in flat.items():
+        number, seed, metric = name.split("|")
+        clips.setdefault((str(experiment.trials[int(number)]), int(seed)), {})[metric] = values
+    return Scores(experiment, clips, history, steps, made, stored=True)
+
+
+def about(chapter: str, name: str, *, root: Path | None = None) -> tuple[str, Stamp] | None:
+    """What was declared when an experiment was kept, and its stamp; None if nothing was kept."""
+    path = folder_of(chapter, name, root=root) / STAMP
+    if not path.is_file():
+        return None
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return data["content"], Stamp.from_dict(data["stamp"])
+
+
+def why_stale(kept: Stamp, code: Mapping[str, str]) -> tuple[str, ...]:
+    """Which code has changed since a result was kept: "pullpush.losses.infonce:info_nce changed"; empty if none has.
+
+    code: the symbols of today, `experiments.code_of`.
+    """
+    return why_differs(kept.code, code)
+
+
+def _write(scores: Scores, content: str, folder: Path) -> None:
+    flat = {}
+    for number, trial in enumerate(scores.experiment.trials):
+        for seed in trial.seeds or scores.experiment.seeds:
+            for metric, values in scores.clips[str(trial), seed].items():
+                flat[f"{number}|{seed}|{metric}"] = values.astype(np.float32)
+    with open(folder / CLIPS, "wb") as file:
+        np.savez_compressed(file, **flat)
+    for name, table in (("scores", scores.table), ("history", scores.history), ("steps", scores.steps)):
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
+    data = {"content": content, "stamp": scores.stamp.to_dict()}
+    (folder / STAMP).write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(target.parent / f".{target.name}.lock")
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise KeptError(f"another process is keeping {target.name}: wait for it, nothing was changed") from None
+    except OSError as error:
+        raise CacheError(f"cannot write {target.parent}: {error}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+        Path(lock.lock_file).unlink(missing_ok=True)

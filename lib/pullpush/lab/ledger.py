@@ -1,0 +1,173 @@
+"""The ledger in which a chapter judges its claims: measured differences in, verdicts and sentences out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pullpush.errors import unknown
+from pullpush.lab.claims import Claim, ClaimError, agrees, of_chapter, paper_value
+from pullpush.lab.experiments import ExperimentError, Scores
+from pullpush.lab.paper import decimals
+from pullpush.metrics import inference
+
+LEFT = "–"  # the verdict on what was not measured
+WORDS = {
+    "holds": "holds",
+    "reversed": "is reversed",
+    "smaller than in the paper": "is smaller than in the paper",
+    "cannot tell": "cannot be told from these runs",
+    LEFT: "is not measured here",
+}
+SHOWN = ("id", "paper", "claim", "source", "unit", "paper_value", "value", "low", "high", "half_width", "p", "p_holm")
+COLUMNS = [*SHOWN, "seeds", "clips", "verdict", "reason", "chapter"]
+
+
+class Ledger:
+    """A chapter's claims and what its measurements say of them.
+
+    `ledger = Ledger("02-svr")`, then `judge`, `judge_experiment` and `leave` until `check()` passes; `table()` holds
+    the verdicts. A Difference (`pullpush.metrics.inference`) comes as measured: recall, accuracy and ratios minus 1 as
+    fractions. Claims in points or % are shown times 100, and the paper's number and the margin compared accordingly.
+
+    The p values of one source of a paper (one table, say) are adjusted by Holm within the chapter: *holds* and
+    *reversed* need an adjusted p below 0.05 besides the interval. A claim of equality is judged by its margin and the
+    interval alone, for its p tests another hypothesis.
+    """
+
+    def __init__(self, chapter: str, *, folder: Path | None = None):
+        self.chapter = chapter
+        self.claims = {claim.id: claim for claim in of_chapter(chapter, folder=folder)}
+        self._found: dict[str, list[Any]] = {id: [] for id in self.claims}  # Differences, or why there is none
+
+    @property
+    def judged(self) -> tuple[Claim, ...]:
+        """The chapter's claims that something judges."""
+        return tuple(claim for claim in self.claims.values() if claim.judged)
+
+    @property
+    def open(self) -> tuple[Claim, ...]:
+        """Those of `judged` that are not judged yet."""
+        return tuple(claim for claim in self.judged if not self._found[claim.id])
+
+    def judge(self, name: str, difference: inference.Difference) -> None:
+        """Judge the claim of this id, or all claims of this measure; the same difference again changes nothing."""
+        self._note(self._named(name, "measure"), difference)
+
+    def judge_experiment(self, name: str, contrast: Callable[..., inference.Difference]) -> None:
+        """Judge every claim of an experiment: `contrast(system, baseline, metric, where)` gives its Difference.
+
+        `Scores.contrast` is such a function; `baseline_where` goes to it by name where a claim has one.
+        """
+        for claim in self._named(name, "experiment"):
+            four = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
+            named = {key: claim.judged[key] for key in ("baseline_where",) if key in claim.judged}
+            named |= {"relative": True} if claim.relative else {}
+            self._note([claim], contrast(*four, **named))
+
+    def judge_scores(self, scores: Scores, name: str = "") -> None:
+        """Judge every claim of an experiment by its scores; leave them, with the reason, where there are none or where
+        an experiment as it is declared in this profile lacks the system, the point or the metric.
+
+        name: of the experiment that the claims name; default: that of the scores.
+        """
+        name = name or scores.experiment.name
+        for claim in self._named(name, "experiment"):
+            if not scores:
+                why = f"{scores.experiment.name} is long and was not computed for these parameters and data"
+                self._note([claim], why)
+                continue
+            try:
+                four = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
+                found = scores.contrast(
+                    *four, baseline_where=claim.judged.get("baseline_where"), relative=claim.relative
+                )
+            except ExperimentError as error:
+                self._note([claim], f"not in this profile's experiment: {error}")
+            else:
+                self._note([claim], found)
+
+    def leave(self, name: str, why: str) -> None:
+        """Leave a claim, or all of a measure or experiment, without a verdict in this run, and say why."""
+        self._note(self._named(name, "measure", "experiment"), str(why))
+
+    def _named(self, name: str, *kinds: str) -> list[Claim]:
+        names = {claim: {claim.id, *(claim.judged.get(kind, claim.id) for kind in kinds)} for claim in self.judged}
+        if found := [claim for claim, own in names.items() if name in own]:
+            return found
+        kind = " or ".join(("claim", *kinds))
+        raise unknown(f"{kind} to judge in {self.chapter}", name, set().union(*names.values()))
+
+    def _note(self, claims: Iterable[Claim], outcome: Any) -> None:
+        for claim in claims:
+            if outcome not in self._found[claim.id]:
+                self._found[claim.id].append(outcome)
+
+    def check(self) -> None:
+        """Raise ClaimError if a claim of the chapter is judged nowhere, or twice with different outcomes."""
+        twice = [id for id, outcomes in self._found.items() if len(outcomes) > 1]
+        nowhere = [claim.id for claim in self.open]
+        if twice or nowhere:
+            texts = (f"judged nowhere: {', '.join(nowhere)}", f"judged twice: {', '.join(twice)}")
+            text = "; ".join(text for text, ids in zip(texts, (nowhere, twice), strict=True) if ids)
+            raise ClaimError(f"{self.chapter}: {text}: judge each claim once, or leave it with a reason")
+
+    def table(self) -> pd.DataFrame:
+        """A row a claim: id, paper, claim, source, unit, paper_value, value, low, high (95 %), half_width, p, p_holm,
+        seeds, clips, verdict, reason, chapter; numbers in the claim's unit. A claim without a measurement has NaN, the
+        verdict – and a reason.
+        """
+        families: dict[tuple[str, ...], dict[str, inference.Difference]] = {}
+        for id, claim in self.claims.items():
+            if claim.direction != "equal" and not isinstance(self._outcome(claim), str):
+                families.setdefault((claim.paper, *claim.source), {})[id] = self._outcome(claim)
+        adjusted = {id: one for family in families.values() for id, one in inference.holm(family).items()}
+        rows = [self._row(claim, adjusted.get(id, self._outcome(claim))) for id, claim in self.claims.items()]
+        return pd.DataFrame(rows, columns=COLUMNS)
+
+    def sentence(self, id: str) -> str:
+        """`sentence` of one claim's row."""
+        if id not in self.claims:
+            raise unknown(f"claim of {self.chapter}", id, self.claims)
+        return sentence(self.table().set_index("id").loc[id])
+
+    def _outcome(self, claim: Claim) -> inference.Difference | str:
+        """The last that was found, or why nothing was."""
+        return (self._found[claim.id] or ["not judged yet"])[-1] if claim.judged else claim.reason["why"]
+
+    def _row(self, claim: Claim, outcome: inference.Difference | str) -> dict[str, Any]:
+        number = paper_value(claim)
+        number = np.nan if number is None else number
+        row = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
+        row |= {"source": ", ".join(claim.source), "paper_value": number, "chapter": self.chapter}
+        if isinstance(outcome, str):
+            return row | {"verdict": LEFT, "reason": outcome}
+        row |= {name: getattr(outcome, name) * claim.scale for name in ("value", "low", "high", "half_width")}
+        row |= {name: getattr(outcome, name) for name in ("p", "p_holm", "seeds", "clips")}
+        row["reason"] = ""
+        if claim.direction == "equal":
+            return row | {"verdict": inference.verdict(outcome, "equal", margin=claim.margin / claim.scale)}
+        words = claim.direction.replace("exists", "higher")
+        return row | {"verdict": inference.verdict(outcome, number / claim.scale if agrees(number, claim) else words)}
+
+
+def words(verdict: str) -> str:
+    """The book's only words for a verdict: `words("reversed")` is "is reversed"."""
+    if verdict not in WORDS:
+        raise unknown("verdict", verdict, WORDS)
+    return WORDS[verdict]
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """A row of `Ledger.table` in words: "**holds**: +3.2 ± 1.1 points (paper +2.7)"."""
+    start = f"**{words(row['verdict'])}**"
+    if row["verdict"] == LEFT:
+        return f"{start}: {row['reason']}"
+    form = f"+.{decimals(row['low'], row['high'])}f"
+    unit = "" if row["unit"] == "ratio" else f" {row['unit']}"
+    paper = f" (paper {row['paper_value']:{form}})" if np.isfinite(row["paper_value"]) else ""
+    return f"{start}: {row['value']:{form}} ± {row['half_width']:{form[1:]}}{unit}{paper}".replace("-", "−")

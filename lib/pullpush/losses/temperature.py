@@ -1,0 +1,59 @@
+"""The temperature τ of a softmax or sigmoid over similarities: one for all terms of a run, fixed or learnable."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from pullpush.losses._checks import check_temperature
+
+
+class Temperature(nn.Module):
+    """τ > 0, fixed (exactly the number given) or learnable: then kept as log(1/τ) with 1/τ ≤ `max_scale`, as in CLIP.
+
+    Losses that are summed share one: `Objective` hands the first term's to all that name none of their own.
+
+    Example:
+        >>> Temperature(0.1)()
+        0.1
+        >>> Temperature(0.1, learnable=True)()
+        tensor(0.1000, grad_fn=<ExpBackward0>)
+
+    Args:
+        tau: where it starts.
+        learnable: whether the optimiser moves it.
+        max_scale: the largest 1/τ of a learnable one (or where it starts, if that is larger).
+
+    Raises:
+        ValueError: tau is not positive.
+    """
+
+    def __init__(self, tau: float = 0.07, *, learnable: bool = False, max_scale: float = 100.0) -> None:
+        super().__init__()
+        check_temperature(tau)
+        self.fixed = None if learnable else float(tau)
+        if learnable:
+            log_scale = math.log(1 / tau)
+            self.log_scale = nn.Parameter(torch.tensor(log_scale))
+            self.max_log_scale = max(math.log(max_scale), log_scale)
+
+    def forward(self) -> float | Tensor:
+        """τ in use: a number, or a 0-d tensor that gradients reach."""
+        if self.fixed is not None:
+            return self.fixed
+        return torch.exp(-self.log_scale.clamp(max=self.max_log_scale))
+
+
+class Tempered(nn.Module):
+    """What loss modules with a temperature have in common: `temperature`, which may be shared, and its value `tau`."""
+
+    def __init__(self, tau: float = 0.07, *, learnable: bool = False, max_scale: float = 100.0) -> None:
+        super().__init__()
+        self.temperature = Temperature(tau, learnable=learnable, max_scale=max_scale)
+
+    @property
+    def tau(self) -> float | Tensor:
+        """The temperature in use, a number or 0-d."""
+        return self.temperature()

@@ -1,0 +1,119 @@
+"""Experiments: what is declared is trained, scored and compared; the arithmetic against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pullpush.lab import compute, material, session
+from pullpush.lab.experiments import Experiment, ExperimentError, Trial, last_gain
+from pullpush.metrics import difference
+
+PAIR = {"InfoNCE": ("infonce", {}), "with SVR": ("infonce+bi-static-svr", {"radius": 0.2})}
+
+
+@pytest.fixture(scope="module")
+def ground(home, tmp_path_factory):
+    return material.of(session.start("02-svr", profile="smoke", out=tmp_path_factory.mktemp("out")))
+
+
+@pytest.fixture(scope="module")
+def scores(ground):
+    return compute.run(ground, Experiment.of("pair", PAIR, seeds=(0, 1), evaluations=("retrieval", "closeness")))
+
+
+def test_an_experiment_gives_a_row_for_each_system_and_seed(scores):
+    assert list(zip(scores.table["system"], scores.table["seed"], strict=True)) == [
+        (system, seed) for system in PAIR for seed in (0, 1)
+    ]
+    assert scores.table["R@1"].between(0, 1).all()
+    assert set(scores.history["system"]) == set(PAIR)
+    assert not scores.stored
+
+
+def test_means_in_the_table_are_those_of_the_clips(scores):
+    row = scores.table.query("system == 'with SVR' and seed == 1").iloc[0]
+    assert row["T2A R@1"] == pytest.approx(scores.clips["with SVR", 1]["T2A R@1"].mean())
+
+
+def test_a_contrast_is_the_books_one_inference_paired_in_seed_and_clip(scores):
+    ours, theirs = (np.stack([scores.clips[name, seed]["A2T mAP@10"] for seed in (0, 1)]) for name in PAIR)
+    assert scores.contrast("InfoNCE", "with SVR", "A2T mAP@10") == difference(ours, theirs)
+    assert scores.contrast("InfoNCE", None, "positive cosine").value == pytest.approx(
+        np.mean([scores.clips["InfoNCE", seed]["positive cosine"] for seed in (0, 1)])
+    )
+
+
+def test_gains_hold_the_differences_adjusted_within_the_table(scores):
+    table = scores.gains([("with SVR", "InfoNCE")])
+    assert list(table["metric"]) == ["T2A R@1", "A2T R@1"]
+    one = scores.contrast("with SVR", "InfoNCE", "T2A R@1")
+    assert table.loc[0, "value"] == one.value
+    assert table.loc[0, "p"] >= one.p
+    assert table.loc[0, "half width"] == pytest.approx((one.high - one.low) / 2)
+
+
+def test_a_second_call_trains_and_scores_nothing(ground, scores, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("pullpush.training.runs.train", refuse)
+    again = compute.run(ground, scores.experiment)
+    assert again.table.equals(scores.table)
+
+
+def test_what_varies_tells_trials_apart(ground):
+    radii = {"radius": {r: {"radius": r} for r in (0.0, 0.5)}}
+    varied = Experiment.of("radius", {"SVR": PAIR["with SVR"]}, seeds=(0,), varies=radii)
+    found = compute.run(ground, varied)
+    assert list(found.table["radius"]) == [0.0, 0.5]
+    one = found.contrast("SVR", metric="R@1", where={"radius": 0.5}, baseline_where={"radius": 0.0})
+    assert one.seeds == 1
+    with pytest.raises(ExperimentError, match="2 trials of 'SVR'"):
+        found.contrast("SVR", metric="R@1")
+
+
+def test_languages_are_columns_and_a_contrast_takes_one_or_their_mean(ground):
+    two = Experiment.of(
+        "two", {"KCL": ("kcl", {})}, seeds=(0,), languages=("eng", "fra"), evaluations=("retrieval", "consistency")
+    )
+    found = compute.run(ground, two)
+    values = found.clips["KCL", 0]["T2A R@1"]
+    assert values.shape[1] == 2
+    assert found.contrast("KCL", None, "T2A R@1").value == pytest.approx(values.mean())
+    assert found.contrast("KCL", None, "T2A R@1", {"language": "fra"}).value == pytest.approx(values[:, 1].mean())
+    assert list(found.table["language"]) == ["eng", "fra"]
+
+
+def test_each_run_knows_what_it_gained_at_its_end(scores):
+    history = scores.history.query("system == 'InfoNCE' and seed == 0")
+    assert scores.table.loc[0, "unconverged"] == pytest.approx(last_gain(history))
+    four = history.iloc[[0, 0, 0, 0]].assign(epoch=[1, 2, 3, 4], **{"R@1": [0.1, 0.4, 0.5, 0.55]})
+    assert last_gain(four) == pytest.approx(0.05)
+    assert np.isnan(last_gain(four.head(1)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.contrast("InfoNSE", "with SVR"), "did you mean 'InfoNCE'"),
+        (lambda s: s.contrast("InfoNCE", "with SVR", "T2A R@2"), "unknown metric 'T2A R@2'"),
+        (lambda s: s.contrast("InfoNCE", None, where={"radius": 1}), "0 trials of 'InfoNCE'"),
+    ],
+)
+def test_what_is_not_in_an_experiment_is_named(scores, call, message):
+    with pytest.raises(ExperimentError, match=message):
+        call(scores)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": ()}, "at least one system and one seed"),
+        ({"trials": (Trial("a", "infonce"), Trial("a", "siglip"))}, "holds a twice"),
+        ({"evaluations": ("retreival",)}, "did you mean 'retrieval'"),
+    ],
+)
+def test_a_declaration_that_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Experiment(**{"name": "x", "trials": (Trial("a", "infonce"),), "seeds": (0,), **options})

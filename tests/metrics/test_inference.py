@@ -1,0 +1,514 @@
+"""One inference: oracles by loops and scipy, properties, simulated coverage."""
+
+import doctest
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from pullpush.metrics import inference
+from pullpush.metrics.inference import (
+    CANNOT_TELL,
+    HOLDS,
+    REVERSED,
+    SMALLER,
+    Difference,
+    Variance,
+    difference,
+    gap_pseudo_values,
+    holm,
+    mean_squares,
+    power,
+    pseudo_values,
+    standard_error,
+    verdict,
+)
+
+shapes = st.tuples(st.integers(2, 5), st.integers(2, 7))
+numbers = st.integers(0, 10_000)
+
+
+def scores(*shape, seed=0, seed_scale=1.0, clip_scale=1.0):
+    """Scores with effects of seed and of clip, on two last axes."""
+    generator = np.random.default_rng(seed)
+    effects = generator.normal(size=(*shape[:-1], 1)) * seed_scale + generator.normal(size=shape[-1]) * clip_scale
+    return effects + generator.normal(size=shape)
+
+
+def interval(d):
+    return d.value, d.low, d.high
+
+
+def made(low, high, p=0.01, **fields):
+    """A difference with a given interval."""
+    variance = Variance(0.0, 0.0, 0.0, {})
+    value, half = (low + high) / 2, (high - low) / 2
+    return Difference(value, low, high, half, p, 9.0, 0.95, 10, 100, 1, variance, **fields)
+
+
+def test_the_examples_of_the_docstrings_run():
+    assert doctest.testmod(inference) == (0, doctest.testmod(inference).attempted)
+    assert doctest.testmod(inference).attempted >= 5
+
+
+# Oracles
+
+
+@settings(max_examples=30, deadline=None)
+@given(shape=shapes, seed=numbers)
+def test_mean_squares_and_components_equal_the_loops(shape, seed):
+    (S, C), x = shape, scores(*shape, seed=seed)
+    mean = sum(x[s, c] for s in range(S) for c in range(C)) / (S * C)
+    row = [sum(x[s, c] for c in range(C)) / C for s in range(S)]
+    column = [sum(x[s, c] for s in range(S)) / S for c in range(C)]
+    ms_seed = C * sum((value - mean) ** 2 for value in row) / (S - 1)
+    ms_clip = S * sum((value - mean) ** 2 for value in column) / (C - 1)
+    ms_rest = 0.0
+    for s in range(S):
+        for c in range(C):
+            ms_rest += (x[s, c] - row[s] - column[c] + mean) ** 2 / ((S - 1) * (C - 1))
+    assert [float(ms) for ms in mean_squares(x)] == pytest.approx([ms_seed, ms_clip, ms_rest])
+
+    d = difference(x)
+    assert d.variance.seed == pytest.approx(max((ms_seed - ms_rest) / C, 0), abs=1e-12)
+    assert d.variance.clip == pytest.approx(max((ms_clip - ms_rest) / S, 0), abs=1e-12)
+    assert d.variance.interaction == pytest.approx(ms_rest)
+    parts = [d.variance.seed / S, d.variance.clip / C, d.variance.interaction / (S * C)]
+    assert list(d.variance.shares.values()) == pytest.approx([part / sum(parts) for part in parts])
+    assert list(d.variance.shares) == ["seed", "clip", "interaction"]
+
+    few, many, n_few, n_many = (ms_seed, ms_clip, S, C) if S <= C else (ms_clip, ms_seed, C, S)
+    few = max(few, stats.f.ppf(0.05, n_few - 1, (S - 1) * (C - 1)) * ms_rest)
+    V = few + max(many - ms_rest, 0)
+    df = 1 / (few / V / (n_few - 1) + (1 - few / V) / (n_many - 1))
+    half = stats.t.ppf(0.975, df) * math.sqrt(V / (S * C))
+    assert (d.value, d.df, d.half_width) == pytest.approx((mean, df, half))
+    assert (d.low, d.high) == pytest.approx((mean - half, mean + half))
+    assert d.p == pytest.approx(2 * stats.t.sf(abs(mean) / math.sqrt(V / (S * C)), df))
+
+
+@settings(max_examples=30, deadline=None)
+@given(trunks=st.integers(2, 4), shape=shapes, seed=numbers)
+def test_nested_trunks_equal_the_loops(trunks, shape, seed):
+    (S, C), T = shape, trunks
+    x = scores(T, S, C, seed=seed) + np.random.default_rng(seed + 1).normal(size=(T, 1, 1))
+    mean, ms_t, ms_s, ms_tc, ms_rest, ms_c = x.mean(), 0.0, 0.0, 0.0, 0.0, 0.0
+    for c in range(C):
+        ms_c += T * S * (x[:, :, c].mean() - mean) ** 2 / (C - 1)
+    for t in range(T):
+        ms_t += S * C * (x[t].mean() - mean) ** 2 / (T - 1)
+        for s in range(S):
+            ms_s += C * (x[t, s].mean() - x[t].mean()) ** 2 / (T * (S - 1))
+        for c in range(C):
+            both = x[t, :, c].mean() - x[t].mean() - x[:, :, c].mean() + mean
+            ms_tc += S * both**2 / ((T - 1) * (C - 1))
+            for s in range(S):
+                rest = x[t, s, c] - x[t, s].mean() - x[t, :, c].mean() + x[t].mean()
+                ms_rest += rest**2 / (T * (S - 1) * (C - 1))
+    v = difference(x).variance
+    expected = {
+        "seed": (ms_s - ms_rest) / C,
+        "clip": (ms_c - ms_tc) / (T * S),
+        "interaction": ms_rest,
+        "trunk": (ms_t - ms_tc - ms_s + ms_rest) / (S * C),
+        "trunk_clip": (ms_tc - ms_rest) / S,
+    }
+    for name, part in expected.items():
+        assert getattr(v, name) == pytest.approx(max(part, 0), abs=1e-12), name
+    assert list(v.shares) == list(expected)
+    assert sum(v.shares.values()) == pytest.approx(1)
+    d, of_means = difference(x), difference(x.mean(axis=1))
+    assert interval(d) == pytest.approx(interval(of_means))  # trunks are what is sampled
+    assert (d.trunks, d.seeds, d.clips) == (T, S, C)
+
+
+def test_one_trunk_is_none():
+    x = scores(1, 4, 6)
+    assert difference(x) == difference(x[0])
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(2, 30), seed=numbers, level=st.sampled_from([0.8, 0.95, 0.99]))
+def test_one_clip_or_one_seed_is_students_paired_t(n, seed, level):
+    ours, theirs = np.random.default_rng(seed).normal(size=(2, n))
+    oracle = stats.ttest_rel(ours, theirs)
+    low, high = oracle.confidence_interval(level)
+    for axis, sampled in ((1, "seeds"), (0, "clips")):
+        d = difference(np.expand_dims(ours, axis), np.expand_dims(theirs, axis), level=level)
+        assert (d.low, d.high, d.p, d.df) == pytest.approx((low, high, oracle.pvalue, n - 1))
+        assert (d.seeds, d.clips) == ((n, 1) if sampled == "seeds" else (1, n))
+        assert d.variance.shares[sampled[:-1]] == pytest.approx(1)
+
+
+def test_without_variance_between_clips_it_is_the_t_test_of_seeds_and_the_reverse():
+    effect = np.random.default_rng(0).normal(size=6)
+    oracle = stats.ttest_1samp(effect, 0)
+    for x in (np.tile(effect[:, None], (1, 50)), np.tile(effect, (4, 1))):
+        assert difference(x).p == pytest.approx(oracle.pvalue)
+        assert difference(x).df == pytest.approx(5)
+
+
+# Properties
+
+
+@settings(max_examples=25, deadline=None)
+@given(shape=shapes, seed=numbers, scale=st.floats(0.01, 100))
+def test_differences_are_antisymmetric_equivariant_and_blind_to_order(shape, seed, scale):
+    ours, theirs = scores(2, *shape, seed=seed)
+    d, back = difference(ours, theirs), difference(theirs, ours)
+    assert (back.value, back.low, back.high) == pytest.approx((-d.value, -d.high, -d.low))
+    assert (back.p, back.df) == pytest.approx((d.p, d.df))
+    bigger = difference(scale * ours, scale * theirs)
+    assert interval(bigger) == pytest.approx([scale * x for x in interval(d)])
+    assert (bigger.p, bigger.variance.clip) == pytest.approx((d.p, scale**2 * d.variance.clip))
+    generator = np.random.default_rng(seed)
+    seeds, clips = (generator.permutation(n) for n in shape)
+    assert interval(difference(ours[seeds][:, clips], theirs[seeds][:, clips])) == pytest.approx(interval(d))
+    assert interval(difference(ours, 1.5)) == pytest.approx([x - 1.5 for x in interval(difference(ours))])
+
+
+@settings(max_examples=25, deadline=None)
+@given(shape=shapes, seed=numbers, shift=st.floats(-3, 3))
+def test_the_p_value_agrees_with_the_interval(shape, seed, shift):
+    d = difference(scores(*shape, seed=seed) + shift)
+    assert (d.p < 0.05) == (not d.low <= 0 <= d.high) == d.stands
+    if 1e-6 < d.p < 1 - 1e-6:  # the interval of level 1 − p ends at 0
+        assert difference(scores(*shape, seed=seed) + shift, level=1 - d.p).half_width == pytest.approx(abs(d.value))
+
+
+def test_identical_systems_differ_by_nothing_with_certainty():
+    x = scores(3, 5)
+    d = difference(x, x)
+    assert (d.value, d.low, d.high, d.half_width, d.p) == (0, 0, 0, 0, 1)
+    assert set(d.variance.shares.values()) == {0.0}
+    assert not d.stands
+    assert str(d) == "+0.00 ± 0.00 [0.00, 0.00]"
+    same = difference(np.full((3, 5), 0.5))
+    assert (same.low, same.high, same.p) == (0.5, 0.5, 0)
+
+
+def test_three_seeds_whose_means_agree_by_chance_are_no_certainty():
+    x = np.zeros((3, 100))
+    x[0, 3] = x[1, 40] = x[2, 77] = 1  # each seed wins another clip
+    d = difference(x)
+    assert d.variance.seed == 0
+    assert d.half_width > 0.8 * math.sqrt(d.variance.interaction / 300)
+
+
+def test_a_difference_prints_with_its_half_width():
+    assert str(made(0.43, 2.03)) == "+1.23 ± 0.80 [0.43, 2.03]"
+    assert str(made(-2.03, 0.001)) == "−1.01 ± 1.02 [−2.03, 0.00]"
+    assert f"{made(-0.012, 0.018):.3f}" == "+0.003 ± 0.015 [−0.012, 0.018]"
+
+
+def test_integers_booleans_and_float32_are_computed_in_float64():
+    x = scores(3, 8) > 0
+    assert difference(x) == difference(x.astype(np.float32)) == difference(x.tolist())
+    assert difference(x, ~x).value == pytest.approx(2 * x.mean() - 1)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        (np.zeros((3, 4)), np.zeros((4, 3)), r"same seeds and clips: ours is \(3, 4\), theirs \(4, 3\)"),
+        (np.zeros((3, 4)), np.zeros(4), r"theirs \(4,\)"),
+        (np.zeros(4), None, r"shape \(4,\), expected \(seeds, clips\).*values\[:, None\]"),
+        (1.0, None, r"shape \(\), expected"),
+        (np.zeros((0, 4)), None, r"\(0, 4\) has no interval"),
+        (np.zeros((1, 1)), None, "two seeds or two clips at least"),
+        (
+            [[1.0, 2.0], [math.nan, 3.0]],
+            None,
+            r"ours has 1 values that are not finite, the first at \[1, 0\]: leave out",
+        ),
+        (np.zeros((2, 2)), [[1.0, 2.0], [3.0, math.inf]], r"theirs has 1 values .* \[1, 1\]"),
+        (np.zeros((2, 2)), math.nan, "theirs has 1 values"),
+    ],
+)
+def test_bad_scores_are_named(ours, theirs, words):
+    with pytest.raises(ValueError, match=words):
+        difference(ours, theirs)
+
+
+@pytest.mark.parametrize("level", [95, 0, 1, -0.5, math.nan])
+def test_a_level_is_a_fraction(level):
+    with pytest.raises(ValueError, match=r"level is a fraction such as 0\.95"):
+        difference(scores(3, 4), level=level)
+    with pytest.raises(ValueError, match=r"level is a fraction such as 0\.95"):
+        power(difference(scores(3, 4)), 1.0, level=level)
+
+
+# Power
+
+
+def test_the_seeds_at_hand_give_the_half_width_at_hand():
+    d = difference(scores(6, 40))
+    assert power(d, d.half_width * (1 + 1e-9)) == 6
+    assert power(d, d.half_width * (1 - 1e-6)) == 7
+
+
+def test_power_is_what_more_seeds_then_give():
+    few = difference(scores(100, 50, clip_scale=0.2))
+    needed = power(few, 0.35)
+    assert 5 < needed < 60
+    widths = [difference(scores(needed, 50, seed=s, clip_scale=0.2)).half_width for s in range(200)]
+    assert np.sqrt(np.mean(np.square(widths))) == pytest.approx(0.35, rel=0.1)
+    assert power(few, 0.35, level=0.99) > needed
+    assert power(few, 0.35, clips=500) <= needed
+    clipless = difference(scores(5, 1))
+    assert power(clipless, clipless.half_width / 2) > 5
+
+
+def test_power_says_how_many_clips_are_missing():
+    d = difference(scores(5, 30))
+    with pytest.raises(ValueError, match=r"with 30 clips .* at least \d+ clips are needed") as error:
+        power(d, 0.1)
+    clips = int(str(error.value).split("at least ")[1].split()[0])
+    assert clips == pytest.approx(d.variance.clip * (1.96 / 0.1) ** 2, rel=0.05)
+    assert power(d, 0.1, clips=clips) <= inference.MOST_SEEDS
+    with pytest.raises(ValueError, match="clips are needed"):
+        power(d, 0.1, clips=clips - 1)
+
+
+def test_power_for_trunks_counts_the_seeds_of_each():
+    x = scores(4, 3, 60) + np.array([-0.2, 0.0, 0.1, 0.2])[:, None, None]
+    d = difference(x)
+    assert power(d, 5.0) == 2
+    with pytest.raises(ValueError, match="clips"):
+        power(d, 0.01)
+
+
+def test_power_needs_two_seeds_a_width_and_clips():
+    with pytest.raises(ValueError, match=r"two seeds at least: got 1\.0, 1"):
+        power(difference(scores(1, 5)), 1.0)
+    for width in (0, -1, math.nan):
+        with pytest.raises(ValueError, match="positive half-width"):
+            power(difference(scores(3, 5)), width)
+    with pytest.raises(ValueError, match="got 50 from 1"):
+        power(difference(scores(5, 1)), 1.0, clips=50)
+    with pytest.raises(ValueError, match="got 1 from 5"):
+        power(difference(scores(3, 5)), 1.0, clips=1)
+
+
+# Holm
+
+
+def test_holm_equals_an_example_by_hand():
+    table = {"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}
+    adjusted = holm({name: made(1, 2, p) for name, p in table.items()})
+    # sorted d .005 × 4, a .01 × 3, c .03 × 2, b .04 × 1, which may not fall below c's
+    assert {name: d.p_holm for name, d in adjusted.items()} == pytest.approx(
+        {"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02}
+    )
+    assert {name: d.stands for name, d in adjusted.items()} == {"a": True, "b": False, "c": False, "d": True}
+    assert list(adjusted) == list(table)
+    assert made(1, 2, 0.04).stands  # alone
+    assert holm([]) == []
+    assert holm({}) == {}
+
+
+@settings(max_examples=50, deadline=None)
+@given(p=st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_rejects_as_the_step_down_procedure_does(p):
+    adjusted = [d.p_holm for d in holm([made(1, 2, value) for value in p])]
+    for i, value in enumerate(p):
+        steps = [min(1, other * sum(later >= other for later in p)) for other in p if other <= value]
+        assert adjusted[i] == pytest.approx(max(steps))
+        assert adjusted[i] >= value
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "effect", "word"),
+    [
+        (0.5, 2.0, 1.0, HOLDS),
+        (0.5, 2.0, 9.0, HOLDS),  # less than the paper's, and the same way
+        (0.5, 2.0, -1.0, REVERSED),
+        (-2.0, -0.5, -1.0, HOLDS),
+        (-2.0, -0.5, 1.0, REVERSED),
+        (-0.5, 2.0, 3.0, SMALLER),
+        (-2.0, 0.5, -3.0, SMALLER),
+        (-0.5, 2.0, -3.0, SMALLER),
+        (-0.5, 2.0, 1.0, CANNOT_TELL),
+        (-0.5, 2.0, 2.0, CANNOT_TELL),
+        (-2.0, 0.5, -1.0, CANNOT_TELL),
+        (0.0, 2.0, 1.0, CANNOT_TELL),
+        (0.0, 0.0, 1.0, SMALLER),
+        (0.5, 2.0, "higher", HOLDS),
+        (0.5, 2.0, "lower", REVERSED),
+        (-2.0, -0.5, "lower", HOLDS),
+        (-0.5, 2.0, "higher", CANNOT_TELL),
+        (-2.0, 0.5, "lower", CANNOT_TELL),
+    ],
+)
+def test_a_verdict_follows_from_interval_and_effect(low, high, effect, word):
+    assert verdict(made(low, high), effect) == word
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [(-0.5, 0.5, HOLDS), (-1, 1, HOLDS), (1.1, 2, REVERSED), (-2, -1.1, REVERSED), (-2, 0, CANNOT_TELL),
+     (0.5, 2, CANNOT_TELL), (1, 2, CANNOT_TELL), (-2, 2, CANNOT_TELL)],
+)  # fmt: skip
+def test_equality_is_judged_by_its_margin(low, high, word):
+    assert verdict(made(low, high), "equal", margin=1) == word
+
+
+def test_a_verdict_heeds_holm():
+    d = made(0.1, 2.0, 0.04)
+    assert verdict(d, 1.0) == HOLDS
+    with_others = holm([d, made(-1.0, 1.0, 0.9)])[0]
+    assert verdict(with_others, 1.0) == CANNOT_TELL
+    assert verdict(with_others, 3.0) == SMALLER
+    assert verdict(with_others, "lower") == CANNOT_TELL
+    assert verdict(holm([made(1.0, 2.0, 0.001), d])[0], "higher") == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("effect", "margin", "words"),
+    [
+        ("more", None, "'higher', 'lower', 'equal' or a number other than 0, got 'more'"),
+        (0.0, None, "got 0.0"),
+        (math.nan, None, "got nan"),
+        ("equal", None, "takes a positive margin"),
+        ("equal", -1, "takes a positive margin"),
+        ("higher", 1, "it alone"),
+        (2.0, 1, "it alone"),
+    ],
+)
+def test_an_effect_without_direction_is_named(effect, margin, words):
+    with pytest.raises(ValueError, match=words):
+        verdict(made(0, 1), effect, margin=margin)
+
+
+# Pseudo-values
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(2, 12), seed=numbers)
+def test_pseudo_values_of_gap_equal_those_by_loops(n, seed):
+    vectors = np.random.default_rng(seed).normal(size=(n, 3))
+
+    def gap(rows):
+        return math.sqrt(sum((sum(row[k] for row in rows) / len(rows)) ** 2 for k in range(3)))
+
+    loops = [n * gap(vectors) - (n - 1) * gap([vectors[j] for j in range(n) if j != i]) for i in range(n)]
+    assert pseudo_values(gap, vectors).tolist() == pytest.approx(loops)
+    assert gap_pseudo_values(vectors).tolist() == pytest.approx(loops)
+
+
+def test_pseudo_values_of_a_mean_are_the_values_and_of_a_variance_unbiased():
+    x = scores(1, 20)[0]
+    assert pseudo_values(np.mean, x).tolist() == pytest.approx(x.tolist())
+    assert pseudo_values(np.var, x).mean() == pytest.approx(x.var(ddof=1))
+
+
+def test_pseudo_values_take_two_clips():
+    for values in (3.0, [1.0], np.zeros((1, 3))):
+        with pytest.raises(ValueError, match="at least two clips"):
+            pseudo_values(np.mean, values)
+    for values in (np.zeros(3), np.zeros((1, 3))):
+        with pytest.raises(ValueError, match="at least two clips"):
+            gap_pseudo_values(values)
+    with pytest.raises(ValueError, match="statistic has 3 values that are not finite"):
+        pseudo_values(lambda x: math.nan, np.zeros(3))
+
+
+# Coverage, by simulation
+
+DRAWS = 2000  # a standard error of 0.5 % where intervals are counted; seeds of the draws are fixed
+
+
+def drawn(seeds, clips, seed, rest, draws, generator):
+    """Scores around 0 where seeds, clips and the rest contribute seed, 1 and rest to the variance of the mean."""
+    x = generator.standard_normal((draws, seeds, clips), dtype=np.float32) * math.sqrt(rest * seeds * clips)
+    x += generator.normal(size=(draws, seeds, 1)) * math.sqrt(seed * seeds)
+    x += generator.normal(size=(draws, 1, clips)) * math.sqrt(clips)
+    return x
+
+
+def covers(x, true=0.0):
+    """Which of the batch's intervals hold the truth: the inner functions of `difference`, for many designs at once."""
+    _, seeds, clips = x.shape
+    row, column, rest = (ms / (seeds * clips) for ms in mean_squares(x))
+    error, df = standard_error(row - rest, column - rest, rest, seeds, clips)
+    return np.abs(x.mean(axis=(1, 2)) - true) <= special.stdtrit(df, 0.975) * error
+
+
+@pytest.mark.parametrize("rest", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize("seed", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("clips", [100, 500])
+@pytest.mark.parametrize("seeds", [3, 5, 10, 20])
+def test_intervals_hold_the_truth_in_95_of_100_draws(seeds, clips, seed, rest):
+    generator = np.random.default_rng([seeds, clips, int(10 * seed), int(rest)])
+    degrees = np.array([seeds - 1, clips - 1, (seeds - 1) * (clips - 1)])[:, None]
+    true = np.array([seed + rest, 1 + rest, rest])[:, None]
+    row, column, both = true * generator.chisquare(degrees, (3, DRAWS)) / degrees  # the law of the mean squares
+    error, df = standard_error(row - both, column - both, both, seeds, clips)
+    half = special.stdtrit(df, 0.975) * error / math.sqrt(seed + 1 + rest)
+    assert 93 <= 100 * np.mean(2 * special.ndtr(half) - 1) <= 97  # exact given the mean squares
+
+
+@pytest.mark.parametrize("rest", [0.0, 1.0])
+@pytest.mark.parametrize("seed", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize(("seeds", "clips"), [(3, 100), (5, 100), (3, 500)])
+def test_difference_holds_the_truth_in_95_of_100_draws(seeds, clips, seed, rest):
+    x = drawn(seeds, clips, seed, rest, DRAWS, np.random.default_rng([seeds, clips, int(10 * seed), int(rest)]))
+    held = np.array([d.low <= 0 <= d.high for d in map(difference, x)])
+    assert 93 <= 100 * held.mean() <= 97
+    assert (held == covers(x.astype(np.float64))).all()
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("clips", [100, 500])
+def test_seeds_that_do_not_matter_are_covered_too(seeds, clips):
+    x = drawn(seeds, clips, 0.0, 10.0, DRAWS, np.random.default_rng([seeds, clips]))
+    assert 93 <= 100 * covers(x).mean() <= 97
+
+
+def test_two_seeds_cover_less_as_the_module_says():
+    x = drawn(2, 100, 10.0, 0.0, DRAWS, np.random.default_rng(0))
+    assert 89 <= 100 * covers(x).mean() <= 93
+
+
+def test_two_systems_of_right_and_wrong_are_covered():
+    """0/1 scores of retrieval: logistic, clips hard or easy for both systems, and each better at some of them."""
+    generator = np.random.default_rng(1)
+    for seeds, clips, sigma_seed, sigma_clip in [
+        (3, 100, 0.05, 0.3), (3, 500, 0.3, 0.5), (5, 100, 0.3, 0.5), (5, 500, 0.05, 0.0), (10, 100, 0.1, 1.0),
+    ]:  # fmt: skip
+        n = DRAWS
+        shared = generator.normal(size=(n, 1, clips)) * 1.5 + generator.normal(size=(n, seeds, 1)) * 0.2
+
+        def right(mean, shared=shared, n=n, seeds=seeds, clips=clips, sigma_seed=sigma_seed, sigma_clip=sigma_clip):
+            logit = mean + shared + generator.normal(size=(n, seeds, 1)) * sigma_seed
+            logit += generator.normal(size=(n, 1, clips)) * sigma_clip
+            return (generator.random((n, seeds, clips), dtype=np.float32) < special.expit(logit)).astype(np.float64)
+
+        def expected(mean, sigma_seed=sigma_seed, sigma_clip=sigma_clip):
+            nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+            sigma = math.sqrt(1.5**2 + 0.2**2 + sigma_seed**2 + sigma_clip**2)
+            return float(weights @ special.expit(mean + sigma * nodes)) / math.sqrt(2 * math.pi)
+
+        held = covers(right(0.0) - right(-0.3), true=expected(0.0) - expected(-0.3))
+        assert 93 <= 100 * held.mean() <= 97, (seeds, clips, sigma_seed, sigma_clip)
+
+
+def test_gaps_by_pseudo_values_are_covered():
+    generator, (seeds, clips, width) = np.random.default_rng(2), (5, 60, 4)
+    held = []
+    for _ in range(500):
+        theirs = generator.normal(size=(1, clips, width)) + generator.normal(size=(seeds, clips, width))
+        theirs += generator.normal(size=(seeds, 1, width)) * 0.1
+        ours = theirs + generator.normal(size=(seeds, clips, width)) * 0.5
+        ours[..., 0] += 1.0
+        theirs[..., 0] += 2.0
+        rows = [[gap_pseudo_values(vectors) for vectors in system] for system in (ours, theirs)]
+        d = difference(*rows)
+        held.append(d.low <= -1 <= d.high)
+    assert 92 <= 100 * np.mean(held) <= 98  # 500 draws have a standard error of 1 %
