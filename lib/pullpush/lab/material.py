@@ -28,6 +28,7 @@ from pullpush.training.frozen import Published, encoded, splits_encoder
 from pullpush.training.loop import Result
 
 SCENES = "scenes"
+PARTS = {"frozen/half": 2, "frozen/quarter": 4}
 Data = World | Corpus
 Trunk = Result | Published
 
@@ -43,8 +44,8 @@ class Material(Protocol):
     """What chapter 2 asks of its data.
 
     book: the session at the size of a chapter of many runs, full: at the profile's; name: of the data; compute_long:
-    whether to compute what is long; random_text: what a recipe needs for a text encoder that
-    has learnt nothing.
+    whether to compute what is long; pair_names: the views that `pair` makes; random_text: what a recipe needs for a
+    text encoder that has learnt nothing.
     """
 
     book: Session
@@ -52,6 +53,7 @@ class Material(Protocol):
     name: str
     compute_long: bool
     random_text: Mapping[str, Any]
+    pair_names: tuple[str, ...]
 
     def view(self, name: str) -> View:
         """See Views."""
@@ -99,9 +101,10 @@ class Views:
     def view(self, name: str) -> View:
         """Data by its name, with the session that gives the sizes.
 
-        name: "scenes", the clips as they are; "frozen", their features of the shared trunk, "frozen/1000" with so many
-            training clips; "whole", all clips of the profile at its full size, for training end to end; "noise",
-            features of a trunk that has learnt nothing, with texts likewise; or a name of `pair`.
+        name: "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and
+            "frozen/quarter", with so much of the training clips; "whole", all clips of the profile at its full size,
+            for training end to end; "noise", features of a trunk that has learnt nothing, with texts likewise; or a
+            name of `pair`.
 
         Raises:
             UnknownNameError: none of these.
@@ -111,10 +114,11 @@ class Views:
         return self._views[name]
 
     def _view(self, name: str) -> View:
-        kind, _, count = name.partition("/")
-        if kind == "frozen" and (not count or count.isdigit()):
-            data = self.data(int(count)) if count else self.data()
-            return View(self.book, encoded(data, self.trunk()))
+        if name == "frozen":
+            return View(self.book, encoded(self.data(), self.trunk()))
+        if name in PARTS:
+            count = len(self.data().train) // PARTS[name]
+            return View(self.book, encoded(self.data(count), self.trunk()))
         if name == "scenes":
             return View(self.book, self.data())
         if name == "whole":
@@ -123,7 +127,7 @@ class Views:
             return View(self.book, encoded(self.data(), self.random_trunk()), self.random_text)
         pair = self.pair(self.trunk())
         if name not in pair:
-            raise unknown("view", name, ["scenes", "frozen", "frozen/1000", "whole", "noise", *pair])
+            raise unknown("view", name, ["scenes", "frozen", *PARTS, "whole", "noise", *pair])
         return View(self.book, pair[name])
 
 
@@ -183,6 +187,7 @@ class Scenes(Views):
     """Rendered scenes; the trunk is trained on scenes of a single event."""
 
     name = SCENES
+    pair_names = ("A", "B")
     random_text: Mapping[str, Any] = {"text": "hashed"}
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
@@ -239,6 +244,15 @@ class Real(Views):
         self._views: dict[str, View] = {}
 
     @property
+    def pair_names(self) -> tuple[str, ...]:
+        """See Material."""
+        return tuple(find(name).title for name in self._pair)
+
+    @property
+    def _pair(self) -> list[str]:
+        return list(dict.fromkeys(name for name in (self.name, self.book.settings.other) if name))
+
+    @property
     def random_text(self) -> Mapping[str, Any]:
         """The same architecture untrained, where there is another."""
         known = takes(TEXT, self.book.settings.text, "pretrained")
@@ -286,8 +300,7 @@ class Real(Views):
 
     def pair(self, trunk: Trunk) -> dict[str, Corpus]:
         """This dataset and the profile's other one; without one, this dataset alone."""
-        names = dict.fromkeys(name for name in (self.name, self.book.settings.other) if name)
-        return {find(name).title: encoded(self._load(name), trunk) for name in names}
+        return {find(name).title: encoded(self._load(name), trunk) for name in self._pair}
 
     def sounds(self, data: Corpus, trunk: Trunk) -> dict[str, Labelled]:
         """The profile's labelled datasets."""

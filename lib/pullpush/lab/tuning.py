@@ -1,0 +1,60 @@
+"""The same budget for every system: a grid of options, one short search, the best point on *validation*.
+
+search = grid("search", systems, {"lr": (5e-4, 1e-3), "tau": (0.05, 0.1)}, seeds=(1000,))
+best = best_points(run(ground, search))           # {"infonce": {"lr": 1e-3, "tau": 0.05}, …}
+tuned = Experiment.of("tuned", with_points(systems, best), seeds=range(10))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import pandas as pd
+
+from pullpush.lab.experiments import Experiment, Scores, System, Trial
+
+
+def grid(
+    name: str, systems: Mapping[str, System], options: Mapping[str, Sequence[Any]], *, seeds: Iterable[int], **more: Any
+) -> Experiment:
+    """Every system at every point of a grid, as many points for one as for another.
+
+    Args:
+        options: option of the recipe → values; a column of the tables each.
+        seeds: of training, other ones than those of the comparison that follows.
+        more: other attributes of the experiment.
+    """
+    points = [dict(zip(options, values, strict=True)) for values in product(*options.values())]
+    trials = [
+        Trial(system, recipe, {**own, **point}, point) for system, (recipe, own) in systems.items() for point in points
+    ]
+    return Experiment(name, tuple(trials), tuple(seeds), **more)
+
+
+def points_table(scores: Scores) -> pd.DataFrame:
+    """A row a system and point: system, the options, `valid R@1` (best epoch's, mean over seeds, a fraction), `chosen`.
+
+    Of points that are equal the first is chosen.
+    """
+    if not scores:
+        return pd.DataFrame({"system": [], "valid R@1": [], "chosen": []})
+    columns = ["system", *scores.experiment.trials[0].where]
+    best = scores.history.groupby([*columns, "seed"], sort=False)["R@1"].max().reset_index()
+    table = best.groupby(columns, sort=False)["R@1"].mean().rename("valid R@1").reset_index()
+    winners = table.groupby("system", sort=False)["valid R@1"].idxmax()
+    return table.assign(chosen=table.index.isin(winners))
+
+
+def best_points(scores: Scores) -> dict[str, dict[str, Any]]:
+    """System → the options that did best on validation; empty where nothing was searched."""
+    table = points_table(scores)
+    table = table[table["chosen"].astype(bool)]
+    columns = [name for name in table if name not in ("system", "valid R@1", "chosen")]
+    return {row["system"]: {name: row[name] for name in columns} for row in table.to_dict("records")}
+
+
+def with_points(systems: Mapping[str, System], best: Mapping[str, Mapping[str, Any]]) -> dict[str, System]:
+    """The systems with their best options; those that were not searched stay as they are."""
+    return {name: (recipe, {**own, **best.get(name, {})}) for name, (recipe, own) in systems.items()}
