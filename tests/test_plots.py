@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from pullpush import plots
 from pullpush.data.scene import Scene, Sound
+from pullpush.metrics import inference
 
 mpl.use("Agg")
 OKABE_ITO = ["#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"]
@@ -82,7 +83,7 @@ def departures() -> pd.DataFrame:
 
 
 def epochs() -> pd.DataFrame:
-    return pd.concat([history().assign(recipe=name, seed=seed) for name in ("infonce", "siglip") for seed in (0, 1)])
+    return pd.concat([history().assign(system=name, seed=seed) for name in ("infonce", "siglip") for seed in (0, 1)])
 
 
 def radii(by: str) -> pd.DataFrame:
@@ -131,6 +132,12 @@ def by_language() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["system", "seed", "language", "accuracy", "chance"])
 
 
+def gained_by_language() -> pd.DataFrame:
+    pairs = (("kcl", "ml-clap"), ("kcl", "cacl"))
+    rows = [(*pair, k, "T2A R@1", 0.1, 0.0, 0.2) for pair in pairs for k in ("eng", "fra")]
+    return pd.DataFrame(rows, columns=["system", "baseline", "language", "metric", "value", "low", "high"])
+
+
 def by_count() -> pd.DataFrame:
     rows = [(k, n, g, 0.1 * k, 0.2) for k in (1, 2) for n in (0, 1) for g in ("English", "all eight")]
     return pd.DataFrame(rows, columns=["K", "seed", "group", "T2A R@1", "A2T R@1"])
@@ -159,6 +166,19 @@ def claimed() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["claim", "paper", "value", "low", "high"])
 
 
+def judged() -> pd.DataFrame:
+    """Claims of two sources in points, of one in %, and one that was left."""
+    columns = ["id", "paper", "claim", "source", "unit", "paper_value", "value", "low", "high", "verdict"]
+    rows = [
+        ("a", "supclap", "SVR raises text-to-audio R@1.", "Table 1, Figure 2", "points", 2.0, 1.0, 0.5, 1.5, "holds"),
+        ("b", "supclap", "Free.", "Table 14", "%", np.nan, 3.0, -1.0, 7.0, "cannot tell"),
+        ("c", "supclap", "Falls.", "Table 2", "points", 90.0, -1.0, -2.0, -0.5, "reversed"),
+        ("d", "supclap", "It grows.", "Table 1", "points", 1.0, 0.1, -0.2, 0.4, "smaller than in the paper"),
+        ("e", "supclap", "It is fast.", "Table 5", "points", 1.0, np.nan, np.nan, np.nan, "–"),
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
 SHOWN = ("audio", *plots.LANGUAGE_COLOURS)
 
 DRAWN = {
@@ -176,10 +196,11 @@ DRAWN = {
     "force_plane": lambda: plots.force_plane(
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
+    "claim_forest": lambda: plots.claim_forest(judged()),
     "claim_intervals": lambda: plots.claim_intervals(claimed(), xlabel="points"),
     "departure_curves": lambda: plots.departure_curves(departures()),
     "convergence": lambda: plots.convergence(epochs()),
-    "radius_history": lambda: plots.radius_history(radii("recipe"), {"infonce": "one", "siglip": "other"}),
+    "radius_history": lambda: plots.radius_history(radii("system"), {"infonce": "one", "siglip": "other"}),
     "similarity_density": lambda: plots.similarity_density(cosines()),
     "gain_intervals": lambda: plots.gain_intervals(gained()),
     "score_by_setting": lambda: plots.score_by_setting(swept(), {"alpha": "α", "batch": "B", "tau": "τ", "beta": "β"}),
@@ -187,6 +208,7 @@ DRAWN = {
     "error_by_count": lambda: plots.error_by_count(counted(), {"one": "K", "some": "m"}),
     "weight_bound": lambda: plots.weight_bound(bounds(), {"random": "ml-clap", "all": "kcl"}),
     "scores_by_language": lambda: plots.scores_by_language(by_language(), {"accuracy": "accuracy"}, chance=True),
+    "gains_by_language": lambda: plots.gains_by_language(gained_by_language()),
     "score_by_count": lambda: plots.score_by_count(by_count()),
     "longer_curves": lambda: plots.longer_curves(longer()),
     "speech_recall": lambda: plots.speech_recall(spoken(), {"ru": "Russian"}),
@@ -220,7 +242,7 @@ def test_a_figure_draws_and_every_axis_is_named(name):
     for ax in axes:
         # An axis shared with a panel to the left, or one whose ticks are words, needs no label of its own.
         shared = ax.get_shared_y_axes().get_siblings(ax)
-        words = [tick.get_text() for tick in ax.get_yticklabels()]
+        words = [tick.get_text() for other in shared for tick in other.get_yticklabels()]
         assert ax.get_xlabel() or ax.get_label() == "<colorbar>", name
         assert any(other.get_ylabel() for other in shared) or any(w.isalpha() for w in words), name
 
@@ -265,8 +287,10 @@ def test_the_names_of_sums_are_those_of_the_paper():
 
 
 def test_a_run_without_error_is_not_drawn_on_a_logarithmic_axis():
-    left, right = DRAWN["weight_bound"]().axes
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["ML-CLAP"]
+    figure = DRAWN["weight_bound"]()
+    left, right = figure.axes
+    assert [line.get_label() for line in left.lines] == ["ML-CLAP"]
+    assert {text.get_text() for text in figure.legends[0].get_texts()} > {"ML-CLAP", "Eq. 21"}
     assert right.get_yscale() == "log"
 
 
@@ -319,6 +343,33 @@ def test_the_pull_of_the_plane_points_to_the_sound():
     assert ax.get_aspect() == 1
     low, high = ax.get_xlim()
     assert low < 0 < 1.2 < high
+
+
+def test_a_forest_groups_claims_by_source_and_shares_an_axis_in_points():
+    points, share = DRAWN["claim_forest"]().axes
+    labels = [tick.get_text() for tick in points.get_yticklabels()]
+    assert labels == ["Table 1", "SVR raises T2A R@1", "It grows", "Table 2", "Falls"]
+    assert [tick.get_text() for tick in share.get_yticklabels()] == ["Table 14", "Free"]
+    assert (points.get_xlabel(), share.get_xlabel()) == ("points", "%")
+    bars = [line for line in points.lines if len(line.get_xdata()) == 2 and line.get_xdata()[0] != line.get_xdata()[1]]
+    assert [tuple(map(float, line.get_xdata())) for line in bars] == [(0.5, 1.5), (-0.2, 0.4), (-2.0, -0.5)]
+
+
+def test_a_forest_tells_the_four_verdicts_by_marker_and_colour_and_the_paper_by_a_diamond():
+    figure = DRAWN["claim_forest"]()
+    said = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert said == [f"ours: {verdict}" for verdict in plots.VERDICT_STYLES] + ["paper"]
+    assert set(plots.VERDICT_STYLES) == set(inference.VERDICTS)
+    assert len(set(plots.VERDICT_STYLES.values())) == 4
+    diamonds = [line for line in figure.axes[0].lines if line.get_marker() == "D"]
+    assert [line.get_xdata()[0] for line in diamonds] == [2.0, 1.0], "a number that is far outside stands at the edge"
+    assert [text.get_text() for text in figure.axes[0].texts] == ["+90"]
+    assert figure.axes[0].get_xlim()[1] < 10
+
+
+def test_a_forest_of_claims_that_were_left_says_so():
+    figure = plots.claim_forest(judged().tail(1))
+    assert figure.texts[0].get_text() == "nothing was measured of these claims"
 
 
 def test_claims_tell_clear_ones_from_open_ones_and_both_from_the_paper():

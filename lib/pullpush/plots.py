@@ -5,6 +5,7 @@ A function draws one kind of figure from a tidy table or from tensors and return
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -14,6 +15,7 @@ import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from pullpush.data.audio import SAMPLE_RATE
@@ -65,6 +67,13 @@ METHOD_NAMES = {
         for modelling in ("static", "dynamic")
         for suffix, remark in (("", ""), ("-constrained", ", constrained"), ("-unconstrained", ", unconstrained"))
     },
+}
+# Verdict → marker, colour, fill; beside what papers print, which is an open diamond.
+VERDICT_STYLES = {
+    "holds": ("o", BLUE, BLUE),
+    "smaller than in the paper": ("v", SKY, SKY),
+    "cannot tell": ("o", BLACK, "white"),
+    "reversed": ("s", VERMILION, VERMILION),
 }
 PAGE_WIDTH = 9.5  # inches; wider figures are shrunk by the page, letters and all
 PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE, "sideways": SKY}
@@ -192,6 +201,8 @@ def learning_curve(history: pd.DataFrame) -> Figure:
         right.plot(history["epoch"], 100 * history[column], color=colour, label=column)
     right.set(xlabel="epoch", ylabel="validation R@1 (%)", ylim=(0, None))
     right.legend()
+    for ax in (left, right):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return fig
 
 
@@ -211,7 +222,7 @@ def force_history(table: pd.DataFrame, *, recipe: str = "infonce") -> Figure:
 def share_by_setting(table: pd.DataFrame) -> Figure:
     """How much of the push is perpendicular, and how much of that is left, over temperature and over batch size.
 
-    table: columns model ("untrained", "trained"), seed, setting, value, and those of `force_study.parts`.
+    table: see `force_study.parts_by_setting`; models "untrained" and "trained".
     """
     fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
     curves = {
@@ -229,7 +240,7 @@ def share_by_setting(table: pd.DataFrame) -> Figure:
                 band(ax, part, "value", column, label=f"{title}, {model}", colour=colour, style=style)
         ax.set_xscale("log")
         ticks = sorted(rows["value"].unique())
-        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks], rotation=45)
         ax.set_xticks([], minor=True)
         ax.set(xlabel=label, ylim=(0, 1.05))
     axes[0].set_ylabel("ratio")
@@ -363,6 +374,153 @@ def claim_intervals(table: pd.DataFrame, *, xlabel: str) -> Figure:
     return fig
 
 
+def claim_forest(table: pd.DataFrame, *, columns: int = 2) -> Figure:
+    """What was measured of claims, with 95 % intervals, beside what the paper prints, by where the claims stand.
+
+    Differences in points share their axis; other units have one a source. What lies far outside of all that was
+    measured stands at the edge, with its number.
+
+    Args:
+        table: rows of `Ledger.table`; those without a value are left out.
+        columns: of panels.
+    """
+    rows = table[np.isfinite(table["value"].astype(float))]
+    panels = _forest_panels(rows, columns)
+    heights = [[_forest_height(panel) for panel in column] for column in panels]
+    height = max([sum(column) for column in heights if column], default=0.3) + FOREST["legend"]
+    fig = plt.figure(figsize=(PAGE_WIDTH, height), layout="none")
+    limits = {unit: _forest_limits(own) for unit, own in rows.groupby("unit")}
+    for column, (own, tall) in enumerate(zip(panels, heights, strict=True)):
+        width = PAGE_WIDTH / columns
+        top = height - FOREST["legend"]
+        for panel, size in zip(own, tall, strict=True):
+            left, bottom = column * width + FOREST["label"], top - size + FOREST["axis"]
+            box = (left, bottom, width - FOREST["label"] - FOREST["gap"], size - FOREST["axis"] - FOREST["title"])
+            ax = fig.add_axes([box[0] / PAGE_WIDTH, box[1] / height, box[2] / PAGE_WIDTH, box[3] / height])
+            unit = panel["unit"].iloc[0]
+            _forest_panel(ax, panel, limits[unit] if unit == "points" else _forest_limits(panel))
+            top -= size
+    _forest_legend(fig, rows)
+    return fig
+
+
+FOREST = {"label": 2.5, "gap": 0.15, "legend": 0.45, "axis": 0.5, "title": 0.12, "line": 0.15, "row": 0.08}  # inches
+LABEL_WIDTH = 40  # characters
+
+
+def _forest_labels(panel: pd.DataFrame) -> list[tuple[str, int | None]]:
+    """Labels from top to bottom: sources (no row), and the claims under them with their rows."""
+    labels: list[tuple[str, int | None]] = []
+    for source, own in panel.groupby("group", sort=False):
+        labels.append((source, None))
+        for number, claim in own["claim"].items():
+            short = claim.removesuffix(".").replace("text-to-audio", "T2A").replace("audio-to-text", "A2T")
+            labels.append((textwrap.fill(short, LABEL_WIDTH, break_on_hyphens=False), number))
+    return labels
+
+
+def _forest_height(panel: pd.DataFrame) -> float:
+    lines = [label.count("\n") + 1 for label, _ in _forest_labels(panel)]
+    return sum(lines) * FOREST["line"] + len(lines) * FOREST["row"] + FOREST["axis"] + FOREST["title"]
+
+
+def _forest_panels(rows: pd.DataFrame, columns: int) -> list[list[pd.DataFrame]]:
+    """Panels of one unit each, column by column: in points of several sources, otherwise of one."""
+    several = rows["paper"].nunique() > 1
+    places = zip(rows["source"], rows["paper"], strict=True)
+    rows = rows.assign(group=[f"{s.partition(', ')[0]}{f' of {paper}' if several else ''}" for s, paper in places])
+    units = sorted(rows["unit"].unique(), key=lambda unit: unit != "points")  # the others keep their order
+    blocks = [own for unit in units for _, own in rows[rows["unit"] == unit].groupby("group", sort=False)]
+    height = max(map(_forest_height, blocks), default=0.0)
+    while len(panels := _forest_columns(blocks, height)) > columns:
+        height *= 1.02
+    return panels
+
+
+def _forest_columns(blocks: Sequence[pd.DataFrame], height: float) -> list[list[pd.DataFrame]]:
+    """Blocks in their order, in columns of at most this height; neighbours in points become one panel."""
+    panels: list[list[pd.DataFrame]] = [[]]
+    for block in blocks:
+        own = panels[-1]
+        shared = bool(own) and own[-1]["unit"].iloc[0] == block["unit"].iloc[0] == "points"
+        longer = [*own[:-1], pd.concat([own[-1], block])] if shared else [*own, block]
+        if sum(map(_forest_height, longer)) > height and own:
+            panels.append([block])
+        else:
+            panels[-1] = longer
+    return panels
+
+
+def _forest_limits(rows: pd.DataFrame) -> tuple[float, float]:
+    """All intervals, zero, and what the paper prints, unless that is farther off than one and a half of their span."""
+    low, high = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
+    span = (high - low) or 1.0
+    printed = rows["paper_value"].dropna().astype(float)
+    printed = printed[(printed > low - 1.5 * span) & (printed < high + 1.5 * span)]
+    low, high = min([low, *printed]), max([high, *printed])
+    return low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
+
+
+def _forest_panel(ax: Axes, panel: pd.DataFrame, limits: tuple[float, float]) -> None:
+    labels = _forest_labels(panel)
+    sizes = [(text.count("\n") + 1) * FOREST["line"] + FOREST["row"] for text, _ in labels]
+    places = np.cumsum(sizes) - np.array(sizes) / 2
+    ax.axvline(0, color=BLACK, linewidth=0.8)
+    for place, (_, number) in zip(places, labels, strict=True):
+        if number is None:
+            continue
+        row = panel.loc[number]
+        marker, colour, face = VERDICT_STYLES[row["verdict"]]
+        ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=1.6, solid_capstyle="butt")
+        ax.plot(row["value"], place, marker, color=colour, mfc=face, markersize=6)
+        if np.isfinite(row["paper_value"]):
+            _forest_printed(ax, float(row["paper_value"]), place, limits)
+    ax.set_yticks(places, [text for text, _ in labels], fontsize=8)
+    for tick, (_, number) in zip(ax.get_yticklabels(), labels, strict=True):
+        if number is None:
+            tick.set_fontweight("bold")
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="x", labelsize=8)
+    ax.grid(axis="y", visible=False)
+    ax.spines["left"].set_visible(False)
+    ax.set(xlim=limits, ylim=(sum(sizes), 0))
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.xaxis.get_offset_text().set_fontsize(8)
+    ax.set_xlabel(panel["unit"].iloc[0], fontsize=8, labelpad=1)
+
+
+def _forest_printed(ax: Axes, value: float, place: float, limits: tuple[float, float]) -> None:
+    """The paper's number as an open diamond; beyond the limits at the edge, with an arrow and the number."""
+    diamond = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none", "zorder": 3}
+    if limits[0] <= value <= limits[1]:
+        ax.plot(value, place, **diamond)
+        return
+    left = bool(value < limits[0])
+    edge = limits[0] if left else limits[1]
+    ax.plot(edge, place, **diamond | {"marker": "<" if left else ">", "clip_on": False})
+    text = f"{value:+.3g}".replace("-", "−")
+    ax.annotate(
+        text, (edge, place), (6 if left else -6, 0), textcoords="offset points",
+        fontsize=7, va="center", ha="left" if left else "right",
+    )  # fmt: skip
+
+
+def _forest_legend(fig: Figure, rows: pd.DataFrame) -> None:
+    """Above all panels: the verdicts that occur, and the paper's diamond."""
+    handles = [
+        Line2D([], [], marker=marker, color=colour, mfc=face, markersize=6, linewidth=1.6, label=f"ours: {verdict}")
+        for verdict, (marker, colour, face) in VERDICT_STYLES.items()
+        if (rows["verdict"] == verdict).any()
+    ]
+    if rows["paper_value"].notna().any():
+        diamond = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none"}
+        handles.append(Line2D([], [], label="paper", **diamond))
+    if handles:
+        fig.legend(handles=handles, loc="upper center", ncols=len(handles), fontsize=8)
+    else:
+        fig.text(0.5, 0.5, "nothing was measured of these claims", ha="center")
+
+
 def departure_curves(table: pd.DataFrame) -> Figure:
     """SVR's push, negative by negative, for both readings of the similarity, over R; see `svr_study.departure`."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
@@ -371,13 +529,12 @@ def departure_curves(table: pd.DataFrame) -> Figure:
         for part in ("parallel", "perpendicular"):
             label = f"{part}, {similarity}"
             left.plot(rows["radius"], rows[part], style, color=PART_COLOURS[part], label=label)
-        right.plot(rows["radius"], 100 * rows["error"], style, color=BLACK, label=similarity)
+        right.plot(rows["radius"], 100 * rows["error"], style, color=BLACK)
     rows = table[table["similarity"] == "dot"]
     left.plot(rows["radius"], rows["predicted"].abs(), ":", color=BLACK, label="|1 − R/‖a − t‖|")
     left.set(xlabel="radius R", ylabel="part of the push (1: at R = 0)", ylim=(0, None))
     right.set(xlabel="radius R", ylabel="departure from Eq. 16 (%)", ylim=(0, None))
-    left.legend(fontsize="small")
-    right.legend(title="similarity", fontsize="small")
+    fig.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return fig
 
 
@@ -388,33 +545,43 @@ def method_style(recipe: str) -> dict[str, str]:
 
 
 def convergence(history: pd.DataFrame) -> Figure:
-    """SupCLAP Figure 5: validation R@1 over epochs, a panel a direction; columns recipe, seed, epoch and both R@1."""
+    """SupCLAP Figure 5: validation R@1 over epochs, a panel a direction; columns system, seed, epoch and both R@1."""
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.8))
     for ax, column in zip(axes, ("T2A R@1", "A2T R@1"), strict=True):
-        for recipe, rows in history.groupby("recipe", sort=False):
-            band(ax, rows.assign(**{column: 100 * rows[column]}), "epoch", column, **method_style(recipe))
+        for system, rows in history.groupby("system", sort=False):
+            band(ax, rows.assign(**{column: 100 * rows[column]}), "epoch", column, **method_style(system))
         ax.set(xlabel="epoch", ylabel=f"validation {column} (%)")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return fig
 
 
-def radius_history(table: pd.DataFrame, panels: Mapping[str, str], *, by: str = "recipe") -> Figure:
+def radius_history(
+    table: pd.DataFrame,
+    panels: Mapping[str, str],
+    *,
+    by: str = "system",
+    column: str = "radius",
+    ylabel: str = "mean radius R",
+) -> Figure:
     """SupCLAP Figures 3, 6 and 7: mean radius over training steps, a curve for each group of `by` (band: seeds).
 
-    table: columns panel, `by`, seed, step, radius; panels: value of the column panel → title.
+    Args:
+        table: columns panel, `by`, seed, step and `column`, the number that a loss learns.
+        panels: value of the column panel → title.
     """
-    fig, axes = plt.subplots(1, len(panels), figsize=panel_size(len(panels)), squeeze=False, sharey=True)
+    width, height = panel_size(len(panels))
+    fig, axes = plt.subplots(1, len(panels), figsize=(width, height + 0.5), squeeze=False, sharey=True)
     colours = [SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE]
     for ax, (panel, title) in zip(axes[0], panels.items(), strict=True):
         groups = table[table["panel"] == panel].groupby(by, sort=False)
         for (group, rows), colour in zip(groups, colours, strict=False):
             style = method_style(group) if group in METHOD_COLOURS else {"label": str(group), "colour": colour}
-            band(ax, rows, "step", "radius", **style)
+            band(ax, rows, "step", column, **style)
         ax.axhline(0, color=BLACK, linewidth=0.8)
         ax.set(xlabel="step", title=title)
-        ax.legend(fontsize="small")
-    axes[0, 0].set_ylabel("mean radius R")
+        ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(0, -0.2))  # below, clear of the curves
+    axes[0, 0].set_ylabel(ylabel)
     return fig
 
 
@@ -485,15 +652,15 @@ def direction_history(table: pd.DataFrame) -> Figure:
         for recipe, rows in table.groupby("recipe", sort=False):
             for column, _, style in own:
                 band(ax, rows, "step", column, style=style, **{**method_style(recipe), "label": ""})
-        for _, label, style in own:
-            ax.plot([], [], style, color=BLACK, label=label)
-        ax.legend(fontsize="small")
     left.set(xlabel="step", ylabel="angle to all eight languages (°)", title="way of the clip", ylim=(0, 100))
     right.set(xlabel="step", title="gradient of the weights")
     handles = [
-        plt.Line2D([], [], color=method_style(r)["colour"], label=method_name(r)) for r in table["recipe"].unique()
+        plt.Line2D([], [], color=method_style(r)["colour"], label=f"trained with {method_name(r)}")
+        for r in table["recipe"].unique()
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3, title="trained with")
+    styles = {label: style for own in curves.values() for _, label, style in own}
+    handles += [plt.Line2D([], [], color=BLACK, linestyle=style, label=label) for label, style in styles.items()]
+    fig.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
     return fig
 
 
@@ -505,7 +672,7 @@ def error_by_count(table: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
             band(ax, rows, "count", "error", style="o-", **method_style(system))
         ax.set(xlabel=label, ylim=(0, None))
     axes[0, 0].set_ylabel("direction error (°)")
-    axes[0, 0].legend()
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return fig
 
 
@@ -529,8 +696,7 @@ def weight_bound(table: pd.DataFrame, samplings: Mapping[str, str]) -> Figure:
     right.set_yscale("log")
     left.set(xlabel="epoch", ylabel="‖w − w′‖", title="what happened", ylim=(0, None))
     right.set(xlabel="epoch", ylabel="‖w − w′‖ and its bounds", title="what the bound allows")
-    left.legend()
-    right.legend(fontsize="small")
+    fig.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize="small")
     return fig
 
 
@@ -556,9 +722,29 @@ def scores_by_language(table: pd.DataFrame, metrics: Mapping[str, str], *, chanc
             ax.plot(level, range(len(languages)), "|", color=BLACK, markersize=10, label="chance")
         ax.set(xlabel=f"{label} (%)", xlim=(0, None))
     axes[0, 0].set_yticks(range(len(languages)), languages)
-    axes[0, 0].set_ylabel("language")
     axes[0, 0].invert_yaxis()
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize="small")
+    return fig
+
+
+def gains_by_language(table: pd.DataFrame) -> Figure:
+    """What systems have over their baselines in each language, a panel a pair, with 95 % intervals.
+
+    table: columns system, baseline, language, metric (one for all), value, low, high (fractions).
+    """
+    pairs = table[["system", "baseline"]].drop_duplicates().itertuples(index=False)
+    panels = [(pair, table[(table["system"] == pair[0]) & (table["baseline"] == pair[1])]) for pair in pairs]
+    height = 1.1 + 0.3 * table["language"].nunique()
+    fig, axes = plt.subplots(1, len(panels), figsize=(PAGE_WIDTH, height), sharex=True, sharey=True, squeeze=False)
+    for ax, ((system, baseline), rows) in zip(axes[0], panels, strict=True):
+        value, place = 100 * rows["value"].to_numpy(), np.arange(len(rows))
+        spread = np.abs(100 * rows[["low", "high"]].to_numpy().T - value)
+        ax.errorbar(value, place, xerr=spread, fmt="o", color=BLUE, capsize=3)
+        ax.axvline(0, color=BLACK, linewidth=0.8)
+        ax.set_title(f"{method_name(system)} − {method_name(baseline)}", fontsize="medium")
+        ax.set(xlabel=f"{rows['metric'].iloc[0]} (points)")
+    axes[0, 0].set_yticks(place, rows["language"])
+    axes[0, 0].invert_yaxis()
     return fig
 
 
@@ -570,7 +756,7 @@ def score_by_count(table: pd.DataFrame, metrics: Sequence[str] = ("T2A R@1", "A2
         for group, rows in table.groupby("group", sort=False):
             rows = rows.assign(**{metric: 100 * rows[metric]})
             band(ax, rows, "K", metric, style="o-", label=group, colour=colours.get(group, PURPLE))
-        ax.set(xlabel="languages trained on (K)", title=metric)
+        ax.set(xlabel="languages trained on (K)", title=metric, xticks=sorted(table["K"].unique()))
     axes[0, 0].set_ylabel("R@1 (%)")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize="small")
     return fig
@@ -611,7 +797,7 @@ def language_map(table: pd.DataFrame, title: str = "") -> Figure:
 def longer_curves(table: pd.DataFrame) -> Figure:
     """Recall and rank variance over texts read and over steps, a curve a scheme (band: seeds).
 
-    table: columns system, seed, texts, steps, T2A R@1 and MRV; see `language_study.longer`.
+    table: columns system, seed, texts, steps, T2A R@1 and MRV; see `language_study.longer_table`.
     """
     fig, axes = plt.subplots(2, 2, figsize=(PAGE_WIDTH, 6), sharey="row", sharex="col")
     rows = table.assign(**{"T2A R@1": 100 * table["T2A R@1"]})

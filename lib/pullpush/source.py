@@ -14,7 +14,7 @@ counts, even where an older text of it was imported. Code of a notebook's cell i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -41,9 +41,6 @@ class Registry(dict[K, V]):
     """
 
 
-# ---------------------------------------------------------------- digests
-
-
 def digest(*roots: Any, length: int = 16) -> str:
     """A name for the code of `roots` with all that it reaches: `digest(svr) != digest(info_nce)`.
 
@@ -53,7 +50,7 @@ def digest(*roots: Any, length: int = 16) -> str:
         length: hexadecimal digits.
 
     Raises:
-        UnknownNameError: a text names nothing.
+        UnknownNameError: a text names nothing that counts.
     """
     return content_key(symbols(*roots), length=length)
 
@@ -97,7 +94,7 @@ class _Walk:
         """Begin at "module:symbol", "module:Class.method" or "module"."""
         name, _, path = text.partition(":")
         module, targets = self._module(name), self._targets(Name(name, tuple(path.split(".")[:1]) if path else ()))
-        if module is None or (path and not targets):
+        if module is None or (path and not any(":" in target for target in targets)):
             raise unknown("code", text, [f"{name}:{symbol}" for symbol in module.symbols] if module else [])
         self._follow(targets)
 
@@ -119,9 +116,8 @@ class _Walk:
             elif isinstance(root, Mapping | list | tuple):
                 self._enter_all(root.values() if isinstance(root, Mapping) else root)
 
-    def _enter_all(self, held: Iterable[Any], under: str = VALUES) -> None:
+    def _enter_all(self, held: Collection[Any], under: str = VALUES) -> None:
         """Go on with what a root holds; a text in it is data, not a name."""
-        held = list(held)
         if plain := [repr(thing) for thing in held if isinstance(thing, PLAIN)]:
             self.found[under] = hashed([self.found.get(under), plain])
         for thing in held:
@@ -197,9 +193,6 @@ class _Walk:
         return self._modules[name]
 
 
-# ---------------------------------------------------------------- code without a file
-
-
 def _counts(name: str) -> bool:
     """Whether a module's code counts."""
     return name not in PLUMBING and not is_installed(name)
@@ -207,7 +200,8 @@ def _counts(name: str) -> bool:
 
 def _bytecode(code: CodeType, docstring: str | None) -> tuple[list[Any], set[str]]:
     """What a function does, and the names in it."""
-    said, names = [code.co_code.hex(), list(code.co_names)], set(code.co_names)
+    said = [code.co_code.hex(), code.co_argcount, code.co_kwonlyargcount, list(code.co_names)]
+    names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner, further = _bytecode(constant, None)

@@ -232,7 +232,7 @@ def _place(name: str) -> Path | None:
         folder = above.parent if above.name == "__init__.py" else above
         places = [folder / last / "__init__.py", folder / f"{last}.py"]
     places = [Path(place) for place in places if place and Path(place).exists()]
-    if name == "__main__":  # of a notebook or a worker: not the reader's file
+    if name == "__main__":  # where it is a worker's or a kernel's, it does not hold the reader's functions
         places = [place for place in places if INSTALLED.isdisjoint(place.parts)]
     return places[0] if places else None
 
@@ -241,5 +241,5 @@ def _place(name: str) -> Path | None:
 def is_installed(name: str) -> bool:
     """Whether a module comes with Python or a package; the reader's own files do not, and pullpush never does."""
     top = name.partition(".")[0]
-    place = None if top in (LIBRARY, "__main__") else _place(top)
+    place = None if top == LIBRARY else _place(top)
     return top in sys.stdlib_module_names or (place is not None and not INSTALLED.isdisjoint(place.parts))

@@ -184,7 +184,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("PULLPUSH_BOOK", str(root))
         patch.setenv("PULLPUSH_HOME", str(root / "home"))
         patch.setenv("PULLPUSH_PROGRESS", "0")
-        done = CliRunner().invoke(main, ["run", "--all", "--profile", "smoke"])
+        done = CliRunner().invoke(main, ["run", "--all", "--publish", "--profile", "smoke"])
         assert done.exit_code == 0, done.output
         yield root
 

@@ -10,11 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 from click.testing import CliRunner
 
 from pullpush.book import build as building
 from pullpush.book.cli import main
+from pullpush.book.run import describe
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,10 +71,11 @@ def test_build_shows_what_was_executed_here_before_what_was_published_and_says_w
     monkeypatch.setattr(building, "_jupyter_book", fake_jupyter_book)
     assert pullpush("run", "10-tiny", "--publish").exit_code == 0
     assert "10-tiny  from executed/quick" in pullpush("build").output
-    assert pullpush("run", "10-tiny").exit_code == 0
+    shutil.copytree(tiny / "executed" / "quick", tiny / "executed" / "local" / "quick")
     assert "10-tiny  from executed/local/quick" in pullpush("build").output
     assert "10-tiny  from executed/quick" in pullpush("build", "--published").output
-    assert pullpush("run", "10-tiny", "-p", "tau", "1").exit_code == 0
+    mine = tiny / "executed" / "local" / "quick" / "10-tiny.ipynb"
+    nbformat.write(executed(**describe(mine) | {"parameters": {"tau": 1.0}}), mine)
     said = pullpush("build").output
     assert "10-tiny  from executed/quick" in said
     assert "tau=1.0" in said, "why one's own was passed over"
@@ -83,25 +86,34 @@ def test_build_shows_what_was_executed_here_before_what_was_published_and_says_w
     assert "--publish" in stale.output, "how to mend it"
 
 
+def executed(**about):
+    """An empty notebook that says something of itself."""
+    notebook = nbformat.v4.new_notebook()
+    notebook.metadata.pullpush = about
+    return notebook
+
+
 def fake_jupyter_book(source, out, *, log):
     (out / "_build" / "html").mkdir(parents=True)
     (out / "_build" / "html" / "index.html").write_text("")
 
 
-def test_running_and_building_leave_git_clean(pullpush, tiny):
+def test_running_and_building_leave_git_clean(pullpush, tiny, monkeypatch):
+    monkeypatch.setattr(building, "_jupyter_book", fake_jupyter_book)
+
     def git(*words):
         identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
         done = subprocess.run(["git", *identity, *words], cwd=tiny, capture_output=True, text=True, check=True)
         return done.stdout
 
     shutil.copy(ROOT / ".gitignore", tiny)
-    assert pullpush("run", "--all", "--publish").exit_code == 0
+    (tiny / "executed" / "quick").mkdir(parents=True)
+    (tiny / "executed" / "quick" / "10-tiny.ipynb").write_text("what the maintainers publish")
     git("init", "-q")
     git("add", ".")
     git("commit", "-q", "-m", "a clone")
     assert "executed/quick/10-tiny.ipynb" in git("ls-files")
     assert pullpush("run", "--all").exit_code == 0
-    assert pullpush("run", "10-tiny", "-p", "name", "broken").exit_code == 1
     assert pullpush("build").exit_code == 0
     assert git("status", "--porcelain") == ""
 
@@ -127,9 +139,10 @@ def in_terminal(*words, **environment):
 
 
 def test_a_terminal_shows_chapter_cell_and_seconds_beside_those_of_last_time(tiny):
-    assert "last time" not in in_terminal("run", "10-tiny", "--profile", "smoke", PULLPUSH_PROGRESS="1")
+    (tiny / "executed" / "smoke").mkdir(parents=True)
+    nbformat.write(executed(seconds=350.2), tiny / "executed" / "smoke" / "10-tiny.ipynb")
     said = in_terminal("run", "--all", "--profile", "smoke", PULLPUSH_PROGRESS="1")
-    assert re.search(r"\r\x1b\[K1/1  10-tiny  smoke  cell 2/2  \d+ s \(last time \d+ s\)", said)
+    assert re.search(r"\r\x1b\[K1/1  10-tiny  smoke  cell 3/3  \d+ s \(last time 350 s\)", said)
     assert re.search(r"1/1  10-tiny  smoke  \d+ s  \S+10-tiny.ipynb\s*$", said), "and one line stays"
 
 

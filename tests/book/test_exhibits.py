@@ -127,6 +127,9 @@ def test_gains_stand_side_by_side_in_points():
     assert shown.columns.tolist() == ["system", "over", "T2A R@1", "A2T R@1"]
     assert shown.data["T2A R@1"].tolist() == ["1.2 [0.4, 2.0], 5/5", "5.0 [4.0, 6.0], 5/5"]
     assert ">−0.2 [−1.8, 1.2], 1/5<" in shown.to_html()
+    whole = exhibits.gains(frame.assign(**{"half width": 0.008, "seeds": 5, "clips": 100})).data
+    assert whole["T2A R@1"].tolist() == ["1.2 ± 0.8 [0.4, 2.0], 5/5", "5.0 ± 0.8 [4.0, 6.0], 5/5"]
+    assert whole["seeds × clips"].tolist() == ["5 × 100"] * 2
 
 
 def test_captions_of_real_sets_are_counted_beside_the_scenes(world, home):

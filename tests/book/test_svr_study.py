@@ -8,14 +8,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from miniature import BOTH, SMALL
+from miniature import SMALL
 from torch.nn import functional as F
 
 from pullpush.book import svr_study
 from pullpush.forces import decompose
-from pullpush.lab import compare, material
+from pullpush.lab import compute, material
+from pullpush.lab.experiments import Experiment
+from pullpush.lab.ledger import Ledger
 from pullpush.losses import info_nce
 from pullpush.losses.svr import svr
+from pullpush.metrics import difference
+from pullpush.metrics.inference import holm
+from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import on_features
 from pullpush.training.recipes import recipe
 
@@ -86,9 +91,9 @@ def test_the_dot_product_follows_the_law_and_the_cosine_departs():
 
 def test_two_infonce_are_twice_the_parts_of_one_in_one_direction():
     text, audio = unit(12, 6), unit(12, 6, 1)
-    losses = svr_study.text_losses(0.1, 0.2, {"gradient": 1.0, "softmax": 1.0})
+    losses = svr_study.text_losses(0.1, 0.2, [("gradient", 1.0), ("softmax", 1.0)])
     table = svr_study.gradient_parts(text, audio, 0.1, losses, 6).set_index("loss")
-    one, two = table.loc["InfoNCE"], table.loc["InfoNCE, twice"]
+    one, two = table.loc["InfoNCE"], table.loc["InfoNCE twice"]
     np.testing.assert_allclose(two[["parallel", "perpendicular"]], 2 * one[["parallel", "perpendicular"]])
     assert two["drift"] == pytest.approx(one["drift"])
     for form in ("gradient", "softmax"):
@@ -109,51 +114,146 @@ def test_parts_are_those_of_the_gradient_on_the_sphere():
     assert row["drift"] == pytest.approx((along / step.norm(dim=1)).mean().item())
 
 
-# Training
+def test_a_radius_changes_weights_and_forces_and_reaches_the_sound():
+    text, audio = unit(12, 6), unit(12, 6, 1)
+    table = svr_study.radius_effects(text, audio, 0.1, (-0.3, 0.0, 0.6), 6).set_index("radius")
+    one = {"one": lambda a, t: info_nce(a, t, 0.1, direction="t2a")}
+    plain = svr_study.gradient_parts(text, audio, 0.1, one, 6).iloc[0]
+    np.testing.assert_allclose(table.loc[0.0, ["parallel", "perpendicular"]], plain[["parallel", "perpendicular"]])
+    assert table["1 − P_sup"].is_monotonic_decreasing, "nearer to its sound, a support vector is surer of it"
+    assert table.loc[0.0, "through t_sup"] == 0
+    assert table.loc[0.6, "through t_sup"] > 0
+    left = [1 - decompose(text[c], audio[c], 0.1).p_positive.mean().item() for c in (slice(0, 6), slice(6, 12))]
+    assert table.loc[0.0, "1 − P_sup"] == pytest.approx(np.mean(left))
 
 
-def test_the_papers_gains_are_differences_of_its_tables():
-    assert svr_study.paper_gain(1, "bi-DynamicSVR", task="T2A") == pytest.approx(44.16 - 41.87)
-    assert svr_study.paper_gain(4, "bi-StaticSVR", "SigLIP", task="A2T") == pytest.approx(55.41 - 47.92)
+def test_simple_reweight_below_one_pulls_harder_along_the_way():
+    text, audio = unit(12, 6), unit(12, 6, 1)
+    assert svr_study.reweighted_parallel(text, audio, 0.1, 1.0, 6) == pytest.approx(0)
+    assert svr_study.reweighted_parallel(text, audio, 0.1, 0.2, 6) > 0
 
 
-def test_end_to_end_compares_the_seeds_that_both_have_and_reads_back(runs, heard, tmp_path):
-    base, svr = BOTH
-    own = {key: run for key, run in runs.items() if key != (svr, 1)}
-    tables = svr_study.end_to_end(own, heard.test, [(svr, base), (base, base)])
-    assert tables.gains["wins"].tolist()[2:] == ["0/2", "0/2"], "nothing is ahead of itself"
-    assert tables.gains["wins"].str.endswith("/1").sum() == 2
-    assert len(tables.scores) == len(tables.drift) == 3
-    assert tables.drift["radius"].isna().tolist() == [True, True, False]
-    for name, table in zip(tables._fields, tables, strict=True):
-        table.to_csv(tmp_path / f"end-to-end-{name}.csv", index=False)
-    for table, again in zip(tables, svr_study.stored_end_to_end(tmp_path), strict=True):
-        pd.testing.assert_frame_equal(table.reset_index(drop=True), again, check_dtype=False)
+# What is shown of scores
+
+SYSTEMS = {
+    "infonce": ("infonce", {}),
+    "twice": ("infonce+bi-static-svr", {"radius": 0.0, "learnable": False, "beta": 0.0}),
+    "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", {}),
+}
+BASE, TWICE, SVR = SYSTEMS
 
 
-def test_what_the_book_keeps_can_be_read():
-    kept = svr_study.stored_end_to_end()
-    assert {"infonce", "infonce+bi-dynamic-svr", "siglip"} <= set(kept.scores["system"])
-    assert set(compare.METRICS) <= set(kept.scores.columns)
+@pytest.fixture(scope="module")
+def ground(book):
+    return material.of(book)
 
 
-def test_only_systems_with_a_radius_have_one(runs):
-    table = svr_study.radius_table(runs)
-    assert set(table["recipe"]) == {"infonce+bi-dynamic-svr"}
-    assert table["radius"].iloc[0] == pytest.approx(0.1)
+@pytest.fixture(scope="module")
+def scores(ground):
+    watch = Diagnostics(every=1, tau=0.07)
+    evaluations = ("retrieval", "closeness")
+    return compute.run(ground, Experiment.of("own", SYSTEMS, seeds=(0, 1), watch=watch, evaluations=evaluations))
 
 
-def test_pairs_are_as_near_as_their_cosines_say(runs, heard):
-    cosines = svr_study.positive_cosines(runs, heard.test)
-    assert len(cosines) == len(runs) * len(heard.test)
-    near = svr_study.mean_negative(runs, heard.test)
-    np.testing.assert_allclose(cosines.groupby(["system", "seed"])["cosine"].mean(), near["positive"], rtol=1e-5)
+@pytest.fixture(scope="module")
+def varied(ground):
+    two = {name: SYSTEMS[name] for name in (BASE, SVR)}
+    rates = {"lr": {1e-3: {"lr": 1e-3}, 2e-3: {"lr": 2e-3}}}
+    alone = {"alpha": {0.5: {"alpha": 0.5}}}
+    both = Experiment.of("settings", two, settings=rates, seeds=(0, 1))
+    return compute.run(ground, both + Experiment.of("settings", {SVR: SYSTEMS[SVR]}, settings=alone, seeds=(0, 1)))
+
+
+def test_standings_say_how_many_seeds_and_items_and_how_far_from_the_end(scores):
+    table = svr_study.standings(scores, ["R@1"])
+    assert list(table["system"]) == ["InfoNCE", "InfoNCE twice (R = 0)", "InfoNCE + bi-DynamicSVR"]
+    assert list(table.columns) == ["system", "seeds", "test items", "R@1 (%)", "still gained (%)"]
+    assert set(table["seeds"]) == {2}
+    assert set(table["test items"]) == {24}
+    mean = 100 * scores.table.query("system == 'infonce'")["R@1"].mean()
+    assert table.loc[0, "R@1 (%)"].startswith(f"{mean:.1f} ±")
+
+
+def test_standings_of_a_setting_name_its_values(varied):
+    table = svr_study.standings(varied, ["R@1"], by=("value", "system"), where={"setting": "alpha"})
+    assert list(table["system"]) == ["0.5, InfoNCE + bi-DynamicSVR"]
+
+
+def test_systems_are_compared_at_the_points_that_both_have(varied):
+    found = svr_study.at_every_point(varied, SVR, BASE)
+    assert list(found) == [("lr", 1e-3), ("lr", 2e-3)]
+    where = {"setting": "lr", "value": 2e-3}
+    assert found["lr", 2e-3] == varied.contrast(SVR, BASE, "R@1", where)
+
+
+def test_differences_are_adjusted_within_their_table_and_scaled():
+    one, other = difference([[0.01], [0.02], [0.015]]), difference([[0.08], [0.09], [0.07]])
+    table = svr_study.differences({("a",): one, ("b",): other}, ["name"])
+    assert list(table["value"]) == pytest.approx([1.5, 8])
+    assert list(table["half width"]) == pytest.approx([100 * one.half_width, 100 * other.half_width])
+    assert list(table["p (Holm)"]) == pytest.approx([d.p_holm for d in holm([one, other])])
+    shown = svr_study.readable(table)
+    assert list(shown.columns) == ["name", "difference [95 %]", "p (Holm)", "seeds × items"]
+    assert shown.loc[0, "difference [95 %]"] == "+1.5 ± 1.2 [0.3, 2.7]"
+    assert shown.loc[0, "seeds × items"] == "3 × 1"
+
+
+def test_pairs_are_as_near_as_their_cosines_say(scores):
+    cosines = svr_study.positive_cosines(scores, [BASE, SVR])
+    assert set(cosines["system"]) == {BASE, SVR}
+    means = cosines.groupby(["system", "seed"])["cosine"].mean()
+    table = scores.table.set_index(["system", "seed"])["positive cosine"]
+    np.testing.assert_allclose(means, table.loc[means.index])
 
 
 def test_zero_shot_is_measured_for_every_run(runs, heard, book):
     table = svr_study.zero_shots(runs, material.of(book, "scenes").sounds(heard, None))
     assert len(table) == len(runs)
     assert (table["chance"] == 1 / len(heard.bank)).all()
+
+
+def test_claims_are_found_by_where_they_stand_first():
+    ledger = Ledger("02-svr")
+    assert "supclap-t13-half-to-one" in svr_study.ids(ledger, "Table 13")
+    assert not set(svr_study.ids(ledger, "Table 1")) & set(svr_study.ids(ledger, "Table 13"))
+    assert all(ledger.claims[name].judged for name in svr_study.ids(ledger, "Table 2"))
+
+
+# One number a seed
+
+
+def test_what_falls_is_the_first_quarter_minus_the_last():
+    np.testing.assert_allclose(svr_study.fall(np.array([[4.0, 3.0, 2.0, 1.0], [0.0, 9.0, 9.0, 5.0]])), [[3], [-5]])
+
+
+def test_numbers_of_a_run_are_in_the_order_of_the_seeds(scores):
+    values = svr_study.over_training(scores, SVR, "radius")
+    assert values.shape == (2, scores.steps.groupby(["system", "seed"]).size().max())
+    for row, seed in zip(values, (0, 1), strict=True):
+        assert row[0] == pytest.approx(scores.runs[SVR, seed].steps["radius"].iloc[0])
+    last = svr_study.late(scores, SVR, "radius")
+    np.testing.assert_allclose(last[:, 0], values[:, values.shape[1] // 2 :].mean(axis=1))
+
+
+def test_a_system_drifts_as_itself_in_every_reading(scores):
+    same = svr_study.drifts(scores, BASE, BASE)
+    assert set(same) == set(svr_study.READINGS)
+    assert len(svr_study.DRIFT_MEASURES) == len(same)
+    assert {one.value for one in same.values()} == {0.0}
+
+
+def test_the_first_epoch_is_paired_by_seed(scores):
+    first = scores.history[scores.history["epoch"] == 1].set_index(["system", "seed"])["R@1"]
+    one = svr_study.after_first_epoch(scores, SVR, BASE)
+    assert one.seeds == 2
+    assert one.value == pytest.approx((first[SVR] - first[BASE]).mean())
+
+
+def test_a_fixed_radius_neither_fluctuates_nor_reaches_the_distance(scores):
+    np.testing.assert_array_equal(svr_study.fluctuation(scores.runs, TWICE, (0, 1)), [[0.0], [0.0]])
+    far = svr_study.distance_over_radius(scores, TWICE)
+    squared = svr_study.over_training(scores, TWICE, "distance_before")
+    assert far.value == pytest.approx(np.sqrt(squared).mean())
 
 
 # Worlds and radii
@@ -175,6 +275,16 @@ def test_the_radius_is_asked_for_at_every_degree_of_hardness(heard):
     assert sorted(table["step"].unique()) == [1, 5]
     first = table[(table["step"] == 5) & (table["K"] == 0)]["radius"]
     assert first.std() < 0.05, "without hard negatives both kinds ask alike"
+
+
+def test_hard_negatives_are_compared_with_none_and_the_least_fall_counts():
+    rows = [
+        (seed, step, "similar", k, k + seed - step * (k == 0)) for seed in (0, 1) for step in range(4) for k in (0, 9)
+    ]
+    table = pd.DataFrame(rows, columns=["seed", "step", "kind", "K", "radius"])
+    grows, falls = svr_study.hardness_effects(table, "similar")
+    np.testing.assert_allclose(grows, [[9 + 1.5], [9 + 1.5]])
+    np.testing.assert_allclose(falls, [[0], [0]])
 
 
 def test_too_few_clips_for_a_probe_are_refused(heard):

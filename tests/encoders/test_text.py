@@ -20,15 +20,14 @@ from pullpush.data.vocabulary import LANGUAGES, load_events
 from pullpush.encoders import store as store_module
 from pullpush.encoders import text as text_module
 from pullpush.encoders.text import (
-    USE_TEXTS,
+    LAYOUTS,
     USE_TOKENS,
     ByteTransformer,
     UseEncoder,
+    batches,
     encode_bytes,
-    filled,
     hash_ngrams,
     hashed,
-    packed,
     use,
 )
 
@@ -200,27 +199,18 @@ def test_another_process_gives_the_same_bits(texts, features, tmp_path):
     np.testing.assert_array_equal(again[::-1], features)
 
 
-@pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX", "Prescott"])  # OpenBLAS on x86; elsewhere the name is unread
-def test_other_processors_give_each_text_its_bits_too(texts, features, tmp_path, kernel):
-    if kernel == "SkylakeX" and "avx512" not in cpu_flags():
-        pytest.skip("this processor has no AVX-512")
+@pytest.mark.parametrize("kernel", ["Haswell", "Prescott"])  # OpenBLAS on x86; elsewhere the name is not read
+def test_older_processors_too_give_each_text_its_bits(texts, features, tmp_path, kernel):
     again = in_another_process(texts, tmp_path / "f.npy", OPENBLAS_CORETYPE=kernel)
     np.testing.assert_allclose(again, features, rtol=0, atol=1e-6)
 
 
-def cpu_flags():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
-def test_where_rows_differ_each_text_is_encoded_alone(texts, features):
-    class Wary(UseEncoder):
-        _shared = False
-
-    encoder = Wary()
+def test_a_layout_whose_places_differ_is_not_taken(texts, features, monkeypatch):
+    """A backend that marks every text with its place: no layout will do, so each text is encoded alone."""
+    encoder = UseEncoder()
+    encode = encoder._backend.encode
+    monkeypatch.setattr(encoder._backend, "encode", lambda rows: encode(rows) + 1e-7 * np.arange(len(rows))[:, None])
+    assert encoder._layout is None
     alone = encoder(texts)
     np.testing.assert_allclose(alone, features, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(encoder(texts[::-2]), alone[::-2])
@@ -236,19 +226,27 @@ def test_two_caches_filled_in_other_orders_are_equal(texts, tmp_path, monkeypatc
     text_module._use_store.cache_clear()
 
 
-@given(st.lists(st.integers(1, 40) | st.integers(1, 500)))
-def test_every_text_is_in_one_batch_of_the_one_shape(lengths):
-    batches = list(packed(lengths))
-    assert sorted(chain(*batches)) == list(range(len(lengths)))
-    for batch in batches:
-        rows = [[7] * lengths[i] for i in batch]
-        full = filled(rows)
-        assert full[: len(rows)] == rows
-        assert all(full)  # no filler is without a token
-        if len(full) == 1:
-            assert lengths[batch[0]] > USE_TOKENS - USE_TEXTS
-        else:
-            assert (len(full), sum(map(len, full))) == (USE_TEXTS, USE_TOKENS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(lengths=st.lists(st.integers(1, 40) | st.integers(1, 500)))
+def test_every_text_is_in_one_batch_of_the_one_shape(layout, lengths):
+    pieces = [[100 + i] * length for i, length in enumerate(lengths)]
+    seen = list(batches(pieces, layout))
+    assert sorted(chain(*(batch.places for batch in seen))) == list(range(len(lengths)))
+    for rows, places in seen:
+        assert [row for row in rows if row[0] >= 100] == [rows[place] for place in places.values()]
+        assert all(rows[place] == pieces[i] for i, place in places.items())
+        assert all(rows), "a filler without a token"
+        if len(rows) == 1:
+            assert len(rows[0]) > USE_TOKENS - layout.texts
+            continue
+        assert (len(rows), sum(map(len, rows))) == (layout.texts, USE_TOKENS)
+        for place in places.values():
+            assert sum(map(len, rows[:place])) % layout.block == 0
+            assert place % layout.block <= (layout.block - 1) // 2
+
+
+def test_without_a_layout_each_text_is_alone():
+    assert list(batches([[5], [6, 7]], None)) == [([[5]], {0: 0}), ([[6, 7]], {1: 0})]
 
 
 def test_hashed_features_depend_on_the_text_alone(texts):

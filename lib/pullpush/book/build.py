@@ -69,7 +69,8 @@ def build(
 
 def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[str], None]) -> list[Path]:
     """The executions to show, in the book's order: of each chapter the first that is not stale."""
-    name = profiles.profile(profile).name
+    settings = profiles.profile(profile)
+    name = settings.name
     places = [run.place(root, name, published=True)]
     if not published:
         places.insert(0, run.place(root, name))
@@ -78,7 +79,7 @@ def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[s
         stale = []
         for place in places:
             notebook = place / f"{chapter.name}.ipynb"
-            why = run.why_stale(notebook, chapter)
+            why = run.why_stale(notebook, chapter, settings)
             if why is None:
                 found.append(notebook)
                 report(
@@ -87,7 +88,7 @@ def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[s
                 break
             stale += [why] if notebook.is_file() else []
         else:
-            reasons.append(stale[0] if stale else run.why_stale(places[0] / f"{chapter.name}.ipynb", chapter))
+            reasons.append(stale[0] if stale else run.why_stale(places[0] / f"{chapter.name}.ipynb", chapter, settings))
     if reasons:
         hint = f"run: pullpush run --all --profile {profile}{' --publish' if published else ''}"
         raise BuildError("\n".join([*reasons, hint]))

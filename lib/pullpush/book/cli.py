@@ -105,7 +105,7 @@ def run(
     root, size = find_root(), profiles.profile(profile).name
     names = [c.name for c in chapters.chapters(root)] if every else [chapter]
     for finished, name in enumerate(names):
-        about = f"{name}  {size}" if len(names) == 1 else f"{finished + 1}/{len(names)}  {name}  {size}"
+        about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
         if not shown():
             click.echo(f"{about} …")
         last = running.last_time(root, name, size)

@@ -1,4 +1,4 @@
-"""What chapters show of a world: scenes to see and hear, their translations, and a search with sounds for answers."""
+"""What chapters show: scenes to see and hear, a search with sounds for answers, tables, and evidence."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from pandas.io.formats.style import Styler
 from torch import Tensor
 
 from pullpush.book.display import Markup, player, search_box
+from pullpush.book.evidence import ledger as ledger
+from pullpush.book.evidence import origin as origin
+from pullpush.book.evidence import verdicts as verdicts
 from pullpush.cache import home
 from pullpush.data.compose import seconds
 from pullpush.data.scene import Scene
@@ -169,18 +172,26 @@ def _cell(value: Any, form: str | None) -> str:
 
 
 def gains(frame: pd.DataFrame) -> Styler:
-    """Gains with intervals, a row a comparison and a column a metric: of `svr_study.gains`, fractions as points."""
-    cells = [
-        f"{100 * row.value:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]"
-        + (f", {row.wins}" if "wins" in frame else "")
-        for row in frame.itertuples()
-    ]
+    """Gains with intervals, a row a comparison and a column a metric: of `Scores.gains`, fractions as points.
+
+    A cell is value ± half width [95 % interval], and in how many seeds the system is ahead.
+    """
     keys = [column for column in ("system", "baseline") if column in frame]
-    wide = frame.assign(cell=cells).pivot_table(
+    wide = frame.assign(cell=[_gain(row) for row in frame.to_dict("records")]).pivot_table(
         index=keys, columns="metric", values="cell", aggfunc="first", sort=False
     )
     order = list(dict.fromkeys(frame["metric"]))
-    return table(wide[order].rename_axis(columns=None).reset_index().rename(columns={"baseline": "over"}))
+    wide = wide[order].rename_axis(columns=None).reset_index().rename(columns={"baseline": "over"})
+    if "clips" in frame:
+        counts = frame.groupby(keys, sort=False)[["seeds", "clips"]].first()
+        wide["seeds × clips"] = [f"{seeds} × {clips}" for seeds, clips in counts.to_numpy()]
+    return table(wide)
+
+
+def _gain(row: Mapping[str, Any]) -> str:
+    half = f" ± {100 * row['half width']:.1f}" if "half width" in row else ""
+    wins = f", {row['wins']}" if "wins" in row else ""
+    return f"{100 * row['value']:.1f}{half} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]{wins}"
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""The measurements of the chapter on languages: the error and its bound, scores by language, languages never heard."""
+"""The measurements of the chapter on languages: the error and its bound, tables by language, languages never heard."""
 
 from __future__ import annotations
 
@@ -17,34 +17,41 @@ from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.vocabulary import LANGUAGES, Event
 from pullpush.data.world import Split, World
 from pullpush.lab import common
-from pullpush.lab.compare import METRICS, Runs, Scores, means, over_seeds, per_clip, probed, train_systems
+from pullpush.lab.compare import probed
+from pullpush.lab.experiments import Scores
+from pullpush.lab.scoring import texts as embedded_captions
 from pullpush.lab.session import Session
 from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.metrics import (
+    Difference,
     angle,
-    bootstrap_interval,
+    difference,
     direction_error,
-    distance,
-    gap,
+    holm,
     language_plan,
     language_ranks,
     log_probability,
     momentum_errors,
     pair_distribution,
+    pseudo_values,
     rank_variance,
     weight_errors,
     zero_shot_predictions,
 )
 from pullpush.parallel import in_threads, side_by_side
+from pullpush.plots import method_name
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import on_features
+from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 from pullpush.training.runs import ready
 
+Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 SCHEMES = ("ml-clap", "cacl", "kcl")
 SAMPLINGS = {"random": "ml-clap", "pair": "cacl", "all": "kcl"}  # of `language_plan`, by the scheme that takes so
+TEXTS_PER_CLIP = {"ml-clap": 1, "cacl": 2, "kcl": len(LANGUAGES)}  # that one step reads
 
 # Languages of the stamps that no objective trains on: code → (name, whether the sentence encoder was trained on it).
 UNHEARD = {
@@ -66,6 +73,135 @@ UNHEARD = {
 }
 
 
+# ---------------------------------------------------------------- scores of many languages
+
+
+def by_run(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of `Scores` with a row a run: means over the languages."""
+    keys = list(table.columns[: table.columns.get_loc("seed") + 1])  # system, what varies, seed
+    means = table.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
+    return means.astype({"steps": int})
+
+
+def language_table(table: pd.DataFrame, metrics: Sequence[str], systems: Sequence[str]) -> pd.DataFrame:
+    """Table 1: a row a language and their average, a column a (metric, system); means over seeds."""
+    mean = table[table["system"].isin(systems)].groupby(["language", "system"], sort=False)[list(metrics)].mean()
+    wide = mean.unstack("system")
+    wide = wide[[(metric, system) for metric in metrics for system in systems]]
+    wide.loc["avg"] = wide.mean()
+    return wide
+
+
+def contrasts(plans: Iterable[tuple[Mapping[str, Any], Difference]]) -> pd.DataFrame:
+    """Differences as one table, within which p is adjusted by Holm.
+
+    Args:
+        plans: what to say of each in front, such as its system and baseline, and the difference.
+
+    Returns:
+        The columns in front, then value, low, high, half width, p (Holm), seeds, clips.
+    """
+    heads, found = zip(*plans, strict=True)
+    numbers = [
+        {"value": one.value, "low": one.low, "high": one.high, "half width": one.half_width}
+        | {"p": one.p_holm, "seeds": one.seeds, "clips": one.clips}
+        for one in holm(found)
+    ]
+    return pd.DataFrame([{**head, **row} for head, row in zip(heads, numbers, strict=True)])
+
+
+def gains_by_language(scores: Scores, pairs: Iterable[tuple[str, str]], metric: str) -> pd.DataFrame:
+    """What systems have over their baselines in each language; see `contrasts`."""
+    return contrasts(
+        (
+            {"system": system, "baseline": base, "language": language, "metric": metric},
+            scores.contrast(system, base, metric, {"language": language}),
+        )
+        for system, base in pairs
+        for language in scores.experiment.languages
+    )
+
+
+def points(table: pd.DataFrame) -> pd.DataFrame:
+    """`contrasts` to print: what stands in front, then the difference in points, its p and what it was taken from."""
+    numbers = ["value", "low", "high", "half width", "p", "seeds", "clips"]
+    cells = [
+        f"{100 * row['value']:+.1f} ± {100 * row['half width']:.1f} [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]"
+        for _, row in table.iterrows()
+    ]
+    size = [f"{seeds} × {clips}" for seeds, clips in zip(table["seeds"], table["clips"], strict=True)]
+    shown = named(table.drop(columns=numbers)).rename(columns={"baseline": "over"})
+    return shown.assign(**{"difference (points)": cells, "p (Holm)": table["p"].map("{:.3f}".format), "n": size})
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """Its systems by the names that a page prints: "ml-clap ×8" is "ML-CLAP ×8"."""
+    columns = [column for column in ("system", "baseline", "label") if column in table]
+    return table.assign(**{column: table[column].map(_name) for column in columns})
+
+
+def _name(system: str) -> str:
+    scheme, *rest = system.split(" ")
+    return " ".join([method_name(scheme), *rest])
+
+
+def distance_table(table: pd.DataFrame, reference: str = "eng") -> pd.DataFrame:
+    """Table 2: a row a language, then their average and the reference's own second caption; means over seeds.
+
+    Columns: (metric, system), of Gap, Dis and the relative distance to the reference's first captions.
+    """
+    metrics = ["Gap", "Dis", "relative distance"]
+    within = {f"{metric} within {reference}": metric for metric in metrics}
+    mean = table.groupby(["language", "system"], sort=False)
+    wide = mean[metrics].mean().unstack("system").rename(index={reference: "avg"})  # see `scoring.consistency`
+    wide = wide.loc[[*(language for language in wide.index if language != "avg"), "avg"]]
+    if set(within) <= set(table.columns):
+        own = mean[list(within)].mean().rename(columns=within).unstack("system")
+        wide.loc[f"{reference}, second caption"] = own.loc[reference]
+    return wide
+
+
+def rank_table(scores: Scores) -> pd.DataFrame:
+    """Table 3, a row a run: system, seed, unconverged, MRV, median (over clips), worst (share of MRV that the worst 5 %
+    of the clips bring), log rank variance, mean rank.
+    """
+    table, rows = by_run(scores.table).set_index(["system", "seed"]), []
+    for (system, seed), row in table.iterrows():
+        variance = np.sort(scores.clips[system, seed]["MRV"])[::-1]
+        count = max(1, round(0.05 * len(variance)))
+        worst = variance[:count].sum() / max(variance.sum(), 1e-12)
+        own = {"MRV": row["MRV"], "median": np.median(variance), "worst": worst}
+        own |= {name: row[name] for name in ("log rank variance", "mean rank")}
+        rows.append({"system": system, "seed": seed, "unconverged": row["unconverged"], **own})
+    return pd.DataFrame(rows)
+
+
+def longer_table(scores: Scores, epochs: int) -> pd.DataFrame:
+    """Runs of several lengths, a row each: what `by_run` gives, with `texts`, read of each clip, and `label`.
+
+    epochs: of the shortest; see TEXTS_PER_CLIP.
+    """
+    table = by_run(scores.table)
+    table["texts"] = epochs * table["times"] * table["system"].map(TEXTS_PER_CLIP)
+    named = zip(table["system"], table["times"], strict=True)
+    return table.assign(label=[name if times == 1 else f"{name} ×{times}" for name, times in named])
+
+
+Length = tuple[str, int]  # a system, and how many times longer it trained
+
+
+def longer_gains(scores: Scores, pairs: Iterable[tuple[Length, Length]], metrics: Sequence[str]) -> pd.DataFrame:
+    """What systems of one length of training have over others of another; see `contrasts`."""
+
+    def one(ours: Length, theirs: Length, metric: str) -> tuple[dict[str, Any], Difference]:
+        (system, long), (base, other) = ours, theirs
+        found = scores.contrast(system, base, metric, {"times": long}, baseline_where={"times": other})
+        return {"system": f"{system} ×{long}", "baseline": f"{base} ×{other}", "metric": metric}, found
+
+    pairs = list(pairs)
+    return contrasts(one(*pair, metric) for metric in metrics for pair in pairs)
+
+
 # ---------------------------------------------------------------- a space with many languages
 
 
@@ -78,15 +214,11 @@ class Space(NamedTuple):
 
 def space(model: nn.Module, split: Split, languages: Sequence[str] = LANGUAGES) -> Space:
     """Embed all clips and all their captions in all languages."""
-    texts = []
-    for language in languages:
-        captions = split.captions(language)
-        flat = embed_texts(model, [text for own in captions for text in own], language=language, batch_size=512)
-        texts.append(flat.view(len(captions), -1, flat.shape[1]))
-    return Space(embed_audio(model, split, batch_size=512), torch.stack(texts, dim=2))
+    texts = torch.stack([embedded_captions(model, split, language) for language in languages], dim=2)
+    return Space(embed_audio(model, split, batch_size=512), texts)
 
 
-def spaces(runs: Runs, split: Split, languages: Sequence[str] = LANGUAGES) -> dict[tuple[Any, int], Space]:
+def spaces(runs: Runs, split: Split, languages: Sequence[str] = LANGUAGES) -> dict[tuple[str, int], Space]:
     """The `space` of each run."""
     for language in languages:
         split.captions(language)  # written once, for all threads
@@ -95,74 +227,27 @@ def spaces(runs: Runs, split: Split, languages: Sequence[str] = LANGUAGES) -> di
     )
 
 
-def scores(embedded: Mapping[tuple[Any, int], Space], languages: Sequence[str] = LANGUAGES) -> Scores:
-    """Score spaces by (system, seed) in every language."""
-    clips, rows = {}, []
-    for key, (audio, texts) in embedded.items():
-        own = in_threads([partial(per_clip, audio, texts[:, :, k]) for k in range(len(languages))])
-        clips[key] = {metric: torch.stack([one[metric] for one in own], dim=1) for metric in METRICS}
-        for language, values in zip(languages, own, strict=True):
-            rows.append({"system": key[0], "seed": key[1], "language": language, **means(values)})
-    return Scores(pd.DataFrame(rows), clips)
-
-
-def language_table(table: pd.DataFrame, metrics: Sequence[str], systems: Sequence[str]) -> pd.DataFrame:
-    """Table 1: a row a language and their average, a column a (metric, system); means over seeds.
-
-    Columns: language, then "<metric> <system>".
-    """
-    mean = table[table["system"].isin(systems)].groupby(["language", "system"], sort=False)[list(metrics)].mean()
-    wide = mean.unstack("system")
-    wide = wide[[(metric, system) for metric in metrics for system in systems]]
-    wide.loc["avg"] = wide.mean()
-    return wide
-
-
-def consistency(spaces: Mapping[tuple[Any, int], Space], languages: Sequence[str] = LANGUAGES) -> pd.DataFrame:
-    """Table 2: Gap and Dis of each language to English, and the same between two English captions of a clip.
-
-    Columns: system, seed, language ("eng" is the second English caption), Gap, Dis, relative (Dis over the mean
-    distance of two English captions of different clips).
-    """
-    rows = []
-    for (system, seed), (_, texts) in spaces.items():
-        english = texts[:, 0, 0]
-        stranger = (english - english.roll(1, 0)).norm(dim=1).mean().item()
-        others = {language: texts[:, 0, k] for k, language in enumerate(languages) if k}
-        if texts.shape[1] > 1:
-            others["eng"] = texts[:, 1, 0]
-        for language, other in others.items():
-            far = distance(english, other).item()
-            rows.append((system, seed, language, gap(english, other).item(), far, far / stranger))
-    return pd.DataFrame(rows, columns=["system", "seed", "language", "Gap", "Dis", "relative"])
-
-
-def ranks(one: Space, *, direction: str = "t2a") -> Tensor:
-    """Rank of every caption's clip (or of a clip's caption) in each language, from 1: `(N·C, K)`."""
+def ranks(one: Space) -> Tensor:
+    """Rank of every caption's clip in each language, from 1: `(N·C, K)`."""
     clips, captions = one.texts.shape[:2]
     clip = torch.arange(clips).repeat_interleave(captions)
-    return language_ranks(one.audio, one.texts.flatten(0, 1), direction=direction, clip=clip)
+    return language_ranks(one.audio, one.texts.flatten(0, 1), direction="t2a", clip=clip)
 
 
-def rank_variances(spaces: Mapping[tuple[Any, int], Space], *, direction: str = "t2a") -> pd.DataFrame:
-    """Table 3: MRV with its interval over clips; median and logarithmic are readings that a few bad clips do not rule.
-
-    Columns: system, seed, MRV, low, high, median (over captions), worst (share of MRV that the worst 5 % bring), log
-    (MRV of the logarithm of the rank), mean rank.
+def tightness(spaces: Mapping[tuple[str, int], Space], system: str) -> np.ndarray:
+    """How tight a clip's first captions lie, `(seeds, clips)`: their mean distance to their centre over that to the
+    centre of all clips' captions, as pseudo-values. Small is tight.
     """
     rows = []
-    for (system, seed), one in spaces.items():
-        rank = ranks(one, direction=direction)
-        variance = rank_variance(rank)
-        groups = torch.arange(len(one.audio)).repeat_interleave(one.texts.shape[1]).numpy()
-        interval = bootstrap_interval(variance.numpy(), groups=groups, resamples=1000)
-        count = max(1, round(0.05 * len(variance)))
-        worst = (variance.sort(descending=True).values[:count].sum() / variance.sum().clamp(min=1e-12)).item()
-        log = rank_variance(rank.double().log()).mean().item()
-        row = (system, seed, *interval, variance.median().item(), worst, log, rank.double().mean().item())
-        rows.append(row)
-    columns = ["system", "seed", "MRV", "low", "high", "median", "worst", "log", "mean rank"]
-    return pd.DataFrame(rows, columns=columns)
+    for (name, _), one in spaces.items():
+        if name != system:
+            continue
+        texts = one.texts[:, 0]  # (N, K, d)
+        near = (texts - texts.mean(1, keepdim=True)).norm(dim=-1).mean(1)
+        far = (texts - texts.mean((0, 1))).norm(dim=-1).mean(1)
+        both = torch.stack([near, far], dim=1).double().numpy()
+        rows.append(pseudo_values(lambda pair: pair[:, 0].mean() / pair[:, 1].mean(), both))
+    return np.stack(rows)
 
 
 # ---------------------------------------------------------------- the direction error
@@ -258,7 +343,13 @@ def _direction_probe(points: int, data: World, plan: Recipe) -> DirectionProbe:
 PROBED = ("one", "pair", "one gradient", "pair gradient", "batch gradient")
 
 
-def direction_by_count(spaces: Mapping[tuple[Any, int], Space]) -> pd.DataFrame:
+def last_angles(history: pd.DataFrame, scheme: str, column: str = "one") -> np.ndarray:
+    """A column of `direction_history` when training under a scheme ends, `(seeds, 1)`."""
+    own = history[history["recipe"] == scheme].sort_values("step").groupby("seed")[column].last()
+    return own.to_numpy()[:, None]
+
+
+def direction_by_count(spaces: Mapping[tuple[str, int], Space]) -> pd.DataFrame:
     """Figure 2's error over the number of languages, in degrees: columns system, seed, what, count, error.
 
     what: "one of K", a random language against all of K random ones; "m of all", m random ones against all.
@@ -326,32 +417,64 @@ def _components(values: Tensor, count: int) -> Tensor:
     return parts / parts.square().sum(1).mean().sqrt()
 
 
+RATE = 0.1  # of the small model's runs
+
+
 def bound_table(
     model: Tiny,
     seeds: Sequence[int],
     *,
     epochs: int = 15,
     batch_size: int = 12,
-    rate: float = 0.1,
+    rate: float = RATE,
     tau: float = 0.3,
     own: bool = False,
     adam: bool = False,
+    lipschitz: float | str = "secant",
 ) -> pd.DataFrame:
     """Both sides of the bound for each way to sample languages: columns sampling, seed and those of `weight_errors`.
 
-    own, rate, tau: see there; adam: of `momentum_errors` instead, a row a step.
+    own, rate, tau, lipschitz: see there; adam: of `momentum_errors` instead, a row a step.
     """
     clips, languages = model.words.shape[:2]
     size = {"epochs": epochs, "batch_size": batch_size}
     runs = [(sampling, seed) for sampling in SAMPLINGS for seed in seeds]
     plans = [language_plan(clips, languages, sampling=sampling, seed=seed, **size) for sampling, seed in runs]
-    measure = partial(momentum_errors if adam else weight_errors, model, rate=rate, tau=tau, own=own)
+    options = {"rate": rate, "tau": tau, "own": own, "lipschitz": lipschitz}
+    measure = partial(momentum_errors if adam else weight_errors, model, **options)
     calls = [partial(measure, model.start(seed), plan) for (_, seed), plan in zip(runs, plans, strict=True)]
     tables = [
         pd.DataFrame(rows).assign(sampling=sampling, seed=seed)
         for (sampling, seed), rows in zip(runs, side_by_side(calls), strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
+
+
+def predicted_bound(model: Tiny, table: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """`bound_table` with a λ that was known before the run: the steepest that another seed's runs in `table` had.
+
+    With λ read off the two runs themselves the bound is the triangle inequality, which cannot fail; this one can.
+
+    options: epochs and batch_size of `table`.
+    """
+    slope = (table.groupby("seed")["growth"].max() - 1) / RATE  # Eq. 8
+    seeds = list(slope.index)
+    before = zip(seeds, [seeds[-1], *seeds], strict=False)
+    tables = [bound_table(model, [seed], lipschitz=float(slope[other]), **options) for seed, other in before]
+    return pd.concat(tables, ignore_index=True)
+
+
+def violated(table: pd.DataFrame, side: str = "right") -> np.ndarray:
+    """Share of the epochs or steps, of the samplings that err, in which the error exceeds a bound: `(seeds, 1)`."""
+    table = table[table["sampling"] != "all"]
+    over = table["left"] > table[side] * (1 + 1e-9)
+    return over.groupby(table["seed"]).mean().to_numpy()[:, None]
+
+
+def at_end(table: pd.DataFrame, sampling: str, column: str = "left") -> np.ndarray:
+    """A column of `bound_table` after the last epoch, `(seeds, 1)`."""
+    own = table[(table["sampling"] == sampling) & (table["epoch"] == table["epoch"].max())]
+    return own.sort_values("seed")[column].to_numpy()[:, None]
 
 
 def printed_gradient(model: Tiny, seed: int, *, clips: int = 12, tau: float = 0.3) -> float:
@@ -367,23 +490,24 @@ def printed_gradient(model: Tiny, seed: int, *, clips: int = 12, tau: float = 0.
 # ---------------------------------------------------------------- translations
 
 
-def translation_check(encoder: nn.Module, split: Split, languages: Sequence[str] = LANGUAGES) -> pd.DataFrame:
-    """Table 10 with the frozen encoder: mean cosine of a clip's first caption with its first English one, in percent.
+def caption_cosines(
+    encoder: nn.Module, split: Split, languages: Sequence[str] = LANGUAGES, *, stranger: bool = False
+) -> dict[str, np.ndarray]:
+    """Table 10 with the frozen encoder: cosines `(N,)` of a clip's first English caption with its first in a language.
 
-    Columns: language, same (that caption), other (first English caption of another clip); the row "eng" compares the
-    second English caption.
+    "eng" is the second English caption.
+
+    stranger: with those of another clip instead.
     """
 
     def features(language: str, number: int) -> Tensor:
         return F.normalize(encoder([own[number] for own in split.captions(language)]).float(), dim=1)
 
-    english = features("eng", 0)
-    rows = []
+    english, found = features("eng", 0), {}
     for language in languages:
         other = features(language, 1 if language == "eng" else 0)
-        same, stranger = ((english * against).sum(1).mean().item() for against in (other, other.roll(1, 0)))
-        rows.append((language, 100 * same, 100 * stranger))
-    return pd.DataFrame(rows, columns=["language", "same", "other"])
+        found[language] = (english * (other.roll(1, 0) if stranger else other)).sum(1).numpy()
+    return found
 
 
 # ---------------------------------------------------------------- languages never heard
@@ -439,31 +563,60 @@ def coverage(stamps: tuxpaint.Stamps, events: Sequence[Event], languages: Sequen
     return pd.DataFrame(rows, columns=columns)
 
 
-def zero_shot_stamps(
-    runs: Runs, data: World, stamps: tuxpaint.Stamps, languages: Sequence[str], *, split: Split | None = None
-) -> pd.DataFrame:
-    """Single-event clips classified by the stamps' captions: columns system, seed, language, accuracy, chance, events.
+def zero_shot_stamps(runs: Runs, data: World, stamps: tuxpaint.Stamps, languages: Sequence[str]) -> pd.DataFrame:
+    """Single-event clips classified by the stamps' captions: columns system, seed, language, event, accuracy, chance.
 
     Only events that have a caption in the language are candidates, and only their clips are asked.
     """
-    clips = data.singles if split is None else split
-    own = {language: stamp_texts(stamps, data.bank.events, language).texts for language in languages}
-    told = in_threads([partial(_guessed, run.model, clips, own) for run in runs.values()])
-    tables = [table.assign(system=system, seed=seed) for (system, seed), table in zip(runs, told, strict=True)]
-    return pd.concat(tables, ignore_index=True)[["system", "seed", "language", "accuracy", "chance", "events"]]
+    texts = {language: stamp_texts(stamps, data.bank.events, language).texts for language in languages}
+    tables = in_threads([partial(_guessed, run.model, data.singles, texts) for run in runs.values()])
+    named = zip(runs, tables, strict=True)
+    tables = [table.assign(system=system, seed=seed) for (system, seed), table in named]
+    return pd.concat(tables, ignore_index=True)[["system", "seed", "language", "event", "accuracy", "chance"]]
 
 
 def _guessed(model: nn.Module, clips: Split, texts: Mapping[str, Mapping[int, str]]) -> pd.DataFrame:
-    """One run's accuracy in each language; texts: language → event number → caption."""
-    audio, labels, rows = embed_audio(model, clips, batch_size=512), clips.labels, []
+    """One run's accuracy on each event in each language; texts: language → event number → caption."""
+    audio, labels, tables = embed_audio(model, clips, batch_size=512), clips.labels, []
     for language, own in texts.items():
         numbers = torch.tensor(sorted(own))
         text = embed_texts(model, [own[int(number)] for number in numbers], language=language)
         asked = torch.isin(labels, numbers)
-        guess = numbers[zero_shot_predictions(audio[asked], text)]
-        accuracy = (guess == labels[asked]).double().mean().item()
-        rows.append((language, accuracy, 1 / len(numbers), len(numbers)))
-    return pd.DataFrame(rows, columns=["language", "accuracy", "chance", "events"])
+        right = numbers[zero_shot_predictions(audio[asked], text)] == labels[asked]
+        table = pd.DataFrame({"event": labels[asked].numpy(), "accuracy": right.double().numpy()})
+        table = table.groupby("event", as_index=False).mean()
+        tables.append(table.assign(language=language, chance=1 / len(numbers)))
+    return pd.concat(tables, ignore_index=True)
+
+
+def by_language(table: pd.DataFrame) -> pd.DataFrame:
+    """`zero_shot_stamps` as means over events: columns system, seed, language, accuracy, chance, events."""
+    groups = table.groupby(["system", "seed", "language"], sort=False)
+    return groups.agg(accuracy=("accuracy", "mean"), chance=("chance", "mean"), events=("event", "size")).reset_index()
+
+
+def unheard_gains(table: pd.DataFrame, groups: Mapping[str, str], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """What systems have over others in accuracy, over seeds and events; see `contrasts`.
+
+    Args:
+        table: of `zero_shot_stamps`.
+        groups: language → its group, which is averaged over.
+        pairs: system and baseline.
+    """
+    table = table.assign(group=table["language"].map(groups))
+
+    def values(group: str, system: str) -> pd.DataFrame:
+        own = table[(table["group"] == group) & (table["system"] == system)]
+        return own.pivot_table(index="seed", columns="event", values="accuracy")
+
+    plans = []
+    for group in dict.fromkeys(groups[language] for language in table["language"].unique()):
+        for system, base in pairs:
+            ours, theirs = values(group, system), values(group, base)
+            both = ours.index.intersection(theirs.index)
+            one = difference(ours.loc[both].to_numpy(), theirs.loc[both].to_numpy())
+            plans.append(({"languages": group, "system": system, "baseline": base, "metric": "accuracy"}, one))
+    return contrasts(plans)
 
 
 # ---------------------------------------------------------------- how many languages
@@ -474,93 +627,49 @@ def language_order(seed: int) -> tuple[str, ...]:
     return ("eng", *map(str, np.random.default_rng(seed).permutation(LANGUAGES[1:])))
 
 
-def by_count(scored: Scores, used: Mapping[tuple[int, int], Sequence[str]]) -> pd.DataFrame:
-    """Scores apart for languages that were trained on and those that were not: columns K, seed, group and METRICS."""
+def by_count(scores: Scores) -> pd.DataFrame:
+    """Scores apart for languages that were trained on and those that were not: columns K, seed, group and the metrics.
+
+    scores: of an experiment whose trials differ by K, train on `overrides["languages"]`, and have a seed each.
+    """
+    metrics = list(next(iter(scores.clips.values())))
     rows = []
-    for (count, seed), own in used.items():
-        table = scored.table.query("system == @count and seed == @seed").set_index("language")
+    for trial in scores.experiment.trials:
+        trained = trial.overrides["languages"]
         groups = {
             "English": ["eng"],
-            "trained on": [k for k in own if k != "eng"],
-            "never trained on": [k for k in LANGUAGES if k not in own],
+            "trained on": [name for name in trained if name != "eng"],
+            "never trained on": [name for name in LANGUAGES if name not in trained],
             "all eight": list(LANGUAGES),
         }
         for group, names in groups.items():
             if names:
-                means = table.loc[names, list(METRICS)].mean()
-                rows.append({"K": count, "seed": seed, "group": group, **means})
+                means = {metric: _mean_of(scores, trial.where, metric, names) for metric in metrics}
+                rows.append({"K": trial.where["K"], "seed": trial.where["order"], "group": group, **means})
     return pd.DataFrame(rows)
 
 
-# ---------------------------------------------------------------- longer
+def _mean_of(scores: Scores, where: Mapping[str, Any], metric: str, languages: Sequence[str]) -> float:
+    return float(np.mean([scores.values("kcl", metric, {**where, "language": name}).mean() for name in languages]))
 
 
-TEXTS_PER_CLIP = {"ml-clap": 1, "cacl": 2, "kcl": len(LANGUAGES)}  # that one step reads
+def at_count(scores: Scores, count: int, metric: str, language: str | None = None) -> np.ndarray:
+    """A metric after training on so many languages, by order and clip `(orders, N)`: of a language, or their mean."""
+    orders = dict.fromkeys(trial.where["order"] for trial in scores.experiment.trials)
+    own = {"language": language} if language else {}
+    return np.concatenate([scores.values("kcl", metric, {"K": count, "order": one, **own}) for one in orders])
 
 
-def mean_scores(runs: Runs, split: Split) -> pd.DataFrame:
-    """What runs score in all languages together: columns system, seed, METRICS (mean over languages), VARIANCES."""
-    embedded = spaces(runs, split)
-    scored = scores(embedded).table.groupby(["system", "seed"], sort=False)[list(METRICS)].mean().reset_index()
-    return scored.merge(rank_variances(embedded)[["system", "seed", *VARIANCES]])
-
-
-VARIANCES = ("MRV", "median", "log")  # as `rank_variances`
-
-
-def longer(
-    book: Session, data: World, seeds: Sequence[int], times: Sequence[int], *, systems: Sequence[str] = SCHEMES
-) -> pd.DataFrame:
-    """Schemes trained 1, 2, 4 … times as long as the profile says, each with a schedule of its own length.
-
-    Columns: system, times, seed, steps, texts (read for each clip, in passes over the training set: epochs × languages
-    a step takes), METRICS (mean over languages), MRV (median, log: as `rank_variances`).
-    """
-    rows = []
-    for count in times:
-        own = {"epochs": count * book.settings.epochs}
-        runs = train_systems(book, data, {name: (name, own) for name in systems}, seeds)
-        table = mean_scores(runs, data.test)
-        steps = [len(runs[key].steps) for key in zip(table["system"], table["seed"], strict=True)]
-        read = table["system"].map(TEXTS_PER_CLIP) * own["epochs"]
-        for place, (name, values) in enumerate({"times": count, "steps": steps, "texts": read}.items(), start=1):
-            table.insert(place, name, values)
-        rows.append(table)
-    return pd.concat(rows, ignore_index=True)[["system", "times", "seed", "steps", "texts", *METRICS, *VARIANCES]]
-
-
-def seed_gains(curve: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str]) -> pd.DataFrame:
-    """What labels of a table of runs add to others, over the seeds that both have.
-
-    Args:
-        curve: columns label, seed and metrics.
-        pairs: (label, label that it is compared with); of both, at least two seeds.
-
-    Returns:
-        Columns system, baseline, metric, value, low, high (95 %, Student, over seeds), wins.
-    """
-    own, rows = curve.set_index(["label", "seed"]).sort_index(), []
-    for label, base in pairs:
-        for metric in metrics:
-            difference = (own.loc[label, metric] - own.loc[base, metric]).dropna()
-            wins = f"{int((difference > 0).sum())}/{len(difference)}"
-            rows.append((label, base, metric, *over_seeds(difference.to_list()), wins))
-    return pd.DataFrame(rows, columns=["system", "baseline", "metric", "value", "low", "high", "wins"])
-
-
-def told(curve: pd.DataFrame) -> str:
-    """What `longer` shows, in words: the schemes at the most steps and at the most texts that all of them have."""
-    own = {name: rows for name, rows in curve.groupby("system") if name in SCHEMES}
-    order = [name for name in SCHEMES if name in own]
-    parts = []
-    for column, unit in (("steps", "steps"), ("texts", "texts a clip")):
-        common = set.intersection(*(set(own[name][column]) for name in order))
-        if common:
-            at = max(common)
-            means = {name: own[name].loc[own[name][column] == at, ["T2A R@1", "MRV"]].mean() for name in order}
-            found = [f"{name.upper()} {mean['T2A R@1']:.1%} (MRV {mean['MRV']:,.0f})" for name, mean in means.items()]
-            parts.append(f"After {at:,} {unit}: {', '.join(found)}.")
-    return f"T2A R@1, means over seeds. {' '.join(parts)}" if parts else ""
+def count_gains(scores: Scores, pairs: Iterable[tuple[int, int]], metric: str = "T2A R@1") -> pd.DataFrame:
+    """What training on K languages has over training on fewer, in English and in all eight; see `contrasts`."""
+    return contrasts(
+        (
+            {"languages": title, "K": many, "over": few, "metric": metric},
+            difference(at_count(scores, many, metric, language), at_count(scores, few, metric, language)),
+        )
+        for language, title in ((None, "all eight"), ("eng", "English"))
+        for many, few in pairs
+    )
 
 
 # ---------------------------------------------------------------- maps and cases
@@ -611,7 +720,7 @@ def _projected(several: Sequence[np.ndarray], method: str, seed: int) -> list[np
     return [TSNE(perplexity=min(30, (len(points) - 1) // 3), **own).fit_transform(points) for points in several]
 
 
-def tightness(table: pd.DataFrame) -> pd.DataFrame:
+def map_tightness(table: pd.DataFrame) -> pd.DataFrame:
     """How tight the clusters of a map are: mean distance of a text to its item's centre over that to the map's centre.
 
     Columns: method, ratio. Small is tight.
@@ -623,6 +732,22 @@ def tightness(table: pd.DataFrame) -> pd.DataFrame:
         far = np.hypot(own["x"] - own["x"].mean(), own["y"] - own["y"].mean()).mean()
         rows.append((method, near / far))
     return pd.DataFrame(rows, columns=["method", "ratio"])
+
+
+def case_ranks(
+    spaces: Mapping[tuple[str, int], Space], seed: int, systems: Sequence[str] = ("ml-clap", "kcl")
+) -> pd.DataFrame:
+    """Table 5: ranks of the `worst_cases` of a seed's runs, first captions: columns worst of, clip, system, language,
+    rank.
+    """
+    cases = worst_cases({system: spaces[system, seed] for system in systems})
+    rows = []
+    for worst, clip in cases.items():
+        for (system, other), one in spaces.items():
+            if other == seed:
+                places = ranks(one)[clip * one.texts.shape[1]].tolist()
+                rows += [(worst, clip, system, *pair) for pair in zip(LANGUAGES, places, strict=False)]
+    return pd.DataFrame(rows, columns=["worst of", "clip", "system", "language", "rank"])
 
 
 def worst_cases(spaces: Mapping[str, Space]) -> dict[str, int]:

@@ -9,7 +9,6 @@ nothing else of it.
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -168,23 +167,17 @@ def keep(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     folders = []
     for experiment in chosen(plan, only):
-        again = _command(name, experiment.name, profile, parameters or {})
+        told = {"profile": profile, "parameters": parameters}
+        again, then = (kept.command(verb, name, experiment.name, **told) for verb in ("sweep", "keep"))
         plans = compute.plans_of(plan.ground, experiment).values()
         missing = sum(not one.finished for one in plans)
         if missing:
             raise LongError(f"{missing} of {len(plans)} runs of {experiment.name} are missing: {again}")
         scores = compute.compute(plan.ground, experiment)
-        scores = replace(scores, stamp=replace(scores.stamp, command=again))
+        scores = replace(scores, stamp=replace(scores.stamp, command=f"{again} && {then}"))
         content = compute.content_of(plan.ground, experiment)
         folders.append(kept.keep(scores, plan.ground.book.chapter, content, root=root))
     return folders
-
-
-def _command(name: str, experiment: str, profile: str, parameters: Mapping[str, Any]) -> str:
-    words = ["pullpush", "sweep", name, "--only", experiment]
-    words += ["--profile", profile] if profile != profiles.DEFAULT else []
-    words += [word for key, value in parameters.items() for word in ("-p", key, str(value))]
-    return shlex.join(words)
 
 
 Outcome = tuple[str, float, str]  # key, seconds, what went wrong
@@ -213,7 +206,7 @@ def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Iterato
     for _ in range(ROUNDS):
         try:
             pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-            for outcome in pool(joblib.delayed(_attempt)(key, call) for key, call in left.items()):
+            for outcome in pool(joblib.delayed(_attempt)(key, call) for key, call in list(left.items())):
                 yield outcome
                 left.pop(outcome[0])
             return

@@ -28,10 +28,12 @@ from pullpush import __version__
 from pullpush.book import chapters, status
 from pullpush.book.chapters import Chapter
 from pullpush.book.clean import publishable
+from pullpush.cache import content_key
 from pullpush.errors import PullPushError
-from pullpush.lab import profiles
+from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root
+from pullpush.source import why_differs
 
 # What keeps a kernel's output fit for a page, and the same from run to run.
 QUIET = {
@@ -58,6 +60,9 @@ with open({pid!r} + ".part", "w") as file:
     file.write(str(os.getpid()))
 os.replace({pid!r} + ".part", {pid!r})
 """
+
+
+SHOWN = 5  # changed symbols that a message names
 
 
 class ChapterError(PullPushError, RuntimeError):
@@ -138,12 +143,15 @@ def seconds(notebook: Path) -> float | None:
 
 
 def describe(notebook: Path) -> dict[str, Any]:
-    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, seconds, version."""
+    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, code, seconds, version."""
     return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
 
 
-def why_stale(notebook: Path, chapter: Chapter) -> str | None:
-    """Why an executed notebook is not what the chapter's source with its defaults would give; None if it is."""
+def why_stale(notebook: Path, chapter: Chapter, settings: Profile | None = None) -> str | None:
+    """Why an executed notebook is not what the chapter with its defaults and today's code would give; None if it is.
+
+    settings: its profile, if that is one of your own; its name alone does not say where its file is.
+    """
     if not notebook.is_file():
         return f"{chapter.name} has not been run: there is no {notebook}"
     made = _told(notebook)
@@ -155,14 +163,25 @@ def why_stale(notebook: Path, chapter: Chapter) -> str | None:
     changed = [f"{k}={v!r}" for k, v in made["parameters"].items() if v != defaults.get(k)]
     if changed:
         return f"{notebook} was made with {', '.join(changed)}, which are not the defaults of {chapter.name}"
-    return None
+    settings = settings or profiles.PROFILES.get(made["profile"])
+    if settings is None:
+        return None
+    from pullpush.lab.chapter_code import code_of_chapter  # here, so that running a chapter does not wait for torch
+
+    code = code_of_chapter(chapter.path, settings)
+    if made.get("code") == content_key(code):
+        return None
+    old = provenance.code_named(notebook.parent, chapter.name, made.get("code", ""))
+    names = why_differs(old, code) if old else ("it does not say which",)
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{notebook} was made by other code: {', '.join(names[:SHOWN])}{more}"
 
 
 def _told(notebook: Path) -> dict[str, Any]:
     """What a notebook says of itself; empty if it was cut off or is none of ours."""
     try:
         return describe(notebook)
-    except (ValueError, AttributeError):
+    except (ValueError, TypeError, AttributeError, nbformat.ValidationError):
         return {}
 
 
@@ -210,6 +229,7 @@ def _execute(
             "profile": settings.name,
             "parameters": values | ({"profile": settings.name} if settings.file else {}),
             "source_hash": source_hash,
+            "code": next((one.digest for one in provenance.stamps(tables, chapter.name).values()), ""),
             "seconds": round(took, 1),
             "version": __version__,
         }
@@ -276,11 +296,11 @@ def _quiet(stop: status.Stop) -> Iterator[None]:
 
 
 def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:
-    written = tuple(_move(path, out) for path in sorted(tables.iterdir()))
-    for path in out.glob(f"{chapter.name}.*.csv"):
-        if path not in written:
-            path.unlink()  # an earlier run's table that this one did not write
-    return written
+    moved = [_move(path, out) for path in sorted(tables.iterdir())]
+    for path in [*out.glob(f"{chapter.name}.*.csv"), provenance.place(out, chapter.name)]:
+        if path not in moved:
+            path.unlink(missing_ok=True)  # an earlier run's table that this one did not write
+    return tuple(path for path in moved if path.suffix == ".csv")
 
 
 def _failure(chapter: Chapter, error: Exception, notebook: Path) -> str:

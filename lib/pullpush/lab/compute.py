@@ -61,13 +61,15 @@ def run(ground: Ground, experiment: Experiment) -> Scores:
     experiment of which nothing was kept as it is declared (other parameters, other data) gives empty scores, whose
     truth value is False.
     """
-    book = ground.book
-    if not experiment.long or ground.compute_long or book.settings.name == "smoke":
+    book, settings = ground.book, ground.book.settings
+    if not experiment.long or ground.compute_long or settings.name == "smoke":
         return compute(ground, experiment)
     found = kept.read(experiment, book.chapter, content_of(ground, experiment))
     if found is None:
         none = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})
-        return Scores(experiment, {}, none, none, Stamp("never", "", experiment.seeds, 0.0, {}), stored=True)
+        command = kept.command("sweep", book.chapter, experiment.name, profile=str(settings.file or settings.name))
+        made = Stamp("never", command, experiment.seeds, 0.0, {})
+        return Scores(experiment, {}, none, none, made, stored=True)
     return replace(found, stale=kept.why_stale(found.stamp, code_of(ground, experiment)))
 
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from filelock import FileLock, Timeout
 
 from pullpush.errors import CacheError, PullPushError
+from pullpush.lab import profiles
 from pullpush.lab.experiments import Experiment, Scores
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.root import find_root
@@ -103,6 +106,21 @@ def why_stale(kept: Stamp, code: Mapping[str, str]) -> tuple[str, ...]:
     code: the symbols of today, `experiments.code_of`.
     """
     return why_differs(kept.code, code)
+
+
+def command(
+    verb: str,
+    chapter: str,
+    name: str,
+    *,
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+) -> str:
+    """What to type to `sweep` or `keep` one experiment: "pullpush sweep 02-svr --only radius"."""
+    words = ["pullpush", verb, chapter, *(["--only"] if verb == "sweep" else []), name]
+    words += ["--profile", profile] if profile != profiles.DEFAULT else []
+    words += [word for key, value in (parameters or {}).items() for word in ("-p", key, str(value))]
+    return shlex.join(words)
 
 
 def _write(scores: Scores, content: str, folder: Path) -> None:

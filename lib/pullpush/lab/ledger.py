@@ -12,7 +12,7 @@ import pandas as pd
 from pullpush.errors import unknown
 from pullpush.lab.claims import Claim, ClaimError, agrees, of_chapter, paper_value
 from pullpush.lab.experiments import ExperimentError, Scores
-from pullpush.lab.paper import decimals
+from pullpush.lab.paper import form
 from pullpush.metrics import inference
 
 LEFT = "–"  # the verdict on what was not measured
@@ -167,7 +167,7 @@ def sentence(row: Mapping[str, Any]) -> str:
     start = f"**{words(row['verdict'])}**"
     if row["verdict"] == LEFT:
         return f"{start}: {row['reason']}"
-    form = f"+.{decimals(row['low'], row['high'])}f"
+    digits = form(row["low"], row["high"])
     unit = "" if row["unit"] == "ratio" else f" {row['unit']}"
-    paper = f" (paper {row['paper_value']:{form}})" if np.isfinite(row["paper_value"]) else ""
-    return f"{start}: {row['value']:{form}} ± {row['half_width']:{form[1:]}}{unit}{paper}".replace("-", "−")
+    paper = f" (paper {row['paper_value']:+{digits}})" if np.isfinite(row["paper_value"]) else ""
+    return f"{start}: {row['value']:+{digits}} ± {row['half_width']:{digits}}{unit}{paper}".replace("-", "−")

@@ -81,3 +81,8 @@ def decimals(low: float, high: float) -> int:
     """How many decimals an interval's half width deserves, from 1 to 4: those down to its first digit."""
     half = abs(float(high) - float(low)) / 2
     return min(max(-math.floor(math.log10(half)), 1), 4) if half > 0 and math.isfinite(half) else 3
+
+
+def form(low: float, high: float) -> str:
+    """How to write an estimate with this interval: as many decimals as it deserves, or powers of ten if all is tiny."""
+    return ".1e" if 0 < max(abs(float(low)), abs(float(high))) < 1e-3 else f".{decimals(low, high)}f"

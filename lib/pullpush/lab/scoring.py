@@ -39,35 +39,38 @@ def retrieval(model: nn.Module, data: Any, languages: Sequence[str]) -> Values:
 def consistency(model: nn.Module, data: Any, languages: Sequence[str]) -> Values:
     """How far languages lie and rank apart on the test clips (ATRI Eq. 14–16); the first language is the reference.
 
-    "Gap", "Dis" and "relative distance" `(N, K)` compare a clip's first captions; in the reference's own column its
-    second caption takes the part of a translation: a yardstick. Gap and the relative distance (Dis over the mean
-    distance of the reference captions of different clips) are no means over clips: theirs are pseudo-values. "MRV",
-    "log rank variance", "mean rank" `(N,)` are means over a clip's captions, text to audio.
+    "Gap", "Dis" and "relative distance" `(N, K)` compare a clip's first captions. The reference's own column holds the
+    mean of the others, so that a mean over all columns is one over the languages that are compared with it.
+    "Gap within eng" and so on `(N,)`, by the reference's name, compare its second caption with its first: a yardstick.
+    Gap and the relative distance (Dis over the mean distance of the reference captions of different clips) are no means
+    over clips: theirs are pseudo-values. "MRV", "log rank variance", "mean rank" `(N,)` are means over a clip's
+    captions, text to audio.
     """
     audio = embed_audio(model, data.test, batch_size=BATCH)
     spaces = torch.stack([texts(model, data.test, language) for language in languages], dim=2)  # (N, C, K, d)
-    reference = spaces[:, 0, 0]
-    stranger = (reference - reference.roll(1, 0)).norm(dim=1).numpy()
-    columns = []
-    for k in range(len(languages)):
-        own = spaces[:, 0, k] if k else spaces[:, min(1, spaces.shape[1] - 1), 0]
-        apart = (reference - own).norm(dim=1).numpy()
-        both = np.stack([apart, stranger], axis=1)
-        relative = pseudo_values(lambda rows: rows[:, 0].mean() / rows[:, 1].mean(), both)
-        gaps = gap_pseudo_values((reference - own).numpy())
-        columns.append({"Gap": gaps, "Dis": apart, "relative distance": relative})
-    clips, captions = spaces.shape[:2]
+    clips, captions, count = spaces.shape[:3]
+    values: Values = {}
+    if count > 1:
+        columns = [_apart(spaces[:, 0, 0], spaces[:, 0, k]) for k in range(1, count)]
+        mean = {name: np.mean([column[name] for column in columns], axis=0) for name in columns[0]}
+        values |= _stacked([mean, *columns])
+    if captions > 1:
+        within = _apart(spaces[:, 0, 0], spaces[:, 1, 0])
+        values |= {f"{name} within {languages[0]}": value for name, value in within.items()}
     clip = torch.arange(clips).repeat_interleave(captions)
     ranks = language_ranks(audio, spaces.flatten(0, 1), direction="t2a", clip=clip)
+    spread = {"MRV": rank_variance(ranks), "log rank variance": rank_variance(ranks.double().log())}
+    spread["mean rank"] = ranks.double().mean(dim=1)
+    return values | {name: value.view(clips, captions).mean(dim=1).numpy() for name, value in spread.items()}
 
-    def mean(values: Tensor) -> np.ndarray:
-        return values.double().view(clips, captions).mean(dim=1).numpy()
 
-    return _stacked(columns) | {
-        "MRV": mean(rank_variance(ranks)),
-        "log rank variance": mean(rank_variance(ranks.double().log())),
-        "mean rank": mean(ranks.double().mean(dim=1)),
-    }
+def _apart(reference: Tensor, other: Tensor) -> Values:
+    """Gap, Dis and relative distance `(N,)` of captions `(N, d)` from those of the reference."""
+    apart = (reference - other).norm(dim=1).numpy()
+    stranger = (reference - reference.roll(1, 0)).norm(dim=1).numpy()
+    both = np.stack([apart, stranger], axis=1)
+    relative = pseudo_values(lambda rows: rows[:, 0].mean() / rows[:, 1].mean(), both)
+    return {"Gap": gap_pseudo_values((reference - other).numpy()), "Dis": apart, "relative distance": relative}
 
 
 def zero_shot(model: nn.Module, data: Any, languages: Sequence[str]) -> Values:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import random
 import re
+import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
+from pullpush.cache import atomic_path
+from pullpush.lab import provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.profiles import profile as find_profile
 from pullpush.lab.root import find_root
@@ -29,12 +33,14 @@ class Session:
         settings: the profile: sizes, encoders, number of seeds.
         seed: first seed.
         out: folder that its tables go to; exists.
+        began: when it started, by `time.monotonic`.
     """
 
     chapter: str
     settings: Profile
     seed: int
     out: Path
+    began: float = field(default_factory=time.monotonic, compare=False, repr=False)
 
     @property
     def seeds(self) -> range:
@@ -42,7 +48,8 @@ class Session:
         return range(self.seed, self.seed + self.settings.seeds)
 
     def save(self, table: pd.DataFrame, name: str = RESULTS) -> None:
-        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`.
+        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`, and where it comes from, with the
+        code of the chapter, to `<chapter>.provenance.json` beside it.
 
         Six significant digits, so that committed tables do not change with the last bit of a sum.
 
@@ -51,10 +58,19 @@ class Session:
         """
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise ValueError(f"name of a table must be letters, digits, - and _, got {name!r}")
-        path = self.out / f"{self.chapter}.{name}.csv"
-        partial = path.with_suffix(f".{os.getpid()}.part")
-        table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
-        os.replace(partial, path)
+        with atomic_path(self.out / f"{self.chapter}.{name}.csv") as partial:
+            table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+        seeds = table["seed"].unique() if "seed" in table else self.seeds
+        seconds = time.monotonic() - self.began
+        provenance.record(self.out, self.chapter, name, provenance.stamp(dict(self.code), seeds=seeds, seconds=seconds))
+
+    @property
+    def code(self) -> Mapping[str, str]:
+        """What the chapter's numbers go through, see chapter_code.py; empty if no chapter of the book has this name."""
+        from pullpush.lab.chapter_code import code_of_chapter  # here, for it reads what stands on sessions
+
+        source = find_root() / "book" / f"{self.chapter}.md"
+        return code_of_chapter(source, self.settings) if source.is_file() else {}
 
 
 def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | str | None = None) -> Session:

@@ -12,13 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.batches import Clips, is_missing
-from pullpush.metrics import (
-    bootstrap_interval,
-    caption_relevance,
-    language_ranks,
-    retrieval_per_query,
-    zero_shot_predictions,
-)
+from pullpush.metrics import by_clip, difference, language_ranks, zero_shot_predictions
 
 KS = (1, 5, 10)
 MAP_AT = (10, 16)
@@ -104,32 +98,23 @@ def retrieval_table(model: nn.Module, split: Clips, languages: Sequence[str] = (
     return pd.concat(tables, ignore_index=True)
 
 
-def retrieval_rows(audio: Tensor, text: Tensor, *, seed: int = 0) -> pd.DataFrame:
-    """Retrieval metrics of embeddings in the protocol of `metrics.audio_text`, with intervals over clips.
+def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
+    """Retrieval metrics of embeddings in the protocol of `metrics.by_clip`, with intervals over clips.
 
     Args:
-        audio: `(N, d)` L2-normalised.
+        audio: `(N, d)` L2-normalised, N ≥ 2.
         text: `(N, C, d)`, or `(N, d)` for C = 1.
-        seed: of the bootstrap.
 
     Returns:
-        Columns direction ("T2A", "A2T"), metric, value, low, high (95 %, whole clips resampled), chance (the
-        expectation for a random order); fractions.
+        Columns direction ("T2A", "A2T"), metric, value, low, high (95 % over clips, of this one model; within 0 … 1),
+        chance (the expectation for a random order); fractions.
     """
-    text = text[:, None] if text.ndim == 2 else text
-    clips, captions, _ = text.shape
-    similarity = text.flatten(0, 1) @ audio.T
-    relevance = caption_relevance(clips, captions)
-    clip = torch.arange(clips)
-    sides = {
-        "T2A": (similarity, relevance, clip.repeat_interleave(captions), 1),
-        "A2T": (similarity.T, relevance.T, clip, captions),
-    }
+    clips, captions = len(text), text.shape[1] if text.ndim == 3 else 1
+    items = {"T2A": (1, clips), "A2T": (captions, clips * captions)}  # how many are right, of how many
     rows = []
-    for direction, (scores, truth, groups, relevant) in sides.items():
-        for metric, values in retrieval_per_query(scores, truth, KS, MAP_AT).items():
-            interval = bootstrap_interval(values.numpy(), groups=groups.numpy(), seed=seed)
-            rows.append((direction, metric, *interval, chance(metric, relevant, scores.shape[1])))
+    for name, values in by_clip(audio, text, KS, MAP_AT).items():
+        direction, metric = name.split(" ")
+        rows.append((direction, metric, *_interval(values), chance(metric, *items[direction])))
     return pd.DataFrame(rows, columns=["direction", "metric", "value", "low", "high", "chance"])
 
 
@@ -166,21 +151,18 @@ def recall_at_1(model: nn.Module, split: Clips, *, language: str = "eng") -> dic
     return {**values, "R@1": sum(values.values()) / 2}
 
 
-def zero_shot(
-    model: nn.Module, split: Clips, prompts: Sequence[str], *, language: str = "eng", seed: int = 0
-) -> pd.DataFrame:
+def zero_shot(model: nn.Module, split: Clips, prompts: Sequence[str], *, language: str = "eng") -> pd.DataFrame:
     """Zero-shot classification of clips with one event each by the nearest prompt.
 
     Args:
         model: has `encode_audio` and `encode_text`.
-        split: clips with `labels` `(N,)` int64.
+        split: clips with `labels` `(N,)` int64, of two classes at least.
         prompts: one a class, in the order of the labels, such as "This is a sound of a frog."
         language: of the prompts.
-        seed: of the bootstrap.
 
     Returns:
-        Rows "accuracy" and "macro accuracy"; columns metric, value, low, high (95 %, whole classes resampled where
-        they are of one size, else clips), chance.
+        Rows "accuracy" and "macro accuracy"; columns metric, value, low, high (95 %, within 0 … 1, over classes; but
+        accuracy is over clips where classes are of unequal sizes), chance.
     """
     audio, text = embed_audio(model, split), embed_texts(model, prompts, language=language)
     labels = split.labels
@@ -188,13 +170,19 @@ def zero_shot(
         raise ValueError(f"{len(prompts)} prompts for labels up to {int(labels.max())}: give one prompt a class")
     correct = (zero_shot_predictions(audio, text) == labels).double()
     counts = labels.bincount()
-    groups = labels.numpy() if counts[counts > 0].unique().numel() == 1 else None
     per_class = torch.stack([correct[labels == label].mean() for label in labels.unique()])
+    equal = counts[counts > 0].unique().numel() == 1  # then both means are one
     rows = [
-        ("accuracy", *bootstrap_interval(correct.numpy(), groups=groups, seed=seed), 1 / len(prompts)),
-        ("macro accuracy", *bootstrap_interval(per_class.numpy(), seed=seed), 1 / len(prompts)),
+        ("accuracy", *_interval(per_class if equal else correct), 1 / len(prompts)),
+        ("macro accuracy", *_interval(per_class), 1 / len(prompts)),
     ]
     return pd.DataFrame(rows, columns=["metric", "value", "low", "high", "chance"])
+
+
+def _interval(values: Tensor) -> tuple[float, float, float]:
+    """Mean of fractions `(N,)` with its 95 % interval over them, within 0 … 1."""
+    sure = difference(values.numpy()[None])
+    return sure.value, max(sure.low, 0.0), min(sure.high, 1.0)
 
 
 def _captioned(captions: Sequence[Sequence[str]]) -> list[int]:

@@ -72,6 +72,7 @@ def train(
     diagnostics: Diagnostics | None = None,
     progress: bool | None = None,
     base: Path | str | None = None,
+    data: str = "",
     save_every: int = 100,
 ) -> Result:
     """Train a model by a recipe and give it the weights of its best epoch.
@@ -89,6 +90,7 @@ def train(
         diagnostics: what to measure at every few steps.
         progress: show a bar; default: in a terminal, unless $PULLPUSH_PROGRESS is 0.
         base: run whose best weights the model starts from.
+        data: what tells the clips from others; a checkpoint of a run on other clips is refused.
         save_every: steps between checkpoints within an epoch.
 
     Raises:
@@ -106,7 +108,7 @@ def train(
     steps_per_epoch = len(batch_rows(train_dataset, recipe, seed=seed, epoch=0))
     total = steps_per_epoch * recipe.epochs
     source = checkpoints.digest(checkpoints.best_file(base)) if base else None
-    identity = content_key([recipe, seed, len(train_dataset), source, diagnostics])
+    identity = content_key([recipe, seed, data, len(train_dataset), source, diagnostics])
 
     done, best_weights = Progress(), checkpoints.weights(objective)
     accelerator.wait_for_everyone()

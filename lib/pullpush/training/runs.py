@@ -33,7 +33,7 @@ Source = tuple[WorldConfig | CorpusConfig | SpeechConfig, Trunk | None]
 
 
 class Plan(NamedTuple):
-    """All that makes a run: what it learns from, what is trained, the seed, what is measured, the run it starts from."""
+    """All that makes a run: clips to learn from, what is trained, the seed, what is measured, the run it starts from."""
 
     world: Data
     recipe: Recipe
@@ -191,9 +191,9 @@ def reloaded(config: WorldConfig | CorpusConfig | SpeechConfig, trunk: Trunk | N
 
 
 def code_of(world: Data, recipe: Recipe, diagnostics: Diagnostics | None = None) -> list[Any]:
-    """The code that a run goes through, as roots of `source.digest`: the loop, and what is found by name or by class."""
+    """The code that a run goes through, as roots of `digest`: the loop, and what is found by name or by class."""
     terms = [TERMS[term.name] for term in recipe.terms]
-    return [run, terms, AUDIO[recipe.audio], TEXT[recipe.text], type(world.train), type(world.valid), diagnostics]
+    return [run, recipe, terms, AUDIO[recipe.audio], TEXT[recipe.text], type(world.train), type(world.valid), diagnostics]
 
 
 def base_model(world: Data, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
@@ -225,6 +225,7 @@ def run(
         diagnostics=diagnostics,
         progress=progress,
         base=base,
+        data=content_key(world.identity),
     )
 
 

@@ -1,0 +1,129 @@
+"""What a step costs at the papers' sizes: the table that `benchmarks/paper_sizes.py` counts, and where it comes from.
+
+costs.origin()                                    # command, date, versions, what has changed since
+costs.ratios("02-svr")                            # a row a system, a column a cost, over the chapter's first system
+costs.extra("02-svr", "InfoNCE + bi-DynamicSVR", "bytes")  # ratio − 1 as a Difference, for a ledger
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import Markdown
+
+from pullpush.encoders.audio import SpectrogramTransformer
+from pullpush.encoders.huggingface import sonar
+from pullpush.encoders.projection import Projection
+from pullpush.errors import DataNotFoundError, unknown
+from pullpush.lab.provenance import Stamp, stamp
+from pullpush.lab.root import find_root
+from pullpush.metrics.inference import Difference, Variance
+from pullpush.source import symbols, why_differs
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import TERMS
+
+COMMAND = "python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv"
+COUNTED, MEASURED = "counted", "measured, CPU, one thread"
+LOSSES = ("infonce", "svr", "ml-clap", "cacl", "kcl")
+
+
+def table(chapter: str, how: str = COUNTED, *, folder: Path | None = None) -> pd.DataFrame:
+    """A chapter's rows: system, text_encoder ("trained", "frozen"), quantity ("FLOPs", "bytes", …), value, ratio.
+
+    Args:
+        chapter: such as "02-svr"; ratios are to its first system.
+        how: "counted", or how seconds were measured.
+
+    Raises:
+        DataNotFoundError: no such file; the message says what makes it.
+        UnknownNameError: nothing of this chapter, or nothing found so.
+    """
+    path = _path(folder)
+    if not path.is_file():
+        raise DataNotFoundError(f"no {path}: `{COMMAND}` makes it")
+    every = pd.read_csv(path)
+    for column, wanted in (("chapter", chapter), ("how", how)):
+        if wanted not in set(every[column]):
+            raise unknown(f"{column} in {path.name}", wanted, every[column].unique())
+        every = every[every[column] == wanted]
+    return every.drop(columns=["chapter", "how"]).reset_index(drop=True)
+
+
+def ratios(chapter: str, how: str = COUNTED, *, folder: Path | None = None) -> pd.DataFrame:
+    """`table` as a row a system in its order, a column a cost such as "FLOPs, text trained"."""
+    rows = table(chapter, how, folder=folder)
+    wide = rows.assign(cost=rows["quantity"] + ", text " + rows["text_encoder"])
+    wide = wide.pivot(index="system", columns="cost", values="ratio").rename_axis(columns=None)
+    return wide.loc[rows["system"].unique()]
+
+
+def extra(
+    chapter: str, system: str, quantity: str, text_encoder: str = "trained", *, folder: Path | None = None
+) -> Difference:
+    """What a system costs more than the chapter's first one, as a fraction.
+
+    Raises:
+        UnknownNameError: no such system, quantity or text encoder.
+    """
+    rows = table(chapter, folder=folder)
+    for column, wanted in (("text_encoder", text_encoder), ("quantity", quantity), ("system", system)):
+        if wanted not in set(rows[column]):
+            raise unknown(column, wanted, rows[column].unique())
+        rows = rows[rows[column] == wanted]
+    return exact(float(rows["ratio"].item()) - 1)
+
+
+def exact(value: float) -> Difference:
+    """A number that was counted, not sampled: neither seeds nor clips could have given another; its width is 0."""
+    none = Variance(0.0, 0.0, 0.0, {"seed": 0.0, "clip": 0.0, "interaction": 0.0})
+    return Difference(value, value, value, 0.0, float(value == 0), float("inf"), 0.95, 1, 1, 1, none)
+
+
+def code() -> dict[str, str]:
+    """The code that decides the counts, by symbol: the losses, how a step runs, and both encoders."""
+    return symbols(*(TERMS[name] for name in LOSSES), Objective, SpectrogramTransformer, sonar, Projection)
+
+
+def made(how: str = COUNTED, *, folder: Path | None = None) -> Stamp:
+    """Where the rows found in one way come from.
+
+    Raises:
+        DataNotFoundError: no stamp; the message says what makes it.
+    """
+    path = _path(folder).with_suffix(".json")
+    stamps = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if how not in stamps:
+        raise DataNotFoundError(f"no stamp of what was {how} in {path}: `{COMMAND}` makes it")
+    return Stamp.from_dict(stamps[how])
+
+
+def stale(how: str = COUNTED, *, folder: Path | None = None) -> tuple[str, ...]:
+    """Which code has changed since: "pullpush.losses.svr:SVR changed"; empty if none has."""
+    return why_differs(made(how, folder=folder).code, code())
+
+
+def origin(how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
+    """When and by what the rows were made, and what has changed since."""
+    own = made(how, folder=folder)
+    changed = stale(how, folder=folder)
+    since = f" **Older than the code:** {', '.join(changed)}." if changed else ""
+    return Markdown(
+        f"> {how.capitalize()} on {own.made} UTC in {own.seconds / 60:.0f} minutes (pullpush {own.version}, "
+        f"torch {own.packages.get('torch', '–')}, code {own.digest[:8]}) by `{own.command}`.{since}"
+    )
+
+
+def write_stamp(how: str, seconds: float, command: str, *, path: Path) -> None:
+    """Say beside the table at `path` when, how and with what code rows were found; other ways' stamps stay."""
+    target = path.with_suffix(".json")
+    stamps: Mapping = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {}
+    own = stamp(code(), seeds=(), seconds=seconds, command=command).to_dict()
+    text = json.dumps({**stamps, how: own}, indent=1, ensure_ascii=False)
+    target.write_text(text + "\n", encoding="utf-8")
+
+
+def _path(folder: Path | None) -> Path:
+    return (folder or find_root() / "book" / "measured") / "paper-sizes.csv"
