@@ -592,7 +592,7 @@ def similarity_density(table: pd.DataFrame) -> Figure:
         style = method_style(system)
         sns.kdeplot(rows["cosine"], ax=ax, color=style["colour"], label=style["label"], clip=(-1, 1))
     ax.set(xlabel="cosine of a clip and its caption", ylabel="density")
-    ax.legend(fontsize="small")
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     return fig
 
 
@@ -629,7 +629,7 @@ def score_by_setting(table: pd.DataFrame, panels: Mapping[str, str], *, metric: 
         for system, own in rows.groupby("system", sort=False):
             scaled = own.assign(place=own["value"].map(place), score=100 * own[metric])
             band(ax, scaled, "place", "score", style="o-", **method_style(system))
-        ax.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+        ax.set_xticks(range(len(values)), [f"{value:g}".replace("-", "−") for value in values])
         ax.set(xlabel=title, ylabel=f"{metric} (%)")
     for ax in axes.flat[len(panels) :]:
         ax.remove()
@@ -838,6 +838,9 @@ def speech_recall(table: pd.DataFrame, spoken: Mapping[str, str]) -> Figure:
             ax.set_xlabel("language of the texts", fontsize="small")
             if metric == "R@10":
                 ax.set_title(title, fontsize="medium")
+    for ax in axes[:, 0]:  # shares; an interval over few seeds may be wider
+        low, high = ax.get_ylim()
+        ax.set_ylim(max(low, 0), min(high, 100))
     axes[0, 0].set_ylabel("R@10 (%)")
     axes[1, 0].set_ylabel("wrong texts of like length\nbefore the right one (%)")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, fontsize="small")

@@ -41,7 +41,7 @@ def test_each_way_of_finding_has_its_own_stamp(tmp_path):
 
 @pytest.mark.parametrize("call", [costs.made, lambda folder: costs.table("02-svr", folder=folder)])
 def test_what_is_missing_says_what_makes_it(call, tmp_path):
-    with pytest.raises(DataNotFoundError, match="paper_sizes.py --out"):
+    with pytest.raises(DataNotFoundError, match="paper_sizes"):
         call(folder=tmp_path)
 
 

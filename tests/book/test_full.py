@@ -45,33 +45,30 @@ def mini(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tables(mini):
-    """Name → table of the executed chapter, trained end to end, too."""
-    words = ["run", "02-svr", "--profile", str(mini), "-p", "end_to_end", "true", "--out", str(mini.parent / "out")]
+    """Name → table of the executed chapter, with all that is long."""
+    words = ["run", "02-svr", "--profile", str(mini), "-p", "compute_long", "true", "--out", str(mini.parent / "out")]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     return {path.name.split(".")[1]: pd.read_csv(path) for path in (mini.parent / "out").glob("*.csv")}
 
 
 def test_every_table_is_written(tables):
-    assert {f"table{n}" for n in (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14)} <= set(tables)
-    assert {"results", "verdict", "figure1", "figure7"} <= set(tables)
+    assert {f"table{n}" for n in (2, 3, 4, 5, 6, 7, 9, 14)} <= set(tables)
+    assert {"end-to-end", "settings", "claims", "figure1", "figure7"} <= set(tables)
 
 
 def test_zero_shot_is_on_the_three_labelled_sets(tables):
     sets = tables["table2"].groupby("set")["chance"].unique()
     assert sorted(sets.index) == ["ESC-50", "US8K", "VGGSound"]
     assert all(chance == pytest.approx(1 / 3, abs=1e-5) for chance in sets.explode())
-    words = " ".join(tables["verdict"]["claim"])
-    assert "zero-shot accuracy on VGGSound" in words
 
 
 def test_transfer_is_between_the_two_datasets(tables):
-    routes = set(zip(tables["table6"]["train"], tables["table6"]["test"], strict=True))
-    assert routes == {(a, b) for a in ("AudioCaps", "Clotho") for b in ("AudioCaps", "Clotho")}
+    assert set(tables["table6"]["route"]) == {"AudioCaps → Clotho", "Clotho → AudioCaps"}
 
 
 def test_more_data_is_a_head_of_the_dataset(tables):
-    assert sorted(tables["table5"]["value"].unique()) == [5, 10]
+    assert set(tables["table5"]["clips"]) == {"quarter", "half", "all"}
 
 
 def test_hard_negatives_need_no_scene_graph(tables):
@@ -79,11 +76,15 @@ def test_hard_negatives_need_no_scene_graph(tables):
 
 
 def test_everything_was_fine_tuned_end_to_end(tables):
-    ends = tables["end-to-end-scores"]
+    ends = tables["end-to-end"]
     assert set(ends["seed"]) == {0, 1}
-    assert "InfoNCE twice (R = 0)" in set(ends["system"])
+    assert "twice" in set(ends["system"])
     assert len(ends) == 2 * ends["system"].nunique()
-    assert set(tables["end-to-end-gains"]["wins"].str[-1]) == {"2"}
+
+
+def test_every_claim_has_a_verdict_or_a_reason(tables):
+    claims = tables["claims"]
+    assert (claims["value"].notna() | claims["reason"].notna()).all()
 
 
 def test_the_trunk_is_the_published_encoder_itself(mini):

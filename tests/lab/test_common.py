@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -80,26 +79,6 @@ def test_a_bank_that_speaks_one_language_is_asked_in_that_one(book, world):
     english = world._replace(bank=replace(world.bank, events=events))
     table = common.zero_shot_by_language(common.untrained(book), english)
     assert table["language"].tolist() == ["eng"]
-
-
-def test_steps_are_averaged_over_stretches():
-    steps = pd.DataFrame({"step": range(1, 11), "loss": range(10), "note": "x", "seen": [1.0, None] * 5})
-    runs = {("infonce", 0): SimpleNamespace(steps=steps), ("siglip", 3): SimpleNamespace(steps=steps.head(3))}
-    table = common.steps_by_run(runs, points=5)
-    assert list(table.columns) == ["recipe", "seed", "step", "loss", "seen"]
-    first = table[table["recipe"] == "infonce"]
-    assert first["step"].tolist() == [1.5, 3.5, 5.5, 7.5, 9.5]
-    assert first["loss"].tolist() == [0.5, 2.5, 4.5, 6.5, 8.5]
-    assert first["seen"].tolist() == [1.0] * 5, "steps that were not watched do not count"
-    assert table[table["recipe"] == "siglip"]["step"].tolist() == [1, 2, 3]
-    assert (table[table["recipe"] == "siglip"]["seed"] == 3).all()
-
-
-@pytest.mark.parametrize("length", [1, 39, 40, 41, 80, 1000])
-def test_a_run_gives_no_more_points_than_asked_for(length):
-    steps = pd.DataFrame({"step": range(1, length + 1), "loss": 1.0})
-    table = common.steps_by_run({("a", 0): SimpleNamespace(steps=steps)})
-    assert min(length, 20) <= len(table) <= 40
 
 
 def test_means_have_a_spread_where_there_are_several_seeds():

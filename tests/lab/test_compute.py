@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pullpush.lab import compute, material, session
@@ -117,3 +118,18 @@ def test_what_is_not_in_an_experiment_is_named(scores, call, message):
 def test_a_declaration_that_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Experiment(**{"name": "x", "trials": (Trial("a", "infonce"),), "seeds": (0,), **options})
+
+
+def test_steps_are_averaged_over_stretches():
+    steps = pd.DataFrame({"step": range(1, 11), "loss": range(10), "note": "x", "seen": [1.0, None] * 5})
+    table = compute.stretches(steps, points=5)
+    assert list(table.columns) == ["step", "loss", "seen"]
+    assert table["step"].tolist() == [1.5, 3.5, 5.5, 7.5, 9.5]
+    assert table["loss"].tolist() == [0.5, 2.5, 4.5, 6.5, 8.5]
+    assert table["seen"].tolist() == [1.0] * 5, "steps that were not watched do not count"
+
+
+@pytest.mark.parametrize("length", [1, 19, 20, 21, 40, 1000])
+def test_a_run_gives_no_more_points_than_asked_for(length):
+    table = compute.stretches(pd.DataFrame({"step": range(1, length + 1), "loss": 1.0}))
+    assert min(length, 10) <= len(table) <= 20

@@ -52,6 +52,22 @@ def test_rows_agree_with_the_metrics_and_lie_in_their_intervals():
     assert len(table) == 10
 
 
+def test_intervals_are_those_of_the_one_inference_over_clips():
+    audio, text = embeddings()
+    row = retrieval_rows(audio, text).set_index(["direction", "metric"]).loc[("T2A", "R@5")]
+    sure = metrics.difference(metrics.by_clip(audio, text)["T2A R@5"].numpy()[None])
+    assert (row["value"], row["low"], row["high"]) == (sure.value, max(sure.low, 0), min(sure.high, 1))
+
+
+def test_intervals_stay_within_what_a_share_can_be():
+    audio = torch.eye(30)
+    text = audio.clone()
+    text[0] = -audio[0]  # one of thirty is missed
+    table = retrieval_rows(audio, text)
+    assert table["high"].max() == 1
+    assert (table["low"] > 0.8).all()
+
+
 def test_table_has_a_block_for_each_language():
     model, clips = TinyModel(), TinyClips(10)
     table = retrieval_table(model, clips, ("eng", "fra"))
@@ -101,5 +117,6 @@ def test_zero_shot_of_unequal_classes():
     clips = TinyClips(23)
     table = zero_shot(TinyModel(), clips, WORDS).set_index("metric")
     assert (table["low"] <= table["value"]).all()
+    assert (table["value"] <= table["high"]).all()
     with pytest.raises(ValueError, match="one prompt a class"):
         zero_shot(TinyModel(), clips, WORDS[:5])

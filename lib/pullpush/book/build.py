@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pullpush.book import chapters, run
+from pullpush.book import chapters, ledger_page, run
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root
@@ -101,6 +101,9 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     for notebook in notebooks:
         (source / f"{notebook.stem}.md").unlink()
         shutil.copyfile(notebook, source / notebook.name)
+    if (source / "claims.md").is_file():
+        judged = {notebook.stem: notebook.with_suffix(".claims.csv") for notebook in notebooks}
+        ledger_page.complete(source / "claims.md", ledger_page.gathered(root, judged))
 
 
 def _jupyter_book(source: Path, out: Path, *, log: Path) -> None:

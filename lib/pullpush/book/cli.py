@@ -1,10 +1,10 @@
-"""The `pullpush` command: fetch, list, run, sweep, build, open."""
+"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open."""
 
 from __future__ import annotations
 
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,11 @@ profile_option = click.option(
 )
 
 
+parameter_option = click.option(
+    "-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; repeatable."
+)
+
+
 @click.group(cls=Explained, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
@@ -80,7 +85,7 @@ def list_() -> None:
 
 @main.command()
 @click.argument("chapter", required=False)
-@click.option("-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; repeatable.")
+@parameter_option
 @click.option("--all", "every", is_flag=True, help="Run every chapter, in order.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results; default executed/local/PROFILE.")
 @click.option("--publish", is_flag=True, help="Write to executed/PROFILE, which maintainers commit.")
@@ -120,6 +125,11 @@ def run(
                 watch=line.say,
             )
         click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}")
+    if every and publish:
+        from pullpush.book import ledger_page
+
+        _, path = ledger_page.publish(root, size, published=True)
+        click.echo(path)
 
 
 @contextmanager
@@ -134,16 +144,48 @@ def _stopped_after(finished: int) -> Iterator[None]:
 
 
 @main.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("target")
+@click.option("--only", multiple=True, metavar="NAME", help="Of a chapter this experiment; repeatable.")
 @click.option("--jobs", default=2, show_default=True, help="Processes at once.")
-def sweep(file: Path, jobs: int) -> None:
-    """Run the grid of parameters in FILE over one chapter; finished cells are skipped."""
+@click.option("--dask", default="", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
+@click.option("--list", "listed", is_flag=True, help="Show how a chapter's experiments stand, and train nothing.")
+@parameter_option
+@click.option("--profile", default="", help="Of a chapter, as for run; default quick. A file names its own.")
+def sweep(
+    target: str,
+    only: tuple[str, ...],
+    jobs: int,
+    dask: str,
+    listed: bool,
+    parameter: tuple[tuple[str, str], ...],
+    profile: str,
+) -> None:
+    """Train the long experiments of the chapter TARGET, run by run, or run the grid of the YAML file TARGET.
+
+    What is finished is skipped. `pullpush keep` then keeps what a chapter's experiments found.
+    """
+    if Path(target).suffix in profiles.SUFFIXES:
+        if only or listed or parameter or profile:
+            raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
+        _sweep_file(Path(target), jobs, dask)
+        return
+    told: dict[str, Any] = {"only": only, "profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
+    _show_states(target, told) if listed else _sweep_chapter(target, told, jobs, dask)
+
+
+def _sweep_file(file: Path, jobs: int, dask: str) -> None:
     from pullpush.book import sweep as sweeping
 
     try:
         last = sweeping.last_time(file)
-        with Line(file.stem, past=f"a run took {last:.0f} s last time" if last else "") as line:
-            done = sweeping.sweep(file, jobs=jobs, report=line.above, watch=line.say)
+        with ExitStack() as stack:
+            executor = None
+            if dask:
+                from pullpush.book.long import cluster  # here, for it waits for torch
+
+                executor = stack.enter_context(cluster(dask)).get_executor()
+            line = stack.enter_context(Line(file.stem, past=f"a run took {last:.0f} s last time" if last else ""))
+            done = sweeping.sweep(file, jobs=jobs, executor=executor, report=line.above, watch=line.say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; finished runs are kept, nothing else was changed") from None
     click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
@@ -153,6 +195,58 @@ def sweep(file: Path, jobs: int) -> None:
         click.secho(f"\n{failure.cell}\n{failure.message}", err=True, fg="red")
     if done.failed:
         raise click.exceptions.Exit(1)
+
+
+def _sweep_chapter(name: str, told: dict[str, Any], jobs: int, dask: str) -> None:
+    from pullpush.book import long
+
+    try:
+        with Line(name) as line:
+            done = long.sweep(name, **told, jobs=jobs, dask=dask, report=line.above, watch=line.say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; finished runs are kept, the same command goes on") from None
+    click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
+    for label, message in done.failed:
+        click.secho(f"{label}: {message}", err=True, fg="red")
+    if done.failed:
+        raise click.exceptions.Exit(1)
+
+
+def _show_states(name: str, told: dict[str, Any]) -> None:
+    from pullpush.book import long
+
+    for state in long.states(name, **told):
+        size = "long" if state.long else "with the chapter"
+        click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
+
+
+@main.command()
+@click.argument("chapter")
+@click.argument("experiments", nargs=-1)
+@parameter_option
+@profile_option
+def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str, str], ...], profile: str) -> None:
+    """Keep what the long EXPERIMENTS of CHAPTER (default: all) found, in book/measured, where the chapter reads it."""
+    from pullpush.book import long
+
+    for folder in long.keep(chapter, only=experiments, profile=profile, parameters=dict(parameter)):
+        click.echo(folder)
+
+
+@main.command()
+@click.option("--published", is_flag=True, help="Of published executions only, to executed/PROFILE.")
+@profile_option
+def claims(published: bool, profile: str) -> None:
+    """Gather every claim of the papers with the verdicts of a profile's executions, in executed/local/PROFILE."""
+    from pullpush.book import ledger_page
+
+    root, size = find_root(), profiles.profile(profile).name
+    table, path = ledger_page.publish(root, size, published=published)
+    for _, row in table.iterrows():
+        click.echo(f"{row['verdict']:26}{row['id']}")
+    for paper, counts in ledger_page.counted(table).items():
+        click.echo(f"{paper}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
+    click.echo(path)
 
 
 @main.command()

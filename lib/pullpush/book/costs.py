@@ -111,7 +111,7 @@ def origin(how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
     changed = stale(how, folder=folder)
     since = f" **Older than the code:** {', '.join(changed)}." if changed else ""
     return Markdown(
-        f"> {how.capitalize()} on {own.made} UTC in {own.seconds / 60:.0f} minutes (pullpush {own.version}, "
+        f"> {how[0].upper()}{how[1:]} on {own.made} UTC in {own.seconds / 60:.0f} minutes (pullpush {own.version}, "
         f"torch {own.packages.get('torch', '–')}, code {own.digest[:8]}) by `{own.command}`.{since}"
     )
 

@@ -477,6 +477,30 @@ def at_end(table: pd.DataFrame, sampling: str, column: str = "left") -> np.ndarr
     return own.sort_values("seed")[column].to_numpy()[:, None]
 
 
+def nearer(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Weight error of CACL's sampling less that of random sampling at the end of several tables of `bound_table`.
+
+    Columns: after (its name), CACL, random, and those of `contrasts`.
+    """
+    plans = []
+    for name, table in tables.items():
+        pair, random = (at_end(table, sampling) for sampling in ("pair", "random"))
+        plans.append(({"after": name, "CACL": pair.mean(), "random": random.mean()}, difference(pair, random)))
+    return contrasts(plans)
+
+
+def looseness(table: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """`bound_table` after its last epoch, of the samplings that err: columns system, distribution_error, left, and, as
+    multiples of left, right, expanded, and before: right of `predicted_bound`.
+    """
+    keys = ["sampling", "seed", "epoch"]
+    table = table.merge(predicted[[*keys, "right"]].rename(columns={"right": "before"}), on=keys)
+    table = table[(table["epoch"] == table["epoch"].max()) & (table["sampling"] != "all")]
+    bounds = table[["right", "expanded", "before"]].div(table["left"], axis=0)
+    system = table["sampling"].map(SAMPLINGS).rename("system")
+    return pd.concat([system, table[["distribution_error", "left"]], bounds], axis=1)
+
+
 def printed_gradient(model: Tiny, seed: int, *, clips: int = 12, tau: float = 0.3) -> float:
     """Norm of Σ p ∇log p with p of Eq. 1 over all languages: zero, so that the run of Eq. 17 never moves."""
     weights = model.start(seed).requires_grad_()

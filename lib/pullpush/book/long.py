@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
+from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pullpush.book import chapters
+from pullpush.cache import home
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
@@ -29,6 +31,7 @@ from pullpush.parallel import elsewhere
 from pullpush.training.runs import Plan, order_of, prepare
 
 TAGS = ("setup", "experiments")
+PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
 
 
@@ -111,6 +114,7 @@ def sweep(
     dask: str = "",
     root: Path | None = None,
     report: Callable[[str], None] = lambda line: None,
+    watch: Callable[[str], None] = lambda state: None,
 ) -> Swept:
     """Train the runs of a chapter's long experiments that are not there yet.
 
@@ -121,10 +125,12 @@ def sweep(
         jobs: processes at once, where there is no cluster.
         dask: address of a Dask scheduler, whose workers share this machine's cache folder (PULLPUSH_HOME).
         report: told one line for every run.
+        watch: told how many runs are there, whenever that changes.
 
     Raises:
         LongError: the cluster cannot be reached, or goes away: what was trained stays.
         UnknownNameError: see `declared` and `chosen`.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; processes have been ended, finished runs are kept.
     """
     if jobs < 1:
         raise LongError(f"jobs must be at least 1, got {jobs}")
@@ -136,18 +142,71 @@ def sweep(
             key = one.key
             labels.setdefault(key, f"{experiment.name}: {trial}, seed {seed}")
             plans.setdefault(key, one)
-    skipped = [label for key, label in labels.items() if plans[key].finished]
     missing = {key: one for key, one in plans.items() if not one.finished}
+    skipped = [label for key, label in labels.items() if key not in missing]
     report(f"{len(skipped)} of {len(plans)} runs are there")
-    prepare(list(missing.values()))
-    calls = {key: elsewhere(order_of(one)) for key, one in missing.items()}
+    if not missing:
+        return Swept((), tuple(skipped), ())
     ran, failed = [], []
-    with _workers(jobs, dask) as work:
-        for key, seconds, message in work(calls):
-            count = f"{len(skipped) + len(ran) + len(failed) + 1}/{len(plans)}"
-            report(f"{count}  {labels[key]}  {'FAILED: ' + message if message else f'{seconds:.0f} s'}")
+    sent = elsewhere if jobs > 1 or dask else lambda call: call
+    with ExitStack() as stack:
+        work = stack.enter_context(_workers(jobs, dask))
+        prepare(list(missing.values()))
+        watch(f"{len(skipped)}/{len(plans)} runs")
+        outcomes = stack.enter_context(closing(work({key: sent(order_of(one)) for key, one in missing.items()})))
+        for key, seconds, message in outcomes:
+            if not message and not missing[key].finished:
+                message = f"it is not in the cache: let all machines share {home()}, and restart workers of older code"
             failed.append((labels[key], message)) if message else ran.append(labels[key])
+            count = f"{len(skipped) + len(ran) + len(failed)}/{len(plans)}"
+            report(f"{count}  {labels[key]}  {'FAILED: ' + message if message else f'{seconds:.0f} s'}")
+            watch(f"{count} runs")
     return Swept(tuple(ran), tuple(skipped), tuple(failed))
+
+
+class State(NamedTuple):
+    """How an experiment stands: whether it is long, its runs that are there, all of its runs, and what was kept."""
+
+    name: str
+    long: bool
+    finished: int
+    runs: int
+    kept: str
+
+
+def states(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+) -> list[State]:
+    """How a chapter's experiments stand, or those that are named.
+
+    Raises:
+        UnknownNameError, LongError: see `declared` and `chosen`.
+        KeptError: what was kept is damaged.
+    """
+    plan = declared(name, profile=profile, parameters=parameters, root=root)
+    found = []
+    for experiment in chosen(plan, only or list(plan.experiments)):
+        runs = {one.key: one.finished for one in compute.plans_of(plan.ground, experiment).values()}
+        said = _kept(plan, experiment, root) if experiment.long else ""
+        found.append(State(experiment.name, experiment.long, sum(runs.values()), len(runs), said))
+    return found
+
+
+def _kept(plan: Declared, experiment: Experiment, root: Path | None) -> str:
+    about = kept.about(plan.ground.book.chapter, experiment.name, root=root)
+    if about is None:
+        return "never kept"
+    content, made = about
+    if content != compute.content_of(plan.ground, experiment):
+        return f"kept {made.made} as another declaration"
+    stale = kept.why_stale(made, compute.code_of(plan.ground, experiment))
+    more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
+    return f"kept {made.made}" + (f", stale: {stale[0]}{more}" if stale else "")
 
 
 def keep(
@@ -185,19 +244,33 @@ Work = Callable[[Mapping[str, Callable[[], None]]], Iterator[Outcome]]
 
 
 @contextmanager
-def _workers(jobs: int, dask: str) -> Iterator[Work]:
-    if not dask:
-        yield lambda calls: _in_processes(calls, jobs)
-        return
+def cluster(address: str) -> Iterator[Any]:
+    """A client of the Dask scheduler at an address.
+
+    Raises:
+        LongError: dask is not installed, or nobody answers.
+    """
     try:
         from dask.distributed import Client
     except ImportError as error:
         raise LongError("--dask needs dask: pip install 'pullpush[cluster]'") from error
     try:
-        client = Client(dask, timeout=10)
+        client = Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:
-        raise LongError(f"no Dask scheduler answers at {dask} ({error}): start one, or leave --dask out") from error
-    with client:
+        raise LongError(f"no Dask scheduler answers at {address} ({error}): start one, or leave --dask out") from error
+    try:
+        yield client
+    finally:
+        with suppress(Exception):  # it may have gone
+            client.close(timeout=PATIENCE)
+
+
+@contextmanager
+def _workers(jobs: int, dask: str) -> Iterator[Work]:
+    if not dask:
+        yield lambda calls: _in_processes(calls, jobs)
+        return
+    with cluster(dask) as client:
         yield lambda calls: _on_cluster(client, dask, calls)
 
 
@@ -207,30 +280,36 @@ def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Iterato
         try:
             pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
             for outcome in pool(joblib.delayed(_attempt)(key, call) for key, call in list(left.items())):
-                yield outcome
                 left.pop(outcome[0])
+                yield outcome
             return
         except TerminatedWorkerError:
             continue
+        except BaseException:
+            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)  # else they end their runs
+            raise
     yield from ((key, 0.0, "its process was killed, again and again: too little memory?") for key in left)
 
 
 def _on_cluster(client: Any, address: str, calls: Mapping[str, Callable[[], None]]) -> Iterator[Outcome]:
-    from dask.distributed import as_completed
+    from dask.distributed import CancelledError, as_completed
 
-    futures = {client.submit(_attempt, key, call, pure=False, retries=2): key for key, call in calls.items()}
+    gone = f"the cluster at {address} went away with {{}} runs to go: give the same command again, there or elsewhere"
+    futures = {client.submit(_attempt, key, call, pure=False): key for key, call in calls.items()}
     left = len(futures)
-    for future in as_completed(futures):
-        if future.status == "finished":
+    try:
+        for future in as_completed(futures):
+            if future.status in ("cancelled", "lost") or client.status != "running":
+                raise LongError(gone.format(left))
             left -= 1
-            yield future.result()
-        elif client.status != "running" or future.status in ("cancelled", "lost"):
-            raise LongError(
-                f"the cluster at {address} went away with {left} runs to go: the same command goes on there"
-            )
-        else:
-            left -= 1
-            yield futures[future], 0.0, f"lost with its worker: {future.exception()}"
+            if future.status == "finished":
+                yield future.result()
+            else:
+                yield futures[future], 0.0, f"lost with its worker: {future.exception()}"
+    except (CancelledError, OSError) as error:
+        raise LongError(gone.format(left)) from error
+    if left:
+        raise LongError(gone.format(left))
 
 
 def _attempt(key: str, call: Callable[[], None]) -> Outcome:

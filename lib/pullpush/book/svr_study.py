@@ -264,9 +264,9 @@ NAMES = {
     "reweight-softmax": "Simple Reweight, softmax",
 }
 READINGS = {
-    "gradient_drift_pull": "gradient and F_pull, as printed",
-    "gradient_drift_tangent": "gradient and geodesic direction",
-    "update_drift_tangent": "realised update and geodesic direction",
+    "gradient_drift_pull": "gradient, F_pull",
+    "gradient_drift_tangent": "gradient, geodesic",
+    "update_drift_tangent": "realised update, geodesic",
 }
 DRIFT_MEASURES = ("drift-gradient-pull", "drift-gradient-geodesic", "drift-update-geodesic")  # of READINGS, for ledgers
 
@@ -302,7 +302,7 @@ def standings(
 
 
 def differences(found: Mapping[tuple, Difference], heads: Sequence[str], *, scale: float = 100) -> pd.DataFrame:
-    """Differences as a table: the `heads`, value, low, high, half width, p (Holm within the table), seeds, items.
+    """Differences as a table: the `heads`, difference, low, high, half width, p (Holm within it), seeds, items.
 
     scale: of fractions, 100 gives points.
     """
@@ -310,15 +310,15 @@ def differences(found: Mapping[tuple, Difference], heads: Sequence[str], *, scal
     for key, one in holm(found).items():
         numbers = (scale * number for number in (one.value, one.low, one.high, one.half_width))
         rows.append((*key, *numbers, one.p_holm, one.seeds, one.clips))
-    return pd.DataFrame(rows, columns=[*heads, "value", "low", "high", "half width", "p (Holm)", "seeds", "items"])
+    return pd.DataFrame(rows, columns=[*heads, "difference", "low", "high", "half width", "p (Holm)", "seeds", "items"])
 
 
 def readable(table: pd.DataFrame, *, digits: int = 1) -> pd.DataFrame:
     """What `differences` gives, as text: "+1.2 ± 0.8 [0.4, 2.0]", p, and how many seeds × test items."""
-    shown = table.drop(columns=["value", "low", "high", "half width", "p (Holm)", "seeds", "items"])
+    shown = table.drop(columns=["difference", "low", "high", "half width", "p (Holm)", "seeds", "items"])
     form = f"z.{digits}f"
     texts = [
-        f"{row['value']:+{form}} ± {row['half width']:{form}} [{row['low']:{form}}, {row['high']:{form}}]"
+        f"{row['difference']:+{form}} ± {row['half width']:{form}} [{row['low']:{form}}, {row['high']:{form}}]"
         for row in table.to_dict("records")
     ]
     shown["difference [95 %]"] = [text.replace("-", "−") for text in texts]

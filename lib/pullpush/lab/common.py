@@ -123,24 +123,6 @@ def zero_shot_by_language(model: nn.Module, data: World, languages: Sequence[str
     return pd.DataFrame(rows)
 
 
-def steps_by_run(runs: Mapping[tuple[str, int], Result], *, points: int = 40) -> pd.DataFrame:
-    """The measurements of several runs over training, averaged over stretches of steps: columns recipe, seed, step, …
-
-    Args:
-        runs: (recipe, seed) → run.
-        points: stretches per run; each row's step is the middle of its stretch.
-    """
-    tables = []
-    for (name, seed), run in runs.items():
-        steps = run.steps.select_dtypes("number")
-        size = max(1, -(-len(steps) // points))
-        table = steps.groupby((steps["step"] - 1) // size).mean().reset_index(drop=True)
-        tables.append(table.assign(recipe=name, seed=seed))
-    columns = ["recipe", "seed", "step"]
-    table = pd.concat(tables, ignore_index=True)
-    return table[columns + [column for column in table.columns if column not in columns]]
-
-
 def mean_and_spread(table: pd.DataFrame, by: str, columns: Sequence[str], *, percent: bool = False) -> pd.DataFrame:
     """Each column's mean ± standard deviation over the rows (the seeds) of a group, as text; groups stay in order.
 

@@ -142,10 +142,17 @@ def _tables(trial: Trial, seed: int, plan: Plan) -> tuple[pd.DataFrame, pd.DataF
     """A run's history, and its steps averaged over stretches, with what tells it from others in front."""
     head = {"system": trial.system, **trial.where, "seed": seed}
     history, steps = (pd.read_csv(plan.path / f"{name}.csv") for name in ("history", "steps"))
-    size = max(1, -(-len(steps) // POINTS))
-    steps = steps.select_dtypes("number").groupby((steps["step"] - 1) // size).mean().reset_index(drop=True)
+    steps = stretches(steps)
     steps = steps.rename(columns={name: f"measured {name}" for name in head})  # SVR reports the radius that is varied
     for column, value in reversed(head.items()):
         for table in (history, steps):
             table.insert(0, column, [value] * len(table))
     return history, steps
+
+
+def stretches(steps: pd.DataFrame, points: int = POINTS) -> pd.DataFrame:
+    """The numbers of a run's steps, averaged over at most `points` stretches of equal length; those not watched (NaN)
+    do not count. `step` is the middle of a stretch.
+    """
+    size = max(1, -(-len(steps) // points))
+    return steps.select_dtypes("number").groupby((steps["step"] - 1) // size).mean().reset_index(drop=True)

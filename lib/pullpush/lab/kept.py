@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,33 +72,38 @@ def read(experiment: Experiment, chapter: str, content: str, *, root: Path | Non
     Raises:
         KeptError: a file is damaged; the message says how to make it again.
     """
-    folder = folder_of(chapter, experiment.name, root=root)
-    if not (folder / STAMP).is_file():
+    found = about(chapter, experiment.name, root=root)
+    if found is None or found[0] != content:
         return None
-    try:
-        about = json.loads((folder / STAMP).read_text(encoding="utf-8"))
-        if about["content"] != content:
-            return None
-        with np.load(folder / CLIPS, allow_pickle=False) as file:
-            flat = {name: file[name].astype(float) for name in file.files}
-        history, steps = (pd.read_csv(folder / f"{name}.csv") for name in ("history", "steps"))
-        made = Stamp.from_dict(about["stamp"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise KeptError(f"{folder} is damaged ({error}): `pullpush sweep {chapter}` makes it again") from error
+    folder = folder_of(chapter, experiment.name, root=root)
     clips: dict[tuple[str, int], dict[str, np.ndarray]] = {}
-    for name, values in flat.items():
-        number, seed, metric = name.split("|")
-        clips.setdefault((str(experiment.trials[int(number)]), int(seed)), {})[metric] = values
-    return Scores(experiment, clips, history, steps, made, stored=True)
+    with _whole(folder, chapter, experiment.name):
+        with np.load(folder / CLIPS, allow_pickle=False) as file:
+            for name in file.files:
+                number, seed, metric = name.split("|")
+                clips.setdefault((str(experiment.trials[int(number)]), int(seed)), {})[metric] = file[name].astype(
+                    float
+                )
+        history, steps = (pd.read_csv(folder / f"{name}.csv") for name in ("history", "steps"))
+        if not {"system", "seed", "step"} <= set(history) & set(steps):
+            raise ValueError("its tables lack columns")
+        if clips.keys() != {(str(trial), seed) for trial, seed in experiment.cells}:
+            raise ValueError("runs are missing")
+    return Scores(experiment, clips, history, steps, found[1], stored=True)
 
 
 def about(chapter: str, name: str, *, root: Path | None = None) -> tuple[str, Stamp] | None:
-    """What was declared when an experiment was kept, and its stamp; None if nothing was kept."""
-    path = folder_of(chapter, name, root=root) / STAMP
-    if not path.is_file():
+    """What was declared when an experiment was kept, and its stamp; None if nothing was kept.
+
+    Raises:
+        KeptError: the stamp is damaged.
+    """
+    folder = folder_of(chapter, name, root=root)
+    if not (folder / STAMP).is_file():
         return None
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return data["content"], Stamp.from_dict(data["stamp"])
+    with _whole(folder, chapter, name):
+        data = json.loads((folder / STAMP).read_text(encoding="utf-8"))
+        return data["content"], Stamp.from_dict(data["stamp"])
 
 
 def why_stale(kept: Stamp, code: Mapping[str, str]) -> tuple[str, ...]:
@@ -135,6 +141,16 @@ def _write(scores: Scores, content: str, folder: Path) -> None:
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
     data = {"content": content, "stamp": scores.stamp.to_dict()}
     (folder / STAMP).write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _whole(folder: Path, chapter: str, name: str) -> Iterator[None]:
+    """Say what to do where a file is damaged."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        again = " && ".join(command(verb, chapter, name) for verb in ("sweep", "keep"))
+        raise KeptError(f"{folder} is damaged ({type(error).__name__}: {error}): `{again}` makes it again") from error
 
 
 @contextmanager

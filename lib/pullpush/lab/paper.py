@@ -1,12 +1,9 @@
-"""The papers' numbers, and the table that every chapter closes with: paper, ours, difference."""
+"""The papers' tables, and how many decimals a measured number deserves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from numbers import Real
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -31,50 +28,6 @@ def paper_table(paper: str, table: int, *, folder: Path | None = None) -> pd.Dat
         known = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
         raise DataNotFoundError(f"no table {paper}_table{table} in {folder}: known: {known}")
     return pd.read_csv(path)
-
-
-class Claim(NamedTuple):
-    """One row of a chapter's closing table; numbers or words."""
-
-    claim: str
-    paper: float | str
-    ours: float | str
-    verdict: str
-    interval: tuple[float, float] | None = None
-
-
-def verdict_table(claims: Sequence[Claim]) -> pd.DataFrame:
-    """Claim, paper, ours, difference, verdict: the difference stands where both sides are numbers.
-
-    Numbers with an interval have as many decimals as its width deserves, all others three digits.
-    """
-    rows = []
-    for claim, paper, ours, verdict, interval in claims:
-        shown, difference = ours, "–"
-        form = ".3g" if interval is None else f".{decimals(*interval)}f"
-        if isinstance(ours, Real):
-            shown = f"{ours:{form}}"
-            if isinstance(paper, Real):
-                difference = f"{ours - paper:+{form}}"
-        if interval is not None:
-            shown += f" [{interval[0]:{form}}, {interval[1]:{form}}]"
-        paper = f"{paper:.3g}" if isinstance(paper, Real) else paper
-        rows.append({"claim": claim, "paper": paper, "ours": shown, "difference": difference, "verdict": verdict})
-    return pd.DataFrame(rows)
-
-
-def claim_numbers(claims: Sequence[Claim]) -> pd.DataFrame:
-    """Claims with an interval, as numbers for `plots.claim_intervals`: claim, paper (or NaN), value, low, high.
-
-    A range in words, such as "0.7 to 3.2", is no number.
-    """
-    rows = [
-        (one.claim, one.paper if isinstance(one.paper, Real) else math.nan, one.ours, *one.interval)
-        for one in claims
-        if one.interval is not None and isinstance(one.ours, Real)
-    ]
-    table = pd.DataFrame(rows, columns=["claim", "paper", "value", "low", "high"])
-    return table.astype(dict.fromkeys(["paper", "value", "low", "high"], float))
 
 
 def decimals(low: float, high: float) -> int:
