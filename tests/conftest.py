@@ -12,11 +12,11 @@ import miniature
 import pytest
 
 from pullpush.data.world import World, WorldConfig, load_world
-from pullpush.lab import compare, session
+from pullpush.lab import common, session
 from pullpush.lab.root import find_root
 from pullpush.training import Diagnostics
-from pullpush.training.frozen import encoded
-from pullpush.training.runs import base_model
+from pullpush.training.frozen import encoded, on_features
+from pullpush.training.runs import base_model, trained_all
 
 CHAPTER = """---
 jupytext:
@@ -101,4 +101,10 @@ def heard(home, world):
 
 @pytest.fixture(scope="module")
 def runs(book, heard):
-    return compare.train_systems(book, heard, miniature.BOTH, [0, 1], watch=Diagnostics(every=1, tau=0.07))
+    keys = [(name, seed) for name in miniature.BOTH for seed in (0, 1)]
+    recipes = {
+        name: common.sized(book, recipe, **common.merged(on_features(heard), own))
+        for name, (recipe, own) in miniature.BOTH.items()
+    }
+    plans = [(recipes[name], seed) for name, seed in keys]
+    return dict(zip(keys, trained_all(heard, plans, diagnostics=Diagnostics(every=1, tau=0.07)), strict=True))

@@ -15,7 +15,7 @@ SOUNDS = ("dog barks", "car passes", "bell rings", "rain falls", "man speaks")
 ESC50 = ("chirping_birds", "dog", "rain")
 US8K = ("air_conditioner", "dog_bark", "siren")
 VGGSOUND = ("dog barking", "female speech, woman speaking", "people marching")
-# Two systems that train within a second: arguments of `compare.train_systems`.
+# Two systems that train within a second: label → recipe and overrides.
 SMALL = {"epochs": 2, "batch_size": 4, "dim": 8}
 BOTH = {"infonce": ("infonce", SMALL), "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", SMALL)}
 

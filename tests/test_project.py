@@ -129,7 +129,7 @@ def test_pullpush_commands_exist(guide):
         assert command in main.commands, f"{guide}: pullpush {line}"
         options = {name for parameter in main.commands[command].params for name in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= options, f"{guide}: pullpush {line}"
-        if command == "run":
+        if command in ("run", "sweep", "keep"):
             check_run(words)
         if command == "sweep" and words[0].endswith(".yaml"):
             check_sweep(ROOT / words[0])

@@ -20,6 +20,7 @@ from pullpush.book import chapters
 from pullpush.book.chapters import Chapter
 from pullpush.book.cli import main
 from pullpush.book.run import QUIET, describe, why_stale
+from pullpush.lab import provenance
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = chapters.chapters(ROOT)
@@ -167,8 +168,17 @@ def test_the_committed_tables_are_those_that_the_chapter_saves(chapter):
         assert len(pd.read_csv(QUICK / name)), f"{name} is empty"
 
 
+@every_chapter
+def test_every_committed_table_says_where_it_comes_from(chapter):
+    made = provenance.stamps(QUICK, chapter.name)
+    assert {f"{chapter.name}.{name}.csv" for name in made} == {
+        path.name for path in QUICK.glob(f"{chapter.name}.*.csv")
+    }
+    assert {one.digest for one in made.values()} == {describe(QUICK / f"{chapter.name}.ipynb")["code"]}
+
+
 def test_nothing_else_is_committed():
-    names = {chapter.name for chapter in CHAPTERS}
+    names = {chapter.name for chapter in CHAPTERS} | {"claims"}
     assert {path.name.split(".")[0] for path in QUICK.iterdir() if not path.name.startswith(".")} <= names
 
 

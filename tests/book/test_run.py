@@ -9,6 +9,7 @@ import pytest
 from pullpush.book import chapters
 from pullpush.book.run import ChapterError, describe, last_time, run, why_stale
 from pullpush.errors import UnknownNameError
+from pullpush.lab import chapter_code, provenance
 
 
 def test_a_run_leaves_the_notebook_and_its_table(tiny):
@@ -22,6 +23,30 @@ def test_a_run_leaves_the_notebook_and_its_table(tiny):
     assert "noise" not in "".join(str(c.get("outputs")) for c in nbformat.reads(text, 4).cells)
     assert str(tiny) not in text, "a machine's path in a published notebook"
     assert [path.name for path in (tiny / "executed").iterdir()] == ["local"]
+
+
+def test_an_execution_knows_its_code_and_names_what_has_changed_since(tiny, monkeypatch):
+    chapter = chapters.find(tiny, "10-tiny")
+    notebook = run("10-tiny", profile="smoke").notebook
+    assert why_stale(notebook, chapter) is None
+    (made,) = provenance.stamps(notebook.parent, "10-tiny").values()
+    assert describe(notebook)["code"] == made.digest
+    other = {**made.code, "pullpush.losses.svr:SVR": "1"}
+    del other["pullpush.lab.session:start"]
+    monkeypatch.setattr(chapter_code, "code_of_chapter", lambda path, settings: other)
+    said = "was made by other code: pullpush.lab.session:start is gone, pullpush.losses.svr:SVR is new"
+    assert why_stale(notebook, chapter) == f"{notebook} {said}"
+    provenance.place(notebook.parent, "10-tiny").unlink()
+    assert why_stale(notebook, chapter).endswith("was made by other code: it does not say which")
+
+
+def test_a_run_without_tables_leaves_no_older_note_of_their_code(tiny):
+    notebook = run("10-tiny", profile="smoke").notebook
+    assert provenance.place(notebook.parent, "10-tiny").is_file()
+    path = tiny / "book" / "10-tiny.md"
+    path.write_text(path.read_text().replace("book.save(table)\n", ""))
+    assert run("10-tiny", profile="smoke").tables == ()
+    assert [one.name for one in notebook.parent.iterdir()] == ["10-tiny.ipynb"]
 
 
 def test_only_publishing_writes_where_committed_executions_stand(tiny):

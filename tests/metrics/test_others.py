@@ -1,4 +1,4 @@
-"""Zero-shot accuracy, geometry and bootstrap intervals."""
+"""Zero-shot accuracy and geometry."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,6 @@ from torch.nn import functional as F
 
 from pullpush.metrics import (
     alignment,
-    bootstrap_interval,
-    paired_bootstrap,
     uniformity,
     zero_shot,
     zero_shot_predictions,
@@ -50,35 +48,3 @@ def test_collapse_is_perfectly_aligned_and_not_uniform():
     assert uniformity(point).item() == pytest.approx(0, abs=1e-9)
     with pytest.raises(ValueError, match="two"):
         uniformity(point[:1])
-
-
-def test_interval_covers_the_mean_and_shrinks_with_more_values():
-    values = np.random.default_rng(0).normal(3, 1, 400)
-    wide, narrow = bootstrap_interval(values[:40]), bootstrap_interval(values)
-    assert narrow.low < values.mean() < narrow.high
-    assert narrow.high - narrow.low < wide.high - wide.low
-    # the normal approximation is an oracle for a mean of 400 values
-    assert narrow.high - narrow.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
-
-
-def test_paired_difference_sees_what_unpaired_intervals_hide():
-    rng = np.random.default_rng(0)
-    base = rng.normal(0, 5, 300)
-    ours = base + 0.1 + rng.normal(0, 0.1, 300)
-    assert paired_bootstrap(ours, base).low > 0
-    assert bootstrap_interval(ours).low < 0
-
-
-def test_captions_of_one_clip_are_resampled_together():
-    clips = np.random.default_rng(0).normal(size=50)
-    values, groups = np.repeat(clips, 5), np.repeat(np.arange(50), 5)
-    grouped, naive = bootstrap_interval(values, groups=groups), bootstrap_interval(values)
-    assert grouped.high - grouped.low > 1.8 * (naive.high - naive.low)
-
-
-def test_one_value_has_no_width_and_bad_input_is_named():
-    assert bootstrap_interval([2.0]) == (2, 2, 2)
-    with pytest.raises(ValueError, match="finite"):
-        bootstrap_interval([1.0, float("nan")])
-    with pytest.raises(ValueError, match="same queries"):
-        paired_bootstrap([1.0], [1.0, 2.0])

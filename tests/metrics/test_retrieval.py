@@ -6,9 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
+from torch.nn import functional as F
 from torchmetrics.functional.retrieval import retrieval_hit_rate, retrieval_reciprocal_rank
 
-from pullpush.metrics import audio_text, caption_relevance, ranks, retrieval, retrieval_per_query
+from pullpush.metrics import audio_text, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
 
 
 def problem(queries, items, seed):
@@ -88,3 +89,21 @@ def test_bad_input_is_named():
         retrieval(torch.tensor([[float("nan"), 0.0]]), torch.tensor([[True, False]]))
     with pytest.raises(ValueError, match="one shape"):
         retrieval(torch.zeros(2, 3), torch.zeros(3, 2))
+
+
+@settings(max_examples=20, deadline=None)
+@given(clips=st.integers(2, 30), captions=st.integers(1, 5), seed=st.integers(0, 99))
+def test_the_score_of_a_clip_is_that_of_its_ranks(clips, captions, seed):
+    generator = torch.Generator().manual_seed(seed)
+    audio = F.normalize(torch.randn(clips, 5, generator=generator, dtype=torch.float64), dim=-1)
+    text = F.normalize(torch.randn(clips, captions, 5, generator=generator, dtype=torch.float64), dim=-1)
+    ours, similarity = by_clip(audio, text), (text.flatten(0, 1) @ audio.T).numpy()
+    owner = np.repeat(np.arange(clips), captions)
+    for clip in range(clips):
+        ranks = [1 + np.sum(similarity[row] > similarity[row, clip]) for row in np.flatnonzero(owner == clip)]
+        assert ours["T2A R@5"][clip] == pytest.approx(np.mean([rank <= 5 for rank in ranks]))
+        assert ours["T2A mAP@10"][clip] == pytest.approx(np.mean([1 / rank if rank <= 10 else 0 for rank in ranks]))
+        found = owner[np.argsort(-similarity[:, clip])] == clip
+        assert ours["A2T R@1"][clip] == found[0]
+        precisions = [found[: place + 1].mean() for place in np.flatnonzero(found[:10])]
+        assert ours["A2T mAP@10"][clip] == pytest.approx(sum(precisions) / min(10, captions))

@@ -17,8 +17,8 @@ from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.vocabulary import LANGUAGES, Event
 from pullpush.data.world import Split, World
 from pullpush.lab import common
-from pullpush.lab.compare import probed
 from pullpush.lab.experiments import Scores
+from pullpush.lab.probes import probed
 from pullpush.lab.scoring import texts as embedded_captions
 from pullpush.lab.session import Session
 from pullpush.losses import cacl, kcl, ml_clap

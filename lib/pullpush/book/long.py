@@ -10,6 +10,7 @@ nothing else of it.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -277,16 +278,21 @@ def _workers(jobs: int, dask: str) -> Iterator[Work]:
 def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Iterator[Outcome]:
     left = dict(calls)
     for _ in range(ROUNDS):
+        pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        outcomes = pool(joblib.delayed(_attempt)(key, call) for key, call in list(left.items()))
         try:
-            pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-            for outcome in pool(joblib.delayed(_attempt)(key, call) for key, call in list(left.items())):
+            for outcome in outcomes:
                 left.pop(outcome[0])
                 yield outcome
             return
         except TerminatedWorkerError:
             continue
         except BaseException:
-            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)  # else they end their runs
+            if jobs > 1:
+                get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)  # else they end their runs
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib's, that work was left undone
+                outcomes.close()
             raise
     yield from ((key, 0.0, "its process was killed, again and again: too little memory?") for key in left)
 

@@ -17,10 +17,10 @@ from pullpush.data.corpora import Recordings
 from pullpush.data.world import Split
 from pullpush.forces import tangent
 from pullpush.lab import common
-from pullpush.lab.compare import probed
 from pullpush.lab.experiments import Scores
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.material import Labelled
+from pullpush.lab.probes import probed
 from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
 from pullpush.metrics.inference import Difference, difference, holm

@@ -192,7 +192,7 @@ class Scores:
             values = self.clips.get((str(trial), seed))
             if values is None:
                 continue
-            own = self._of(self.history, trial, seed)
+            own = self.rows(self.history, trial, seed)
             head = {"system": trial.system, **trial.where, "seed": seed}
             head |= {"steps": int(own["step"].max()), "unconverged": last_gain(own)}
             for k, language in enumerate(self.experiment.languages):
@@ -318,7 +318,8 @@ class Scores:
         return values[:, self.experiment.languages.index(language)]
 
     @staticmethod
-    def _of(table: pd.DataFrame, trial: Trial, seed: int) -> pd.DataFrame:
+    def rows(table: pd.DataFrame, trial: Trial, seed: int) -> pd.DataFrame:
+        """The rows of `history` or `steps` that belong to a trial and a seed."""
         own = table[(table["system"] == trial.system) & (table["seed"] == seed)]
         for name, value in trial.where.items():
             own = own[own[name] == value]

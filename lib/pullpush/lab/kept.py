@@ -84,7 +84,8 @@ def read(experiment: Experiment, chapter: str, content: str, *, root: Path | Non
                 clips.setdefault((str(experiment.trials[int(number)]), int(seed)), {})[metric] = file[name].astype(
                     float
                 )
-        history, steps = (pd.read_csv(folder / f"{name}.csv") for name in ("history", "steps"))
+        tables = [pd.read_csv(folder / f"{name}.csv") for name in ("history", "steps")]
+        history, steps = (_as_declared(experiment, table) for table in tables)
         if not {"system", "seed", "step"} <= set(history) & set(steps):
             raise ValueError("its tables lack columns")
         if clips.keys() != {(str(trial), seed) for trial, seed in experiment.cells}:
@@ -137,10 +138,25 @@ def _write(scores: Scores, content: str, folder: Path) -> None:
                 flat[f"{number}|{seed}|{metric}"] = values.astype(np.float32)
     with open(folder / CLIPS, "wb") as file:
         np.savez_compressed(file, **flat)
-    for name, table in (("scores", scores.table), ("history", scores.history), ("steps", scores.steps)):
+    numbered = {name: _numbered(scores, getattr(scores, name)) for name in ("history", "steps")}
+    for name, table in {"scores": scores.table, **numbered}.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
     data = {"content": content, "stamp": scores.stamp.to_dict()}
     (folder / STAMP).write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _numbered(scores: Scores, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each trial's number, by which `_as_declared` finds it again."""
+    trials = enumerate(scores.experiment.trials)
+    cells = [(n, trial, seed) for n, trial in trials for seed in trial.seeds or scores.experiment.seeds]
+    return pd.concat([scores.rows(table, trial, seed).assign(trial=n) for n, trial, seed in cells], ignore_index=True)
+
+
+def _as_declared(experiment: Experiment, table: pd.DataFrame) -> pd.DataFrame:
+    """A table from a file, with what varies as it was declared: a column of 24, 0.001 and "cosine" is text there."""
+    trials = [experiment.trials[n] for n in table["trial"]]
+    names = dict.fromkeys(name for trial in experiment.trials for name in trial.where)
+    return table.assign(**{name: [trial.where.get(name) for trial in trials] for name in names}).drop(columns="trial")
 
 
 @contextmanager

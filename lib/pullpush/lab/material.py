@@ -70,12 +70,6 @@ class Material(Protocol):
     def random_trunk(self) -> Trunk:
         """One of the same architecture that has learnt nothing."""
 
-    def prepare(self) -> None:
-        """Fill the caches with all that does not need the trunk, as in another process while that trains."""
-
-    def amounts(self, data: Data) -> tuple[int, int, int]:
-        """Sizes of the training split to compare, the last of which is all of `data`."""
-
     def pair(self, trunk: Trunk) -> dict[str, Data]:
         """Two worlds that differ, encoded, to train on one and test on the other."""
 
@@ -210,17 +204,6 @@ class Scenes(Views):
         """See Material."""
         return untrained_trunk(self.book)
 
-    def prepare(self) -> None:
-        """All scenes, and the features of their captions."""
-        data = self.data()
-        others = [self.data(count) for count in self.amounts(data)]
-        for one in (data, *others, *two_worlds(self.book, data).values()):
-            common.read(self.book, one)
-
-    def amounts(self, data: World) -> tuple[int, int, int]:
-        """A quarter, a half, and all."""
-        return len(data.train) // 4, len(data.train) // 2, len(data.train)
-
     def pair(self, trunk: Result) -> dict[str, World]:
         """See `two_worlds`."""
         return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data()).items()}
@@ -282,9 +265,6 @@ class Real(Views):
         still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
         return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
 
-    def prepare(self) -> None:
-        """See Material: nothing, since recordings are decoded by all cores anyway."""
-
     @property
     def _published(self) -> bool:
         return takes(AUDIO, self.book.settings.audio, "pretrained")
@@ -293,10 +273,6 @@ class Real(Views):
     def _audio_options(self) -> dict[str, Any]:
         options = self.book.settings.encoder_options.items()
         return {name.removeprefix("audio_"): value for name, value in options if name.startswith("audio_")}
-
-    def amounts(self, data: Corpus) -> tuple[int, int, int]:
-        """A quarter, a half, and all."""
-        return len(data.train) // 4, len(data.train) // 2, len(data.train)
 
     def pair(self, trunk: Trunk) -> dict[str, Corpus]:
         """This dataset and the profile's other one; without one, this dataset alone."""

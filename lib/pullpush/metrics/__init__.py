@@ -25,7 +25,6 @@ from pullpush.metrics.inference import (
     verdict,
 )
 from pullpush.metrics.retrieval import audio_text, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
-from pullpush.metrics.significance import Interval, bootstrap_interval, paired_bootstrap
 from pullpush.metrics.weight_error import (
     MomentumError,
     Step,
@@ -45,7 +44,6 @@ __all__ = [
     "REVERSED",
     "SMALLER",
     "Difference",
-    "Interval",
     "MomentumError",
     "Step",
     "Variance",
@@ -53,7 +51,6 @@ __all__ = [
     "alignment",
     "angle",
     "audio_text",
-    "bootstrap_interval",
     "by_clip",
     "caption_relevance",
     "difference",
@@ -68,7 +65,6 @@ __all__ = [
     "mean_rank_variance",
     "momentum_errors",
     "pair_distribution",
-    "paired_bootstrap",
     "power",
     "pseudo_values",
     "rank_variance",

@@ -33,7 +33,7 @@ Source = tuple[WorldConfig | CorpusConfig | SpeechConfig, Trunk | None]
 
 
 class Plan(NamedTuple):
-    """All that makes a run: clips to learn from, what is trained, the seed, what is measured, the run it starts from."""
+    """All that makes a run: clips to learn from, recipe, seed, what is measured, the run that it starts from."""
 
     world: Data
     recipe: Recipe
@@ -193,7 +193,16 @@ def reloaded(config: WorldConfig | CorpusConfig | SpeechConfig, trunk: Trunk | N
 def code_of(world: Data, recipe: Recipe, diagnostics: Diagnostics | None = None) -> list[Any]:
     """The code that a run goes through, as roots of `digest`: the loop, and what is found by name or by class."""
     terms = [TERMS[term.name] for term in recipe.terms]
-    return [run, recipe, terms, AUDIO[recipe.audio], TEXT[recipe.text], type(world.train), type(world.valid), diagnostics]
+    return [
+        run,
+        recipe,
+        terms,
+        AUDIO[recipe.audio],
+        TEXT[recipe.text],
+        type(world.train),
+        type(world.valid),
+        diagnostics,
+    ]
 
 
 def base_model(world: Data, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
