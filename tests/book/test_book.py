@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from pullpush.book.chapters import Chapter
 from pullpush.book.cli import main
 from pullpush.book.run import QUIET, describe, why_stale
 from pullpush.lab import provenance
+from pullpush.source import symbols
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = chapters.chapters(ROOT)
@@ -151,8 +153,19 @@ def test_tables_differ_where_a_number_differs(tmp_path):
 
 @every_chapter
 def test_the_committed_execution_is_that_of_the_source(chapter):
-    assert why_stale(QUICK / f"{chapter.name}.ipynb", chapter) is None, f"run: pullpush run {chapter.name}"
+    assert why_stale(QUICK / f"{chapter.name}.ipynb", chapter) is None, f"run: pullpush run {chapter.name} --publish"
     assert describe(QUICK / f"{chapter.name}.ipynb")["profile"] == "quick"
+
+
+KEPT = sorted((ROOT / "book" / "measured").glob("*/*/stamp.json"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_what_is_kept_was_made_by_the_code_of_today(path):
+    made = json.loads(path.read_text(encoding="utf-8"))["stamp"]
+    now = symbols(*(name for name in made["code"] if not name.endswith(">")))
+    changed = [name for name, digest in made["code"].items() if now.get(name) != digest]
+    assert not changed, f"`{made['command']}` and `pullpush keep` make it again"
 
 
 @every_chapter

@@ -203,6 +203,14 @@ def test_a_scheduler_that_does_not_answer_is_named_with_advice(sizes, monkeypatc
         swept(sizes, 0.15, dask="tcp://127.0.0.1:9")
 
 
+def test_a_grid_in_a_file_runs_on_a_cluster_too(tiny, cluster):
+    (tiny / "grid.yaml").write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {tau: [0.5]}\n")
+    done = CliRunner().invoke(main, ["sweep", str(tiny / "grid.yaml"), "--dask", cluster.scheduler_address])
+    assert done.exit_code == 0, done.output
+    assert "1 run, 0 finished before, 0 failed" in done.output
+    assert (tiny / "executed" / "sweeps" / "grid" / "results.csv").is_file()
+
+
 # What is kept
 
 
