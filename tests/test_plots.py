@@ -161,11 +161,6 @@ def mapped() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "item", "language", "x", "y"])
 
 
-def claimed() -> pd.DataFrame:
-    rows = [("a", 1.0, 2.0, 1.5, 2.5), ("b", np.nan, 0.5, -1.0, 2.0)]
-    return pd.DataFrame(rows, columns=["claim", "paper", "value", "low", "high"])
-
-
 def judged() -> pd.DataFrame:
     """Claims of two sources in points, of one in %, and one that was left."""
     columns = ["id", "paper", "claim", "source", "unit", "paper_value", "value", "low", "high", "verdict"]
@@ -197,7 +192,6 @@ DRAWN = {
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
     "claim_forest": lambda: plots.claim_forest(judged()),
-    "claim_intervals": lambda: plots.claim_intervals(claimed(), xlabel="points"),
     "departure_curves": lambda: plots.departure_curves(departures()),
     "convergence": lambda: plots.convergence(epochs()),
     "radius_history": lambda: plots.radius_history(radii("system"), {"infonce": "one", "siglip": "other"}),
@@ -370,15 +364,6 @@ def test_a_forest_tells_the_four_verdicts_by_marker_and_colour_and_the_paper_by_
 def test_a_forest_of_claims_that_were_left_says_so():
     figure = plots.claim_forest(judged().tail(1))
     assert figure.texts[0].get_text() == "nothing was measured of these claims"
-
-
-def test_claims_tell_clear_ones_from_open_ones_and_both_from_the_paper():
-    figure = DRAWN["claim_intervals"]()
-    (ax,) = figure.axes
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "ours, 95 %", "ours, 0 within"]
-    (diamonds,) = [line for line in ax.lines if line.get_marker() == "D"]
-    assert diamonds.get_xydata().tolist() == [[1, 0]], "only the printed number"
 
 
 def test_intervals_stand_in_order_with_chance():

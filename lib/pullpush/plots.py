@@ -350,30 +350,6 @@ def intervals(table: pd.DataFrame, label: str, *, xlabel: str, percent: bool = F
     return fig
 
 
-def claim_intervals(table: pd.DataFrame, *, xlabel: str) -> Figure:
-    """What was measured of claims beside what the paper prints; columns claim, paper (NaN: not printed), value, low,
-    high. An interval is filled where it leaves zero out.
-    """
-    fig, ax = plt.subplots(figsize=(PAGE_WIDTH, 1.1 + 0.34 * len(table)))
-    place = np.arange(len(table))
-    spread = np.abs(table[["low", "high"]].to_numpy(float).T - table["value"].to_numpy(float))
-    clear = (table["low"] > 0) | (table["high"] < 0)
-    ax.axvline(0, color=BLACK, linewidth=0.8)
-    for chosen, face, label in ((clear, BLUE, "ours, 95 %"), (~clear, "white", "ours, 0 within")):
-        rows = chosen.to_numpy()
-        if rows.any():
-            style = {"fmt": "o", "color": BLUE, "mfc": face, "capsize": 3, "label": label}
-            ax.errorbar(table["value"][rows], place[rows], xerr=spread[:, rows], **style)
-    printed = table["paper"].notna().to_numpy()
-    if printed.any():
-        ax.plot(table["paper"][printed], place[printed], "D", color=VERMILION, ms=6, label="paper")
-    ax.set_yticks(place, table["claim"])
-    ax.set(xlabel=xlabel)
-    ax.invert_yaxis()
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
-    return fig
-
-
 def claim_forest(table: pd.DataFrame, *, columns: int = 2) -> Figure:
     """What was measured of claims, with 95 % intervals, beside what the paper prints, by where the claims stand.
 
