@@ -380,7 +380,8 @@ def claim_forest(table: pd.DataFrame, *, columns: int = 2) -> Figure:
     return fig
 
 
-FOREST = {"label": 2.5, "gap": 0.15, "legend": 0.45, "axis": 0.5, "title": 0.12, "line": 0.15, "row": 0.08}  # inches
+# Inches, but for `linear`: points up to which an axis is linear.
+FOREST = {"label": 2.5, "gap": 0.15, "legend": 0.45, "axis": 0.5, "title": 0.12, "line": 0.15, "row": 0.08, "linear": 3}
 LABEL_WIDTH = 40  # characters
 
 
@@ -460,9 +461,18 @@ def _forest_panel(ax: Axes, panel: pd.DataFrame, limits: tuple[float, float]) ->
     ax.grid(axis="y", visible=False)
     ax.spines["left"].set_visible(False)
     ax.set(xlim=limits, ylim=(sum(sizes), 0))
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.xaxis.get_offset_text().set_fontsize(8)
-    ax.set_xlabel(panel["unit"].iloc[0], fontsize=8, labelpad=1)
+    unit = panel["unit"].iloc[0]
+    if unit == "points" and max(map(abs, limits)) > 4 * FOREST["linear"]:  # one large gain must not flatten the others
+        ax.set_xscale("symlog", linthresh=FOREST["linear"], linscale=1)
+        ticks = [sign * size for sign in (-1, 1) for size in (0, 1, 3, 10, 30) if limits[0] <= sign * size <= limits[1]]
+        ax.set_xticks(sorted(set(ticks)), [f"{tick:g}".replace("-", "−") for tick in sorted(set(ticks))])
+        ax.minorticks_off()
+        unit += f", logarithmic beyond ±{FOREST['linear']}"
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+        ax.xaxis.get_offset_text().set_fontsize(8)
+    ax.set_xlabel(unit, fontsize=8, labelpad=1)
 
 
 def _forest_printed(ax: Axes, value: float, place: float, limits: tuple[float, float]) -> None:
