@@ -8,6 +8,7 @@ import inspect
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial, wraps
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from pullpush.encoders.dual import AUDIO
 from pullpush.errors import UnknownNameError
 from pullpush.losses import SVR, info_nce, svr
 from pullpush.source import Registry, digest, digest_files, reached, symbols, why_differs
-from pullpush.syntax import Module
+from pullpush.syntax import Module, parsed
 from pullpush.training import recipes
 from pullpush.training.loop import train
 
@@ -570,3 +571,11 @@ def test_files_of_data_have_a_digest_of_their_own(tmp_path):
     assert digest_files(a / "more.yaml") != digest_files(b / "more.yaml")
     assert digest_files(a / "events.yaml", a / "more.yaml") == digest_files(a / "more.yaml", a / "events.yaml")
     assert digest_files(a / "more.yaml") != digest_files(a / "events.yaml", a / "more.yaml")
+
+
+def test_many_threads_may_ask_at_once(tmp_path, monkeypatch):
+    """Python 3.11 fails with a SystemError where two threads build syntax trees at the same time."""
+    body = "x = [" + ", ".join("(" * 20 + str(k) + ")" * 20 for k in range(400)) + "]\n"
+    with ThreadPoolExecutor(8) as pool:
+        lengths = list(pool.map(lambda _: len(parsed(body * 5)), range(64)))
+    assert lengths == [5] * 64

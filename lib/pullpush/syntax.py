@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -28,11 +29,24 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom)
 
 
+PARSING = threading.Lock()  # Python 3.11 and 3.12 count the depth of trees for all threads together, and stumble
+
+
 class Name(NamedTuple):
     """What `parts`, joined by dots, means at the top level of a module; no parts: the module itself."""
 
     module: str
     parts: tuple[str, ...] = ()
+
+
+def parsed(text: str | bytes) -> list[ast.stmt]:
+    """The statements of a source, one thread at a time: `parsed("x = 1")[0]` is an assignment.
+
+    Raises:
+        SyntaxError: it is none.
+    """
+    with PARSING:
+        return ast.parse(text).body
 
 
 def hashed(content: Any) -> str:
@@ -49,7 +63,7 @@ class Module:
         self.symbols: dict[str, list[ast.stmt]] = {}
         self._name, self._package = name, name if self.is_package else name.rpartition(".")[0]
         self._read: dict[str, tuple[str, set[Name]]] = {}
-        for statement in _executed([] if place.is_dir() else ast.parse(place.read_bytes()).body):
+        for statement in _executed([] if place.is_dir() else parsed(place.read_bytes())):
             bound = _bound([statement], self._package)
             for target in (*getattr(statement, "targets", ()), getattr(statement, "target", None)):
                 if isinstance(target, ast.Subscript | ast.Attribute):  # `TABLE["x"] = …` belongs to TABLE

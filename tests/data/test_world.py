@@ -125,7 +125,7 @@ def test_a_larger_training_split_begins_with_the_smaller(world):
 
 
 def test_a_world_is_rendered_once(world, monkeypatch):
-    monkeypatch.setattr(module, "_write", lambda *_: pytest.fail("rendered again"))
+    monkeypatch.setattr(module, "_rendered", lambda *_: pytest.fail("rendered again"))  # not what the key is made of
     assert load_world(CONFIG).train.scenes == world.train.scenes
 
 

@@ -132,7 +132,7 @@ def test_evaluation_of_a_world(world):
 def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):
     class Broken:
         def __init__(self, split):
-            self.split, self.captions = split, split.captions
+            self.split, self.captions, self.key = split, split.captions, "broken"
 
         def __len__(self):
             return len(self.split)
