@@ -18,20 +18,9 @@ from pullpush.training import Diagnostics
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.runs import base_model, trained_all
 
-CHAPTER = """---
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-# Tiny
-
-```{code-cell} ipython3
+CHAPTER = (
+    miniature.CHAPTER_HEAD
+    + """```{code-cell} ipython3
 :tags: [parameters]
 
 profile = "quick"
@@ -55,6 +44,7 @@ book.save(table)
 table
 ```
 """
+)
 
 
 @pytest.fixture

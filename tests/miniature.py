@@ -20,6 +20,23 @@ SMALL = {"epochs": 2, "batch_size": 4, "dim": 8}
 BOTH = {"infonce": ("infonce", SMALL), "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", SMALL)}
 
 
+# How a chapter of a few cells begins.
+CHAPTER_HEAD = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# Tiny
+
+"""
+
+
 def tone(path: Path, number: int, *, rate: int = 16_000, seconds: float = 0.6, channels: int = 1) -> None:
     """A tone whose pitch depends on the number."""
     path.parent.mkdir(parents=True, exist_ok=True)

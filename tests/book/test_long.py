@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import miniature
 import pytest
 from click.testing import CliRunner
 from joblib.externals.loky import get_reusable_executor
@@ -23,20 +24,9 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.kept import KeptError
 
-CHAPTER = """---
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-# Tiny
-
-```{code-cell} ipython3
+CHAPTER = (
+    miniature.CHAPTER_HEAD
+    + """```{code-cell} ipython3
 :tags: [parameters]
 
 profile = "quick"
@@ -68,6 +58,7 @@ short = Experiment.of("short", {"InfoNCE": systems["InfoNCE"]}, **options)
 raise AssertionError("a sweep executes nothing else")
 ```
 """
+)
 PROFILE = """like: smoke
 world: {bank: synthetic, n_train: 16, n_valid: 8, n_test: 8}
 dim: 8

@@ -95,13 +95,6 @@ def train_all(
     return dict(zip(plans, results, strict=True))
 
 
-def read(book: Session, data: World) -> None:
-    """Put the features of the English captions that training and scoring ask for into the cache."""
-    texts = [own[0] for own in data.train.captions("eng")]
-    texts += [text for part in (data.valid, data.test) for own in part.captions("eng") for text in own]
-    untrained(book).precompute_text(texts)
-
-
 def untrained(book: Session, *, seed: int | None = None) -> nn.Module:
     """The profile's model before its first step, with the weights that a run of this seed starts from."""
     size = book.settings
