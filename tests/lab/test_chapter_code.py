@@ -29,13 +29,13 @@ def test_recipes_are_found_by_name_with_the_losses_that_they_sum():
 
 
 def test_modules_of_a_chapter_name_recipes_too():
-    code = code_of_cells(["from pullpush.book import language_study\nlanguage_study.SCHEMES"], SMOKE)
+    code = code_of_cells(["from pullpush.studies import consistency\nconsistency.SCHEMES"], SMOKE)
     assert "pullpush.losses.multilingual:kcl" in code
 
 
 def test_what_only_shows_does_not_count():
-    code = code_of_cells(["from pullpush import plots\nplots.intervals(t, 'x', xlabel='x')"], SMOKE)
-    assert not any(name.startswith("pullpush.plots") for name in code)
+    code = code_of_cells(["from pullpush.show import plots\nplots.intervals(t, 'x', xlabel='x')"], SMOKE)
+    assert not any(name.startswith("pullpush.show.plots") for name in code)
 
 
 def test_comments_and_commands_of_ipython_change_nothing_and_a_number_does():

@@ -1,9 +1,9 @@
 """What code and data a chapter's numbers go through, by name, read from its cells without executing them.
 
 Roots are what the cells import from pullpush and use, and what they find by name: recipes, evaluations, encoders and
-sounds, by the texts in the cells and in those modules of `pullpush.book` that they import. To the symbols of source.py
-come the cells themselves, the profile, the recipes, the library's files of data, the chapter's claims, and what was
-kept of its long experiments; `source.why_differs` says which of all these have changed.
+sounds, by the texts in the cells and in those modules of `pullpush.studies` that they import. To the symbols of
+source.py come the cells themselves, the profile, the recipes, the library's files of data, the chapter's claims, and
+what was kept of its long experiments; `source.why_differs` says which of all these have changed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from pullpush.source import digest_files, symbols
 from pullpush.syntax import find, hashed
 from pullpush.training.recipes import RECIPES, TERMS
 
-SHOWING = tuple(f"pullpush.{name}" for name in ("plots", "book.display", "book.evidence", "book.exhibits"))
-SHOWING += ("pullpush.book.interactive", "pullpush.lab.provenance", "pullpush.lab.chapter_code")  # change no number
+SHOWING = tuple(
+    f"pullpush.{name}" for name in ("show", "lab.evidence", "lab.provenance", "lab.chapter_code")
+)  # no number
 LIBRARY = Path(__file__).resolve().parents[1]
 Use = tuple[str, str]  # a name in a cell, and the attribute of it that is used; "" for the thing itself
 
@@ -83,7 +84,7 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     """The part of `code_of_chapter` that the text of the cells decides."""
     trees = list(_parsed(cells))
     roots = [root for root in _roots(trees) if not root.startswith(SHOWING)]
-    own = sorted({root.partition(":")[0] for root in roots if root.startswith("pullpush.book.")})
+    own = sorted({root.partition(":")[0] for root in roots if root.startswith("pullpush.studies.")})
     files = [LIBRARY.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in own]
     words = _words([*trees, *_parsed(file.read_text("utf-8") for file in files if file.is_file())])
     recipes = {name: RECIPES[name] for name in words & RECIPES.keys()}

@@ -25,17 +25,6 @@ from pullpush.metrics.inference import (
     verdict,
 )
 from pullpush.metrics.retrieval import audio_text, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
-from pullpush.metrics.weight_error import (
-    MomentumError,
-    Step,
-    WeightError,
-    language_plan,
-    log_probability,
-    momentum_errors,
-    pair_distribution,
-    weight_error_bound,
-    weight_errors,
-)
 from pullpush.metrics.zero_shot import zero_shot, zero_shot_predictions
 
 __all__ = [
@@ -44,10 +33,7 @@ __all__ = [
     "REVERSED",
     "SMALLER",
     "Difference",
-    "MomentumError",
-    "Step",
     "Variance",
-    "WeightError",
     "alignment",
     "angle",
     "audio_text",
@@ -59,12 +45,8 @@ __all__ = [
     "gap",
     "gap_pseudo_values",
     "holm",
-    "language_plan",
     "language_ranks",
-    "log_probability",
     "mean_rank_variance",
-    "momentum_errors",
-    "pair_distribution",
     "power",
     "pseudo_values",
     "rank_variance",
@@ -73,8 +55,6 @@ __all__ = [
     "retrieval_per_query",
     "uniformity",
     "verdict",
-    "weight_error_bound",
-    "weight_errors",
     "zero_shot",
     "zero_shot_predictions",
 ]

@@ -1,0 +1,149 @@
+"""What a page says of its evidence: where stored numbers come from, and what was found of each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+
+from pullpush.errors import unknown
+from pullpush.lab.experiments import Scores
+from pullpush.lab.ledger import LEFT, WORDS, Ledger, sentence
+from pullpush.lab.paper import form
+from pullpush.show.display import Markup
+
+NAMED = 4  # names of changed code that a banner gives
+OPEN = 12  # rows; a source with more is closed at first
+HEAD = ("claim", "paper", "here ± half width [95 %]", "seeds × clips", "verdict")
+CELL = "padding:0.25em 0.7em;text-align:left;vertical-align:baseline"
+
+
+def origin(scores: Scores) -> Markdown:
+    """Where stored scores come from, what has changed since, and the command that makes them again; nothing of scores
+    that were computed here. Of scores that nobody kept: how to get them.
+    """
+    command = scores.stamp.command
+    if not scores:
+        return Markdown(
+            f"> *{scores.experiment.name}* takes long and was not kept for these parameters and data: "
+            f"`{command or 'pullpush sweep'}` with the same parameters trains it, and `-p compute_long true` shows it."
+        )
+    if not scores.stored:
+        return Markdown("")
+    lines = [f"> **Stored, not computed on this page:** {_stamped(scores)}. `{command}` makes it again."]
+    if scores.stale:
+        more = len(scores.stale) - NAMED
+        names = ", ".join(
+            f"`{symbol}` {what}" for symbol, _, what in (one.partition(" ") for one in scores.stale[:NAMED])
+        )
+        lines.append(f"> **Code has changed since:** {names}{f' and {more} more' if more > 0 else ''}.")
+    return Markdown("\n>\n".join(lines))
+
+
+def _stamped(scores: Scores) -> str:
+    stamp = scores.stamp
+    tools = f"pullpush {stamp.version}, torch {stamp.packages.get('torch', '–')}, Python {stamp.python}"
+    seeds = f"{'seeds' if len(stamp.seeds) > 1 else 'seed'} {ranges(stamp.seeds)}"
+    return (
+        f"{stamp.made} UTC, {seeds}, {stamp.seconds / 60:.0f} minutes of training, {tools}, code `{stamp.digest[:8]}`"
+    )
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in few characters: `ranges([0, 1, 2, 7]) == "0–2, 7"`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+# ---------------------------------------------------------------- claims
+
+
+def verdicts(ledger: Ledger, *ids: str) -> Markdown:
+    """A list of claims, where they stand, and what was found of each; of all that the chapter judges if none is named.
+
+    Raises:
+        UnknownNameError: the chapter has no such claim.
+    """
+    for id in ids:
+        if id not in ledger.claims:
+            raise unknown(f"claim of {ledger.chapter}", id, ledger.claims)
+    rows = ledger.table().set_index("id").loc[list(ids or (claim.id for claim in ledger.judged))]
+    return Markdown("\n".join(f"* *{row['claim']}* ({row['source']}) — {sentence(row)}" for _, row in rows.iterrows()))
+
+
+def ledger(ledger: Ledger) -> Markup:
+    """All claims of a chapter with what was found, by where they stand in the paper; what is not judged, with why."""
+    table = ledger.table()
+    several = table["paper"].nunique() > 1
+    blocks = [_counted(table["verdict"])]
+    for (source, paper), rows in table.groupby([table["source"].str.partition(", ")[0], "paper"], sort=False):
+        blocks.append(_block(f"{source} of {paper}" if several else source, rows))
+    text = "\n".join(f"{row['id']}: {sentence(row)}".replace("**", "") for _, row in table.iterrows())
+    return Markup(f"<div>{''.join(blocks)}</div>", text)
+
+
+def _counted(found: pd.Series) -> str:
+    """How many claims there are of each verdict."""
+    counts = found.value_counts()
+    said = "; ".join(f"{counts[name]} {words_of(name, counts[name])}" for name in WORDS if name in counts)
+    return f"<p>{len(found)} claims: {said}.</p>"
+
+
+def words_of(verdict: str, count: int = 1) -> str:
+    """A verdict as what is said of some claims: `words_of("holds", 2) == "hold"`."""
+    if count == 1:
+        return WORDS[verdict]
+    return "hold" if verdict == "holds" else WORDS[verdict].replace("is ", "are ", 1)
+
+
+def _block(title: str, rows: pd.DataFrame) -> str:
+    counts = rows["verdict"].value_counts()
+    said = ", ".join(f"{counts[name]} {words_of(name, counts[name])}" for name in WORDS if name in counts)
+    head = "".join(f'<th style="{CELL}">{escape(name)}</th>' for name in HEAD)
+    body = "".join(_line(row) for _, row in rows.iterrows())
+    is_open = " open" if len(rows) <= OPEN else ""
+    return (
+        f'<details{is_open} style="margin:0.6em 0"><summary><strong>{escape(title)}</strong>: {escape(said)}</summary>'
+        f'<div style="overflow-x:auto"><table style="font-size:0.92em;font-variant-numeric:tabular-nums">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>"
+    )
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    claim = f'<td style="{CELL};min-width:16em">{escape(row["claim"])}</td>'
+    if row["verdict"] == LEFT:
+        paper = f'<td style="{CELL};white-space:nowrap">{escape(paper_number(row))}</td>'
+        return f'<tr>{claim}{paper}<td colspan="3" style="{CELL}"><em>{escape(row["reason"])}</em></td></tr>'
+    cells = (paper_number(row), estimate(row), f"{row['seeds']:.0f} × {row['clips']:.0f}")
+    short = "".join(f'<td style="{CELL};white-space:nowrap">{escape(text)}</td>' for text in cells)
+    return f'<tr>{claim}{short}<td style="{CELL}"><strong>{escape(row["verdict"])}</strong></td></tr>'
+
+
+def estimate(row: Mapping[str, Any]) -> str:
+    """What was measured: "+3.2 ± 1.1 [+2.1, +4.3] points"; "" if nothing was."""
+    if not np.isfinite(row["value"]):
+        return ""
+    digits = form(row["low"], row["high"])
+    low, high, value = (f"{row[name]:+{digits}}" for name in ("low", "high", "value"))
+    return f"{value} ± {row['half_width']:{digits}} [{low}, {high}]{_unit(row)}".replace("-", "−")
+
+
+def paper_number(row: Mapping[str, Any]) -> str:
+    """What the paper prints, as precisely as what was measured: "+2.7 points"; "–" if it prints nothing."""
+    if not np.isfinite(row["paper_value"]):
+        return "–"
+    digits = form(row["low"], row["high"]) if np.isfinite(row["value"]) else ".3g"
+    return f"{row['paper_value']:+{digits}}{_unit(row)}".replace("-", "−")
+
+
+def _unit(row: Mapping[str, Any]) -> str:
+    return "" if row["unit"] in ("", "ratio") or pd.isna(row["unit"]) else f" {row['unit']}"

@@ -1,0 +1,271 @@
+"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pullpush import __version__
+from pullpush.errors import PullPushError
+from pullpush.lab import profiles
+from pullpush.lab.root import find_root
+from pullpush.progress import Line, shown
+from pullpush.site import chapters
+from pullpush.site.status import sigterm_as_interrupt
+
+STOPPED = 130  # what a shell makes of Ctrl-C
+
+
+class Explained(click.Group):
+    """Prints our own errors as one message, without a traceback, and exits with 1; stopped by Ctrl-C, with 130."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with sigterm_as_interrupt():
+                return super().invoke(ctx)
+        except PullPushError as error:
+            click.secho(f"pullpush: {error}", err=True, fg="red")
+            raise click.exceptions.Exit(1) from None
+        except KeyboardInterrupt as stop:
+            click.echo(str(stop) or "stopped; nothing was changed", err=True)
+            raise click.exceptions.Exit(STOPPED) from None
+
+
+profile_option = click.option(
+    "--profile",
+    default=profiles.DEFAULT,
+    show_default=True,
+    help="How big a run is: smoke, quick, full, or a YAML file of your own.",
+)
+
+
+parameter_option = click.option(
+    "-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; repeatable."
+)
+
+
+@click.group(cls=Explained, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Run, sweep and publish the chapters of Pull & Push."""
+
+
+@main.command()
+@click.argument("datasets", nargs=-1)
+def fetch(datasets: tuple[str, ...]) -> None:
+    """Fetch the recordings of the default world into the cache (about 160 MB, once), or DATASETS for the full profile.
+
+    DATASETS are audiocaps, clotho, wavcaps, macs, esc50 and urbansound8k; they go to $PULLPUSH_DATA.
+    """
+    from pullpush.data import registry, tuxpaint  # here, so that --help does not wait for torch
+
+    for name in datasets:
+        click.echo(registry.fetch(name))
+    if not datasets:
+        click.echo(tuxpaint.fetch())
+
+
+@main.command("list")
+def list_() -> None:
+    """Show the chapters with their parameters, and the profiles."""
+    for chapter in chapters.chapters(find_root()):
+        click.secho(chapter.name, bold=True)
+        for name, default in chapters.parameters(chapter).items():
+            click.echo(f"    -p {name} {default}")
+    click.secho("\nprofiles", bold=True)
+    for profile in profiles.PROFILES.values():
+        mark = " (default)" if profile.name == profiles.DEFAULT else ""
+        click.echo(f"    {profile.name:6} {profile.about}{mark}")
+
+
+@main.command()
+@click.argument("chapter", required=False)
+@parameter_option
+@click.option("--all", "every", is_flag=True, help="Run every chapter, in order.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results; default executed/local/PROFILE.")
+@click.option("--publish", is_flag=True, help="Write to executed/PROFILE, which maintainers commit.")
+@profile_option
+def run(
+    chapter: str | None,
+    parameter: tuple[tuple[str, str], ...],
+    every: bool,
+    out: Path | None,
+    publish: bool,
+    profile: str,
+) -> None:
+    """Execute CHAPTER (or --all) and keep its notebook and tables in executed/local/PROFILE."""
+    from pullpush.site import run as running
+
+    if (chapter is not None) == every:
+        raise PullPushError("name one chapter, or give --all; `pullpush list` shows the chapters")
+    if every and parameter:
+        raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
+    if publish and (parameter or out):
+        raise PullPushError("--publish goes without -p and --out: what is published was made with the defaults")
+    root, size = find_root(), profiles.profile(profile).name
+    names = [c.name for c in chapters.chapters(root)] if every else [chapter]
+    for finished, name in enumerate(names):
+        about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
+        if not shown():
+            click.echo(f"{about} …")
+        last = running.last_time(root, name, size)
+        with _stopped_after(finished), Line(about, past=f"last time {last:.0f} s" if last else "") as line:
+            done = running.run(
+                name,
+                profile=profile,
+                parameters=dict(parameter),
+                out=out,
+                root=root,
+                publish=publish,
+                watch=line.say,
+            )
+        click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}")
+    if every and publish:
+        from pullpush.site import ledger_page
+
+        _, path = ledger_page.publish(root, size, published=True)
+        click.echo(path)
+
+
+@contextmanager
+def _stopped_after(finished: int) -> Iterator[None]:
+    """Say what stays when a run of all chapters is stopped."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not finished or str(stop):
+            raise
+        raise KeyboardInterrupt(f"stopped; {finished} finished before, nothing else was changed") from None
+
+
+@main.command()
+@click.argument("target")
+@click.option("--only", multiple=True, metavar="NAME", help="Of a chapter this experiment; repeatable.")
+@click.option("--jobs", default=2, show_default=True, help="Processes at once.")
+@click.option("--dask", default="", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
+@click.option("--list", "listed", is_flag=True, help="Show how a chapter's experiments stand, and train nothing.")
+@parameter_option
+@click.option("--profile", default="", help="Of a chapter, as for run; default quick. A file names its own.")
+def sweep(
+    target: str,
+    only: tuple[str, ...],
+    jobs: int,
+    dask: str,
+    listed: bool,
+    parameter: tuple[tuple[str, str], ...],
+    profile: str,
+) -> None:
+    """Train the long experiments of the chapter TARGET, run by run, or run the grid of the YAML file TARGET.
+
+    What is finished is skipped. `pullpush keep` then keeps what a chapter's experiments found.
+    """
+    if Path(target).suffix in profiles.SUFFIXES:
+        if only or listed or parameter or profile:
+            raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
+        _sweep_file(Path(target), jobs, dask)
+        return
+    told: dict[str, Any] = {"only": only, "profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
+    _show_states(target, told) if listed else _sweep_chapter(target, told, jobs, dask)
+
+
+def _sweep_file(file: Path, jobs: int, dask: str) -> None:
+    from pullpush.site import sweep as sweeping
+
+    try:
+        last = sweeping.last_time(file)
+        with ExitStack() as stack:
+            executor = None
+            if dask:
+                from pullpush.site.long import cluster  # here, for it waits for torch
+
+                executor = stack.enter_context(cluster(dask)).get_executor()
+            line = stack.enter_context(Line(file.stem, past=f"a run took {last:.0f} s last time" if last else ""))
+            done = sweeping.sweep(file, jobs=jobs, executor=executor, report=line.above, watch=line.say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; finished runs are kept, nothing else was changed") from None
+    click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
+    for table in done.tables.values():
+        click.echo(table)
+    for failure in done.failed:
+        click.secho(f"\n{failure.cell}\n{failure.message}", err=True, fg="red")
+    if done.failed:
+        raise click.exceptions.Exit(1)
+
+
+def _sweep_chapter(name: str, told: dict[str, Any], jobs: int, dask: str) -> None:
+    from pullpush.site import long
+
+    try:
+        with Line(name) as line:
+            done = long.sweep(name, **told, jobs=jobs, dask=dask, report=line.above, watch=line.say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; finished runs are kept, the same command goes on") from None
+    click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
+    for label, message in done.failed:
+        click.secho(f"{label}: {message}", err=True, fg="red")
+    if done.failed:
+        raise click.exceptions.Exit(1)
+
+
+def _show_states(name: str, told: dict[str, Any]) -> None:
+    from pullpush.site import long
+
+    for state in long.states(name, **told):
+        size = "long" if state.long else "with the chapter"
+        click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
+
+
+@main.command()
+@click.argument("chapter")
+@click.argument("experiments", nargs=-1)
+@parameter_option
+@profile_option
+def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str, str], ...], profile: str) -> None:
+    """Keep what the long EXPERIMENTS of CHAPTER (default: all) found, in book/measured, where the chapter reads it."""
+    from pullpush.site import long
+
+    for folder in long.keep(chapter, only=experiments, profile=profile, parameters=dict(parameter)):
+        click.echo(folder)
+
+
+@main.command()
+@click.option("--published", is_flag=True, help="Of published executions only, to executed/PROFILE.")
+@profile_option
+def claims(published: bool, profile: str) -> None:
+    """Gather every claim of the papers with the verdicts of a profile's executions, in executed/local/PROFILE."""
+    from pullpush.site import ledger_page
+
+    root, size = find_root(), profiles.profile(profile).name
+    table, path = ledger_page.publish(root, size, published=published)
+    for _, row in table.iterrows():
+        click.echo(f"{row['verdict']:26}{row['id']}")
+    for paper, counts in ledger_page.counted(table).items():
+        click.echo(f"{paper}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
+    click.echo(path)
+
+
+@main.command()
+@click.option("--published", is_flag=True, help="Show only published executions, none made here.")
+@profile_option
+def build(published: bool, profile: str) -> None:
+    """Write the book of a profile's executions, of your own before published ones, to _build/html."""
+    from pullpush.site import build as building
+
+    with Line("_build/html") as line:
+        page = building.build(profile=profile, published=published, report=line.above)
+    click.echo(page)
+
+
+@main.command("open")
+def open_() -> None:
+    """Open the built book in a browser."""
+    page = find_root() / "_build" / "html" / "index.html"
+    if not page.is_file():
+        raise PullPushError("the book is not built yet: make book, or pullpush build")
+    click.echo(page)
+    webbrowser.open(page.as_uri())

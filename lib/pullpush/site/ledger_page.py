@@ -1,0 +1,173 @@
+"""The page *Every claim*: the claims of all papers, with what the chapters' executions found of them.
+
+A chapter saves what it judged as `<chapter>.claims.csv`; claims that nothing judges bring their reason from
+`book/claims`. The page has filters that need no network; without JavaScript it is the whole table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pullpush.cache import atomic_path
+from pullpush.lab.claims import Claim, load_all, paper_value
+from pullpush.lab.evidence import CELL, estimate, paper_number
+from pullpush.lab.ledger import COLUMNS as JUDGED
+from pullpush.lab.ledger import LEFT, WORDS
+from pullpush.site import run
+
+COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")
+FURTHER = tuple(name for name in JUDGED if name not in COLUMNS)
+MEASURED = ("value", "low", "high", "half_width", "p", "p_holm", "seeds", "clips", "verdict")
+NOT_EXECUTED = "chapter not executed"
+FILE = "claims.csv"
+MARK = "<!-- every claim -->"  # where the page's table goes
+HEAD = ("claim", "stands in", "paper", "here ± half width [95 %]", "verdict", "chapter")
+FILTERS = ("paper", "verdict", "chapter")
+
+
+# ---------------------------------------------------------------- the table
+
+
+def tables_of(root: Path, profile: str, *, published: bool = False) -> dict[str, Path]:
+    """What was saved of each chapter's claims: executed here, before what is published; or only what is published."""
+    places = [run.place(root, profile, published=True)]
+    places += [] if published else [run.place(root, profile)]
+    return {path.name.split(".")[0]: path for place in places for path in sorted(place.glob("*.claims.csv"))}
+
+
+def gathered(root: Path, tables: Mapping[str, Path]) -> pd.DataFrame:
+    """Every claim of every paper, a row each: COLUMNS, then FURTHER.
+
+    tables: chapter → the file of its judged claims. A claim whose chapter is not among them has no verdict.
+    """
+    found = {chapter: pd.read_csv(path).set_index("id") for chapter, path in tables.items() if path.is_file()}
+    rows = [_row(claim, found.get(claim.chapter)) for claim in load_all(folder=root / "book" / "claims")]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *FURTHER])
+
+
+def _row(claim: Claim, judged: pd.DataFrame | None) -> dict[str, Any]:
+    number = paper_value(claim)
+    row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
+    row |= {"source": ", ".join(claim.source), "paper_value": np.nan if number is None else number}
+    row |= {"chapter": claim.chapter or "", "verdict": LEFT, "reason": (claim.reason or {}).get("why", "")}
+    if not claim.judged:
+        return row
+    if judged is None:
+        return row | {"reason": NOT_EXECUTED}
+    if claim.id not in judged.index:
+        return row | {"reason": "not among the claims when the chapter was executed"}
+    saved = judged.loc[claim.id].dropna()  # of today's claim, what was found then
+    return row | {name: saved[name] for name in MEASURED if name in saved} | {"reason": saved.get("reason", "")}
+
+
+def counted(table: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """Paper → verdict → how many of its claims have it, in the order of the vocabulary."""
+    counts = {paper: own["verdict"].value_counts() for paper, own in table.groupby("paper", sort=False)}
+    return {paper: {name: int(own[name]) for name in WORDS if name in own} for paper, own in counts.items()}
+
+
+def save(table: pd.DataFrame, path: Path) -> Path:
+    """Write the table as CSV, numbers to six digits."""
+    with atomic_path(path) as partial:
+        table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+    return path
+
+
+def publish(root: Path, profile: str, *, published: bool = False) -> tuple[pd.DataFrame, Path]:
+    """Gather the claims of a profile's executions and save them beside those; see `tables_of`."""
+    table = gathered(root, tables_of(root, profile, published=published))
+    return table, save(table, run.place(root, profile, published=published) / FILE)
+
+
+# ---------------------------------------------------------------- the page
+
+
+def complete(page: Path, table: pd.DataFrame) -> None:
+    """Put the table, its filters and a CSV file to download into a copy of the page, where MARK stands."""
+    save(table, page.with_name(FILE))
+    known = {path.stem for path in page.parent.iterdir()}
+    body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known)}\n```"
+    page.write_text(page.read_text(encoding="utf-8").replace(MARK, body), encoding="utf-8")
+
+
+def html(table: pd.DataFrame, pages: set[str] = frozenset()) -> str:
+    """The counts, the filters and the table; pages: names of those that can be linked to."""
+    head = "".join(f'<th style="{CELL}">{escape(name)}</th>' for name in HEAD)
+    body = "\n".join(_line(row, pages) for _, row in table.iterrows())
+    return f"""{_counts(table)}
+<form id="claim-filters" style="display:flex;flex-wrap:wrap;gap:0.6em 1.2em;margin:1em 0">
+{"".join(_select(name, table) for name in FILTERS)}
+<label>text <input name="text" type="search" size="24"></label>
+<output aria-live="polite">{len(table)} claims</output>
+</form>
+<div style="overflow-x:auto"><table id="claims" style="font-size:0.88em;font-variant-numeric:tabular-nums">
+<thead><tr>{head}</tr></thead>
+<tbody>
+{body}
+</tbody></table></div>
+<script>{SCRIPT}</script>"""
+
+
+SCRIPT = """
+(() => {
+  const form = document.getElementById("claim-filters");
+  const rows = [...document.querySelectorAll("#claims tbody tr")];
+  const texts = rows.map(row => row.textContent.toLowerCase());
+  const show = () => {
+    const words = form.elements.text.value.toLowerCase().split(" ").filter(Boolean);
+    const wanted = ["paper", "verdict", "chapter"].map(name => [name, form.elements[name].value]);
+    let count = 0;
+    rows.forEach((row, k) => {
+      const fits = wanted.every(([name, value]) => !value || row.dataset[name] === value)
+        && words.every(word => texts[k].includes(word));
+      row.hidden = !fits;
+      count += fits;
+    });
+    form.querySelector("output").textContent = count + " of " + rows.length + " claims";
+  };
+  form.addEventListener("input", show);
+  form.addEventListener("submit", event => event.preventDefault());
+  show();
+})();
+"""
+
+
+def _counts(table: pd.DataFrame) -> str:
+    counts = counted(table)
+    verdicts = [name for name in WORDS if any(name in own for own in counts.values())]
+    head = "".join(f'<th style="{CELL}">{escape(_said(name))}</th>' for name in ("paper", *verdicts, "all"))
+    lines = []
+    for paper, own in counts.items():
+        numbers = [own.get(name, 0) for name in verdicts]
+        cells = "".join(f'<td style="{CELL}">{number}</td>' for number in (*numbers, sum(numbers)))
+        lines.append(f'<tr><th style="{CELL}">{escape(paper)}</th>{cells}</tr>')
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _select(name: str, table: pd.DataFrame) -> str:
+    values = (
+        [one for one in WORDS if (table[name] == one).any()] if name == "verdict" else sorted(set(table[name]) - {""})
+    )
+    options = "".join(f'<option value="{escape(value)}">{escape(_said(value))}</option>' for value in values)
+    return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
+
+
+def _line(row: Mapping[str, Any], pages: set[str]) -> str:
+    chapter = escape(row["chapter"])
+    link = f'<a href="{chapter}.html">{chapter}</a>' if row["chapter"] in pages else chapter
+    verdict = f"<strong>{escape(_said(row['verdict']))}</strong>"
+    verdict += f"<br>{escape(row['reason'])}" if row["reason"] else ""
+    claim = f"{escape(row['claim'])}<br><code>{escape(row['id'])}</code>"
+    cells = (claim, escape(row["source"]), escape(paper_number(row)), escape(estimate(row)), verdict, link)
+    data = " ".join(f'data-{name}="{escape(row[name])}"' for name in FILTERS)
+    return f"<tr {data}>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
+
+
+def _said(verdict: str) -> str:
+    return "not measured" if verdict == LEFT else verdict

@@ -1,0 +1,125 @@
+"""The page to play with holds the data that its numbers follow from, and nothing breaks out of it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from pullpush.forces import decompose, drift
+from pullpush.show.interactive import force_lab, radius_lab
+from pullpush.studies.svr import push_by_negative
+
+N, TAU = 12, 0.1
+
+
+def unit(seed: int) -> torch.Tensor:
+    return F.normalize(torch.randn(N, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=1)
+
+
+def page(captions: list[str] | None = None, **options) -> str:
+    """The document inside the frame."""
+    captions = captions or [f"caption {i}" for i in range(N)]
+    shown = force_lab(unit(0), unit(1), captions, [3, 7], tau=TAU, **options).data
+    (document,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
+    return html.unescape(document)
+
+
+def data(document: str) -> dict:
+    line = next(line for line in document.splitlines() if line.startswith("const data = "))
+    return json.loads(line.removeprefix("const data = ").rstrip(";"))
+
+
+def test_the_frame_says_what_it_is_and_how_high():
+    shown = force_lab(unit(0), unit(1), [""] * N, [0], height=500).data
+    assert 'title="Forces on a text embedding, interactive"' in shown
+    assert "height:500px" in shown
+
+
+def test_the_data_is_that_of_the_anchors():
+    read = data(page(negatives=5))
+    assert read["tau"] == TAU
+    assert [anchor["caption"] for anchor in read["anchors"]] == ["caption 3", "caption 7"]
+    first = read["anchors"][0]
+    assert first["names"] == [f"caption {j}" for j in (0, 1, 2, 4, 5)]
+    anchor, partner, rest = unit(0)[3], unit(1)[3], unit(1)[[0, 1, 2, 4, 5]]
+    along = F.normalize(partner - anchor, dim=0)
+    assert first["positive"] == pytest.approx((anchor @ partner).item(), abs=1e-5)
+    assert first["distance"] == pytest.approx((anchor - partner).norm().item(), abs=1e-5)
+    np.testing.assert_allclose(first["similarity"], rest @ anchor, atol=1e-5)
+    np.testing.assert_allclose(first["withPositive"], rest @ partner, atol=1e-5)
+    np.testing.assert_allclose(first["along"], rest @ along, atol=1e-5)
+    np.testing.assert_allclose(first["position"], (rest - anchor) @ along, atol=1e-5)
+
+
+def test_the_gram_matrix_is_that_of_the_parts_across_the_way_to_the_partner():
+    first = data(page())["anchors"][0]
+    anchor, partner = unit(0)[3], unit(1)[3]
+    points = torch.stack([anchor, *(unit(1)[j] for j in range(N) if j != 3)])
+    along = F.normalize(partner - anchor, dim=0)
+    projection = torch.eye(6, dtype=torch.float64) - torch.outer(along, along)
+    np.testing.assert_allclose(first["gram"], points @ projection @ points.T, atol=1e-5)
+
+
+@pytest.mark.parametrize("tau", [0.05, 0.1, 0.7])
+def test_the_data_suffices_for_the_forces_at_every_temperature(tau):
+    """The page's own formulas, written out again, against the library."""
+    first = data(page())["anchors"][0]
+    scores = np.exp(np.array([first["positive"], *first["similarity"]]) / tau)
+    p = scores[1:] / scores.sum()
+    gram, miss = np.array(first["gram"]), p.sum()
+    across = np.sqrt(p @ gram[1:, 1:] @ p) / tau
+    net = np.sqrt(max(gram[0, 0] * (miss / tau) ** 2 - 2 * miss * (gram[0, 1:] @ p) / tau**2 + across**2, 0))
+    forces = decompose(unit(0)[3:4], unit(1), tau, positive=torch.tensor([3]))
+    sideways = forces.gradient - (forces.gradient * forces.unit).sum(1, keepdim=True) * forces.unit
+    assert across == pytest.approx(forces.perpendicular.norm().item(), rel=1e-3)
+    assert p @ first["along"] / tau == pytest.approx((forces.push * forces.unit).sum().item(), abs=1e-3)
+    assert net == pytest.approx(sideways.norm().item(), rel=1e-2, abs=1e-3)
+    ahead = miss * first["positiveAlong"] / tau - p @ first["along"] / tau
+    cosine = (miss / tau - p @ first["withPositive"] / tau) / np.hypot(ahead, net)
+    assert cosine == pytest.approx(drift(forces.gradient, forces.pull).item(), abs=1e-3)
+
+
+@pytest.mark.parametrize("evil", ["</script><script>alert(1)</script>", "<!--<script>", '" onload="x', "</SCRIPT >"])
+def test_a_caption_cannot_break_out_of_the_page(evil):
+    captions = [f"{evil} {i}" for i in range(N)]
+    document = page(captions)
+    assert data(document)["anchors"][0]["caption"] == f"{evil} 3"
+    script = document.split("<script>", 1)[1].rsplit("</script>", 1)[0]
+    assert "</script" not in script.lower()
+    assert "<!--" not in script
+    assert document.count("<script") == 1
+
+
+def test_names_in_the_drawing_are_escaped():
+    assert "escape(a.names[j])" in page()
+
+
+@pytest.mark.parametrize("radius", [-0.3, 0.0, 0.4, 1.2])
+def test_the_radius_page_has_what_svrs_push_follows_from(radius):
+    """The page's own formulas, written out again, against autograd."""
+    shown = radius_lab(unit(0), unit(1), [f"caption {i}" for i in range(N)], [3], tau=TAU).data
+    (document,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
+    (first,) = data(html.unescape(document))["anchors"]
+    c = radius / first["distance"]
+    similarity, partner = np.array(first["similarity"]), np.array(first["withPositive"])
+    scores = np.exp(np.array([(1 - c) * first["positive"] + c, *((1 - c) * similarity + c * partner)]) / TAU)
+    p = scores[1:] / scores.sum()
+    push = push_by_negative(unit(0), unit(1), radius, TAU)[3]
+    along = F.normalize(unit(1)[3] - unit(0)[3], dim=0)
+    rows = [j for j in range(N) if j != 3]
+    np.testing.assert_allclose(p * first["along"] / TAU, (push @ along)[rows], atol=1e-3)
+    across = (push - (push @ along)[:, None] * along).norm(dim=1)[rows]
+    np.testing.assert_allclose(abs(p * (1 - c)) * first["across"] / TAU, across, atol=1e-3)
+
+
+def test_a_caption_cannot_break_out_of_the_radius_page():
+    evil = "</script><script>alert(1)</script>"
+    shown = radius_lab(unit(0), unit(1), [evil] * N, [0]).data
+    assert html.unescape(shown).count("<script") == 1
+    assert "escape(n.name)" in html.unescape(shown)

@@ -1,0 +1,250 @@
+"""The book itself: what is committed matches its sources and is fit to be published, and all of it runs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from nbformat import NotebookNode
+
+from pullpush.lab import provenance
+from pullpush.site import chapters
+from pullpush.site.chapters import Chapter
+from pullpush.site.cli import main
+from pullpush.site.run import QUIET, describe, why_stale
+from pullpush.source import symbols
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = chapters.chapters(ROOT)
+QUICK = ROOT / "executed" / "quick"
+LARGEST = 2_000_000  # bytes a chapter
+MACHINE = re.compile("(?<![A-Za-z0-9_.~$})])/(?:" + "|".join(["work", "tmp", "home", "root", "Users"]) + ")/")
+
+every_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.name)
+
+
+# What any executed chapter must be
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def tables_that(chapter: Chapter) -> set[str]:
+    """File names of the tables that a chapter saves, read from its source."""
+    names = set()
+    for cell in code_cells(chapters.read(chapter)):
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "book.save":
+                given = node.args[1:] or [word.value for word in node.keywords if word.arg == "name"]
+                names.add(ast.literal_eval(given[0]) if given else "results")
+    return {f"{chapter.name}.{name}.csv" for name in names}
+
+
+def faults(path: Path) -> list[str]:
+    """What keeps an executed notebook from being published."""
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    found = [f"{path.stat().st_size} bytes"] if path.stat().st_size >= LARGEST else []
+    for cell in code_cells(notebook):
+        where = f"cell {cell.id}"
+        if cell.source.strip() and cell.execution_count is None:
+            found.append(f"{where} was not executed")
+        for output in cell.outputs:
+            found += [f"{where}: {fault}" for fault in output_faults(cell, output)]
+    # Embedded media are left out: any letters may turn up in them by chance.
+    text = re.sub(r"[A-Za-z0-9+/=\\n]{200,}", "", path.read_text(encoding="utf-8"))
+    found += [f"names {match}" for match in MACHINE.findall(text)]
+    return found
+
+
+def output_faults(cell: NotebookNode, output: NotebookNode) -> list[str]:
+    if output.output_type == "error":
+        return [f"error {output.ename}"]
+    if output.output_type == "stream":
+        return ["stderr"] if output.name == "stderr" else []
+    found = []
+    if any(kind.startswith("image/") for kind in output.data):
+        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        found += [] if len(alt) > 20 else ["a figure without alt text"]
+    page = output.data.get("text/html", "")
+    for tag, attribute in (("img", "alt"), ("audio", "aria-label"), ("iframe", "title")):
+        named = re.compile(rf'\b{attribute}="[^"]+"')
+        found += [
+            f"<{tag}> without {attribute}" for one in re.findall(rf"<{tag} [^>]*>", page) if not named.search(one)
+        ]
+    return found + ["a widget" for kind in output.data if "widget" in kind]
+
+
+def differences(folder: Path, other: Path) -> list[str]:
+    """Where the tables of two executions differ by more than rounding in the last of six digits."""
+    names, others = (sorted(path.name for path in place.glob("*.*.csv")) for place in (folder, other))
+    found = [] if names == others else ["not the same tables"]  # but for claims.csv, gathered from all chapters
+    for name in names:
+        try:
+            pd.testing.assert_frame_equal(pd.read_csv(folder / name), pd.read_csv(other / name), rtol=1e-4)
+        except (AssertionError, OSError) as error:
+            found.append(f"{name}: {error}")
+    return found
+
+
+# The sources
+
+
+@every_chapter
+def test_a_chapter_has_its_parameters_in_one_cell_and_ends_with_exercises(chapter):
+    notebook = chapters.read(chapter)
+    tagged = [cell for cell in code_cells(notebook) if chapters.PARAMETERS_TAG in cell.metadata.get("tags", [])]
+    assert len(tagged) == 1
+    assert {"profile", "seed"} <= set(chapters.parameters(chapter))
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert text.startswith("# ")
+    assert "to be written" not in text.lower()
+    whole = "\n".join(cell.source for cell in notebook.cells)
+    judged = max(whole.rfind("ledger.check()"), whole.rfind("**Verdict.**"))  # chapter 0 judges no claim
+    assert -1 < judged < whole.rfind("## Exercises")
+
+
+@every_chapter
+def test_a_chapter_is_pure_source_that_compiles(chapter):
+    for cell in code_cells(chapters.read(chapter)):
+        ast.parse(cell.source)
+        assert not cell.outputs
+
+
+# The checks themselves
+
+
+def test_the_checks_find_what_they_look_for(tmp_path):
+    media = {"image/png": "aGk=", "text/html": '<img src="x"><audio src="y"></audio>'}
+    outputs = [
+        nbformat.v4.new_output("error", ename="ValueError", evalue="", traceback=[]),
+        nbformat.v4.new_output("stream", name="stderr", text="noise"),
+        nbformat.v4.new_output("stream", name="stdout", text="read from /" + "tmp/x"),
+        nbformat.v4.new_output("display_data", media),
+    ]
+    cells = [nbformat.v4.new_code_cell("1", outputs=outputs, execution_count=1), nbformat.v4.new_code_cell("2")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "bad.ipynb")
+    said = "\n".join(faults(tmp_path / "bad.ipynb"))
+    for fault in ("error ValueError", "stderr", "names /", "without alt text", "<img>", "<audio>", "was not executed"):
+        assert fault in said
+
+
+def test_tables_differ_where_a_number_differs(tmp_path):
+    for name, value in (("one", 1.0), ("same", 1.00001), ("other", 1.01)):
+        (tmp_path / name).mkdir()
+        pd.DataFrame({"x": [value]}).to_csv(tmp_path / name / "c.results.csv", index=False)
+    assert differences(tmp_path / "one", tmp_path / "same") == []
+    assert len(differences(tmp_path / "one", tmp_path / "other")) == 1
+    assert differences(tmp_path / "one", tmp_path)[0] == "not the same tables"
+
+
+# What is committed
+
+
+@every_chapter
+def test_the_committed_execution_is_that_of_the_source(chapter):
+    assert why_stale(QUICK / f"{chapter.name}.ipynb", chapter) is None, f"run: pullpush run {chapter.name} --publish"
+    assert describe(QUICK / f"{chapter.name}.ipynb")["profile"] == "quick"
+
+
+KEPT = sorted((ROOT / "book" / "measured").glob("*/*/stamp.json"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_what_is_kept_was_made_by_the_code_of_today(path):
+    made = json.loads(path.read_text(encoding="utf-8"))["stamp"]
+    now = symbols(*(name for name in made["code"] if not name.endswith(">")))
+    changed = [name for name, digest in made["code"].items() if now.get(name) != digest]
+    assert not changed, f"`{made['command']}` and `pullpush keep` make it again"
+
+
+@every_chapter
+def test_the_committed_execution_is_fit_to_be_published(chapter):
+    assert faults(QUICK / f"{chapter.name}.ipynb") == []
+
+
+@every_chapter
+def test_the_committed_tables_are_those_that_the_chapter_saves(chapter):
+    present = {path.name for path in QUICK.glob(f"{chapter.name}.*.csv")}
+    assert present == tables_that(chapter)
+    for name in present:
+        assert len(pd.read_csv(QUICK / name)), f"{name} is empty"
+
+
+@every_chapter
+def test_every_committed_table_says_where_it_comes_from(chapter):
+    made = provenance.stamps(QUICK, chapter.name)
+    assert {f"{chapter.name}.{name}.csv" for name in made} == {
+        path.name for path in QUICK.glob(f"{chapter.name}.*.csv")
+    }
+    assert {one.digest for one in made.values()} == {describe(QUICK / f"{chapter.name}.ipynb")["code"]}
+
+
+def test_nothing_else_is_committed():
+    names = {chapter.name for chapter in CHAPTERS} | {"claims"}
+    assert {path.name.split(".")[0] for path in QUICK.iterdir() if not path.name.startswith(".")} <= names
+
+
+# All of it, once, on synthetic sounds
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root of a copy of the book, every chapter of which was run at profile smoke with an empty cache."""
+    root = tmp_path_factory.mktemp("smoke")
+    shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("*.ipynb", ".*"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_BOOK", str(root))
+        patch.setenv("PULLPUSH_HOME", str(root / "home"))
+        patch.setenv("PULLPUSH_PROGRESS", "0")
+        done = CliRunner().invoke(main, ["run", "--all", "--publish", "--profile", "smoke"])
+        assert done.exit_code == 0, done.output
+        yield root
+
+
+def test_smoke_leaves_every_chapter_fit_to_be_published(smoke):
+    executed = smoke / "executed" / "smoke"
+    for chapter in CHAPTERS:
+        notebook = executed / f"{chapter.name}.ipynb"
+        assert why_stale(notebook, chapter) is None
+        assert faults(notebook) == []
+        present = {path.name for path in executed.glob(f"{chapter.name}.*.csv")}
+        assert present <= tables_that(chapter)
+        assert all(".speech" in name for name in tables_that(chapter) - present), "synthetic sounds do not speak, only"
+
+
+def test_smoke_builds_without_a_warning(smoke):
+    done = CliRunner().invoke(main, ["build", "--profile", "smoke"])
+    assert done.exit_code == 0, done.output
+    for chapter in CHAPTERS:
+        page = (smoke / "_build" / "html" / f"{chapter.name}.html").read_text(encoding="utf-8")
+        assert not re.findall(r'<img (?![^>]*\balt="[^"])[^>]*>', page), "a picture without text"
+        assert not MACHINE.search(re.sub(r"[A-Za-z0-9+/=]{200,}", "", page))
+
+
+def test_running_the_notebooks_again_with_an_empty_cache_gives_the_same_tables(smoke, tmp_path):
+    """nbval runs every cell of the executed notebooks anew, as a reader who opens them would, and none may fail."""
+    again = tmp_path / "again"
+    notebooks = [str(smoke / "executed" / "smoke" / f"{chapter.name}.ipynb") for chapter in CHAPTERS]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", "--nbval-lax"]
+    command += ["--nbval-cell-timeout=300", f"--rootdir={smoke}", *notebooks]
+    environment = {**os.environ, **QUIET, "PULLPUSH_OUT": str(again), "PULLPUSH_HOME": str(tmp_path / "home")}
+    environment |= {"IPYTHONDIR": str(tmp_path / "ipython"), "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(command, cwd=smoke, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    cells = [
+        cell for path in notebooks for cell in code_cells(nbformat.read(path, as_version=4)) if cell.source.strip()
+    ]
+    assert f"{len(cells)} passed" in done.stdout
+    assert differences(smoke / "executed" / "smoke", again) == []

@@ -1,0 +1,129 @@
+"""The page of all claims gathers every paper, takes verdicts from executions, and needs nothing but itself."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pullpush.lab import claims
+from pullpush.lab.ledger import Ledger
+from pullpush.metrics import difference
+from pullpush.site import ledger_page
+from pullpush.site.cli import main
+
+JUDGED = {"chapter": "10-tiny", "measure": "gain"}
+
+
+@pytest.fixture
+def book(tiny: Path) -> Path:
+    """A tiny book with three claims of two papers: judged, left with a reason, of a chapter that is not there."""
+    papers = {
+        "supclap": [
+            {"id": "supclap-a", "source": "Table 1", "judged": JUDGED, "unit": "points", "direction": "higher"},
+            {"id": "supclap-b", "source": ["Figure 2", "Eq. 1"], "reason": {"why": "No <data>."}, "direction": "lower"},
+        ],
+        "glap": [{"id": "glap-a", "source": "Table 9", "judged": JUDGED | {"chapter": "11-next"}, "unit": "%"}],
+    }
+    folder = tiny / "book" / "claims"
+    folder.mkdir()
+    for paper, own in papers.items():
+        own = [{"direction": "higher", "claim": f"{one['id']} is <so> & so."} | one for one in own]
+        data = {"paper": paper, "title": paper, "cite": paper, "claims": own}
+        (folder / f"{paper}.yaml").write_text(yaml.safe_dump(data))
+    return tiny
+
+
+def execute(root: Path, mean: float, *place: str) -> Path:
+    """What a chapter's execution saves of its claims."""
+    ledger = Ledger("10-tiny", folder=root / "book" / "claims")
+    noise = np.random.default_rng(0).normal(0, 0.01, (5, 40))
+    ledger.judge("gain", difference(mean + noise - noise.mean()))
+    path = root.joinpath("executed", *place, "10-tiny.claims.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ledger.table().to_csv(path, index=False)
+    return path
+
+
+def test_every_claim_has_a_row_a_verdict_or_a_reason(book):
+    table = ledger_page.gathered(book, {"10-tiny": execute(book, 0.03, "quick")}).set_index("id")
+    assert [table.index.name, *table.columns][:10] == list(ledger_page.COLUMNS)
+    assert table["verdict"].to_dict() == {"glap-a": "–", "supclap-a": "holds", "supclap-b": "–"}
+    assert table["reason"].to_dict() == {"glap-a": "chapter not executed", "supclap-a": "", "supclap-b": "No <data>."}
+    assert table.loc["supclap-a", "value"] == pytest.approx(3)
+    assert table.loc["supclap-b", "source"] == "Figure 2, Eq. 1"
+    assert ledger_page.counted(table) == {"glap": {"–": 1}, "supclap": {"holds": 1, "–": 1}}
+
+
+def test_a_claim_that_came_after_the_execution_says_so(book):
+    path = execute(book, 0.03, "quick")
+    pd.read_csv(path).query("id != 'supclap-a'").to_csv(path, index=False)
+    table = ledger_page.gathered(book, {"10-tiny": path}).set_index("id")
+    assert table.loc["supclap-a", ["verdict", "reason"]].tolist() == [
+        "–",
+        "not among the claims when the chapter was executed",
+    ]
+
+
+def test_the_papers_of_the_book_are_all_there():
+    root = Path(__file__).resolve().parents[2]
+    table = ledger_page.gathered(root, {})
+    assert list(table["id"]) == [claim.id for claim in claims.load_all()]
+    assert set(table["paper"]) == {"atri", "distill_cluster", "glap", "language_encoder", "supclap"}
+    assert set(table["verdict"]) == {"–"}
+    assert (table["reason"] != "").all()
+
+
+def test_ones_own_execution_comes_before_the_published_one_unless_only_that_is_wanted(book):
+    published, mine = execute(book, 0.03, "quick"), execute(book, -0.03, "local", "quick")
+    assert ledger_page.tables_of(book, "quick") == {"10-tiny": mine}
+    assert ledger_page.tables_of(book, "quick", published=True) == {"10-tiny": published}
+
+
+def test_the_command_prints_every_claim_and_saves_them(book):
+    execute(book, -0.03, "local", "smoke")
+    done = CliRunner().invoke(main, ["claims", "--profile", "smoke"])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert "reversed                  supclap-a" in lines
+    assert "supclap: 1 reversed, 1 –" in lines
+    path = book / "executed" / "local" / "smoke" / "claims.csv"
+    assert lines[-1] == str(path)
+    assert list(pd.read_csv(path).columns[:10]) == list(ledger_page.COLUMNS)
+    assert ledger_page.tables_of(book, "smoke").keys() == {"10-tiny"}, "the gathered table is of no chapter"
+
+
+def test_the_page_escapes_what_claims_say_and_links_chapters_that_are_there(book):
+    table = ledger_page.gathered(book, {"10-tiny": execute(book, 0.03, "quick")})
+    page = ledger_page.html(table, {"10-tiny"})
+    assert page.count("<tr data-") == 3
+    assert "supclap-a is &lt;so&gt; &amp; so." in page
+    assert "No &lt;data&gt;." in page
+    assert page.count('<a href="10-tiny.html">') == 1
+    assert "11-next</td>" in page
+    assert html.unescape(re.search(r'name="verdict">(.*?)</select>', page)[1]).count("<option") == 3
+    assert "http" not in page, "nothing is fetched"
+    for name in ledger_page.FILTERS:
+        assert f'<select name="{name}">' in page
+
+
+def test_a_build_completes_the_page_and_offers_the_table(book):
+    (book / "book" / "claims.md").write_text(f"# Every claim\n\nAll.\n\n{ledger_page.MARK}\n\nEnd.\n")
+    toc = book / "book" / "_toc.yml"
+    toc.write_text(toc.read_text() + "  - file: claims\n")
+    assert CliRunner().invoke(main, ["run", "10-tiny"]).exit_code == 0
+    execute(book, 0.03, "local", "quick")
+    done = CliRunner().invoke(main, ["build"])
+    assert done.exit_code == 0, done.output
+    page = (book / "_build" / "html" / "claims.html").read_text(encoding="utf-8")
+    assert page.count("<tr data-paper") == 3
+    assert "<strong>holds</strong>" in page
+    assert ledger_page.MARK not in page
+    assert list((book / "_build" / "html").rglob("claims.csv")), "to download"
+    assert ledger_page.MARK in (book / "book" / "claims.md").read_text(), "the source stays as it was"

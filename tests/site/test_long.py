@@ -1,0 +1,300 @@
+"""Long experiments: trained run by run, by processes or a cluster that may die, kept and read with their provenance."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import miniature
+import pytest
+from click.testing import CliRunner
+from joblib.externals.loky import get_reusable_executor
+
+import pullpush
+from pullpush.errors import UnknownNameError
+from pullpush.lab import compute, kept
+from pullpush.lab.kept import KeptError
+from pullpush.site import long
+from pullpush.site.cli import main
+from pullpush.site.long import LongError
+
+CHAPTER = (
+    miniature.CHAPTER_HEAD
+    + """```{code-cell} ipython3
+:tags: [parameters]
+
+profile = "quick"
+seed = 0
+tau = 0.07
+compute_long = False
+```
+
+```{code-cell} ipython3
+:tags: [setup]
+
+from pullpush.lab import compute, material, session
+from pullpush.lab.experiments import Experiment
+
+book = session.start("10-tiny", profile=profile, seed=seed)
+ground = material.of(book, "scenes", compute_long=compute_long)
+```
+
+```{code-cell} ipython3
+:tags: [experiments]
+
+systems = {"InfoNCE": ("infonce", {"tau": tau}), "SVR": ("infonce+bi-static-svr", {"tau": tau})}
+options = {"data": "whole", "seeds": (seed, seed + 1)}
+radius = Experiment.of("radius", systems, long=True, **options)
+short = Experiment.of("short", {"InfoNCE": systems["InfoNCE"]}, **options)
+```
+
+```{code-cell} ipython3
+raise AssertionError("a sweep executes nothing else")
+```
+"""
+)
+PROFILE = """like: smoke
+world: {bank: synthetic, n_train: 16, n_valid: 8, n_test: 8}
+dim: 8
+batch_size: 8
+encoder_options: {audio_channels: [4, 4, 8]}
+"""
+RUNS = 4  # of the long experiment
+
+
+@pytest.fixture
+def sizes(tiny: Path, home: Path) -> str:
+    """The profile of a tiny book whose chapter declares experiments; all tests share rendered scenes."""
+    (tiny / "book" / "10-tiny.md").write_text(CHAPTER)
+    path = tiny / "sizes.yaml"
+    path.write_text(PROFILE)
+    return str(path)
+
+
+def swept(sizes: str, tau: float, **options):
+    """What a sweep did, and its lines; a tau of its own makes the runs of a test its own."""
+    said: list[str] = []
+    report = options.pop("report", lambda line: None)
+
+    def both(line: str) -> None:
+        said.append(line)
+        report(line)
+
+    return long.sweep("10-tiny", profile=sizes, parameters={"tau": tau}, report=both, **options), said
+
+
+def once(act):
+    """`act`, at the first run that is reported."""
+    called: list[str] = []
+
+    def report(line: str) -> None:
+        if re.match(r"\d+/\d+  ", line) and not called:
+            called.append(line)
+            act()
+
+    return report
+
+
+def test_a_sweep_trains_what_is_missing_and_a_second_one_nothing(sizes):
+    (first, said), (second, again) = (swept(sizes, 0.07, jobs=1) for _ in range(2))
+    assert len(first.ran) == RUNS
+    assert first.ran[0] == "radius: InfoNCE, seed 0"
+    assert said[0] == f"0 of {RUNS} runs are there"
+    assert re.fullmatch(rf"{RUNS}/{RUNS}  radius: .*  \d+ s", said[-1])
+    assert (second.ran, len(second.skipped), second.failed) == ((), RUNS, ())
+    assert again == [f"{RUNS} of {RUNS} runs are there"]
+
+
+def test_experiments_are_chosen_by_name_and_unknown_ones_answered(sizes):
+    done, _ = swept(sizes, 0.07, only=("short",), jobs=1)
+    assert len(done.ran) + len(done.skipped) == 2
+    with pytest.raises(UnknownNameError, match="did you mean 'radius'"):
+        swept(sizes, 0.07, only=("radios",))
+    with pytest.raises(LongError, match="jobs must be at least 1"):
+        swept(sizes, 0.07, jobs=0)
+
+
+def test_a_chapter_that_declares_nothing_or_fails_says_so(sizes, tiny):
+    path = tiny / "book" / "10-tiny.md"
+    path.write_text(CHAPTER.replace("systems = {", "systems = 1 / 0 * {"))
+    with pytest.raises(LongError, match="the cell 'experiments' of 10-tiny failed: ZeroDivisionError"):
+        swept(sizes, 0.07)
+    path.write_text(CHAPTER.replace("[experiments]", "[other]"))
+    with pytest.raises(LongError, match="declares no experiment in cells tagged 'setup' or 'experiments'"):
+        swept(sizes, 0.07)
+
+
+def test_after_a_process_was_killed_the_rest_goes_on(sizes):
+    def kill():
+        os.kill(next(iter(get_reusable_executor(reuse=True)._processes)), signal.SIGKILL)
+
+    done, _ = swept(sizes, 0.11, jobs=2, report=once(kill))
+    assert (len(done.ran), done.failed) == (RUNS, ())
+    assert all(
+        state.finished == state.runs for state in long.states("10-tiny", profile=sizes, parameters={"tau": 0.11})
+    )
+
+
+def test_an_interrupted_sweep_ends_its_processes_and_keeps_what_was_trained(sizes):
+    processes: list[int] = []
+
+    def stop():
+        processes.extend(get_reusable_executor(reuse=True)._processes)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        swept(sizes, 0.12, jobs=2, report=once(stop))
+    assert processes
+    assert not [process for process in processes if Path(f"/proc/{process}").exists()]
+    done, _ = swept(sizes, 0.12, jobs=2)
+    assert len(done.skipped) >= 1
+    assert len(done.skipped) + len(done.ran) == RUNS
+
+
+# A cluster
+
+
+@pytest.fixture
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options) as made:
+        yield made
+
+
+def test_after_a_worker_of_a_cluster_was_killed_all_runs_are_there(sizes, cluster):
+    def kill():
+        os.kill(cluster.workers[0].process.pid, signal.SIGKILL)
+
+    done, _ = swept(sizes, 0.13, dask=cluster.scheduler_address, report=once(kill))
+    assert (len(done.ran), done.failed) == (RUNS, ())
+    assert len(swept(sizes, 0.13)[0].skipped) == RUNS
+
+
+def test_a_cluster_that_goes_away_is_told_of_and_the_same_command_goes_on(sizes, cluster):
+    with pytest.raises(LongError, match=r"went away with \d runs to go: give the same command again"):
+        swept(sizes, 0.14, dask=cluster.scheduler_address, report=once(cluster.close))
+    done, _ = swept(sizes, 0.14, jobs=2)
+    assert len(done.skipped) >= 1
+    assert len(done.skipped) + len(done.ran) == RUNS
+
+
+def test_a_scheduler_that_does_not_answer_is_named_with_advice(sizes, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(long, "PATIENCE", 1)
+    with pytest.raises(
+        LongError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 .*: start one, or leave --dask out"
+    ):
+        swept(sizes, 0.15, dask="tcp://127.0.0.1:9")
+
+
+def test_a_grid_in_a_file_runs_on_a_cluster_too(tiny, cluster):
+    (tiny / "grid.yaml").write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {tau: [0.5]}\n")
+    done = CliRunner().invoke(main, ["sweep", str(tiny / "grid.yaml"), "--dask", cluster.scheduler_address])
+    assert done.exit_code == 0, done.output
+    assert "1 run, 0 finished before, 0 failed" in done.output
+    assert (tiny / "executed" / "sweeps" / "grid" / "results.csv").is_file()
+
+
+# What is kept
+
+
+def scores_of(sizes: str, tau: float):
+    plan = long.declared("10-tiny", profile=sizes, parameters={"tau": tau})
+    return compute.run(plan.ground, plan.experiments["radius"])
+
+
+def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
+    told = {"profile": sizes, "parameters": {"tau": 0.07}}
+    assert not scores_of(sizes, 0.07), "nobody has kept it"
+    assert scores_of(sizes, 0.07).stamp.command.startswith("pullpush sweep 10-tiny --only radius")
+    swept(sizes, 0.07, jobs=1)
+    (folder,) = long.keep("10-tiny", **told)
+    found = scores_of(sizes, 0.07)
+    assert found.stored
+    assert found.stale == ()
+    assert len(found.table) == RUNS
+    assert found.stamp.command.endswith(f"&& pullpush keep 10-tiny radius --profile {sizes} -p tau 0.07")
+    assert not scores_of(sizes, 0.2), "other parameters"
+    (state,) = long.states("10-tiny", only=("radius",), **told)
+    assert state == ("radius", True, RUNS, RUNS, f"kept {found.stamp.made}")
+
+    path = folder / "stamp.json"
+    about = json.loads(path.read_text())
+    about["stamp"]["code"]["pullpush.losses.svr:SVR"] = "another"
+    path.write_text(json.dumps(about))
+    assert scores_of(sizes, 0.07).stale == ("pullpush.losses.svr:SVR changed",)
+    (state,) = long.states("10-tiny", only=("radius",), **told)
+    assert state.kept.endswith("stale: pullpush.losses.svr:SVR changed")
+    path.write_text("{")
+    with pytest.raises(KeptError, match="is damaged"):
+        scores_of(sizes, 0.07)
+
+
+def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
+    with pytest.raises(LongError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"):
+        long.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})
+    assert not kept.folder_of("10-tiny", "radius").exists()
+
+
+# The command
+
+
+def test_the_command_sweeps_lists_and_keeps(sizes):
+    def pullpush(*words):
+        done = CliRunner().invoke(main, [*words, "--profile", sizes])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "4 run" in pullpush("sweep", "10-tiny", "--jobs", "1", "-p", "tau", "0.17").replace("4 finished", "4 run")
+    listed = pullpush("sweep", "10-tiny", "--list", "-p", "tau", "0.17").splitlines()
+    assert re.fullmatch(r"radius +long +4 of +4 runs +never kept", listed[0])
+    assert re.fullmatch(r"short +with the chapter +2 of +2 runs", listed[1])
+    assert pullpush("keep", "10-tiny", "radius", "-p", "tau", "0.17").strip().endswith("measured/10-tiny/radius")
+    assert "kept 2" in pullpush("sweep", "10-tiny", "--list", "--only", "radius", "-p", "tau", "0.17")
+
+
+def test_what_a_file_says_itself_is_no_option_of_its_sweep(tiny):
+    done = CliRunner().invoke(main, ["sweep", "grid.yaml", "--only", "x"])
+    assert done.exit_code == 1
+    assert "go with a chapter" in done.output
+    unknown = CliRunner().invoke(main, ["sweep", "10-tni"])
+    assert unknown.exit_code == 1
+    assert "did you mean '10-tiny'" in unknown.output
+
+
+def test_a_changed_loss_retrains_what_used_it_and_a_changed_docstring_nothing(sizes, tmp_path):
+    library = tmp_path / "copy" / "pullpush"
+    shutil.copytree(Path(pullpush.__file__).parent, library, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def sweep() -> str:
+        command = [sys.executable, "-c", "from pullpush.site.cli import main; main()"]
+        command += ["sweep", "10-tiny", "--profile", sizes, "-p", "tau", "0.18", "--jobs", "1"]
+        places = {"PYTHONPATH": str(library.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, env={**os.environ, **places}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def change(old: str, new: str) -> None:
+        path = library / "losses" / "svr.py"
+        text = path.read_text()
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+
+    assert "0 of 4 runs are there" in sweep()
+    change('"""L_cons, 0-d: how far', '"""The loss L_cons, 0-d: how far')
+    assert "4 of 4 runs are there" in sweep()
+    change(
+        "(F.relu(radius - distance) + F.relu(-radius)).mean()",
+        "1.0 * (F.relu(radius - distance) + F.relu(-radius)).mean()",
+    )
+    said = sweep()
+    assert "2 of 4 runs are there" in said
+    assert "InfoNCE" not in said
+    assert "2 run, 2 finished before" in said

@@ -1,0 +1,267 @@
+"""Nothing about a measured difference is typed in a chapter: words come from the ledger, numbers from cells.
+
+What is held: **verdict words** in Markdown and in the texts of code cells, and the **papers' numbers** anywhere.
+
+A word list cannot read. It holds words that say how a comparison came out and little else (*confirmed*, *outperforms*,
+*retrieves better*), so that hardly a sentence is refused that should stand; "holds" or "more" alone say too many other
+things. A sentence may use them where it asks, supposes, or tells what a paper claims (OPEN): "Whether it helps is the
+next question." So may the numbered claims before the parameters. What a chapter may say of a result in its own words is
+a mechanism, a limit, or what to look at.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pullpush.lab import claims
+from pullpush.site import chapters
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = chapters.chapters(ROOT)
+TABLES = ROOT / "book" / "paper-tables"
+
+VERDICTS = (
+    r"confirm(?:s|ed)",  # our verdicts are: holds, is reversed, is smaller, cannot be told; from ledger.WORDS alone
+    r"contradict(?:s|ed)",
+    r"refut(?:es|ed)",
+    r"(?:un)?founded",
+    r"not seen",
+    r"the paper (?:is|was) (?:right|wrong)",
+    r"(?:as|what) the paper (?:says|found|finds)",
+    r"(?:observation|claim|finding)s? (?:holds?|stands?|fails?)",
+    r"help(?:s|ed)",  # what a method does to a score
+    r"hurts?",
+    r"harm(?:s|ed)",
+    r"improv(?:es|ed)",
+    r"outperform(?:s|ed)?",
+    r"beats",
+    r"surpass(?:es|ed)?",
+    r"(?:falls?|lags?|stays?) behind",
+    r"adds? (?:nothing|little|hardly)",
+    r"makes? no difference",
+    r"pays? off",
+    r"(?:ranks?|scores?|does|do|is|are|becomes?) (?:\w+ )?(?:better|worse|best|worst) (?:than|in|on|of|with|by)",
+    r"retrieves? (?:better|worse|best|worst)",
+    r"(?:drifts?|gains?|loses?) (?:\*?)(?:more|less|most|least|nothing|as much)",
+    r"(?:half|third|quarter|fifth|thirds|quarters|fifths) of (?:the|all|its) (?:squared|gain|effect|push|progress)",
+    r"significant(?:ly)?",
+    r"measurabl[ey]",
+)
+VERDICT = re.compile(rf"\b(?:{'|'.join(VERDICTS)})(?!\w)", re.IGNORECASE)
+OPEN = re.compile(
+    r"\?\W*$|\b(?:whether|whenever|if|would|could|may|might|should|suppose|none of (?:them|these))\b"
+    r"|\b(?:papers?|authors?|SupCLAP|ATRI|GLAP)\b.*\b(?:says?|claims?|asks?|expects?|proposes?|finds?)\b",
+    re.IGNORECASE,
+)
+NUMBERED = re.compile(r"\(\d\) [A-Z]")  # "(2) It improves …": a claim that the chapter is about to judge
+# Numbers that a paper prints, too, and that a chapter has for a reason of its own: (chapter, number) → why.
+ALLOWED: dict[tuple[str, str], str] = {}
+
+every_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.name)
+
+
+# What a chapter says
+
+
+def prose(text: str) -> str:
+    """Markdown without code, mathematics and links' targets, for these are no sentences."""
+    text = re.sub(r"```.*?```|\$\$.*?\$\$", " ", text, flags=re.DOTALL)
+    return re.sub(r"`[^`]*`|\$[^$]*\$|\{\w+(?::\w+)?\}|\]\([^)]*\)", " ", text)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; each row of a table and each item of a list begins a new one."""
+    whole = re.sub(r"\n(?=\s*(?:[|*#>-]|\d+\.)\s|\n)", "\0", prose(text))
+    return [" ".join(one.split()) for one in re.split(r"\0|(?<=[.!?])[*)_\"]*\s+", whole) if one.strip()]
+
+
+def spoken(code: str) -> Iterator[str]:
+    """The texts in a code cell that could be read on the page: all strings, those of f-strings piece by piece."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def verdict_words(text: str, *, opening: bool = False) -> list[str]:
+    """Sentences that say how a comparison came out, with the word that says it; opening: before the parameters."""
+    found = [(VERDICT.search(one), one) for one in sentences(text) if not (opening and NUMBERED.search(one))]
+    return [f"{word[0]!r} in: {one}" for word, one in found if word and not OPEN.search(one)]
+
+
+# Numbers
+
+
+def significant(number: str) -> int:
+    """Digits that mean something: 3 of "0.0123" and of "41.9", 1 of "100"."""
+    digits = number.replace(".", "").lstrip("0")
+    return len(digits if "." in number else digits.rstrip("0"))
+
+
+def numbers_of_code(code: str) -> set[str]:
+    """Numeric literals of a cell, and the numbers in its texts."""
+    literals = [
+        token.string for token in tokenize.generate_tokens(StringIO(code).readline) if token.type == tokenize.NUMBER
+    ]
+    return {literal.replace("_", "") for literal in literals} | {
+        n for text in spoken(code) for n in numbers_of_text(text)
+    }
+
+
+def numbers_of_text(text: str) -> set[str]:
+    """Numbers in Markdown, mathematics included; names such as "A2T" or "v1.2.3" hold none."""
+    return set(re.findall(r"(?<![\w.,-])\d+(?:\.\d+)?(?![\w]|[.,]\d)", re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)))
+
+
+def printed(papers: set[str]) -> np.ndarray:
+    """Every number of the papers' tables, and every difference that their claims are about."""
+    tables = [pd.read_csv(path) for paper in papers for path in sorted(TABLES.glob(f"{paper}_table*.csv"))]
+    values = [
+        pd.to_numeric(table[name], errors="coerce") for table in tables for name in ("value", "std") if name in table
+    ]
+    given = [claims.paper_value(claim) for paper in papers for claim in claims.load(paper)]
+    every = np.concatenate([*values, [value for value in given if value is not None]])
+    return np.abs(every[np.isfinite(every)])
+
+
+def papers_of(chapter: chapters.Chapter) -> set[str]:
+    """The papers whose claims a chapter judges or leaves."""
+    return {claim.paper for claim in claims.of_chapter(chapter.name)}
+
+
+def typed(numbers: set[str], values: np.ndarray) -> list[str]:
+    """Numbers of three significant digits or more that are one of the values, as precisely as they are typed."""
+    found = []
+    for number in sorted(numbers):
+        plain = (
+            number if re.fullmatch(r"\d+(?:\.\d+)?", number) else f"{float(number):.10g}" if "x" not in number else ""
+        )
+        if plain and significant(plain) >= 3:
+            decimals = len(plain.partition(".")[2])
+            if np.isclose(np.round(values, decimals), float(plain), rtol=0, atol=10.0 ** -(decimals + 3)).any():
+                found.append(number)
+    return found
+
+
+# The chapters
+
+
+def cells(chapter: chapters.Chapter) -> Iterator[tuple[str, str]]:
+    """Kind and source of each cell; a figure's alternative text is Markdown, too."""
+    for cell in chapters.read(chapter).cells:
+        yield cell.cell_type, cell.source
+        if alt := cell.metadata.get("mystnb", {}).get("image", {}).get("alt"):
+            yield "markdown", alt
+
+
+@every_chapter
+def test_no_verdict_is_typed(chapter):
+    found, opening = [], True
+    for kind, source in cells(chapter):
+        opening = opening and kind == "markdown"  # the parameters are the first code
+        texts = spoken(source) if kind == "code" else [source]
+        found += [fault for text in texts for fault in verdict_words(text, opening=opening)]
+    assert not found, "\n".join(found)
+
+
+@every_chapter
+def test_no_number_of_a_paper_is_typed(chapter):
+    values = printed(papers_of(chapter))
+    assert len(values)
+    found = []
+    for kind, source in cells(chapter):
+        numbers = numbers_of_code(source) if kind == "code" else numbers_of_text(source)
+        held = {number for number in numbers if (chapter.name, number) not in ALLOWED}
+        found += [f"{number} in: {source[:200]!r} …" for number in typed(held, values)]
+    assert not found, "\n".join(found)
+
+
+def test_what_is_allowed_is_there():
+    for (name, number), why in ALLOWED.items():
+        chapter = chapters.find(ROOT, name)
+        found = [numbers_of_code(text) if kind == "code" else numbers_of_text(text) for kind, text in cells(chapter)]
+        assert number in set().union(*found), f"{name} has no {number}: {why}"
+
+
+# The checks themselves
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Claim 2 is confirmed.",
+        "| Table 1 | +3 | contradicted |",
+        "Suppressing it helps end to end.",
+        "CACL *outperforms* ML-CLAP.",
+        "It retrieves worse after the same number of epochs.",
+        "SigLIP drifts *less* than InfoNCE in every reading.",
+        "All of it is due to the schedule. The static radius falls behind.",
+        "On noise SVR adds nothing measurable.",
+        "From then on nearly all is perpendicular: the paper's observation holds.",
+        "Only two fifths of the squared push is sideways.",
+        "KCL is better than ML-CLAP.",
+        "The table says that it helps.",
+    ],
+)
+def test_a_typed_verdict_is_found(text):
+    assert verdict_words(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Does suppressing the perpendicular part help?",
+        "Whether it helps is the question of the next chapter.",
+        "The paper says that SVR improves retrieval.",
+        "A claim that holds here has passed a clean test.",
+        "A large batch averages: its push is what the negatives have in common.",
+        "The function `confirmed` takes `improves=True`.",
+        "If a system with less drift retrieves worse, drift is no sufficient sign.",
+        "The interval is of this run alone, and five seeds cannot show more.",
+    ],
+)
+def test_questions_mechanisms_and_limits_may_be_typed(text):
+    assert not verdict_words(text)
+
+
+def test_a_verdict_in_a_text_of_code_is_found():
+    code = 'title = f"{name}: confirmed, by {n} seeds"\nwords = ["not seen", "ours"]'
+    assert len([fault for text in spoken(code) for fault in verdict_words(text)]) == 2
+
+
+def test_the_claims_that_a_chapter_opens_with_may_be_typed_there_and_only_there():
+    text = "**The paper's claims.** (1) SVR raises recall. (2) It improves SigLIP, too."
+    assert not verdict_words(text, opening=True)
+    assert verdict_words(text)
+    assert verdict_words("**The answer in short.** It improves SigLIP, too.", opening=True)
+
+
+@pytest.mark.parametrize(
+    ("number", "digits"), [("41.9", 3), ("0.0123", 3), ("0.07", 1), ("100", 1), ("1024", 4), ("5.10", 3)]
+)
+def test_significant_digits(number, digits):
+    assert significant(number) == digits
+
+
+def test_a_paper_number_is_found_as_precisely_as_it_is_typed():
+    values = np.array([41.92, 0.0123, 1024.0])
+    code = 'paper = 41.9\nsize = 1_024\nlr = 1e-3\nmask = 0x41\nnote = f"{x}: 0.0123 in the paper"'
+    assert typed(numbers_of_code(code), values) == ["0.0123", "1024", "41.9"]
+    assert typed(numbers_of_text("R@1 rises from 41.8 to 41.92 (A2T, 2024-10-24), in 1,024 steps"), values) == [
+        "1024",
+        "41.92",
+    ]
+
+
+def test_the_tables_of_a_paper_are_read():
+    values = printed({"supclap"})
+    table = pd.read_csv(TABLES / "supclap_table1.csv")
+    assert np.isin(np.abs(table["value"].dropna()), values).all()

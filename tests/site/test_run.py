@@ -1,0 +1,126 @@
+"""Running a chapter leaves all of it or nothing."""
+
+from __future__ import annotations
+
+import nbformat
+import pandas as pd
+import pytest
+
+from pullpush.errors import UnknownNameError
+from pullpush.lab import chapter_code, provenance
+from pullpush.site import chapters
+from pullpush.site.run import ChapterError, describe, last_time, run, why_stale
+
+
+def test_a_run_leaves_the_notebook_and_its_table(tiny):
+    done = run("10-tiny", profile="smoke", parameters={"tau": "0.5"})
+    assert done.notebook == tiny / "executed" / "local" / "smoke" / "10-tiny.ipynb"
+    assert pd.read_csv(done.tables[0]).to_dict("records") == [{"double": 1.0, "epochs": 2}]
+    about = describe(done.notebook)
+    assert about["parameters"] == {"tau": 0.5, "profile": "smoke"}
+    assert "noise" in done.stderr
+    text = done.notebook.read_text(encoding="utf-8")
+    assert "noise" not in "".join(str(c.get("outputs")) for c in nbformat.reads(text, 4).cells)
+    assert str(tiny) not in text, "a machine's path in a published notebook"
+    assert [path.name for path in (tiny / "executed").iterdir()] == ["local"]
+
+
+def test_an_execution_knows_its_code_and_names_what_has_changed_since(tiny, monkeypatch):
+    chapter = chapters.find(tiny, "10-tiny")
+    notebook = run("10-tiny", profile="smoke").notebook
+    assert why_stale(notebook, chapter) is None
+    (made,) = provenance.stamps(notebook.parent, "10-tiny").values()
+    assert describe(notebook)["code"] == made.digest
+    other = {**made.code, "pullpush.losses.svr:SVR": "1"}
+    del other["pullpush.lab.session:start"]
+    monkeypatch.setattr(chapter_code, "code_of_chapter", lambda path, settings: other)
+    said = "was made by other code: pullpush.lab.session:start is gone, pullpush.losses.svr:SVR is new"
+    assert why_stale(notebook, chapter) == f"{notebook} {said}"
+    provenance.place(notebook.parent, "10-tiny").unlink()
+    assert why_stale(notebook, chapter).endswith("was made by other code: it does not say which")
+
+
+def test_a_run_without_tables_leaves_no_older_note_of_their_code(tiny):
+    notebook = run("10-tiny", profile="smoke").notebook
+    assert provenance.place(notebook.parent, "10-tiny").is_file()
+    path = tiny / "book" / "10-tiny.md"
+    path.write_text(path.read_text().replace("book.save(table)\n", ""))
+    assert run("10-tiny", profile="smoke").tables == ()
+    assert [one.name for one in notebook.parent.iterdir()] == ["10-tiny.ipynb"]
+
+
+def test_only_publishing_writes_where_committed_executions_stand(tiny):
+    mine = tiny / "executed" / "local" / "quick" / "10-tiny.ipynb"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    published = run("10-tiny", publish=True)
+    assert published.notebook == tiny / "executed" / "quick" / "10-tiny.ipynb"
+    assert published.tables == (tiny / "executed" / "quick" / "10-tiny.results.csv",)
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("publish", [False, True])
+def test_a_failed_run_keeps_what_was_there_and_shows_the_error(tiny, publish):
+    good = run("10-tiny", publish=publish).notebook
+    before = good.read_bytes()
+    with pytest.raises(ChapterError, match="AssertionError: asked to break") as caught:
+        run("10-tiny", parameters={"name": "broken"}, publish=publish)
+    assert good.read_bytes() == before
+    assert caught.value.notebook == good.parents[1] / "failed" / "quick" / "10-tiny.ipynb"
+    assert "asked to break" in caught.value.notebook.read_text()
+
+
+def test_a_run_tells_its_cells_and_the_notebook_is_the_same_as_if_nobody_listened(tiny, tmp_path):
+    told = []
+    heard = run("10-tiny", out=tmp_path / "heard", watch=told.append).notebook
+    assert told == ["cell 1/2", "cell 2/2"]
+    alone = nbformat.read(run("10-tiny", out=tmp_path / "alone").notebook, as_version=4)
+    heard = nbformat.read(heard, as_version=4)
+    assert [cell.metadata for cell in heard.cells] == [cell.metadata for cell in alone.cells]
+    for notebook in (heard, alone):
+        notebook.metadata.pullpush.pop("seconds")
+    assert heard == alone
+
+
+def test_last_time_is_that_of_this_clone_else_that_of_the_published_execution(tiny):
+    assert last_time(tiny, "10-tiny", "smoke") is None
+    published = run("10-tiny", profile="smoke", publish=True)
+    assert last_time(tiny, "10-tiny", "smoke") == round(published.seconds, 1)
+    mine = run("10-tiny", profile="smoke")
+    assert last_time(tiny, "10-tiny", "smoke") == round(mine.seconds, 1)
+    mine.notebook.write_text("{")  # cut off
+    assert last_time(tiny, "10-tiny", "smoke") == round(published.seconds, 1)
+
+
+def test_a_kernel_does_not_report_the_interrupt_that_ends_it_but_all_else(tiny, capfd):
+    errors = "for words in ('KeyboardInterrupt caught in kernel.', 'the transport is broken'):\n"
+    errors += "    get_ipython().kernel.log.error(words)"
+    chapter = tiny / "book" / "10-tiny.md"
+    chapter.write_text(f"{chapter.read_text()}\n```{{code-cell}}\n{errors}\n```\n")
+    run("10-tiny", profile="smoke")
+    said = capfd.readouterr().err
+    assert "the transport is broken" in said
+    assert "KeyboardInterrupt" not in said
+
+
+def test_an_execution_is_stale_when_its_source_or_its_parameters_differ(tiny):
+    chapter = chapters.find(tiny, "10-tiny")
+    notebook = tiny / "executed" / "local" / "quick" / "10-tiny.ipynb"
+    assert "has not been run" in why_stale(notebook, chapter)
+    run("10-tiny")
+    assert why_stale(notebook, chapter) is None
+    run("10-tiny", parameters={"tau": 1.0})
+    assert "tau=1.0" in why_stale(notebook, chapter)
+    run("10-tiny")
+    chapter.path.write_text(chapter.path.read_text().replace("2 * tau", "3 * tau"))
+    assert "has changed" in why_stale(notebook, chapter)
+    notebook.write_text(notebook.read_text()[:100])
+    assert "cannot be read" in why_stale(notebook, chapter)
+
+
+def test_unknown_names_are_refused_before_anything_runs(tiny):
+    with pytest.raises(UnknownNameError, match="did you mean 'quick'"):
+        run("10-tiny", profile="quik")
+    with pytest.raises(UnknownNameError, match="did you mean 'tau'"):
+        run("10-tiny", parameters={"tua": 1})
+    assert not (tiny / "executed").exists()

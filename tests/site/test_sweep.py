@@ -1,0 +1,109 @@
+"""Sweeps finish what is left, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.lab import profiles
+from pullpush.site import chapters
+from pullpush.site.sweep import SweepError, _identity, _key, last_time, read, run_cell, sweep
+
+
+@pytest.fixture
+def plan(tiny):
+    path = tiny / "grid.yaml"
+    path.write_text("chapter: 10-tiny\nprofile: smoke\ngrid:\n  tau: [0.1, 0.2]\n  seed: [0, 1]\n")
+    return path
+
+
+def test_a_grid_runs_in_two_processes_and_is_gathered(plan):
+    done = sweep(plan, jobs=2)
+    assert (len(done.ran), len(done.skipped), len(done.failed)) == (4, 0, 0)
+    table = pd.read_csv(done.tables["results"])
+    assert table[["tau", "seed"]].values.tolist() == [[0.1, 0], [0.1, 1], [0.2, 0], [0.2, 1]]
+    assert table["double"].tolist() == [0.2, 0.2, 0.4, 0.4]
+    plan.write_text(plan.read_text().replace("[0.1, 0.2]", "[0.1, 0.2, 0.3]"))
+    again = sweep(plan, jobs=2)
+    assert (len(again.ran), len(again.skipped)) == (2, 4)
+
+
+def test_a_failed_cell_is_reported_with_its_notebook_and_run_again(plan):
+    plan.write_text("chapter: 10-tiny\nprofile: smoke\ngrid:\n  name: [a, broken]\n")
+    done = sweep(plan, jobs=2)
+    assert len(done.ran) == 1
+    (failure,) = done.failed
+    assert failure.cell.parameters == {"name": "broken"}
+    assert "asked to break" in failure.message
+    assert "10-tiny.ipynb" in failure.message
+    assert len(pd.read_csv(done.tables["results"])) == 1
+    again = sweep(plan)
+    assert (len(again.skipped), len(again.failed)) == (1, 1)
+
+
+def test_a_sweep_takes_the_profiles_that_a_run_takes_and_a_changed_one_makes_other_cells(plan, tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("like: smoke\nepochs: 7\n")
+    plan.write_text(f"chapter: 10-tiny\nprofile: {mine}\ngrid: {{tau: [0.1]}}\n")
+    first = sweep(plan)
+    assert not first.failed
+    assert pd.read_csv(first.tables["results"])["epochs"].tolist() == [7]
+    mine.write_text("like: smoke\nepochs: 7\nabout: the same in other words\n")
+    assert len(sweep(plan).skipped) == 1
+    mine.write_text("like: smoke\nepochs: 8\n")
+    changed = sweep(plan)
+    assert len(changed.ran) == 1
+    assert pd.read_csv(changed.tables["results"])["epochs"].tolist() == [8]
+
+
+def test_a_cell_refuses_to_run_when_it_is_not_what_the_sweep_began_with(plan, tiny):
+    cells, _ = read(plan)
+    chapter = tiny / "book" / "10-tiny.md"
+    chapter.write_text(chapter.read_text() + "\nMore.\n")
+    assert "changed after this sweep had begun" in run_cell(cells[0])
+    assert not cells[0].notebook.exists()
+
+
+@pytest.mark.parametrize("changed", ["source", "profile", "parameter"])
+def test_the_key_of_a_cell_holds_all_that_its_results_depend_on(plan, tiny, changed):
+    chapter, profile = chapters.find(tiny, "10-tiny"), profiles.profile("smoke")
+    before = _key(_identity(chapter, profile, {"tau": 1.0}))
+    if changed == "source":
+        chapter.path.write_text(chapter.path.read_text() + "\nMore.\n")
+    if changed == "profile":
+        profile = replace(profile, world=dict(profile.world, n_train=65))
+    assert _key(_identity(chapter, profile, {"tau": 2.0 if changed == "parameter" else 1.0})) != before
+
+
+def test_a_sweep_tells_how_many_cells_are_finished_and_where_the_others_are(plan):
+    plan.write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {tau: [0.1]}\n")
+    told = []
+    assert last_time(plan) is None
+    sweep(plan, watch=told.append)
+    assert told == ["0/1 finished", *(f"0/1 finished  tau=0.1: cell {at}/3" for at in (1, 2, 3)), "1/1 finished"]
+    assert last_time(plan) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("chapter: 10-tiny", SweepError, "lacks grid"),
+        ("chapter: 10-tiny\ngrid: {tau: 1}", SweepError, "list with at least one"),
+        ("chapter: 10-tiny\ngrid: {taw: [1]}", UnknownNameError, "did you mean 'tau'"),
+        ("chapter: 10-tiny\ngird: {tau: [1]}", UnknownNameError, "did you mean 'grid'"),
+        ("chapter: 10-tiny\ngrid: {tau: [1]}\nfixed: {tau: 2}", SweepError, "in grid and in fixed"),
+        ("chapter: [", SweepError, "not YAML"),
+    ],
+)
+def test_a_wrong_plan_says_what_is_wrong(plan, text, error, says):
+    plan.write_text(text)
+    with pytest.raises(error, match=says):
+        read(plan)
+
+
+def test_a_missing_plan_is_named(tiny):
+    with pytest.raises(DataNotFoundError, match="gone"):
+        read(tiny / "gone.yaml")

@@ -1,0 +1,203 @@
+"""The weight error bound against torch's own optimisers."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from pullpush.losses import kcl, ml_clap
+from pullpush.studies.weight_error import (
+    language_plan,
+    log_probability,
+    momentum_errors,
+    pair_distribution,
+    weight_error_bound,
+    weight_errors,
+)
+
+
+def sphere(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return F.normalize(torch.randn(*shape, generator=generator, dtype=torch.float64), dim=-1)
+
+
+CLIPS, LANGUAGES, FEATURES, DIM = 8, 3, 4, 3
+SOUNDS = sphere(CLIPS, FEATURES, seed=5)
+WORDS = F.normalize(SOUNDS[:, None] + 0.5 * sphere(CLIPS, LANGUAGES, FEATURES, seed=6), dim=-1)
+START = torch.randn(2 * FEATURES * DIM, generator=torch.Generator().manual_seed(7), dtype=torch.float64) / 2
+TAU = 0.3
+
+
+def embed(weights, items):
+    """Two linear encoders: small enough to know everything about."""
+    audio, text = weights.view(2, FEATURES, DIM)
+    return F.normalize(SOUNDS[items] @ audio, dim=-1), F.normalize(WORDS[items] @ text, dim=-1)
+
+
+def plan(sampling, *, epochs=3, batch_size=4, seed=0):
+    return language_plan(CLIPS, LANGUAGES, sampling=sampling, epochs=epochs, batch_size=batch_size, seed=seed)
+
+
+def train(optimiser, loss, steps):
+    """Weights after each step, by a torch optimiser."""
+    weights = START.clone().requires_grad_()
+    optimiser = optimiser([weights])
+    path = []
+    for step in steps:
+        optimiser.zero_grad()
+        loss(weights, step).backward()
+        optimiser.step()
+        path.append((weights.detach().clone(), optimiser.state[weights].get("exp_avg", weights).detach().clone()))
+    return path
+
+
+def kcl_of(weights, step):
+    return kcl(*embed(weights, step.items), TAU)
+
+
+def ml_clap_of(weights, step):
+    audio, texts = embed(weights, step.items)
+    return ml_clap(audio, texts[step.taken], TAU)
+
+
+def test_plans_take_what_their_sampling_says():
+    counts = {"random": 1, "pair": 2, "all": LANGUAGES}
+    for sampling, count in counts.items():
+        epochs = plan(sampling, epochs=20, batch_size=3)
+        for epoch in epochs:
+            assert sorted(torch.cat([step.items for step in epoch]).tolist()) == list(range(CLIPS))
+            assert all((step.taken.sum(dim=1) == count).all() for step in epoch)
+        assert torch.cat([step.taken for epoch in epochs for step in epoch]).any(dim=0).all()
+        assert torch.equal(epochs[0][0].items, plan("random", epochs=20, batch_size=3)[0][0].items)
+    assert all(step.taken[:, 0].all() for epoch in plan("pair") for step in epoch)
+    with pytest.raises(ValueError, match="at least two languages"):
+        language_plan(4, 1, sampling="pair", epochs=1, batch_size=2)
+    with pytest.raises(ValueError, match="sampling must be one of"):
+        plan("none")
+
+
+def test_log_probability_averages_to_kcl():
+    audio, texts = embed(START, torch.arange(CLIPS))
+    assert log_probability(audio, texts, TAU).mean().item() == pytest.approx(-kcl(audio, texts, TAU).item())
+
+
+def test_eq_1_as_printed_is_one_distribution_with_no_gradient():
+    weights = START.clone().requires_grad_()
+    log_p = log_probability(*embed(weights, torch.arange(CLIPS)), TAU, reading="printed")
+    audio, texts = embed(START, torch.arange(CLIPS))
+    scores = [[math.exp(float(audio[i] @ texts[i, k]) / TAU) for k in range(LANGUAGES)] for i in range(CLIPS)]
+    total = sum(map(sum, scores))
+    assert log_p.exp().flatten().tolist() == pytest.approx([score / total for row in scores for score in row])
+    everything = torch.ones_like(log_p, dtype=torch.bool)
+    p = pair_distribution(log_p.detach(), everything, reading="printed")
+    (gradient,) = torch.autograd.grad((p * log_p).sum(), weights)
+    assert gradient.norm() < 1e-12
+
+
+def test_distributions_sum_to_one_over_what_is_taken():
+    log_p, taken = torch.randn(4, 3).double(), torch.tensor([[True, False, True]] * 4)
+    assert torch.allclose(pair_distribution(log_p, taken), taken.double() / 8)
+    printed = pair_distribution(log_p, taken, reading="printed")
+    assert torch.allclose(printed[taken], log_p[taken].softmax(0))  # Eq. 4
+    assert printed[~taken].eq(0).all()
+
+
+def test_the_bound_equals_its_sum_by_hand():
+    # a = 2, D = 0.5, η = 0.1, g = 3, 5, 7: 8·1 + 0.05·(7 + 2·5 + 4·3)
+    g_max = torch.tensor([3.0, 5.0, 7.0])
+    constants = {"growth": 2.0, "distribution_error": 0.5, "rate": 0.1}
+    assert weight_error_bound(1.0, g_max, **constants) == pytest.approx(8 + 0.05 * 29)
+    assert weight_error_bound(1.0, g_max, **constants, first=1) == pytest.approx(8 + 0.05 * 22)
+    assert weight_error_bound(0.0, g_max, growth=1e300, distribution_error=0.0, rate=0.1) == 0
+
+
+def test_both_runs_are_those_of_torch_on_kcl_and_on_ml_clap():
+    steps = plan("random")
+    rows = weight_errors(embed, START, steps, rate=0.05, tau=TAU, own=True)
+    flat = [step for epoch in steps for step in epoch]
+    full, sampled = (train(lambda w: torch.optim.SGD(w, lr=0.05), loss, flat) for loss in (kcl_of, ml_clap_of))
+    left = [float((full[last][0] - sampled[last][0]).norm()) for last in range(1, len(flat), 2)]
+    assert [row.left for row in rows] == pytest.approx(left)
+
+
+def test_quantities_of_one_step_equal_a_loop_over_pairs():
+    (step,), *_ = plan("pair", batch_size=CLIPS)
+    (row,) = weight_errors(embed, START, [[step]], rate=0.05, tau=TAU)
+    weights, gradients = START.clone().requires_grad_(), []
+    log_p = log_probability(*embed(weights, step.items), TAU)
+    p, q, difference = 1 / (CLIPS * LANGUAGES), 1 / (2 * CLIPS), torch.zeros_like(START)
+    error = 0.0
+    for i in range(CLIPS):
+        for k in range(LANGUAGES):
+            (gradient,) = torch.autograd.grad(log_p[i, k], weights, retain_graph=True)
+            gradients.append(float(gradient.norm()))
+            weight = p - (q if step.taken[i, k] else 0)
+            error += abs(weight)
+            difference += weight * gradient
+    assert row.g_max == pytest.approx(max(gradients))
+    assert row.distribution_error == pytest.approx(error)
+    assert row.left == pytest.approx(0.05 * float(difference.norm()))
+    assert row.right == pytest.approx(0.05 * error * max(gradients))
+    assert row.growth == 1  # both runs stand at one point: nothing to grow yet
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    sampling=st.sampled_from(["random", "pair"]),
+    reading=st.sampled_from(["data", "printed"]),
+    rate=st.sampled_from([0.01, 0.3]),
+    seed=st.integers(0, 1000),
+)
+def test_the_appendix_bound_holds_and_each_looser_form_is_looser(sampling, reading, rate, seed):
+    for row in weight_errors(embed, START, plan(sampling, seed=seed), rate=rate, tau=TAU, reading=reading):
+        assert 0 < row.left <= row.stepwise * (1 + 1e-9)
+        assert row.stepwise <= row.right * (1 + 1e-9)
+        assert row.right <= row.expanded * (1 + 1e-9)
+        assert row.main_text <= row.right
+
+
+def test_eq_6_of_the_main_text_fails_with_one_step_an_epoch():
+    row = weight_errors(embed, START, plan("random", batch_size=CLIPS), rate=0.05, tau=TAU)[0]
+    assert row.main_text == 0 < row.left
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_all_languages_leave_no_error(own):
+    for row in weight_errors(embed, START, plan("all"), rate=0.05, tau=TAU, own=own):
+        assert row.left == row.right == row.distribution_error == 0
+        assert row.g_max > 0
+
+
+def test_curvature_and_numbers_bound_more_loosely_than_the_secant():
+    steps = plan("random", epochs=2)
+    rows = {
+        kind: weight_errors(embed, START, steps, rate=0.05, tau=TAU, lipschitz=kind)
+        for kind in ("secant", "segment", 1e3)
+    }
+    for secant, segment, number in zip(*rows.values(), strict=True):
+        assert secant.left == segment.left == number.left
+        assert secant.right <= segment.right <= number.right
+    with pytest.raises(ValueError, match="lipschitz must be"):
+        weight_errors(embed, START, steps, rate=0.05, lipschitz="none")
+
+
+def test_momenta_are_those_of_torch_and_the_bound_holds():
+    steps = plan("random")
+    flat = [step for epoch in steps for step in epoch]
+    rows = momentum_errors(embed, START, steps, rate=0.02, tau=TAU, own=True)
+    full, sampled = (train(lambda w: torch.optim.Adam(w, lr=0.02), loss, flat) for loss in (kcl_of, ml_clap_of))
+    for row, one, other in zip(rows, full, sampled, strict=True):
+        assert row.weights == pytest.approx(float((one[0] - other[0]).norm()), rel=1e-6)
+        assert row.left == pytest.approx(float((one[1] - other[1]).norm()), rel=1e-6)
+    for row in momentum_errors(embed, START, steps, rate=0.02, tau=TAU):
+        assert row.left <= row.right * (1 + 1e-9)
+
+
+def test_eq_28_as_it_ends_fails_when_the_sampling_stops():
+    """The old difference of the momenta is still there; ‖w − w'‖, which stands in its place, can be far smaller."""
+    steps = [*plan("random", epochs=1), *plan("all", epochs=1)]
+    row = momentum_errors(embed, START, steps, rate=1e-4, tau=TAU)[2]
+    assert row.printed < row.left <= row.right * (1 + 1e-9)
