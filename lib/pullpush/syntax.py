@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 LIBRARY = __name__.partition(".")[0]
 INSTALLED = {"site-packages", "dist-packages"}
-REGISTRY = "Registry"  # what is made by calling this name is not read: see `source.Registry`
+REGISTRIES = ("Registry", "Catalogue")  # what is made by calling these is not read: `source.Registry`, catalogue.py
 EFFECTS = "<module>"  # statements that do more than define: every other symbol of their module depends on them
 UNSAID = {"annotation", "returns", "type_comment", "kind", "ctx"}  # fields of syntax trees that change no number
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -168,7 +168,7 @@ def _is_silent(node: Any, in_class: bool) -> bool:
 def _is_registry(value: ast.AST | None) -> bool:
     maker = value.func if isinstance(value, ast.Call) else None
     maker = maker.value if isinstance(maker, ast.Subscript) else maker  # Registry[str, Row](…)
-    return _chain(maker)[-1:] == (REGISTRY,)
+    return bool(maker) and _chain(maker)[-1:] in {(name,) for name in REGISTRIES}
 
 
 def _executed(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -1,0 +1,125 @@
+"""Cards, and how they are found: one file adds one method.
+
+A file of a package (a loss, an encoder, a metric …) describes what it adds on a card, at its top level:
+
+    CARD = LossCard("svr", SVR, title="SVR", about="…", source="SupCLAP Eq. 6–9", citation="supclap")
+
+(or CARDS, several in a tuple), and the package's catalogue finds it by reading the names of the files, so that no
+list has to be edited. A reader's own files lie outside the library, in folders named as the packages are, below one
+that `$PULLPUSH_EXTRA` names: `$PULLPUSH_EXTRA/losses/mine.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pullpush.errors import PullPushError, unknown
+
+EXTRA = "PULLPUSH_EXTRA"
+
+
+class CardError(PullPushError, TypeError):
+    """A file whose cards cannot be used; the message names the file and says what to write."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What every kind of card says.
+
+    name: as recipes and tables write it; make: the class or function; title: as figures write it; about: one sentence;
+    source: paper and equations, or where it comes from; citation: its key in references.bib; colour: its role in
+    `show.palette`, for what figures compare.
+    """
+
+    name: str
+    make: Callable[..., Any]
+    title: str
+    about: str
+    source: str = ""
+    citation: str = ""
+    colour: str = ""
+
+
+C = TypeVar("C", bound=Card)
+
+
+class Catalogue(Mapping[str, C], Generic[C]):
+    """The cards of a package, by name: `TERMS: Catalogue[LossCard] = Catalogue("pullpush.losses", LossCard, "loss")`.
+
+    Files are looked for again whenever their names have changed. A digest of code holds the cards' `make` that are
+    among its roots, never the catalogue.
+
+    Args:
+        package: where the files are; names that begin with "__" are left out.
+        kind: of card; cards of other kinds in the same files are another catalogue's.
+        noun: what errors call an entry.
+
+    Raises:
+        CardError: at the first use: two files have one name, or CARD is not a card.
+        UnknownNameError: a name that no card has; the nearest are given.
+    """
+
+    def __init__(self, package: str, kind: type[C], noun: str) -> None:
+        self.package, self.kind, self.noun = package, kind, noun
+        self._files: tuple[str, ...] = ()
+        self._cards: dict[str, C] = {}
+
+    def __getitem__(self, name: str) -> C:
+        cards = self._found()
+        if name not in cards:
+            raise unknown(self.noun, name, cards)
+        return cards[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The card of a name, or the default."""
+        return self._found().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found())
+
+    def __len__(self) -> int:
+        return len(self._found())
+
+    def _found(self) -> dict[str, C]:
+        """Name → card, in the order of the files' names."""
+        files = modules(self.package)
+        if files != self._files:
+            cards: dict[str, C] = {}
+            for card, file in ((card, file) for file in files for card in _cards_of(file, self.kind)):
+                if card.name in cards:
+                    raise CardError(f"two files have a {self.noun} {card.name!r}; one is {file}: give it another name")
+                cards[card.name] = card
+            self._files, self._cards = files, cards
+        return self._cards
+
+
+def modules(package: str) -> tuple[str, ...]:
+    """The modules of a package, the reader's own included, by name."""
+    places = import_module(package).__path__
+    for folder in extra_folders(package.rpartition(".")[2]):
+        if str(folder) not in places:
+            places.append(str(folder))
+    return tuple(sorted(f"{package}.{found.name}" for found in pkgutil.iter_modules(places) if found.name[:2] != "__"))
+
+
+def extra_folders(name: str) -> tuple[Path, ...]:
+    """The reader's own folders of a package, in `$PULLPUSH_EXTRA` (several are separated as in PATH)."""
+    named = [Path(part).expanduser() / name for part in os.environ.get(EXTRA, "").split(os.pathsep) if part]
+    return tuple(folder for folder in named if folder.is_dir())
+
+
+def _cards_of(file: str, kind: type[C]) -> tuple[C, ...]:
+    module = import_module(file)
+    cards = getattr(module, "CARDS", (module.CARD,) if hasattr(module, "CARD") else ())
+    if not isinstance(cards, tuple) or not all(isinstance(card, Card) for card in cards):
+        raise CardError(f"{file}: CARD must be a card such as {kind.__name__}(name=…), CARDS a tuple of them")
+    return tuple(card for card in cards if isinstance(card, kind))
