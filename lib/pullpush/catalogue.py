@@ -94,7 +94,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
         files = modules(self.package)
         if files != self._files:
             cards: dict[str, C] = {}
-            for card, file in ((card, file) for file in files for card in _cards_of(file, self.kind)):
+            for file, card in [(file, card) for file in files for card in _cards_of(file, self.kind)]:
                 if card.name in cards:
                     raise CardError(f"two files have a {self.noun} {card.name!r}; one is {file}: give it another name")
                 cards[card.name] = card

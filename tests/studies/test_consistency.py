@@ -19,8 +19,8 @@ from pullpush.lab.experiments import Experiment, Scores, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scoring import consistency
 from pullpush.metrics import distance
-from pullpush.studies import consistency as study
-from pullpush.studies.consistency import Space
+from pullpush.studies.consistency import consistency as study
+from pullpush.studies.consistency.consistency import Space
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import base_model, trained

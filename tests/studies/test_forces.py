@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from pullpush.lab.ledger import Ledger
 from pullpush.metrics import difference
-from pullpush.studies import forces as force_study
+from pullpush.studies.forces import forces as force_study
 from pullpush.training.diagnostics import force_norms
 
 

@@ -14,7 +14,7 @@ from pullpush.data.speech import SpeechSplit, load_speech
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab import session
 from pullpush.metrics import difference
-from pullpush.studies import speech as study
+from pullpush.studies.consistency import speech as study
 from pullpush.training.frozen import encoded, on_features
 
 CODES = ("fr", "de", "es", "nl", "ca", "ja", "zh_CN", "ru", "bg")

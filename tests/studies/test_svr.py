@@ -19,7 +19,7 @@ from pullpush.losses import info_nce
 from pullpush.losses.svr import svr
 from pullpush.metrics import difference
 from pullpush.metrics.inference import holm
-from pullpush.studies import svr as svr_study
+from pullpush.studies.svr import svr as svr_study
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import on_features
 from pullpush.training.recipes import recipe

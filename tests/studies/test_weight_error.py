@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from pullpush.losses import kcl, ml_clap
-from pullpush.studies.weight_error import (
+from pullpush.studies.consistency.weight_error import (
     language_plan,
     log_probability,
     momentum_errors,

@@ -35,7 +35,7 @@ from pullpush.metrics import (
 )
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.plots import method_name
-from pullpush.studies.weight_error import (
+from pullpush.studies.consistency.weight_error import (
     language_plan,
     log_probability,
     momentum_errors,

@@ -16,7 +16,7 @@ from pullpush.lab import common
 from pullpush.lab.session import Session
 from pullpush.metrics import Difference, difference, rank_variance
 from pullpush.parallel import one_thread
-from pullpush.studies.consistency import SCHEMES, Runs, contrasts
+from pullpush.studies.consistency.consistency import SCHEMES, Runs, contrasts
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import Result
