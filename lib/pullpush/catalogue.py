@@ -93,12 +93,11 @@ class Catalogue(Mapping[str, C], Generic[C]):
         """Name → card, in the order of the files' names."""
         files = modules(self.package)
         if files != self._files:
-            cards: dict[str, C] = {}
-            for file, card in [(file, card) for file in files for card in _cards_of(file, self.kind)]:
-                if card.name in cards:
-                    raise CardError(f"two files have a {self.noun} {card.name!r}; one is {file}: give it another name")
-                cards[card.name] = card
-            self._files, self._cards = files, cards
+            cards = [card for file in files for card in _cards_of(file, self.kind)]
+            names = [card.name for card in cards]
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise CardError(f"two cards of {self.package} are called {', '.join(twice)}: give one another name")
+            self._files, self._cards = files, dict(zip(names, cards, strict=True))
         return self._cards
 
 
