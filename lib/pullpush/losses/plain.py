@@ -1,0 +1,83 @@
+"""The methods of the papers in a few lines of torch each, as printed: what lessons show and tests compare with.
+
+N clips, K languages, d dimensions; embeddings are L2-normalised. `pullpush.losses` has the same functions with checks,
+options, and care for half precision, memory, and texts that are missing. No method needs anything from this file.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def info_nce(audio: Tensor, text: Tensor, tau: float = 0.07) -> Tensor:
+    """L = −1/N Σᵢ log P(aᵢ | tᵢ) − 1/N Σᵢ log P(tᵢ | aᵢ), P a softmax of similarities over τ (SupCLAP Eq. 1, 5)."""
+    scores = text @ audio.T / tau  # (N, N): s(t_i, a_j)
+    t2a = -scores.log_softmax(dim=1).diagonal()
+    a2t = -scores.log_softmax(dim=0).diagonal()
+    return t2a.mean() + a2t.mean()
+
+
+def siglip(audio: Tensor, text: Tensor, tau: float = 0.1, bias: float = -1.0) -> Tensor:
+    """L = −1/N Σᵢⱼ log σ(ψᵢⱼ (s(tᵢ, aⱼ) + β)/τ), ψ = 1 for a pair, else −1 (GLAP Eq. 1, 2)."""
+    logits = (text @ audio.T + bias) / tau
+    psi = 2 * torch.eye(len(text), dtype=logits.dtype) - 1
+    return -F.logsigmoid(psi * logits).sum() / len(text)
+
+
+def support_vector(anchor: Tensor, positive: Tensor, radius: float) -> Tensor:
+    """t_sup = t⁺ + R·(a⁺ − t⁺)/‖a⁺ − t⁺‖ (SupCLAP §3.1)."""
+    difference = positive - anchor
+    return anchor + radius * difference / difference.norm(dim=1, keepdim=True)
+
+
+def svr(audio: Tensor, text: Tensor, radius: float, tau: float = 0.07) -> Tensor:
+    """L_svr = −1/N Σᵢ log P(aᵢ | t_sup,ᵢ): InfoNCE of the texts moved by R towards their audio (SupCLAP Eq. 6)."""
+    moved = F.normalize(support_vector(text, audio, radius), dim=1)
+    scores = moved @ audio.T / tau  # (N, N): s(t_sup,i, a_j)
+    return -scores.log_softmax(dim=1).diagonal().mean()
+
+
+def radius_constraint(radius: Tensor, distance: Tensor) -> Tensor:
+    """L_cons = 1/N Σᵢ ReLU(R − ‖aᵢ − tᵢ‖) + ReLU(−R) (SupCLAP Appendix B)."""
+    return (F.relu(radius - distance) + F.relu(-radius)).mean()
+
+
+def simple_reweight(audio: Tensor, text: Tensor, weight: float, tau: float = 0.07) -> Tensor:
+    """InfoNCE whose pull is (w·P⁺ − 1)·a⁺/τ in place of (P⁺ − 1)·a⁺/τ (SupCLAP Eq. 4, Appendix E.4)."""
+    scores = text @ audio.T / tau
+    positive = scores.diagonal()  # s⁺/τ
+    loss = 0
+    for log_p in (scores.log_softmax(dim=1).diagonal(), scores.log_softmax(dim=0).diagonal()):
+        loss = loss + ((weight - 1) * log_p.exp().detach() * positive - log_p).mean()
+    return loss
+
+
+def ml_clap(audio: Tensor, text: Tensor, tau: float = 0.07) -> Tensor:
+    """InfoNCE with its directions averaged, each clip with its text in one random language (ATRI Eq. 4)."""
+    return info_nce(audio, text, tau) / 2
+
+
+def kcl(audio: Tensor, texts: Tensor, tau: float = 0.07) -> Tensor:
+    """L = −1/2NK Σₖ Σᵢ log P(tᵢₖ | aᵢ) + log P(aᵢ | tᵢₖ), a clip with all its texts, (N, K, d) (ATRI Eq. 9–11)."""
+    scores = torch.einsum("id,jkd->kij", audio, texts) / tau  # (K, N, N): s(a_i, t_jk)
+    a2t = -scores.log_softmax(dim=2).diagonal(dim1=1, dim2=2)  # Eq. 10
+    t2a = -scores.log_softmax(dim=1).diagonal(dim1=1, dim2=2)  # Eq. 11
+    return (a2t + t2a).mean() / 2
+
+
+def cacl(audio: Tensor, english: Tensor, other: Tensor, tau: float = 0.07) -> Tensor:
+    """L = 1/6N Σ over audio–English, audio–other, English–other of both directions of InfoNCE (ATRI Eq. 12, 13)."""
+    pairs = ((audio, english), (audio, other), (english, other))
+    return sum(info_nce(u, v, tau) for u, v in pairs) / 6
+
+
+def decompose(text: Tensor, audio: Tensor, tau: float = 0.07) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """∇L = F_pull + F_push for each text, and F_push = F_∥ + F_⊥ along û and across it (SupCLAP Eq. 4, §2)."""
+    p = (text @ audio.T / tau).softmax(dim=1)  # (N, N): P of Eq. 2 and 3
+    pull = (p.diagonal()[:, None] - 1) * audio / tau  # (P⁺ − 1) a⁺/τ
+    push = (p - p.diag().diag()) @ audio / tau  # Σⱼ Pⱼ⁻ aⱼ⁻/τ
+    unit = F.normalize(audio - text, dim=1)  # û
+    parallel = (push * unit).sum(dim=1, keepdim=True) * unit
+    return pull, push, parallel, push - parallel
