@@ -1,0 +1,89 @@
+"""Figures with a number, a caption and an anchor, for JupyterLab and for the site alike.
+
+A lesson numbers its figures 2.1, 2.2 … (chapter, then order on the page) and its lab 2L.1, 2L.2 …; equations carry
+`\\tag{2.1}` and `\\tag{2L.1}` by the same rule. Numbers are written out, so that the source reads as the page does, and
+a test holds them to be consecutive. Prose refers to a figure by `[figure 2.3](#fig-2-3)`. A caption says what is drawn
+and over how many seeds; what was found stands in the text below.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from html import escape
+
+import matplotlib.pyplot as plt
+from IPython.display import display
+from matplotlib.figure import Figure
+from PIL import Image
+
+from pullpush.show.display import Markup
+
+NUMBER = re.compile(r"(\d+L?)\.([1-9]\d*)")
+COLOURS = 256  # of the picture: a palette makes it three times smaller
+
+
+def figure(fig: Figure, number: str, caption: str, *, alt: str, paper: str = "") -> None:
+    """Display a figure with "Figure 2.3 (paper: Figure 5). caption" below it, and close it.
+
+    Args:
+        fig: what a study's `figures.py` returns.
+        number: "2.3" is the third of lesson 2, "2L.1" the first of its lab.
+        caption: what is drawn, over how many seeds; mathematics between dollars.
+        alt: what the picture shows, for who cannot see it.
+        paper: the figure or table of the paper that this one re-measures, if any.
+
+    Raises:
+        ValueError: a number of another form; an empty caption or alt text.
+
+    Example:
+        >>> anchor("2L.1")
+        'fig-2L-1'
+    """
+    if not caption.strip() or not alt.strip():
+        raise ValueError(f"figure {number} needs a caption and an alt text, got {caption!r} and {alt!r}: write both")
+    title = f"Figure {number}" + (f" (paper: {paper})" if paper else "")
+    address = anchor(number)  # before the figure is closed, so that a wrong number can be corrected in place
+    picture, width = _picture(fig)
+    plt.close(fig)
+    display(
+        Markup(
+            f'<figure id="{address}" class="numbered" style="margin:1em 0">'
+            f'<img src="data:image/png;base64,{picture}" alt="{escape(alt)}" '
+            f'style="width:{width}px;max-width:100%;height:auto">'
+            f"<figcaption><strong>{escape(title)}.</strong> {_inline(caption)}</figcaption></figure>",
+            f"{title}. {caption}",
+        )
+    )
+
+
+def anchor(number: str) -> str:
+    """Where a link to a figure leads: "fig-2-3" for "2.3".
+
+    Raises:
+        ValueError: a number of another form.
+    """
+    match = NUMBER.fullmatch(number)
+    if match is None:
+        raise ValueError(f'a figure\'s number is "2.3" in lesson 2 and "2L.3" in its lab, got {number!r}')
+    return f"fig-{match[1]}-{match[2]}"
+
+
+def _picture(fig: Figure) -> tuple[str, int]:
+    """The figure as a PNG in base64, and its width in pixels; cut to what is drawn, as notebooks do."""
+    drawn = io.BytesIO()
+    fig.savefig(drawn, format="png", bbox_inches="tight")
+    image = Image.open(drawn).convert("RGB")
+    small = io.BytesIO()
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return base64.b64encode(small.getvalue()).decode("ascii"), image.width
+
+
+def _inline(text: str) -> str:
+    """Plain text as HTML; `$x$` in the form that MathJax reads in JupyterLab and on the site."""
+    pieces = re.split(r"\$([^$]+)\$", text)
+    return "".join(
+        rf'<span class="math notranslate">\({escape(piece)}\)</span>' if odd % 2 else escape(piece)
+        for odd, piece in enumerate(pieces)
+    )
