@@ -34,8 +34,8 @@ def test_modules_of_a_chapter_name_recipes_too():
 
 
 def test_what_only_shows_does_not_count():
-    code = code_of_cells(["from pullpush.show import plots\nplots.intervals(t, 'x', xlabel='x')"], SMOKE)
-    assert not any(name.startswith("pullpush.show.plots") for name in code)
+    code = code_of_cells(["from pullpush.studies.world import figures\nfigures.learning_curve(history)"], SMOKE)
+    assert not any(name.startswith(("pullpush.show", "pullpush.studies.world.figures")) for name in code)
 
 
 def test_comments_and_commands_of_ipython_change_nothing_and_a_number_does():

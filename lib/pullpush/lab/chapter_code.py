@@ -29,10 +29,15 @@ from pullpush.source import digest_files, symbols
 from pullpush.syntax import find, hashed
 from pullpush.training.recipes import RECIPES, TERMS
 
-SHOWING = tuple(
-    f"pullpush.{name}" for name in ("show", "lab.evidence", "lab.provenance", "lab.chapter_code")
-)  # no number
 LIBRARY = Path(__file__).resolve().parents[1]
+STUDIES = tuple(folder.name for folder in sorted((LIBRARY / "studies").iterdir()) if folder.is_dir())
+SHOWING = tuple(  # what shapes no number
+    f"pullpush.{name}"
+    for name in (
+        "show", "lab.evidence", "lab.provenance", "lab.chapter_code",
+        *(f"studies.{name}.figures" for name in STUDIES),
+    )
+)  # fmt: skip
 Use = tuple[str, str]  # a name in a cell, and the attribute of it that is used; "" for the thing itself
 
 

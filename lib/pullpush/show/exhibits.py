@@ -25,7 +25,6 @@ from pullpush.data.words import word_frequencies
 from pullpush.data.world import Split, World
 from pullpush.encoders.dual import DualEncoder
 from pullpush.show.display import Markup, player, search_box
-from pullpush.show.plots import log_power
 
 LANGUAGE_NAMES = {
     "eng": "English",
@@ -202,6 +201,13 @@ def caption_words(world: World) -> dict[str, pd.DataFrame]:
         texts = sets.setdefault(path.stem.split("_")[0], [])
         texts += [caption for captions in read_captions(path).values() for caption in captions]
     return {name: word_frequencies(captions) for name, captions in sets.items()}
+
+
+def log_power(wave: torch.Tensor) -> torch.Tensor:
+    """Power spectrogram of a `(T,)` waveform in dB below its maximum, `(257, frames)`, 10 ms a frame."""
+    window = torch.hann_window(512)
+    power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
+    return 10 * (power / power.max()).log10()
 
 
 def _wave(split: Split, row: int) -> Tensor:

@@ -34,7 +34,7 @@ from pullpush.metrics import (
     zero_shot_predictions,
 )
 from pullpush.parallel import in_threads, side_by_side
-from pullpush.show.plots import method_name
+from pullpush.show.palette import method_name
 from pullpush.studies.consistency.weight_error import (
     language_plan,
     log_probability,

@@ -17,7 +17,7 @@ from pullpush.forces import LocalGlobal, decompose, distance_change, local_globa
 from pullpush.lab.ledger import Ledger
 from pullpush.losses import info_nce
 from pullpush.metrics import Difference, difference
-from pullpush.show.plots import method_name
+from pullpush.show.palette import method_name
 
 PARTS = ("pull", "push", "parallel", "perpendicular", "sideways")
 SHARES = {"perpendicular": "perpendicular_share", "sideways": "sideways_share"}
@@ -248,7 +248,7 @@ def plain(found: Difference, *, percent: bool = False) -> str:
 
 
 class Plane(NamedTuple):
-    """One anchor's forces as `plots.force_plane` draws them; see there."""
+    """One anchor's forces as `figures.force_plane` draws them; see there."""
 
     negatives: list[np.ndarray]
     partner: np.ndarray

@@ -25,7 +25,7 @@ from pullpush.losses import info_nce
 from pullpush.losses.svr import simple_reweight, support_vector, svr
 from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.parallel import one_thread
-from pullpush.show.plots import method_name
+from pullpush.show.palette import method_name
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.frozen import Data
