@@ -16,7 +16,8 @@ from pullpush.lab import common, session
 from pullpush.lab.root import find_root
 from pullpush.training import Diagnostics
 from pullpush.training.frozen import encoded, on_features
-from pullpush.training.runs import base_model, trained_all
+from pullpush.training.recipes import recipe
+from pullpush.training.runs import Plan, train_all
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
@@ -85,7 +86,9 @@ def book(home, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def heard(home, world):
-    base = base_model(world, text="hashed", dim=8, epochs=1, encoder_options={"audio_channels": (4, 4, 8)})
+    base = Plan(
+        world, recipe("infonce", text="hashed", dim=8, epochs=1, encoder_options={"audio_channels": (4, 4, 8)})
+    ).train()
     return encoded(world, base)
 
 
@@ -96,5 +99,5 @@ def runs(book, heard):
         name: common.sized(book, recipe, **common.merged(on_features(heard), own))
         for name, (recipe, own) in miniature.BOTH.items()
     }
-    plans = [(recipes[name], seed) for name, seed in keys]
-    return dict(zip(keys, trained_all(heard, plans, diagnostics=Diagnostics(every=1, tau=0.07)), strict=True))
+    plans = [Plan(heard, recipes[name], seed, Diagnostics(every=1, tau=0.07)) for name, seed in keys]
+    return dict(zip(keys, train_all(plans), strict=True))

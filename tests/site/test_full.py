@@ -15,7 +15,7 @@ from pullpush.lab import material, session
 from pullpush.site.cli import main
 from pullpush.training.frozen import Published, encoded, on_features, trunk_digest
 from pullpush.training.loop import is_finished
-from pullpush.training.runs import Plan, trained_all
+from pullpush.training.runs import Plan, train_all
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +105,10 @@ def test_runs_in_other_processes_read_the_same_dataset(mini):
     book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
     ground = material.of(book)
     heard = encoded(ground.data(n_train=16), ground.trunk())
-    plans = [(material.common.sized(book, "infonce", tau=0.1, **on_features(heard)), seed) for seed in (0, 1)]
-    trained_all(heard, plans, jobs=2)
-    assert all(is_finished(home() / "runs" / Plan(heard, plan, seed=seed).key) for plan, seed in plans)
+    one = material.common.sized(book, "infonce", tau=0.1, **on_features(heard))
+    plans = [Plan(heard, one, seed) for seed in (0, 1)]
+    train_all(plans, jobs=2)
+    assert all(is_finished(home() / "runs" / plan.key) for plan in plans)
 
 
 def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_path):

@@ -23,7 +23,7 @@ from pullpush.studies.consistency import consistency as study
 from pullpush.studies.consistency.consistency import Space
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import recipe
-from pullpush.training.runs import base_model, trained
+from pullpush.training.runs import Plan
 
 
 def unit(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -38,14 +38,14 @@ def toy(clips: int = 12, captions: int = 2, languages: int = 3, noise: float = 0
 
 @pytest.fixture(scope="module")
 def heard(home, world):
-    base = base_model(world, text="hashed", dim=8, epochs=1, batch_size=8, progress=False)
+    base = Plan(world, recipe("infonce", text="hashed", dim=8, epochs=1, batch_size=8)).train()
     return encoded(world, base)
 
 
 @pytest.fixture(scope="module")
 def run(heard):
     plan = recipe("kcl", **on_features(heard), text="hashed", dim=8, epochs=1, batch_size=8)
-    return trained(heard, plan, progress=False)
+    return Plan(heard, plan).train()
 
 
 # Scores

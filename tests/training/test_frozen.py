@@ -24,7 +24,7 @@ from pullpush.training import (
     zero_shot,
 )
 from pullpush.training.frozen import Encoded
-from pullpush.training.runs import Plan, base_model, ready, run, trained, trained_all
+from pullpush.training.runs import Plan, ready, train_all, train_run
 
 SMALL = {"epochs": 2, "batch_size": 16, "dim": 16, "text": "hashed"}
 TRUNK = {"encoder_options": {"audio_channels": (8, 8, 16)}}
@@ -40,7 +40,7 @@ def made(tmp_path_factory):
         scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
         config = WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene)
         world = load_world(config)
-        yield world, base_model(world, **SMALL, **TRUNK)
+        yield world, Plan(world, recipe("infonce", **SMALL, **TRUNK)).train()
 
 
 @pytest.fixture
@@ -106,9 +106,9 @@ def test_embeddings_equal_those_of_the_base_with_its_projections(world, base, fa
     model = create("features", "hashed", dim=16, audio_dim=fast.test.dim)
     model.audio_projection.load_state_dict(base.model.audio_projection.state_dict())
     model.text_projection.load_state_dict(base.model.text_projection.state_dict())
-    started = trained(
+    started = Plan(
         fast, recipe("infonce", **{**SMALL, "epochs": 1, "lr": 1e-12}, **on_features(fast)), base=base.path
-    )
+    ).train()
     for own in (model, started.model):
         for one, other in zip(embed(own, fast.test), embed(base.model, world.test), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
@@ -116,7 +116,7 @@ def test_embeddings_equal_those_of_the_base_with_its_projections(world, base, fa
 
 def test_training_learns_and_evaluates(fast):
     one = recipe("infonce+bi-dynamic-svr", **{**SMALL, "epochs": 8, "lr": 1e-2}, **on_features(fast))
-    result = trained(fast, one, diagnostics=Diagnostics(every=3))
+    result = Plan(fast, one, diagnostics=Diagnostics(every=3)).train()
     assert result.history["loss"].iloc[-1] < 0.7 * result.history["loss"].iloc[0]
     assert result.steps["radius"].notna().all()
     assert set(retrieval_table(result.model, fast.test, ("eng", "zho"))["language"]) == {"eng", "zho"}
@@ -125,7 +125,7 @@ def test_training_learns_and_evaluates(fast):
 
 def test_resumed_run_equals_the_uninterrupted_one(fast, monkeypatch, tmp_path):
     one = recipe("cacl", **SMALL, captions="random", **on_features(fast))
-    whole = run(fast, one, out=None)
+    whole = train_run(fast, one, out=None)
     from pullpush.training import loop
 
     check, calls = loop.check_finite, []
@@ -138,8 +138,8 @@ def test_resumed_run_equals_the_uninterrupted_one(fast, monkeypatch, tmp_path):
 
     monkeypatch.setattr(loop, "check_finite", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        run(fast, one, out=tmp_path)
-    resumed = run(fast, one, out=tmp_path)
+        train_run(fast, one, out=tmp_path)
+    resumed = train_run(fast, one, out=tmp_path)
     assert len(calls) == 5 + 3
     assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
     for name, value in whole.model.state_dict().items():
@@ -148,15 +148,15 @@ def test_resumed_run_equals_the_uninterrupted_one(fast, monkeypatch, tmp_path):
 
 def test_runs_side_by_side_are_those_one_by_one(fast):
     one = recipe("infonce", **{**SMALL, "epochs": 1}, **on_features(fast))
-    together = trained_all(fast, [(one, 1), (one, 2)], jobs=2)
-    alone = run(fast, one, out=None, seed=2)
+    together = train_all([Plan(fast, one, seed=seed) for seed in (1, 2)], jobs=2)
+    alone = train_run(fast, one, out=None, seed=2)
     assert_frame_equal(together[1].history, alone.history)
     assert together[0].path.name == Plan(fast, one, seed=1).key
 
 
 def test_run_key_knows_the_trunk(world, base, fast):
     one = recipe("infonce", **SMALL, **on_features(fast))
-    other = trained(world, recipe("infonce", **SMALL, **TRUNK, tau=0.2))
+    other = Plan(world, recipe("infonce", **SMALL, **TRUNK, tau=0.2)).train()
     keys = {Plan(world, one).key, Plan(fast, one).key, Plan(encoded(world, other), one).key}
     assert len(keys) == 3
     assert Plan(encoded(world, base.path), one).key == Plan(fast, one).key

@@ -10,7 +10,7 @@ from pullpush.data.scene import Scene
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
 from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train, zero_shot
-from pullpush.training.runs import Plan, base_model, run, trained, trained_all
+from pullpush.training.runs import Plan, train_all, train_run
 
 SMALL = {
     "epochs": 2,
@@ -44,10 +44,10 @@ def no_training(monkeypatch):
 
 
 def test_a_run_is_trained_once_then_read(world, no_training):
-    first = trained(world, recipe("infonce", **SMALL))
+    first = Plan(world, recipe("infonce", **SMALL)).train()
     assert first.history["loss"].iloc[-1] < first.steps["loss"].iloc[:2].mean()
     no_training()
-    again = trained(world, recipe("infonce", **SMALL))
+    again = Plan(world, recipe("infonce", **SMALL)).train()
     assert_frame_equal(again.history, first.history, check_exact=True)
     assert_frame_equal(again.steps, first.steps, check_exact=True)
     for one, other in zip(embed(first.model, world.test), embed(again.model, world.test), strict=True):
@@ -56,7 +56,7 @@ def test_a_run_is_trained_once_then_read(world, no_training):
 
 def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_path):
     one = recipe("infonce+siglip", captions="random", **SMALL)
-    whole = run(world, one, out=tmp_path / "whole", diagnostics=Diagnostics())
+    whole = train_run(world, one, out=tmp_path / "whole", diagnostics=Diagnostics())
     from pullpush.training import loop
 
     check, calls = loop.check_finite, []
@@ -69,8 +69,8 @@ def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_pat
 
     monkeypatch.setattr(loop, "check_finite", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        trained(world, one, diagnostics=Diagnostics())
-    resumed = trained(world, one, diagnostics=Diagnostics())
+        Plan(world, one, diagnostics=Diagnostics()).train()
+    resumed = Plan(world, one, diagnostics=Diagnostics()).train()
     assert len(calls) == 5 + 3  # the first epoch's three steps were kept
     assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
     for name, value in whole.model.state_dict().items():
@@ -78,22 +78,22 @@ def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_pat
 
 
 def test_recipes_start_from_a_shared_base(world):
-    base = base_model(world, **SMALL)
-    still = trained(world, recipe("siglip", **{**SMALL, "epochs": 1, "lr": 1e-12}), seed=5, base=base.path)
+    base = Plan(world, recipe("infonce", **SMALL)).train()
+    still = Plan(world, recipe("siglip", **{**SMALL, "epochs": 1, "lr": 1e-12}), seed=5, base=base.path).train()
     torch.testing.assert_close(embed(still.model, world.test)[1], embed(base.model, world.test)[1])
 
 
 def test_runs_side_by_side_are_those_one_by_one(world):
-    plans = [(recipe("infonce", **{**SMALL, "epochs": 1}), seed) for seed in (21, 22)]
-    together = trained_all(world, plans, diagnostics=Diagnostics(every=3), jobs=2)
-    alone = run(world, plans[1][0], out=None, seed=22, diagnostics=Diagnostics(every=3))
+    one = recipe("infonce", **{**SMALL, "epochs": 1})
+    together = train_all([Plan(world, one, seed, Diagnostics(every=3)) for seed in (21, 22)], jobs=2)
+    alone = train_run(world, one, out=None, seed=22, diagnostics=Diagnostics(every=3))
     pd.testing.assert_frame_equal(together[1].history, alone.history)
     assert together[0].history["loss"].item() != together[1].history["loss"].item()
 
 
 def test_everything_that_shapes_a_run_is_in_its_key(world):
     one = recipe("infonce", **SMALL)
-    base = base_model(world, **SMALL)
+    base = Plan(world, recipe("infonce", **SMALL)).train()
     keys = [
         Plan(world, one).key,
         Plan(world, one, seed=1).key,
@@ -115,12 +115,12 @@ def test_languages_and_sampling_come_from_the_recipe(world, monkeypatch):
 
     monkeypatch.setattr("pullpush.training.runs.train", record)
     one = recipe("infonce", **SMALL | {"epochs": 1}, languages=("fra", "zho"), sampling="random", captions="random")
-    run(world, one, out=None)
+    train_run(world, one, out=None)
     assert seen == {"languages": ("fra", "zho"), "sampling": "random", "captions": "random"}
 
 
 def test_evaluation_of_a_world(world):
-    result = run(world, recipe("infonce", **SMALL | {"epochs": 1}), out=None)
+    result = train_run(world, recipe("infonce", **SMALL | {"epochs": 1}), out=None)
     table = retrieval_table(result.model, world.test, ("eng", "jpn"))
     assert table[["value", "low", "high", "chance"]].apply(lambda x: x.between(0, 1).all()).all()
     assert embed(result.model, world.test, caption="all")[1].shape == (10, 5, 16)
@@ -142,4 +142,4 @@ def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):
             return waves * (float("nan") if index == 17 else 1), lengths
 
     with pytest.raises(TrainingError, match=r"finite.*step \d of epoch 1, with clips \[.*\b17\b.*\]"):
-        run(world._replace(train=Broken(world.train)), recipe("infonce", **SMALL), out=tmp_path)
+        train_run(world._replace(train=Broken(world.train)), recipe("infonce", **SMALL), out=tmp_path)

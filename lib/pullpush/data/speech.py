@@ -126,7 +126,7 @@ class SpeechBank(NamedTuple):
 
 
 class SpeechWorld(NamedTuple):
-    """What `training.trained` needs of a world. No stamp is in two of train, valid and test; `crossed` are stamps of
+    """What a `Plan` needs of a world. No stamp is in two of train, valid and test; `crossed` are stamps of
     train in a spoken language in which train does not hold them.
     """
 

@@ -17,7 +17,8 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result
 from pullpush.training.recipes import Recipe, recipe
-from pullpush.training.runs import trained, trained_all
+from pullpush.training.runs import Plan
+from pullpush.training.runs import train_all as train_plans
 
 
 def world(book: Session, **overrides: Any) -> World:
@@ -77,7 +78,7 @@ def train(
         overrides: fields of the recipe, or options of its terms, such as `tau`.
     """
     seed = book.seed if seed is None else seed
-    return trained(data, sized(book, name, **overrides), seed=seed, diagnostics=diagnostics)
+    return Plan(data, sized(book, name, **overrides), seed, diagnostics).train()
 
 
 def train_all(
@@ -91,8 +92,8 @@ def train_all(
         own: recipe → overrides for it.
     """
     recipes = [sized(book, name, **own.get(name, {})) for name, _ in plans]
-    results = trained_all(data, list(zip(recipes, (seed for _, seed in plans), strict=True)), diagnostics=diagnostics)
-    return dict(zip(plans, results, strict=True))
+    whole = [Plan(data, one, seed, diagnostics) for one, (_, seed) in zip(recipes, plans, strict=True)]
+    return dict(zip(plans, train_plans(whole), strict=True))
 
 
 def untrained(book: Session, *, seed: int | None = None) -> nn.Module:

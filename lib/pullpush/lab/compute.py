@@ -26,8 +26,7 @@ from pullpush.parallel import in_threads
 from pullpush.source import digest, symbols
 from pullpush.training.frozen import KINDS, Data, encoded, on_features, trunk_of
 from pullpush.training.recipes import TERMS
-from pullpush.training.runs import Plan, result_of, seconds_of, train_missing
-from pullpush.training.runs import run as training_run
+from pullpush.training.runs import Plan, train_missing, train_run
 
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
 
@@ -82,7 +81,7 @@ def compute(ground: Ground, experiment: Experiment) -> Scores:
     clips = {(str(trial), seed): own for (trial, seed), own in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
     history, steps = (pd.concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
-    seconds = sum(seconds_of(plan) for plan in {plan.key: plan for plan in cells.values()}.values())
+    seconds = sum(plan.seconds for plan in {plan.key: plan for plan in cells.values()}.values())
     code = code_of(ground, experiment)
     made = stamp(code, seeds={seed for _, seed in cells}, seconds=seconds)
     plain = {(trial.system, seed): plan for (trial, seed), plan in cells.items() if not trial.where}
@@ -104,7 +103,7 @@ def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> 
 
 def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
     """The code that an experiment goes through, by symbol: rendering, encoders, losses, loop and scores."""
-    roots: list[Any] = [training_run, load_data, encoded, experiment.watch]
+    roots: list[Any] = [train_run, load_data, encoded, experiment.watch]
     roots += [EVALUATIONS[name] for name in experiment.evaluations]
     for trial in experiment.trials:
         one = common.sized(ground.book, trial.recipe, **trial.overrides)
@@ -129,7 +128,7 @@ def _scored(ground: Ground, experiment: Experiment, trial: Trial, plan: Plan) ->
         key = content_key([plan.key, digest(evaluation, type(split)), split.key, words, experiment.languages])
 
         def build(path: Any, evaluation: Callable = evaluation) -> None:
-            values = evaluation(result_of(plan).model, test, experiment.languages)
+            values = evaluation(plan.train().model, test, experiment.languages)
             with open(path, "wb") as file:
                 np.savez_compressed(file, **{name: values[name] for name in values})
 

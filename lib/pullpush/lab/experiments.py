@@ -25,7 +25,7 @@ from pullpush.lab.scoring import EVALUATIONS, Values
 from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.loop import Result
-from pullpush.training.runs import Plan, result_of
+from pullpush.training.runs import Plan
 
 System = tuple[str, Mapping[str, Any]]  # a recipe's name, and its overrides
 Where = Mapping[str, Any]
@@ -177,7 +177,7 @@ class Scores:
     @cached_property
     def runs(self) -> dict[tuple[str, int], Result]:
         """The trained models; see above."""
-        return {key: result_of(plan) for key, plan in self.plans.items()}
+        return {key: plan.train() for key, plan in self.plans.items()}
 
     @cached_property
     def table(self) -> pd.DataFrame:

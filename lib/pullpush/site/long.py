@@ -29,7 +29,7 @@ from pullpush.lab.experiments import Experiment
 from pullpush.lab.root import find_root
 from pullpush.parallel import elsewhere
 from pullpush.site import chapters
-from pullpush.training.runs import Plan, order_of, prepare
+from pullpush.training.runs import Plan, missing_of, prepare
 
 TAGS = ("setup", "experiments")
 PATIENCE = 10  # seconds that a scheduler has to answer
@@ -143,7 +143,7 @@ def sweep(
             key = one.key
             labels.setdefault(key, f"{experiment.name}: {trial}, seed {seed}")
             plans.setdefault(key, one)
-    missing = {key: one for key, one in plans.items() if not one.finished}
+    missing = missing_of(plans.values())
     skipped = [label for key, label in labels.items() if key not in missing]
     report(f"{len(skipped)} of {len(plans)} runs are there")
     if not missing:
@@ -154,7 +154,7 @@ def sweep(
         work = stack.enter_context(_workers(jobs, dask))
         prepare(list(missing.values()))
         watch(f"{len(skipped)}/{len(plans)} runs")
-        outcomes = stack.enter_context(closing(work({key: sent(order_of(one)) for key, one in missing.items()})))
+        outcomes = stack.enter_context(closing(work({key: sent(one.order) for key, one in missing.items()})))
         for key, seconds, message in outcomes:
             if not message and not missing[key].finished:
                 message = f"it is not in the cache: let all machines share {home()}, and restart workers of older code"

@@ -14,7 +14,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import world as processes
 from pullpush.training.evaluate import retrieval_table
 from pullpush.training.recipes import RECIPES, recipe
-from pullpush.training.runs import run
+from pullpush.training.runs import train_run
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         sizes = {"n_train": options.train, "n_valid": options.valid, "n_test": options.test}
         world = load_world(WorldConfig(bank=options.bank, seed=options.world_seed, **sizes))
         diagnostics = Diagnostics(every=options.diagnostics) if options.diagnostics else None
-        result = run(
+        result = train_run(
             world,
             chosen,
             out=options.out,

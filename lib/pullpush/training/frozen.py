@@ -1,8 +1,8 @@
 """Losses compared on a frozen audio trunk: every clip is encoded once, and a run then takes seconds.
 
     fast = encoded(world, base)                             # base: a run on that world, or on another one
-    trained(fast, recipe("infonce", **on_features(fast)))   # new projections on the base's features
-    trained(fast, …, base=base.path)                        # the base's own projections go on
+    Plan(fast, recipe("infonce", **on_features(fast))).train()  # new projections on the base's features
+    Plan(fast, …, base=base.path).train()                       # the base's own projections go on
     encoded(world, Published("clap"))                       # or an encoder as it is published: no run needed
 
 What is trained is the two projections; the audio trunk stays as the base left it, texts as their frozen encoder gives.
@@ -147,7 +147,7 @@ def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Cal
     """A function that hears one split after the other through a trunk; see `encoded`."""
     source = base.path if isinstance(base, Result) else base if isinstance(base, Published) else Path(base)
     if source is None:
-        raise TrainingError("the base run was kept in memory only: train it with a folder, or with `trained`")
+        raise TrainingError("the base run was kept in memory only: train it with a folder, or by `Plan.train`")
     weights = trunk_digest(source)
     code = digest(trunk_features, AUDIO[trunk_encoder(source)])
     trunk: list[nn.Module] = []  # read once, and only if a split is not there yet

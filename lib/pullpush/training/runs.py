@@ -1,14 +1,19 @@
-"""Runs that chapters share: trained once, kept under `home()/runs`, read from there ever after."""
+"""Runs that chapters share: trained once, kept under `home()/runs`, read from there ever after.
+
+plan = Plan(world, recipe("infonce", epochs=2), seed=3)
+result = plan.train()  # trains, or reads what was trained before
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from accelerate import PartialState
@@ -25,15 +30,24 @@ from pullpush.source import digest
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import Data, Trunk, encoded, local_weights, trunk_digest, trunk_of
 from pullpush.training.loop import Result, is_finished, train
-from pullpush.training.recipes import TERMS, Recipe, recipe
+from pullpush.training.recipes import TERMS, Recipe
 
 KIND = "runs"
 SECONDS = "seconds.json"
 Source = tuple[WorldConfig | CorpusConfig | SpeechConfig, Trunk | None]
 
 
-class Plan(NamedTuple):
-    """All that makes a run: clips to learn from, recipe, seed, what is measured, the run that it starts from."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All that makes a run. What it is called by is found once: make another plan where code or data have changed.
+
+    Attributes:
+        world: scenes or a real dataset; its train split is learnt from, its valid split chooses the best epoch.
+        recipe: what to train.
+        seed: of the new weights, the batches and the captions.
+        diagnostics: what to measure; part of the run's identity, although it does not change the numbers.
+        base: folder of the run to start from, another plan's `path`; it decides the weights.
+    """
 
     world: Data
     recipe: Recipe
@@ -41,11 +55,12 @@ class Plan(NamedTuple):
     diagnostics: Diagnostics | None = None
     base: Path | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Name of the run's folder: a hash of all that shapes it, the code that it goes through included."""
         world, recipe = self.world, self.recipe
-        parts = [self.code, *world.identity, recipe, self.seed, self.base.name if self.base else None, self.diagnostics]
+        code = digest(*code_of(world, recipe, self.diagnostics))
+        parts = [code, *world.identity, recipe, self.seed, self.base.name if self.base else None, self.diagnostics]
         trunk, weights = trunk_of(world), local_weights(recipe.encoder_options)
         return content_key([*parts, *([trunk_digest(trunk)] if trunk else []), *([weights] if weights else [])])
 
@@ -55,93 +70,48 @@ class Plan(NamedTuple):
         return home() / KIND / self.key
 
     @property
-    def code(self) -> str:
-        """A digest of the code that the run goes through."""
-        return digest(*code_of(self.world, self.recipe, self.diagnostics))
-
-    @property
     def finished(self) -> bool:
         """Whether it was trained to its end."""
         return is_finished(self.path)
 
+    @property
+    def seconds(self) -> float:
+        """How long it was trained for, over all its beginnings but those that were killed; 0 if unknown."""
+        path = self.path / SECONDS
+        return json.loads(path.read_text(encoding="utf-8"))["seconds"] if path.is_file() else 0.0
 
-def trained(
-    world: Data,
-    recipe: Recipe,
-    *,
-    seed: int = 0,
-    base: Path | None = None,
-    diagnostics: Diagnostics | None = None,
-    progress: bool | None = None,
-) -> Result:
-    """The run of a recipe on a world: read if it was trained before, else trained, going on where a killed one stopped.
+    def train(self, *, progress: bool | None = None) -> Result:
+        """The run: read if it was trained before, else trained, going on where a killed one stopped.
 
-    Args:
-        world: scenes or a real dataset; its train split is learnt from, its valid split chooses the best epoch.
-        recipe: what to train.
-        seed: of the new weights, the batches and the captions.
-        base: folder of the run to start from, the `path` of one of `trained` or `base_model`; it decides the weights.
-        diagnostics: what to measure; part of the run's identity, although it does not change the numbers.
         progress: show a bar.
 
-    Raises:
-        TrainingError: see `train`.
-        CacheError: the cache cannot be written.
-    """
-    return result_of(Plan(world, recipe, seed, diagnostics, base), progress=progress)
+        Raises:
+            TrainingError: see `training.train`.
+            CacheError: the cache cannot be written.
+        """
+        # Of several processes in one group the first holds the lock for all.
+        lock = locked(KIND, self.key) if PartialState().is_main_process else nullcontext(self.path)
+        with lock as out, one_thread():
+            began, before = time.monotonic(), is_finished(out)
+            options = {"base": self.base, "diagnostics": self.diagnostics, "progress": progress}
+            result = train_run(self.world, self.recipe, out=out, seed=self.seed, **options)
+            if not before and PartialState().is_main_process:
+                _write_seconds(out, time.monotonic() - began)
+            return result
+
+    @property
+    def order(self) -> Callable[[], None]:
+        """A call that trains the run in another process, also on another machine that shares the cache: its world
+        travels as a configuration.
+        """
+        source = (self.world.config, trunk_of(self.world))
+        return partial(_train_order, source, self.recipe, self.seed, self.diagnostics, self.base)
 
 
-def result_of(plan: Plan, *, progress: bool | None = None) -> Result:
-    """`trained` of a plan."""
-    key = plan.key
-    # Of several processes in one group the first holds the lock for all.
-    lock = locked(KIND, key) if PartialState().is_main_process else nullcontext(home() / KIND / key)
-    with lock as out, one_thread():
-        began, before = time.monotonic(), is_finished(out)
-        result = run(
-            plan.world,
-            plan.recipe,
-            out=out,
-            seed=plan.seed,
-            base=plan.base,
-            diagnostics=plan.diagnostics,
-            progress=progress,
-        )
-        if not before and PartialState().is_main_process:
-            _write_seconds(out, time.monotonic() - began)
-        return result
-
-
-def seconds_of(plan: Plan) -> float:
-    """How long a run was trained for, in seconds, over all its beginnings but those that were killed; 0 if unknown."""
-    path = plan.path / SECONDS
-    return json.loads(path.read_text(encoding="utf-8"))["seconds"] if path.is_file() else 0.0
-
-
-def _write_seconds(out: Path, seconds: float) -> None:
-    with atomic_path(out / SECONDS) as path:
-        path.write_text(json.dumps({"seconds": round(seconds, 2)}) + "\n", encoding="utf-8")
-
-
-def trained_all(
-    world: Data,
-    plans: Sequence[tuple[Recipe, int]],
-    *,
-    base: Path | None = None,
-    diagnostics: Diagnostics | None = None,
-    jobs: int | None = None,
-) -> list[Result]:
-    """`trained` for several recipes and seeds, side by side where there is no GPU.
-
-    Args:
-        plans: recipe and seed of each run.
-        base: folder of the run that all start from.
-        diagnostics: what to measure in all.
-        jobs: processes at once; default: one a core.
-    """
-    whole = [Plan(world, recipe, seed, diagnostics, base) for recipe, seed in plans]
-    train_missing(whole, jobs=jobs)
-    return [result_of(plan) for plan in whole]
+def train_all(plans: Sequence[Plan], *, jobs: int | None = None) -> list[Result]:
+    """Several runs, those that are missing trained side by side where there is no GPU; see `train_missing`."""
+    train_missing(plans, jobs=jobs)
+    return [plan.train() for plan in plans]
 
 
 def train_missing(plans: Sequence[Plan], *, jobs: int | None = None) -> int:
@@ -149,15 +119,20 @@ def train_missing(plans: Sequence[Plan], *, jobs: int | None = None) -> int:
 
     jobs: processes at once; default: one a core.
     """
-    missing = list({plan.key: plan for plan in plans if not plan.finished}.values())
+    missing = list(missing_of(plans).values())
     prepare(missing)
-    calls = [order_of(plan) for plan in missing]
+    calls = [plan.order for plan in missing]
     if torch.cuda.is_available():
         for call in calls:
             call()
     else:
         side_by_side(calls, jobs=jobs)
     return len(calls)
+
+
+def missing_of(plans: Iterable[Plan]) -> dict[str, Plan]:
+    """Those of several runs that are not finished, by their keys: each once."""
+    return {plan.key: plan for plan in plans if not plan.finished}
 
 
 def prepare(plans: Sequence[Plan]) -> None:
@@ -167,11 +142,9 @@ def prepare(plans: Sequence[Plan]) -> None:
             ready(plan.world, plan.recipe, seed=plan.seed)
 
 
-def order_of(plan: Plan) -> Callable[[], None]:
-    """A call that trains a run in another process, also on another machine that shares the cache: its world travels as
-    a configuration.
-    """
-    return partial(_train, (plan.world.config, trunk_of(plan.world)), *plan[1:])
+def _write_seconds(out: Path, seconds: float) -> None:
+    with atomic_path(out / SECONDS) as path:
+        path.write_text(json.dumps({"seconds": round(seconds, 2)}) + "\n", encoding="utf-8")
 
 
 def _reads(recipe: Recipe) -> str:
@@ -179,8 +152,8 @@ def _reads(recipe: Recipe) -> str:
     return content_key([recipe.text, recipe.encoder_options, recipe.languages, recipe.captions])
 
 
-def _train(source: Source, recipe: Recipe, seed: int, diagnostics: Diagnostics | None, base: Path | None) -> None:
-    result_of(Plan(reloaded(*source), recipe, seed, diagnostics, base), progress=False)
+def _train_order(source: Source, recipe: Recipe, seed: int, diagnostics: Diagnostics | None, base: Path | None) -> None:
+    Plan(reloaded(*source), recipe, seed, diagnostics, base).train(progress=False)
 
 
 @lru_cache(maxsize=1)
@@ -194,7 +167,7 @@ def code_of(world: Data, recipe: Recipe, diagnostics: Diagnostics | None = None)
     """The code that a run goes through, as roots of `digest`: the loop, and what is found by name or by class."""
     terms = [TERMS[term.name] for term in recipe.terms]
     return [
-        run,
+        train_run,
         recipe,
         terms,
         AUDIO[recipe.audio],
@@ -205,12 +178,7 @@ def code_of(world: Data, recipe: Recipe, diagnostics: Diagnostics | None = None)
     ]
 
 
-def base_model(world: Data, *, seed: int = 0, progress: bool | None = None, **overrides: Any) -> Result:
-    """The run that all recipes of a comparison start from: InfoNCE, `overrides` as for `recipe`."""
-    return trained(world, recipe("infonce", **overrides), seed=seed, progress=progress)
-
-
-def run(
+def train_run(
     world: Data,
     recipe: Recipe,
     *,
@@ -221,7 +189,10 @@ def run(
     progress: bool | None = None,
     resume: bool = True,
 ) -> Result:
-    """Create the recipe's model, pair the world's clips with captions, train."""
+    """Create the recipe's model, pair the world's clips with captions, train in a folder of its own; see `Plan`.
+
+    out: the folder, where an unfinished run goes on unless `resume` is False; None: nothing is written.
+    """
     model, dataset = ready(world, recipe, seed=seed)
     return train(
         model,

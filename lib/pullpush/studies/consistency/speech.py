@@ -20,7 +20,7 @@ from pullpush.studies.consistency.consistency import SCHEMES, Runs, contrasts
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import Result
-from pullpush.training.runs import trained
+from pullpush.training.runs import Plan
 
 BATCH = 32
 TRUNK_EPOCHS, HEAD_EPOCHS = 5, 6  # what two cores do within a minute, not what is best
@@ -33,7 +33,7 @@ LIKE = 20  # texts of like length that the right one is ranked among
 
 def speech_trunk(book: Session, data: SpeechWorld) -> Result:
     """The trunk that all schemes share: InfoNCE between recordings and English captions."""
-    return trained(data, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), seed=book.seed)
+    return Plan(data, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), book.seed).train()
 
 
 def prepare(book: Session) -> None:
