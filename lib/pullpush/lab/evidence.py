@@ -14,7 +14,7 @@ from pullpush.errors import unknown
 from pullpush.lab.experiments import Scores
 from pullpush.lab.ledger import LEFT, WORDS, Ledger, sentence
 from pullpush.lab.paper import form
-from pullpush.show.display import Markup
+from pullpush.show.markup import Markup
 
 NAMED = 4  # names of changed code that a banner gives
 OPEN = 12  # rows; a source with more is closed at first

@@ -18,7 +18,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 from PIL import Image
 
-from pullpush.show.display import Markup
+from pullpush.show.markup import Markup
 
 NUMBER = re.compile(r"(\d+L?)\.([1-9]\d*)")
 COLOURS = 256  # of the picture: a palette makes it three times smaller

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.show.display import Markup
+from pullpush.show.markup import Markup
 
 TITLE = "Forces on a text embedding, interactive"
 RADIUS_TITLE = "The semantic radius of SVR, interactive"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +11,9 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from pullpush.data.compose import seconds
 from pullpush.data.scene import Scene
+from pullpush.data.world import World
 from pullpush.show.palette import (
     BLACK,
     BLUE,
@@ -23,21 +25,16 @@ from pullpush.show.palette import (
 )
 
 
-def scene_timeline(scene: Scene, names: Sequence[str], seconds: Sequence[float]) -> Figure:
-    """The scene graph over time: a bar for each sound, with what the captions may mention.
-
-    Args:
-        scene: the truth.
-        names: one for each sound.
-        seconds: how long each sound lasts where nothing cuts it.
-    """
+def scene_timeline(world: World, scene: Scene) -> Figure:
+    """The scene graph over time: a bar for each sound, with what the captions may mention."""
+    names = [world.bank.events[sound.event].name.replace("_", " ") for sound in scene.sounds]
     fig, ax = plt.subplots(figsize=(6.4, 0.9 + 0.5 * len(scene.sounds)))
-    for row, (sound, length) in enumerate(zip(scene.sounds, seconds, strict=True)):
+    for row, sound in enumerate(scene.sounds):
         notes = [f"{sound.semitones:+d} semitones"] if sound.semitones else []
         notes += [f"{sound.repeats} times"] if sound.repeats > 1 else []
         notes += ["far"] if sound.far else []
         ends = [other.onset for other in scene.sounds[row + 1 : row + 2] if scene.relation == "sequence"]
-        end = min([sound.onset + length, scene.duration, *ends])
+        end = min([sound.onset + seconds(world.bank, sound), scene.duration, *ends])
         ax.barh(row, end - sound.onset, left=sound.onset, height=0.55, color=SKY)
         ax.text(sound.onset + 0.04, row, ", ".join(notes), va="center", fontsize="small")
     ax.set_yticks(range(len(names)), names)

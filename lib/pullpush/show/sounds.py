@@ -1,33 +1,23 @@
-"""Sounds in a page: players and galleries that need no server, and a search box for JupyterLab."""
+"""Sounds in a page: to hear with players that need no server, to see as spectrograms."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
-from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import soundfile
 import torch
-from IPython.display import HTML, display
+from torch import Tensor
 
 from pullpush.data.audio import SAMPLE_RATE
+from pullpush.show.markup import Markup
 
 # libsndfile's scale from 0 (best) to 1 (smallest); 0.6 is about 3 kB a second at 16 kHz.
 COMPRESSION = 0.6
-
-
-class Markup(HTML):
-    """HTML with a short text form, for terminals and for diffs of executed notebooks."""
-
-    def __init__(self, data: str, text: str) -> None:
-        super().__init__(data)
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
 
 
 def player(wave: torch.Tensor | np.ndarray, label: str = "", *, sample_rate: int = SAMPLE_RATE) -> Markup:
@@ -83,41 +73,27 @@ def gallery(
     return Markup(f'{heading}<div style="{style}">{body}</div>', "\n".join(lines + [p.text for p in players]))
 
 
-def search_box(
-    answer: Callable[[str], Any], *, examples: Sequence[str] = (), placeholder: str = "a sound, in any language"
-) -> Any:
-    """A text box that shows `answer(query)` below it: in JupyterLab on enter or a click on an example.
+def log_power(wave: torch.Tensor) -> torch.Tensor:
+    """Power spectrogram of a `(T,)` waveform in dB below its maximum, `(257, frames)`, 10 ms a frame."""
+    window = torch.hann_window(512)
+    power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
+    return 10 * (power / power.max()).log10()
 
-    A published page has no kernel behind it: show `gallery`s of some queries there (`session.published()` tells).
 
-    Args:
-        answer: takes the query, returns anything that can be displayed; an exception's message is shown in its place.
-        examples: queries that a click fills in.
-        placeholder: shown while the box is empty.
+def thumbnail(wave: Tensor) -> str:
+    """Spectrogram as a small PNG data address; half the frames and frequencies are enough for a glance."""
+    buffer = io.BytesIO()
+    picture = log_power(wave)[::2, ::3].numpy()
+    plt.imsave(buffer, picture[::-1], vmin=-80, vmax=0, cmap="magma", format="png")
+    return _reduced(buffer.getvalue())
 
-    Returns:
-        The ipywidgets box.
-    """
-    import ipywidgets as widgets  # only readers in JupyterLab need it
 
-    box = widgets.Text(placeholder=placeholder, continuous_update=False, layout={"width": "40em"})
-    output = widgets.Output()
+def _reduced(png: bytes) -> str:
+    from PIL import Image  # here, so that importing the module stays light
 
-    def respond(change: dict) -> None:
-        output.clear_output(wait=True)
-        with output:
-            try:
-                display(answer(change["new"].strip()))
-            except Exception as error:  # a reader's query must not end in a traceback
-                print(f"{type(error).__name__}: {error}")
-
-    box.observe(respond, names="value")
-    buttons = []
-    for example in examples:
-        button = widgets.Button(description=example, layout={"width": "auto"})
-        button.on_click(lambda _, example=example: setattr(box, "value", example))
-        buttons.append(button)
-    return widgets.VBox([box, widgets.HBox(buttons, layout={"flex_flow": "row wrap"}), output])
+    small = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(64).save(small, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
 
 
 def _encode(wave: torch.Tensor | np.ndarray, sample_rate: int) -> bytes:

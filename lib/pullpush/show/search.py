@@ -1,0 +1,92 @@
+"""A search in sounds: queries as text, answers to see and hear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import torch
+from IPython.display import display
+from torch import Tensor
+
+from pullpush.data.world import Split
+from pullpush.encoders.dual import DualEncoder
+from pullpush.show.galleries import HTML_CODES, LANGUAGE_NAMES, card, waveform
+from pullpush.show.markup import Markup
+
+
+def retrieve(
+    model: DualEncoder, split: Split, audio: Tensor, queries: Mapping[str, str], *, top: int = 3, live: bool = False
+) -> Any:
+    """Retrieve clips by text: for each query the `top` clips, to see and hear, most similar first.
+
+    Args:
+        model: encodes the queries.
+        split: holds the clips.
+        audio: `(N, d)` their embeddings, from `model`.
+        queries: language code → query.
+        top: answers per query.
+        live: show a search box, which needs a running kernel, instead of the fixed answers.
+    """
+    device = next(model.parameters()).device
+
+    def answer(query: str) -> Markup:
+        with torch.no_grad():
+            similarity = (model.encode_text([query]).to(device) @ audio.to(device).T)[0]
+        best = similarity.topk(min(top, len(similarity))).indices.tolist()
+        captions = split.captions("eng")
+        cards = [
+            card(waveform(split, i), f"{rank}. {captions[i][0]} (cosine {similarity[i]:.2f})", "eng")
+            for rank, i in enumerate(best, start=1)
+        ]
+        return cards(cards)
+
+    if live:
+        return search_box(answer, examples=list(queries.values()))
+    blocks, texts = [], []
+    for code, query in queries.items():
+        found = answer(query)
+        blocks.append(
+            f'<h4 style="margin-bottom:0.2em"><span lang="{HTML_CODES[code]}">{escape(query)}</span> '
+            f'<small style="font-weight:normal;opacity:0.7">{LANGUAGE_NAMES[code]}</small></h4>{found.data}'
+        )
+        texts.append(f"{query}\n{found.text}")
+    return Markup("".join(blocks), "\n".join(texts))
+
+
+def search_box(
+    answer: Callable[[str], Any], *, examples: Sequence[str] = (), placeholder: str = "a sound, in any language"
+) -> Any:
+    """A text box that shows `answer(query)` below it: in JupyterLab on enter or a click on an example.
+
+    A published page has no kernel behind it: show `gallery`s of some queries there (`session.published()` tells).
+
+    Args:
+        answer: takes the query, returns anything that can be displayed; an exception's message is shown in its place.
+        examples: queries that a click fills in.
+        placeholder: shown while the box is empty.
+
+    Returns:
+        The ipywidgets box.
+    """
+    import ipywidgets as widgets  # only readers in JupyterLab need it
+
+    box = widgets.Text(placeholder=placeholder, continuous_update=False, layout={"width": "40em"})
+    output = widgets.Output()
+
+    def respond(change: dict) -> None:
+        output.clear_output(wait=True)
+        with output:
+            try:
+                display(answer(change["new"].strip()))
+            except Exception as error:  # a reader's query must not end in a traceback
+                print(f"{type(error).__name__}: {error}")
+
+    box.observe(respond, names="value")
+    buttons = []
+    for example in examples:
+        button = widgets.Button(description=example, layout={"width": "auto"})
+        button.on_click(lambda _, example=example: setattr(box, "value", example))
+        buttons.append(button)
+    return widgets.VBox([box, widgets.HBox(buttons, layout={"flex_flow": "row wrap"}), output])

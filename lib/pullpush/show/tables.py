@@ -1,0 +1,65 @@
+"""Tables for a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+
+def styled(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping[str, str] | None = None) -> Styler:
+    """A table for a page: no index, short cells unbroken, wide tables scroll.
+
+    percent: columns of fractions to show as percentages; formats: column → format string.
+    """
+    own = {**dict.fromkeys(percent, "{:.1%}"), **(formats or {})}
+    styles = {column: partial(_cell, form=own.get(column)) for column in frame.columns}
+    short = [
+        number
+        for number, column in enumerate(frame.columns)
+        if max((len(str(styles[column](value))) for value in frame[column]), default=0) <= LONGEST_UNBROKEN
+    ]
+    look = [
+        {"selector": "", "props": "font-size: 0.92em; display: block; overflow-x: auto"},
+        {"selector": "th, td", "props": "padding: 0.25em 0.7em; text-align: left; vertical-align: baseline"},
+        {"selector": "td", "props": "font-variant-numeric: tabular-nums"},
+        *({"selector": f"td.col{number}", "props": "white-space: nowrap"} for number in short),
+    ]
+    return frame.style.format(styles, na_rep="–").set_table_styles(look).hide()
+
+
+LONGEST_UNBROKEN = 30  # characters; longer cells may wrap
+
+
+def _cell(value: Any, form: str | None) -> str:
+    """A cell as text, with a true minus sign and no negative zero."""
+    text = form.format(value) if form else str(value) if not isinstance(value, float) else f"{value:.6g}"
+    text = re.sub(r"(?<![\w.])-(?=0(?:\.0+)?(?![\d.]))", "", text)
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+
+
+def gains(frame: pd.DataFrame) -> Styler:
+    """Gains with intervals, a row a comparison and a column a metric: of `Scores.gains`, fractions as points.
+
+    A cell is value ± half width [95 % interval], and in how many seeds the system is ahead.
+    """
+    keys = [column for column in ("system", "baseline") if column in frame]
+    wide = frame.assign(cell=[_gain(row) for row in frame.to_dict("records")]).pivot_table(
+        index=keys, columns="metric", values="cell", aggfunc="first", sort=False
+    )
+    order = list(dict.fromkeys(frame["metric"]))
+    wide = wide[order].rename_axis(columns=None).reset_index().rename(columns={"baseline": "over"})
+    if "clips" in frame:
+        counts = frame.groupby(keys, sort=False)[["seeds", "clips"]].first()
+        wide["seeds × clips"] = [f"{seeds} × {clips}" for seeds, clips in counts.to_numpy()]
+    return styled(wide)
+
+
+def _gain(row: Mapping[str, Any]) -> str:
+    half = f" ± {100 * row['half width']:.1f}" if "half width" in row else ""
+    wins = f", {row['wins']}" if "wins" in row else ""
+    return f"{100 * row['value']:.1f}{half} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]{wins}"
