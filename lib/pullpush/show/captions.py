@@ -21,6 +21,7 @@ from PIL import Image
 from pullpush.show.markup import Markup
 
 NUMBER = re.compile(r"(\d+L?)\.([1-9]\d*)")
+LOOK = "color:inherit;font-weight:normal;font-size:0.92em"  # the site's theme prints captions too pale to be read
 COLOURS = 256  # of the picture: a palette makes it three times smaller
 
 
@@ -36,10 +37,6 @@ def figure(fig: Figure, number: str, caption: str, *, alt: str, paper: str = "")
 
     Raises:
         ValueError: a number of another form; an empty caption or alt text.
-
-    Example:
-        >>> anchor("2L.1")
-        'fig-2L-1'
     """
     if not caption.strip() or not alt.strip():
         raise ValueError(f"figure {number} needs a caption and an alt text, got {caption!r} and {alt!r}: write both")
@@ -52,7 +49,7 @@ def figure(fig: Figure, number: str, caption: str, *, alt: str, paper: str = "")
             f'<figure id="{address}" class="numbered" style="margin:1em 0">'
             f'<img src="data:image/png;base64,{picture}" alt="{escape(alt)}" '
             f'style="width:{width}px;max-width:100%;height:auto">'
-            f"<figcaption><strong>{escape(title)}.</strong> {_inline(caption)}</figcaption></figure>",
+            f'<figcaption style="{LOOK}"><strong>{escape(title)}.</strong> {_inline(caption)}</figcaption></figure>',
             f"{title}. {caption}",
         )
     )
@@ -63,6 +60,10 @@ def anchor(number: str) -> str:
 
     Raises:
         ValueError: a number of another form.
+
+    Example:
+        >>> anchor("2L.1")
+        'fig-2L-1'
     """
     match = NUMBER.fullmatch(number)
     if match is None:
