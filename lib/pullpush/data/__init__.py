@@ -1,0 +1,5 @@
+"""Data: clips with audio, captions and a known truth, from scenes or from recordings."""
+
+from pullpush.extras import need
+
+EXTRA = need("train", "pullpush.data")

@@ -1,6 +1,6 @@
 """Banks of recorded events, by name: what scenes are composed of.
 
-`tuxpaint` holds the recordings that `data/events/*.yaml` names, `synthetic` is made by formula, and `folder:/path` is
+`tuxpaint` holds the recordings that `data/events.yaml` names, `synthetic` is made by formula, and `folder:/path` is
 any folder with one subfolder of recordings per kind of sound. Adding a bank is one function and one row in `BANKS`.
 `tuxpaint:bird,insect` is the part of a bank with events of these categories.
 """

@@ -7,7 +7,6 @@ without its audio, and the audio can be made again from the scene.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +17,8 @@ import torch
 from scipy.fft import irfft, next_fast_len, rfft
 from torch import Tensor
 
+from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.draws import number
 from pullpush.data.pitch import pitch_bank, ratio
 from pullpush.data.scene import Scene, Sound
 from pullpush.errors import PullPushError
@@ -25,7 +26,6 @@ from pullpush.errors import PullPushError
 if TYPE_CHECKING:
     from pullpush.data.banks import Bank
 
-SAMPLE_RATE = 16_000
 PEAK = 0.95  # louder mixes are scaled down to this, so that int16 never clips
 GAP = 0.1  # seconds of quiet between repetitions, and at least between sounds of a sequence
 SLACK = 0.5  # most seconds of quiet before, between and after sounds
@@ -294,8 +294,7 @@ def _distance_response() -> np.ndarray:
 
 def _noise(length: int, scene: Scene) -> np.ndarray:
     """Noise of unit power, `(length,)` float32, its colour between white and brown drawn from the scene."""
-    digest = hashlib.sha256(repr(scene).encode()).digest()
-    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    rng = np.random.default_rng(number(scene))
     size = next_fast_len(max(length, 2), real=True)
     frequency = np.maximum(np.arange(size // 2 + 1, dtype=np.float32), 20 * size / SAMPLE_RATE)  # flat below 20 Hz
     amplitude = frequency ** np.float32(-rng.uniform(0, 2) / 2)

@@ -1,25 +1,25 @@
-"""Captions in eight languages, written from the scene graph by a small grammar.
+"""Captions in many languages, written from the scene graph by a small grammar.
 
-The forms and the words live in `grammar.yaml`; what forms cannot say (word order, case, contraction, agreement with an
+The forms and the words live in the files of the languages (`languages/eng.yaml` …); what forms cannot say (word order, case, contraction, agreement with an
 article) is done here. A caption never claims what the scene does not hold: distance, repetition and noise are
 mentioned about half of the time when they are there, never when they are not.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import yaml
 
+from pullpush.data.draws import number
+from pullpush.data.languages import LANGUAGES, check_language
+from pullpush.data.languages import language as find_language
 from pullpush.data.scene import Scene, Sound
-from pullpush.data.vocabulary import LANGUAGES, Clause, Event, Phrases, check_language
+from pullpush.data.vocabulary import Clause, Event, Phrases
 from pullpush.errors import unknown
 
 P_MENTION = 0.5  # how often distance, repetition and noise are told where they are there
@@ -42,7 +42,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The entry of one language in `grammar.yaml`, with its regular expressions compiled."""
+    """The entry `grammar` of one language, with its regular expressions compiled."""
 
     prompt: str
     end: str
@@ -71,7 +71,7 @@ def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5
     order; a sequence is told in its order, or in words that turn it round ("after", "before").
 
     Raises:
-        UnknownNameError: the language is not one of `LANGUAGES`, or an event has no phrases in it.
+        UnknownNameError: there is no such language, or an event has no phrases in it.
         ValueError: n < 1.
     """
     grammar = load_grammar(check_language(language))
@@ -107,21 +107,15 @@ def _phrases(event: Event, language: str) -> Phrases:
 
 @cache
 def load_grammar(language: str) -> Grammar:
-    """The grammar of one language, from `grammar.yaml`."""
-    entry = _table()[language]
-    known = {"agree": {}, "contractions": {}, "progressive": None, **entry}
+    """The grammar of one language, from its file."""
+    known = {"agree": {}, "contractions": {}, "progressive": None, **find_language(language).grammar}
     forms = {relation: known.pop(relation) for relation in ("single", "sequence", "overlap")}
     contractions = tuple((re.compile(pattern), text) for pattern, text in known.pop("contractions").items())
     progressive = re.compile(known.pop("progressive")) if known["progressive"] else known.pop("progressive")
     return Grammar(**known, contractions=contractions, progressive=progressive, forms=forms)
 
 
-@cache
-def _table() -> dict[str, Any]:
-    return yaml.safe_load((files("pullpush.data") / "grammar.yaml").read_text(encoding="utf-8"))
-
-
-PROMPTS: dict[str, str] = {language: _table()[language]["prompt"] for language in LANGUAGES}
+PROMPTS: dict[str, str] = {language: load_grammar(language).prompt for language in LANGUAGES}
 """The sentence around a label; "This is a sound of {label}." is that of SupCLAP."""
 
 
@@ -302,5 +296,4 @@ def _entropy(scene: Scene, language: str, seed: int) -> int:
         for s in scene.sounds
     ]
     snr_db = None if scene.snr_db is None else float(scene.snr_db)
-    text = repr((sounds, scene.relation, snr_db, float(scene.duration), language, int(seed)))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big")
+    return number((sounds, scene.relation, snr_db, float(scene.duration), language, int(seed)), size=16)

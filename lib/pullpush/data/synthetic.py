@@ -1,6 +1,6 @@
 """Twelve events made by formula: for tests and the `smoke` profile, where there is no network.
 
-Each is the plainest signal that still resembles what `synthetic.yaml` calls it, in a few variants; events of one
+Each is the plainest signal that still resembles what the languages (`languages/eng.yaml` …) call it, in a few variants; events of one
 category (two sweeps, two noises …) are near misses of each other, as two birds are among real recordings.
 """
 
@@ -8,33 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 import torch
-import yaml
 from scipy.signal import butter, sosfilt
 from torch import Tensor
 
 from pullpush.data.audio import SAMPLE_RATE, normalise_rms
-from pullpush.data.vocabulary import LANGUAGES, Event, parse_phrases
+from pullpush.data.languages import load_languages
+from pullpush.data.vocabulary import Event, phrases_of
 
 VARIANTS = 3  # clips per event
 FADE = 0.01  # seconds, so that no clip begins or ends with a click
 
 
 def synthetic_events() -> tuple[Event, ...]:
-    """The events, sorted by name; they have no recordings."""
-    table = yaml.safe_load((files("pullpush.data") / "synthetic.yaml").read_text(encoding="utf-8"))
-    return tuple(
-        Event(
-            name,
-            entry["category"],
-            (),
-            {code: parse_phrases(entry[code], where=f"synthetic.yaml: {name}: {code}") for code in LANGUAGES},
-        )
-        for name, entry in sorted(table.items())
-    )
+    """The events, sorted by name; they have no recordings.
+
+    >>> [event.name for event in synthetic_events()[:3]]
+    ['beep', 'bell', 'buzz']
+    """
+    words = {code: one.synthetic for code, one in load_languages().items()}
+    return tuple(Event(name, CATEGORIES[name], (), phrases_of(name, words)) for name in sorted(FORMULAS))
 
 
 @cache
@@ -126,6 +121,20 @@ FORMULAS: dict[str, Callable[[np.ndarray, float, np.random.Generator], np.ndarra
     "siren": _siren,
     "tick": _tick,
     "whistle": _whistle,
+}
+CATEGORIES = {
+    "beep": "signal",
+    "bell": "percussion",
+    "buzz": "machine",
+    "fall": "sweep",
+    "hiss": "noise",
+    "hum": "machine",
+    "knock": "percussion",
+    "rain": "noise",
+    "rise": "sweep",
+    "siren": "signal",
+    "tick": "percussion",
+    "whistle": "signal",
 }
 SECONDS = {"beep": 0.6, "knock": 0.6, "rise": 0.7, "fall": 0.7, "whistle": 0.6, "bell": 1.2, "rain": 1.2}  # about
 

@@ -112,7 +112,7 @@ def recording(stamps: Path, stamp: str) -> Path:
             return path
     raise DataNotFoundError(
         f"no recording of {stamp!r} in {stamps}: the copy is incomplete, or of another version than 2022-06-04. Remove "
-        f"it to fetch it again, or name the recording that it has in data/events/*.yaml"
+        f"it to fetch it again, or name the recording that it has in data/events.yaml"
     )
 
 

@@ -1,26 +1,43 @@
-"""The events that scenes are made of, and what each is called in eight languages.
+"""The events that scenes are made of, and what each is called in every language.
 
-The table is curated by hand in `data/events/*.yaml`, one file per group of events; `excluded.yaml` lists the
-recordings that are left out, with the reason. Adding an event is adding one entry to one of these files.
+The table is curated by hand: `events.yaml` holds the events' categories and recordings, the files of the languages
+(`languages/eng.yaml` …) what they are called; `excluded.yaml` lists the recordings that are left out, with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
-import yaml
+from pullpush.data.languages import (
+    LANGUAGES,
+    VocabularyError,
+    check_language,
+    language_files,
+    load_languages,
+    read_table,
+)
 
-from pullpush.errors import PullPushError, unknown
-
-LANGUAGES = ("eng", "fra", "deu", "spa", "nld", "cat", "jpn", "zho")  # ISO 639-3; the eight of the ATRI paper
+__all__ = [
+    "LANGUAGES",
+    "Clause",
+    "Event",
+    "Phrases",
+    "VocabularyError",
+    "check_language",
+    "load_events",
+    "load_excluded",
+    "parse_clause",
+    "parse_events",
+    "parse_phrases",
+    "vocabulary_files",
+]
 
 SEPARATOR = "|"  # "a frog | croaks": the grammar needs to know where the subject ends
-EXCLUDED = "excluded.yaml"
+FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -56,48 +73,61 @@ class Event:
     phrases: dict[str, Phrases]
 
 
-class VocabularyError(PullPushError, ValueError):
-    """The table of events is malformed; the message names the file, the event and the language."""
-
-
-def check_language(code: str) -> str:
-    """Return `code` if captions can be written in it; raise `UnknownNameError` with the known codes otherwise."""
-    if code not in LANGUAGES:
-        raise unknown("language", code, LANGUAGES)
-    return code
-
-
-@cache
 def load_events() -> tuple[Event, ...]:
-    """The curated events, sorted by name. Raises `VocabularyError` where the table is malformed."""
-    return parse_events({path.name: _read(path) for path in _tables() if path.name != EXCLUDED})
+    """The curated events, sorted by name. Raises `VocabularyError` where a table is malformed.
+
+    >>> load_events()[0].name
+    'alarm_clock'
+    """
+    return _load_events(vocabulary_files())
+
+
+def vocabulary_files() -> tuple[Path, ...]:
+    """The files that decide what captions say: the events and all languages."""
+    return (FOLDER / "events.yaml", *language_files())
+
+
+@lru_cache(maxsize=8)
+def _load_events(_files: Sequence[Path]) -> tuple[Event, ...]:
+    words = {code: one.events for code, one in load_languages().items()}
+    return parse_events(read_table(FOLDER / "events.yaml"), words)
 
 
 @cache
 def load_excluded() -> dict[str, str]:
     """Recordings that are left out on purpose: stamp id → reason, sorted by id."""
-    table = _read(files("pullpush.data") / "events" / EXCLUDED)
+    table = read_table(FOLDER / "excluded.yaml")
     for stamp, reason in table.items():
         if not (isinstance(reason, str) and reason.strip()):
-            raise VocabularyError(f"{EXCLUDED}: {stamp}: expected the reason as text, got {reason!r}")
+            raise VocabularyError(f"excluded.yaml: {stamp}: expected the reason as text, got {reason!r}")
     return dict(sorted(table.items()))
 
 
-def parse_events(tables: Mapping[str, Mapping[str, Any]]) -> tuple[Event, ...]:
-    """Events from tables as read from YAML (file name → event name → entry), checked, sorted by name.
+def parse_events(
+    table: Mapping[str, Mapping[str, Any]],
+    words: Mapping[str, Mapping[str, Any]],
+    *,
+    required: Sequence[str] = LANGUAGES,
+) -> tuple[Event, ...]:
+    """Events as read from YAML, checked, sorted by name.
+
+    Args:
+        table: event → category and recordings.
+        words: language → event → phrases.
+        required: the languages in which every event must have its phrases.
 
     Raises:
-        VocabularyError: an entry is malformed, an event or a recording is there twice, or two events share a caption.
+        VocabularyError: an entry is malformed or of no event, a language lacks an event, a recording is there twice,
+            or two events share a phrase.
     """
-    events: dict[str, Event] = {}
-    for file, table in tables.items():
-        for name, entry in table.items():
-            if name in events:
-                raise VocabularyError(f"{file}: {name}: an event of that name exists already")
-            events[name] = _parse_event(f"{file}: {name}", name, entry)
-    ordered = tuple(events[name] for name in sorted(events))
-    _check_distinct(ordered)
-    return ordered
+    for code, own in words.items():
+        if strange := sorted(set(own) - set(table)):
+            raise VocabularyError(f"{code}.yaml: {strange[0]}: no such event in events.yaml")
+        if code in required and (missing := sorted(set(table) - set(own))):
+            raise VocabularyError(f"{code}.yaml: missing the event {missing[0]!r}")
+    events = tuple(_parse_event(name, table[name], words) for name in sorted(table))
+    _check_distinct(events)
+    return events
 
 
 def parse_clause(text: str, *, where: str = "clause") -> Clause:
@@ -126,23 +156,8 @@ def parse_phrases(entry: Mapping[str, Any], *, where: str = "phrases") -> Phrase
     return Phrases(clauses, nouns, entry["label"])
 
 
-def _tables() -> list[Traversable]:
-    folder = files("pullpush.data") / "events"
-    return sorted((path for path in folder.iterdir() if path.name.endswith(".yaml")), key=lambda path: path.name)
-
-
-def _read(path: Traversable) -> dict[str, Any]:
-    try:
-        table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise VocabularyError(f"{path.name}: not valid YAML: {error}") from error
-    if not isinstance(table, dict):
-        raise VocabularyError(f"{path.name}: expected a table of names, got {type(table).__name__}")
-    return table
-
-
-def _parse_event(where: str, name: str, entry: Mapping[str, Any]) -> Event:
-    expected = {"category", "recordings", *LANGUAGES}
+def _parse_event(name: str, entry: Mapping[str, Any], words: Mapping[str, Mapping[str, Any]]) -> Event:
+    where, expected = f"events.yaml: {name}", {"category", "recordings"}
     if not isinstance(entry, Mapping) or set(entry) != expected:
         keys = set(entry) if isinstance(entry, Mapping) else set()
         raise VocabularyError(
@@ -151,8 +166,12 @@ def _parse_event(where: str, name: str, entry: Mapping[str, Any]) -> Event:
         )
     if not isinstance(entry["recordings"], list) or not entry["recordings"]:
         raise VocabularyError(f"{where}: expected a list of recordings, got {entry['recordings']!r}")
-    phrases = {code: parse_phrases(entry[code], where=f"{where}: {code}") for code in LANGUAGES}
-    return Event(name, entry["category"], tuple(entry["recordings"]), phrases)
+    return Event(name, entry["category"], tuple(entry["recordings"]), phrases_of(name, words))
+
+
+def phrases_of(name: str, words: Mapping[str, Mapping[str, Any]]) -> dict[str, Phrases]:
+    """An event's phrases by language, of those languages that have them; words: see `parse_events`."""
+    return {code: parse_phrases(own[name], where=f"{code}.yaml: {name}") for code, own in words.items() if name in own}
 
 
 def _check_distinct(events: tuple[Event, ...]) -> None:

@@ -25,7 +25,7 @@ from pullpush.data.compose import SAMPLE_RATE, SceneConfig, compose, render, sin
 from pullpush.data.grammar import captions as write_captions
 from pullpush.data.pitch import pitch_bank
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
-from pullpush.data.vocabulary import Event, check_language
+from pullpush.data.vocabulary import Event, check_language, vocabulary_files
 from pullpush.progress import hidden
 from pullpush.source import digest, digest_files
 
@@ -163,7 +163,7 @@ class World(NamedTuple):
     @property
     def identity(self) -> list[Any]:
         """What tells this world from another, for the names of runs: how it was rendered, and what its captions say."""
-        words = digest_files(*(path for path in Path(__file__).parent.glob("*.yaml")))
+        words = digest_files(*vocabulary_files())
         return [self.config, content_key(self.bank.events), words, self.train.key, self.valid.key]
 
 

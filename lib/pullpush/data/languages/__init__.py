@@ -1,0 +1,127 @@
+"""Languages: one YAML file holds all that is known of one, from its name to its grammar.
+
+`fra.yaml` is found by its name, which is the language's ISO 639-3 code; a reader's own lies in
+`$PULLPUSH_EXTRA/languages/`. README.md beside this file says what such a file holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pullpush.catalogue import extra_folders
+from pullpush.errors import PullPushError, unknown
+
+FOLDER = Path(__file__).parent
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML was built with it
+
+
+class VocabularyError(PullPushError, ValueError):
+    """A file of languages or events is malformed; the message names the file, the entry and what was expected."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """What one file says.
+
+    code: ISO 639-3; name: in English; native: in the language itself; html: its code in HTML, for glyphs and voices;
+    grammar: how scenes are told (see grammar.py); flores: its code in NLLB's and SONAR's tokenizer; tuxpaint: in the
+    stamps of Tux Paint; colour: its role in `show.palette`; book: its place among the languages of the ATRI paper,
+    0 for others; events, synthetic: what the events of both banks are called (see vocabulary.py).
+    """
+
+    code: str
+    name: str
+    native: str
+    html: str
+    grammar: Mapping[str, Any] = field(repr=False)
+    flores: str = ""
+    tuxpaint: str = ""
+    colour: str = "black"
+    book: int = 0
+    events: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    synthetic: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def load_languages() -> dict[str, Language]:
+    """Code → language: those of the ATRI paper in its order, then all others by their codes.
+
+    Raises:
+        VocabularyError: a file is no YAML, lacks a key or has one that nobody reads.
+
+    >>> load_languages()["fra"].native
+    'français'
+    """
+    return dict(_read_all(language_files()))
+
+
+def language_files() -> tuple[Path, ...]:
+    """The files of all languages, the reader's own included."""
+    folders = (FOLDER, *extra_folders("languages"))
+    return tuple(sorted(path for folder in folders for path in folder.glob("*.yaml")))
+
+
+def language(code: str) -> Language:
+    """The language of an ISO 639-3 code.
+
+    Raises:
+        UnknownNameError: there is no file of it; the nearest codes are given.
+
+    >>> language("zho").html
+    'zh-Hans'
+    """
+    found = load_languages()
+    if code not in found:
+        raise unknown("language", code, found)
+    return found[code]
+
+
+def check_language(code: str) -> str:
+    """Return `code` if captions can be written in it; raise `UnknownNameError` with the codes that exist otherwise."""
+    return code if code in LANGUAGES else language(code).code
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """The table that a YAML file holds.
+
+    Raises:
+        VocabularyError: it is no YAML, or no table.
+    """
+    try:
+        table = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise VocabularyError(f"{path.name}: not valid YAML: {error}") from error
+    if not isinstance(table, dict):
+        raise VocabularyError(f"{path.name}: expected a table of names, got {type(table).__name__}")
+    return table
+
+
+@lru_cache(maxsize=8)
+def _read_all(files: Sequence[Path]) -> tuple[tuple[str, Language], ...]:
+    """Pairs of code and language, sorted; read again only where there are other files."""
+    found = [_read(path) for path in files]
+    found.sort(key=lambda one: (not one.book, one.book, one.code))
+    return tuple((one.code, one) for one in found)
+
+
+def _read(path: Path) -> Language:
+    table = read_table(path)
+    keys = {item.name for item in fields(Language)} - {"code"}
+    needed = {item.name for item in fields(Language) if item.default is MISSING and item.default_factory is MISSING} - {
+        "code"
+    }
+    if needed - set(table) or set(table) - keys:
+        raise VocabularyError(
+            f"{path.name}: missing {sorted(needed - set(table)) or 'nothing'}, "
+            f"unexpected {sorted(set(table) - keys) or 'nothing'}"
+        )
+    return Language(path.stem, **table)
+
+
+LANGUAGES = tuple(one.code for one in load_languages().values() if one.book)
+"""ISO 639-3 codes of the eight languages of the ATRI paper, in its order."""
