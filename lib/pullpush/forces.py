@@ -8,6 +8,7 @@ All forces here are written as in the paper, as parts of the *gradient*; the ste
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -197,3 +198,46 @@ def local_global(
     mean_square = squares / count
     variance = (mean_square - (total / count[:, None]).square().sum(1)) * count / (count - 1)
     return LocalGlobal(whole.square().sum(1), mean_square, variance, cosines / count)
+
+
+class StepParts(NamedTuple):
+    """What a loss asks of N anchors on the unit sphere, −∇ of each anchor's own loss; each `(N,)`."""
+
+    parallel: Tensor
+    """Along the geodesic direction to the positive; negative where it leads away."""
+    perpendicular: Tensor
+    """Norm of what is across that direction."""
+    cosine: Tensor
+    """Cosine of the step and the geodesic direction: 1 is no drift."""
+
+
+def step_parts(
+    loss: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, positive: Tensor, *, batch_size: int
+) -> StepParts:
+    """Audit any loss: the step it asks of anchors, along the geodesic direction to their positives and across it.
+
+    The gradient is taken batch by batch and projected on the sphere, since normalised embeddings move on nothing else.
+
+    Args:
+        loss: of (positive, anchor), such as `info_nce` of (audio, text): the mean over a batch.
+        anchor: `(N, d)` unit vectors.
+        positive: `(N, d)` unit vectors; row i is the positive of anchor i, and the rest of its batch are negatives.
+        batch_size: rows in a batch; those that do not fill the last one are left out.
+
+    Example:
+        >>> away = lambda positive, anchor: (positive * anchor).sum(1).mean()
+        >>> step_parts(away, torch.eye(2), torch.eye(2).flip(0), batch_size=2).cosine
+        tensor([-1., -1.])
+    """
+    parts = []
+    for start in range(0, len(anchor) - batch_size + 1, batch_size):
+        start_point = anchor[start : start + batch_size].clone().requires_grad_()
+        target = positive[start : start + batch_size]
+        (gradient,) = torch.autograd.grad(loss(target, start_point) * len(target), start_point)
+        point = start_point.detach()
+        step = tangent(-gradient, point)
+        unit = F.normalize(tangent(target - point, point), dim=1)
+        along = (step * unit).sum(1)
+        across = (step - along[:, None] * unit).norm(dim=1)
+        parts.append((along, across, along / step.norm(dim=1).clamp(min=1e-12)))
+    return StepParts(*(torch.cat(values) for values in zip(*parts, strict=True)))

@@ -1,0 +1,117 @@
+"""The predicted radius of a batch whose negatives are hard to a chosen degree (SupCLAP Figure 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pullpush.data.batches import Batch, PairDataset, collate
+from pullpush.data.corpora import Recordings
+from pullpush.data.world import Split
+from pullpush.lab.probes import probed
+from pullpush.studies.svr.histories import fall
+from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.frozen import Data
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import Recipe
+
+
+class RadiusProbe(Diagnostics):
+    """Asks a run's radius predictor, while it trains, about batches whose negatives are hard to a chosen degree.
+
+    Each anchor gets a batch of its own: its positive, K hard negatives, and others at random (SupCLAP Figure 7).
+    Hard are the most similar of `pool` sampled negatives, by the model's own similarities ("similar"), or those whose
+    scene graph fits best without fitting fully ("graph", where there are scene graphs).
+    """
+
+    def __init__(
+        self,
+        split: Split | Recordings,
+        *,
+        every: int,
+        ks: Sequence[int] = (0, 6, 12, 18),
+        anchors: int = 64,
+        pool: int = 720,
+    ) -> None:
+        super().__init__(every=every)
+        pool = min(pool, len(split) - anchors)
+        if pool < 1:
+            raise ValueError(f"{len(split)} clips are too few for {anchors} anchors and a pool of negatives")
+        self.ks, self.anchors = tuple(ks), anchors
+        self.view = split.head(anchors + pool)
+        pairs = PairDataset(self.view)
+        self.batch: Batch = collate([pairs[i] for i in range(len(pairs))])
+        self.relevance = self.view.head(anchors).relevance(self.view)[:, anchors:]
+
+    def before(self, objective: Objective, batch: Batch) -> Tensor:
+        return torch.empty(0)
+
+    @torch.no_grad()
+    def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
+        """Columns `radius <kind> <K>`: mean R over the anchors."""
+        loss = next(term.loss for term in objective.terms if getattr(term.loss, "predictor", None) is not None)
+        text = objective.model.encode_text(self.batch.texts[: self.anchors])
+        audio = objective.model.encode_audio(self.batch.audio, self.batch.lengths)
+        similarity = text @ audio.T / loss.tau
+        positive, others = similarity[:, : self.anchors].diagonal(), similarity[:, self.anchors :]
+        others = others.masked_fill(self.relevance >= 1, -torch.inf)  # fits fully: no negative
+        hardness = {"similar": others}
+        if self.view.graded:  # a real dataset has no scene graphs
+            hardness["graph"] = self.relevance.masked_fill(self.relevance >= 1, -1.0)
+        generator = torch.Generator().manual_seed(0)
+        row = {}
+        for kind, order in hardness.items():
+            for k in self.ks:
+                radius = self._radius(loss.predictor, positive, others, order, k, generator)
+                row[f"radius {kind} {k}"] = radius
+        return row
+
+    def _radius(
+        self, predictor: torch.nn.Module, positive: Tensor, others: Tensor, order: Tensor, k: int, generator: Any
+    ) -> float:
+        """Mean R when K negatives are the first of `order` and the rest random, in random places of the batch."""
+        n = predictor.batch_size
+        k = min(k, n - 1)
+        noise = torch.rand(others.shape, generator=generator)
+        hard = (order + 1e-6 * noise).topk(k, dim=1).indices
+        easy = noise.masked_fill(torch.isinf(others), -1).scatter(1, hard, -1.0).topk(n - 1 - k, dim=1).indices
+        chosen = others.gather(1, torch.cat([hard, easy], dim=1))
+        places = torch.rand(chosen.shape, generator=generator).argsort(1)
+        rows = torch.cat([positive[:, None], chosen.gather(1, places)], dim=1)
+        return predictor.layers(rows.to(predictor.layers[0].weight.dtype)).mean().item()
+
+
+def radius_by_hardness(data: Data, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
+    """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
+    seeds = list(seeds)
+    steps = probed(data, [(plan, seed) for seed in seeds], partial(_radius_probe, probe))
+    tables = [_by_hardness(table).assign(seed=seed) for seed, table in zip(seeds, steps, strict=True)]
+    return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
+
+
+def _radius_probe(options: Mapping[str, Any], data: Data, plan: Recipe) -> RadiusProbe:
+    return RadiusProbe(data.train, **options)
+
+
+def _by_hardness(steps: pd.DataFrame) -> pd.DataFrame:
+    """The probe's columns of a run: columns step, kind, K, radius."""
+    columns = [name for name in steps if name.startswith("radius ")]
+    table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
+    names = table["variable"].str.split(" ", expand=True)
+    return table.assign(kind=names[1], K=names[2].astype(int)).drop(columns="variable")
+
+
+def hardness_effects(table: pd.DataFrame, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Of `radius_by_hardness`, `(S, 1)` each: the mean radius with the most hard negatives minus that with none, and
+    the least over K of what it falls from the first quarter of training to the last.
+    """
+    radius = table[table["kind"] == kind].pivot(index=["seed", "K"], columns="step", values="radius")
+    mean = radius.mean(axis=1).unstack()
+    falls = pd.Series(fall(radius.to_numpy())[:, 0], index=radius.index).unstack()
+    return (mean.iloc[:, [-1]] - mean.iloc[:, [0]].to_numpy()).to_numpy(), falls.min(axis=1).to_numpy()[:, None]
