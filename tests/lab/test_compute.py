@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from pullpush.lab import compute, material, session
-from pullpush.lab.experiments import Experiment, ExperimentError, Trial, last_gain
+from pullpush.lab.experiments import Experiment, ExperimentError, Trial
+from pullpush.lab.scores import last_gain
 from pullpush.metrics import difference
 
 PAIR = {"InfoNCE": ("infonce", {}), "with SVR": ("infonce+bi-static-svr", {"radius": 0.2})}

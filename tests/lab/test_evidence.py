@@ -13,9 +13,10 @@ import yaml
 
 from pullpush.errors import UnknownNameError
 from pullpush.lab import evidence
-from pullpush.lab.experiments import Experiment, Scores
+from pullpush.lab.experiments import Experiment
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.provenance import Stamp
+from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
 
 

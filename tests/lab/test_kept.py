@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 from pullpush.lab import kept
-from pullpush.lab.experiments import Experiment, Scores
+from pullpush.lab.experiments import Experiment
 from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import stamp
+from pullpush.lab.scores import Scores
 
 CODE = {"pullpush.losses.svr:SVR": "1", "pullpush.losses.infonce:info_nce": "2"}
 

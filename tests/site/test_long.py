@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 import miniature
+import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from joblib.externals.loky import get_reusable_executor
@@ -20,9 +22,9 @@ import pullpush
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.kept import KeptError
-from pullpush.site import long
+from pullpush.site import declared, keep, long, workers
 from pullpush.site.cli import main
-from pullpush.site.long import LongError
+from pullpush.site.declared import LongError
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
@@ -137,7 +139,7 @@ def test_after_a_process_was_killed_the_rest_goes_on(sizes):
     done, _ = swept(sizes, 0.11, jobs=2, report=once(kill))
     assert (len(done.ran), done.failed) == (RUNS, ())
     assert all(
-        state.finished == state.runs for state in long.states("10-tiny", profile=sizes, parameters={"tau": 0.11})
+        state.finished == state.runs for state in declared.states("10-tiny", profile=sizes, parameters={"tau": 0.11})
     )
 
 
@@ -187,7 +189,7 @@ def test_a_cluster_that_goes_away_is_told_of_and_the_same_command_goes_on(sizes,
 
 def test_a_scheduler_that_does_not_answer_is_named_with_advice(sizes, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(long, "PATIENCE", 1)
+    monkeypatch.setattr(workers, "PATIENCE", 1)
     with pytest.raises(
         LongError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 .*: start one, or leave --dask out"
     ):
@@ -206,7 +208,7 @@ def test_a_grid_in_a_file_runs_on_a_cluster_too(tiny, cluster):
 
 
 def scores_of(sizes: str, tau: float):
-    plan = long.declared("10-tiny", profile=sizes, parameters={"tau": tau})
+    plan = declared.declared("10-tiny", profile=sizes, parameters={"tau": tau})
     return compute.run(plan.ground, plan.experiments["radius"])
 
 
@@ -215,14 +217,14 @@ def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
     assert not scores_of(sizes, 0.07), "nobody has kept it"
     assert scores_of(sizes, 0.07).stamp.command.startswith("pullpush sweep 10-tiny --only radius")
     swept(sizes, 0.07, jobs=1)
-    (folder,) = long.keep("10-tiny", **told)
+    (folder,) = keep.keep("10-tiny", **told)
     found = scores_of(sizes, 0.07)
     assert found.stored
     assert found.stale == ()
     assert len(found.table) == RUNS
     assert found.stamp.command.endswith(f"&& pullpush keep 10-tiny radius --profile {sizes} -p tau 0.07")
     assert not scores_of(sizes, 0.2), "other parameters"
-    (state,) = long.states("10-tiny", only=("radius",), **told)
+    (state,) = declared.states("10-tiny", only=("radius",), **told)
     assert state == ("radius", True, RUNS, RUNS, f"kept {found.stamp.made}")
 
     path = folder / "stamp.json"
@@ -230,7 +232,7 @@ def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
     about["stamp"]["code"]["pullpush.losses.svr:SVR"] = "another"
     path.write_text(json.dumps(about))
     assert scores_of(sizes, 0.07).stale == ("pullpush.losses.svr:SVR changed",)
-    (state,) = long.states("10-tiny", only=("radius",), **told)
+    (state,) = declared.states("10-tiny", only=("radius",), **told)
     assert state.kept.endswith("stale: pullpush.losses.svr:SVR changed")
     path.write_text("{")
     with pytest.raises(KeptError, match="is damaged"):
@@ -239,8 +241,60 @@ def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
 
 def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
     with pytest.raises(LongError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"):
-        long.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})
+        keep.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})
     assert not kept.folder_of("10-tiny", "radius").exists()
+
+
+def changed_code(folder: Path) -> None:
+    """Let what was kept have gone through other code."""
+    path = folder / "stamp.json"
+    about = json.loads(path.read_text())
+    about["stamp"]["code"] |= {"pullpush.losses.old:svr": "elsewhere then"}
+    path.write_text(json.dumps(about))
+
+
+def test_what_was_kept_is_confirmed_where_a_part_of_it_trained_again_is_the_same(sizes):
+    told = {"profile": sizes, "parameters": {"tau": 0.22}}
+    swept(sizes, 0.22, jobs=1)
+    (folder,) = keep.keep("10-tiny", **told)
+    first = scores_of(sizes, 0.22)
+    assert keep.confirm("10-tiny", **told) == [], "it is of today's code"
+    changed_code(folder)
+    assert scores_of(sizes, 0.22).stale
+    said: list[str] = []
+    assert keep.confirm("10-tiny", **told, report=said.append) == [folder]
+    assert said == ["radius: 2 of 4 runs trained again, every number the same"]
+    found = scores_of(sizes, 0.22)
+    assert found.stale == ()
+    assert "2 of 4 runs trained again" in str(found.stamp)
+    assert (found.stamp.made, found.stamp.seeds) == (first.stamp.made, first.stamp.seeds)
+    pd.testing.assert_frame_equal(found.table, first.table, check_exact=True)
+
+
+@pytest.mark.parametrize("where", ["clips", "history"])
+def test_what_differs_by_a_digit_is_not_confirmed(sizes, where):
+    told = {"profile": sizes, "parameters": {"tau": 0.23}}
+    swept(sizes, 0.23, jobs=1)
+    (folder,) = keep.keep("10-tiny", **told)
+    if where == "clips":
+        with np.load(folder / "clips.npz") as file:
+            clips = dict(file)
+        clips["0|0|T2A R@1"] = clips["0|0|T2A R@1"] + np.float32(1e-6)
+        np.savez(folder / "clips.npz", **clips)
+    else:
+        table = pd.read_csv(folder / "history.csv")
+        table["loss"] *= 1.00001
+        table.to_csv(folder / "history.csv", index=False, float_format=kept.PRECISION)
+    changed_code(folder)
+    name = "T2A R@1" if where == "clips" else "loss of its history"
+    with pytest.raises(LongError, match=rf"radius differs: InfoNCE, seed 0: {re.escape(name)}.*pullpush sweep 10-tiny"):
+        keep.confirm("10-tiny", **told)
+    assert scores_of(sizes, 0.23).stale
+
+
+def test_nothing_is_confirmed_of_what_was_never_kept(sizes):
+    with pytest.raises(LongError, match="nothing was kept of radius as it is declared"):
+        keep.confirm("10-tiny", profile=sizes, parameters={"tau": 0.24})
 
 
 # The command

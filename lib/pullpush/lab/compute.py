@@ -18,8 +18,9 @@ from pullpush.cache import cached_file, content_key
 from pullpush.data.corpora import load_data
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab import common, kept
-from pullpush.lab.experiments import Experiment, Scores, Trial
+from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp, stamp
+from pullpush.lab.scores import Scores
 from pullpush.lab.scoring import EVALUATIONS, Values
 from pullpush.lab.session import Session
 from pullpush.parallel import in_threads
@@ -107,7 +108,7 @@ def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
     roots += [EVALUATIONS[name] for name in experiment.evaluations]
     for trial in experiment.trials:
         one = common.sized(ground.book, trial.recipe, **trial.overrides)
-        roots += [[TERMS[term.name] for term in one.terms], AUDIO[one.audio], TEXT[one.text], KINDS]
+        roots += [[TERMS[term.name] for term in one.terms], AUDIO[one.audio].make, TEXT[one.text].make, KINDS]
     return symbols(*roots)
 
 

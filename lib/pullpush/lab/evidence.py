@@ -11,9 +11,9 @@ import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.errors import unknown
-from pullpush.lab.experiments import Scores
 from pullpush.lab.ledger import LEFT, WORDS, Ledger, sentence
 from pullpush.lab.paper import form
+from pullpush.lab.scores import Scores
 from pullpush.show.markup import Markup
 
 NAMED = 4  # names of changed code that a banner gives

@@ -1,9 +1,8 @@
-"""Experiments as data: systems, what varies, seeds, data. One call trains or reads, and gives back tidy scores.
+"""Experiments as data: systems, what varies, seeds, data.
 
     radius = Experiment.of("radius", {"SVR": ("infonce+bi-static-svr", {"tau": 0.07})}, seeds=(0, 1, 2),
                            varies={"radius": {r: {"radius": r} for r in (0.0, 0.3, 0.6)}})
-    scores = run(ground, radius)  # compute.py
-    scores.contrast("SVR", metric="T2A R@1", where={"radius": 0.3}, baseline_where={"radius": 0.0})
+    scores = compute.run(ground, radius)
 
 Runs are kept by the content of all that shapes them, so that experiments share them and a killed one goes on. A *long*
 experiment takes more than a chapter's minutes: a chapter reads what `pullpush keep` kept of it (see kept.py).
@@ -11,25 +10,16 @@ experiment takes more than a chapter's minutes: a chapter reads what `pullpush k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from pullpush.errors import PullPushError, unknown
-from pullpush.lab.provenance import Stamp
-from pullpush.lab.scoring import EVALUATIONS, Values
-from pullpush.metrics.inference import Difference, difference, holm
+from pullpush.lab.scoring import EVALUATIONS
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.loop import Result
-from pullpush.training.runs import Plan
 
 System = tuple[str, Mapping[str, Any]]  # a recipe's name, and its overrides
 Where = Mapping[str, Any]
-PATIENCE = 0.25  # the last part of training, whose gain says how far from its end a run stopped
 
 
 class ExperimentError(PullPushError, ValueError):
@@ -145,189 +135,3 @@ class Experiment:
     def __add__(self, other: Experiment) -> Experiment:
         """The trials of both, which differ in nothing else that the experiment says."""
         return replace(self, trials=self.trials + other.trials)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What an experiment found.
-
-    Attributes:
-        experiment: what was declared.
-        clips: (trial, seed) → metric → values by clip, `(N,)` or `(N, K)`; see scoring.py.
-        history: a row an epoch: system, what varies, seed, epoch, step, loss, T2A R@1, A2T R@1, R@1 (validation).
-        steps: measurements while training, averaged over twenty stretches: system, what varies, seed, step, …
-        stamp: where it comes from.
-        stored: whether it was read from what `pullpush keep` kept, not computed or read from this cache.
-        stale: of what was stored, the code that has changed since.
-        runs: (system, seed) → Result of the trials of which nothing varies, read when asked for; none if stored.
-    """
-
-    experiment: Experiment
-    clips: Mapping[tuple[str, int], Values]
-    history: pd.DataFrame
-    steps: pd.DataFrame
-    stamp: Stamp
-    stored: bool = False
-    stale: tuple[str, ...] = ()
-    plans: Mapping[tuple[str, int], Plan] = field(default_factory=dict, repr=False)
-
-    def __bool__(self) -> bool:
-        return bool(self.clips)
-
-    @cached_property
-    def runs(self) -> dict[tuple[str, int], Result]:
-        """The trained models; see above."""
-        return {key: plan.train() for key, plan in self.plans.items()}
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """A row a cell, and a language where there are several: system, what varies, seed, steps, `unconverged`, and
-        the mean of each metric as a fraction.
-
-        unconverged: what validation R@1 gained in the last quarter of training, as a fraction: how far from its end
-        the run was stopped.
-        """
-        rows = []
-        for trial, seed in self.experiment.cells:
-            values = self.clips.get((str(trial), seed))
-            if values is None:
-                continue
-            own = self.rows(self.history, trial, seed)
-            head = {"system": trial.system, **trial.where, "seed": seed}
-            head |= {"steps": int(own["step"].max()), "unconverged": last_gain(own)}
-            for k, language in enumerate(self.experiment.languages):
-                split = any(array.ndim > 1 for array in values.values())
-                row = {name: float((array[:, k] if array.ndim > 1 else array).mean()) for name, array in values.items()}
-                rows.append(head | ({"language": language} if split else {}) | row)
-                if not split:
-                    break
-        return pd.DataFrame(rows)
-
-    def values(self, system: str, metric: str, where: Where | None = None, *, seeds: Sequence[int] = ()) -> np.ndarray:
-        """A metric of a system by seed and clip, `(S, N)`: of one language (where={"language": …}), or their mean.
-
-        Raises:
-            ExperimentError: no such system, point or metric; the message says which there are.
-        """
-        where = dict(where or {})
-        language = where.pop("language", None)
-        trial = self.trial(system, where)
-        rows = []
-        for seed in seeds or self.seeds(system, where):
-            values = self.clips[str(trial), seed]
-            if metric not in values:
-                raise ExperimentError(str(unknown("metric", metric, values)))
-            rows.append(self._language(values[metric], language))
-        return np.stack(rows)
-
-    def seeds(self, system: str, where: Where | None = None) -> list[int]:
-        """The seeds that a system was trained with."""
-        trial = self.trial(system, {key: value for key, value in (where or {}).items() if key != "language"})
-        return [seed for seed in trial.seeds or self.experiment.seeds if (str(trial), seed) in self.clips]
-
-    def trial(self, system: str, where: Where | None = None) -> Trial:
-        """The one trial of a system at a point.
-
-        Raises:
-            ExperimentError: there is none, or several.
-        """
-        where = where or {}
-        named = [trial for trial in self.experiment.trials if trial.system == system]
-        found = [trial for trial in named if all(trial.where.get(key) == value for key, value in where.items())]
-        if not named:
-            known = dict.fromkeys(trial.system for trial in self.experiment.trials)
-            raise ExperimentError(f"experiment {self.experiment.name!r}: {unknown('system', system, known)}")
-        if len(found) != 1:
-            points = "; ".join(str(dict(trial.where)) for trial in named)
-            raise ExperimentError(
-                f"experiment {self.experiment.name!r} has {len(found)} trials of {system!r} where {dict(where)}: "
-                f"name one of {points}"
-            )
-        return found[0]
-
-    def contrast(
-        self,
-        system: str,
-        baseline: str | float | None = None,
-        metric: str = "R@1",
-        where: Where | None = None,
-        *,
-        baseline_where: Where | None = None,
-        relative: bool = False,
-    ) -> Difference:
-        """What a system has over a baseline, by the book's one inference, over the seeds and clips of both.
-
-        Args:
-            system, baseline: labels; a number or None (0) to compare with that instead. A baseline of the same label
-                is told apart by `baseline_where`.
-            metric: such as "T2A R@1".
-            where: the point, and the language, of both.
-            baseline_where: of the baseline, where that differs.
-            relative: the ratio of the means minus 1, linearised in both, instead of their difference.
-
-        Raises:
-            ExperimentError: a system, point or metric that is not there, or no seed that both have.
-        """
-        if baseline is None and baseline_where is not None:
-            baseline = system
-        if baseline is None or not isinstance(baseline, str):
-            return difference(self.values(system, metric, where), baseline)
-        other = {**(where or {}), **(baseline_where or {})}
-        both = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, other)]
-        if not both:
-            raise ExperimentError(f"{system!r} and {baseline!r} share no seed: train both with one")
-        ours, theirs = (self.values(*one, seeds=both) for one in ((system, metric, where), (baseline, metric, other)))
-        if not relative:
-            return difference(ours, theirs)
-        ratio = ours.mean() / theirs.mean()  # (a − ratio b)/mean(b): the first order of a/b in both means
-        return difference((ours - ratio * theirs) / theirs.mean() + ratio - 1)
-
-    def gains(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        metrics: Sequence[str] = ("T2A R@1", "A2T R@1"),
-        *,
-        where: Where | None = None,
-    ) -> pd.DataFrame:
-        """`contrast` of several (system, baseline), as one table, within which p is adjusted by Holm.
-
-        Returns:
-            Columns system, baseline, metric, value, low, high, half width, p (Holm), seeds, clips, wins (seeds in
-            which the system is ahead), and the shares of seed, clip and interaction in the variance of the mean.
-        """
-        plans = [(system, baseline, metric) for system, baseline in pairs for metric in metrics]
-        found = holm([self.contrast(*plan, where) for plan in plans])
-        rows = []
-        for (system, baseline, metric), one in zip(plans, found, strict=True):
-            both = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, where)]
-            ours, theirs = (self.values(name, metric, where, seeds=both).mean(axis=1) for name in (system, baseline))
-            row = {"system": system, "baseline": baseline, "metric": metric}
-            row |= {"value": one.value, "low": one.low, "high": one.high, "half width": one.half_width}
-            row |= {"p": one.p_holm, "seeds": one.seeds, "clips": one.clips}
-            row |= {"wins": f"{int((ours > theirs).sum())}/{len(both)}", **(one.variance.shares or {})}
-            rows.append(row)
-        return pd.DataFrame(rows)
-
-    def _language(self, values: np.ndarray, language: str | None) -> np.ndarray:
-        if values.ndim == 1:
-            return values
-        if language is None:
-            return values.mean(axis=1)
-        if language not in self.experiment.languages:
-            raise ExperimentError(str(unknown("language", language, self.experiment.languages)))
-        return values[:, self.experiment.languages.index(language)]
-
-    @staticmethod
-    def rows(table: pd.DataFrame, trial: Trial, seed: int) -> pd.DataFrame:
-        """The rows of `history` or `steps` that belong to a trial and a seed."""
-        own = table[(table["system"] == trial.system) & (table["seed"] == seed)]
-        for name, value in trial.where.items():
-            own = own[own[name] == value]
-        return own
-
-
-def last_gain(history: pd.DataFrame) -> float:
-    """What validation R@1 gained in the last quarter of a run, as a fraction; NaN of runs of a single epoch."""
-    best = history.sort_values("epoch")["R@1"].cummax().to_numpy()
-    before = int(np.floor(len(best) * (1 - PATIENCE))) - 1
-    return float(best[-1] - best[before]) if before >= 0 and len(best) > 1 else float("nan")

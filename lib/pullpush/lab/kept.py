@@ -21,13 +21,16 @@ import numpy as np
 import pandas as pd
 from filelock import FileLock, Timeout
 
+from pullpush.cache import atomic_path
 from pullpush.errors import CacheError, PullPushError
 from pullpush.lab import profiles
-from pullpush.lab.experiments import Experiment, Scores
+from pullpush.lab.experiments import Experiment
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.root import find_root
+from pullpush.lab.scores import Scores
 from pullpush.source import why_differs
 
+PRECISION = "%.6g"  # of the tables; values by clip are kept as float32
 STAMP = "stamp.json"
 CLIPS = "clips.npz"
 
@@ -107,6 +110,14 @@ def about(chapter: str, name: str, *, root: Path | None = None) -> tuple[str, St
         return data["content"], Stamp.from_dict(data["stamp"])
 
 
+def restamp(chapter: str, name: str, content: str, made: Stamp, *, root: Path | None = None) -> Path:
+    """Give what was kept of an experiment another stamp, since today's code finds the same."""
+    folder = folder_of(chapter, name, root=root)
+    with _alone(folder), atomic_path(folder / STAMP) as partial:
+        partial.write_text(_stamp_text(content, made), encoding="utf-8")
+    return folder
+
+
 def why_stale(kept: Stamp, code: Mapping[str, str]) -> tuple[str, ...]:
     """Which code has changed since a result was kept: "pullpush.losses.infonce:info_nce changed"; empty if none has.
 
@@ -140,9 +151,12 @@ def _write(scores: Scores, content: str, folder: Path) -> None:
         np.savez_compressed(file, **flat)
     numbered = {name: _numbered(scores, getattr(scores, name)) for name in ("history", "steps")}
     for name, table in {"scores": scores.table, **numbered}.items():
-        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
-    data = {"content": content, "stamp": scores.stamp.to_dict()}
-    (folder / STAMP).write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        table.to_csv(folder / f"{name}.csv", index=False, float_format=PRECISION, lineterminator="\n")
+    (folder / STAMP).write_text(_stamp_text(content, scores.stamp), encoding="utf-8")
+
+
+def _stamp_text(content: str, made: Stamp) -> str:
+    return json.dumps({"content": content, "stamp": made.to_dict()}, indent=1, ensure_ascii=False) + "\n"
 
 
 def _numbered(scores: Scores, table: pd.DataFrame) -> pd.DataFrame:

@@ -11,8 +11,9 @@ import pandas as pd
 
 from pullpush.errors import unknown
 from pullpush.lab.claims import Claim, ClaimError, agrees, of_chapter, paper_value
-from pullpush.lab.experiments import ExperimentError, Scores
+from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.paper import form
+from pullpush.lab.scores import Scores
 from pullpush.metrics import inference
 
 LEFT = "–"  # the verdict on what was not measured

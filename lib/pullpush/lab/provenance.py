@@ -32,6 +32,8 @@ class Stamp:
         seconds: of training, all runs added up.
         code: digest of the code that the result went through, symbol by symbol; see source.py.
         version, python, packages: of pullpush, Python, and what it computes with.
+        confirmed: where the code has changed since it was computed and a part of the runs, trained again, gave the
+            same numbers: when (UTC), how many runs, of how many, and the digest of the code that computed them all.
     """
 
     made: str
@@ -42,6 +44,7 @@ class Stamp:
     version: str = __version__
     python: str = field(default_factory=platform.python_version)
     packages: Mapping[str, str] = field(default_factory=lambda: versions())
+    confirmed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -50,7 +53,8 @@ class Stamp:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
-        return {**asdict(self), "seeds": list(self.seeds), "code": dict(self.code), "packages": dict(self.packages)}
+        data = {**asdict(self), "seeds": list(self.seeds), "code": dict(self.code), "packages": dict(self.packages)}
+        return data if self.confirmed else {name: value for name, value in data.items() if name != "confirmed"}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stamp:
@@ -60,7 +64,11 @@ class Stamp:
     def __str__(self) -> str:
         runs = f"seeds {', '.join(map(str, self.seeds))}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
         tools = f"pullpush {self.version}, torch {self.packages.get('torch', '–')}, Python {self.python}"
-        return f"{self.made} UTC, {runs}, {self.seconds / 60:.0f} minutes of training, {tools}, code {self.digest[:8]}"
+        made = f"{self.made} UTC, {runs}, {self.seconds / 60:.0f} minutes of training, {tools}, code {self.digest[:8]}"
+        if not self.confirmed:
+            return made
+        again = "{runs} of {of} runs trained again on {made} UTC gave the same numbers".format(**self.confirmed)
+        return f"{made}; the code has moved since, and {again}"
 
 
 def stamp(code: Mapping[str, str], *, seeds: Iterable[int], seconds: float, command: str = "") -> Stamp:

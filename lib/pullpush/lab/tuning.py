@@ -13,7 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from pullpush.lab.experiments import Experiment, Scores, System, Trial
+from pullpush.lab.experiments import Experiment, System, Trial
+from pullpush.lab.scores import Scores
 
 
 def grid(

@@ -181,7 +181,7 @@ def _sweep_file(file: Path, jobs: int, dask: str) -> None:
         with ExitStack() as stack:
             executor = None
             if dask:
-                from pullpush.site.long import cluster  # here, for it waits for torch
+                from pullpush.site.workers import cluster  # here, for it waits for torch
 
                 executor = stack.enter_context(cluster(dask)).get_executor()
             line = stack.enter_context(Line(file.stem, past=f"a run took {last:.0f} s last time" if last else ""))
@@ -213,9 +213,9 @@ def _sweep_chapter(name: str, told: dict[str, Any], jobs: int, dask: str) -> Non
 
 
 def _show_states(name: str, told: dict[str, Any]) -> None:
-    from pullpush.site import long
+    from pullpush.site import declared
 
-    for state in long.states(name, **told):
+    for state in declared.states(name, **told):
         size = "long" if state.long else "with the chapter"
         click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
 
@@ -227,10 +227,31 @@ def _show_states(name: str, told: dict[str, Any]) -> None:
 @profile_option
 def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str, str], ...], profile: str) -> None:
     """Keep what the long EXPERIMENTS of CHAPTER (default: all) found, in book/measured, where the chapter reads it."""
-    from pullpush.site import long
+    from pullpush.site import keep as keeping
 
-    for folder in long.keep(chapter, only=experiments, profile=profile, parameters=dict(parameter)):
+    for folder in keeping.keep(chapter, only=experiments, profile=profile, parameters=dict(parameter)):
         click.echo(folder)
+
+
+@main.command()
+@click.argument("chapter")
+@click.argument("experiments", nargs=-1)
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(min=1), help="To train again.")
+@parameter_option
+@profile_option
+def confirm(
+    chapter: str, experiments: tuple[str, ...], seeds: int, parameter: tuple[tuple[str, str], ...], profile: str
+) -> None:
+    """Train a part of what was kept again by today's code; where every number agrees, the kept result is of this code.
+
+    EXPERIMENTS of CHAPTER; default: all that are long and stale.
+    """
+    from pullpush.site import keep as keeping
+
+    told: dict[str, Any] = {"only": experiments, "profile": profile, "parameters": dict(parameter)}
+    with Line(chapter) as line:
+        for folder in keeping.confirm(chapter, seeds=seeds, report=line.above, **told):
+            click.echo(folder)
 
 
 @main.command()

@@ -1,0 +1,121 @@
+"""The experiments that a chapter declares in its cells tagged `parameters`, `setup` and `experiments`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pullpush.errors import PullPushError, unknown
+from pullpush.lab import compute, kept, profiles
+from pullpush.lab.compute import Ground
+from pullpush.lab.experiments import Experiment
+from pullpush.lab.root import find_root
+from pullpush.site import chapters
+
+TAGS = ("setup", "experiments")
+
+
+class LongError(PullPushError, RuntimeError):
+    """A sweep of a chapter that cannot begin or go on, or an experiment that cannot be kept."""
+
+
+class Declared(NamedTuple):
+    """What a chapter declares: its ground, and its experiments by name."""
+
+    ground: Ground
+    experiments: dict[str, Experiment]
+
+
+def declared(
+    name: str,
+    *,
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+) -> Declared:
+    """Read a chapter's experiments.
+
+    Raises:
+        UnknownNameError: no such chapter, profile or parameter.
+        LongError: its cells declare none, or fail.
+    """
+    chapter = chapters.find(root or find_root(), name)
+    values = chapters.check_parameters(chapter, parameters or {})
+    values["profile"] = str(profiles.profile(profile).file or profile)
+    space: dict[str, Any] = {"__name__": f"chapter {name}"}
+    for cell in chapters.read(chapter).cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type != "code" or not {chapters.PARAMETERS_TAG, *TAGS} & set(tags):
+            continue
+        try:
+            exec(compile(cell.source, f"<{name}, {tags[0]}>", "exec"), space)
+        except PullPushError:
+            raise
+        except Exception as error:
+            raise LongError(f"the cell {tags[0]!r} of {name} failed: {type(error).__name__}: {error}") from error
+        if chapters.PARAMETERS_TAG in tags:
+            space |= values
+    found = {one.name: one for one in space.values() if isinstance(one, Experiment)}
+    if not found:
+        raise LongError(f"{name} declares no experiment in cells tagged {' or '.join(map(repr, TAGS))}")
+    return Declared(space["ground"], found)
+
+
+def chosen(plan: Declared, only: Sequence[str] = ()) -> list[Experiment]:
+    """The experiments that are named, or all long ones.
+
+    Raises:
+        UnknownNameError: there is no such experiment.
+    """
+    for name in only:
+        if name not in plan.experiments:
+            raise unknown("experiment", name, plan.experiments)
+    if only:
+        return [plan.experiments[name] for name in only]
+    return [experiment for experiment in plan.experiments.values() if experiment.long]
+
+
+class State(NamedTuple):
+    """How an experiment stands: whether it is long, its runs that are there, all of its runs, and what was kept."""
+
+    name: str
+    long: bool
+    finished: int
+    runs: int
+    kept: str
+
+
+def states(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+) -> list[State]:
+    """How a chapter's experiments stand, or those that are named.
+
+    Raises:
+        UnknownNameError, LongError: see `declared` and `chosen`.
+        KeptError: what was kept is damaged.
+    """
+    plan = declared(name, profile=profile, parameters=parameters, root=root)
+    found = []
+    for experiment in chosen(plan, only or list(plan.experiments)):
+        runs = {one.key: one.finished for one in compute.plans_of(plan.ground, experiment).values()}
+        said = _kept(plan, experiment, root) if experiment.long else ""
+        found.append(State(experiment.name, experiment.long, sum(runs.values()), len(runs), said))
+    return found
+
+
+def _kept(plan: Declared, experiment: Experiment, root: Path | None) -> str:
+    about = kept.about(plan.ground.book.chapter, experiment.name, root=root)
+    if about is None:
+        return "never kept"
+    content, made = about
+    if content != compute.content_of(plan.ground, experiment):
+        return f"kept {made.made} as another declaration"
+    stale = kept.why_stale(made, compute.code_of(plan.ground, experiment))
+    more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
+    return f"kept {made.made}" + (f", stale: {stale[0]}{more}" if stale else "")

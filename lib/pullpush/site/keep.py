@@ -1,0 +1,96 @@
+"""What long experiments found, kept in `book/measured`: written anew, or confirmed by today's code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pullpush.lab import compute, kept, profiles
+from pullpush.lab.confirm import differences, part
+from pullpush.lab.provenance import stamp
+from pullpush.site.declared import LongError, chosen, declared
+
+
+def keep(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+) -> list[Path]:
+    """Write what a chapter's long experiments found to book/measured, with the command that makes it again.
+
+    Raises:
+        LongError: runs are missing; the message says how many, and the command that trains them.
+        KeptError: another process is keeping one of them.
+    """
+    plan = declared(name, profile=profile, parameters=parameters, root=root)
+    folders = []
+    for experiment in chosen(plan, only):
+        told = {"profile": profile, "parameters": parameters}
+        again, then = (kept.command(verb, name, experiment.name, **told) for verb in ("sweep", "keep"))
+        plans = compute.plans_of(plan.ground, experiment).values()
+        missing = sum(not one.finished for one in plans)
+        if missing:
+            raise LongError(f"{missing} of {len(plans)} runs of {experiment.name} are missing: {again}")
+        scores = compute.compute(plan.ground, experiment)
+        scores = replace(scores, stamp=replace(scores.stamp, command=f"{again} && {then}"))
+        content = compute.content_of(plan.ground, experiment)
+        folders.append(kept.keep(scores, plan.ground.book.chapter, content, root=root))
+    return folders
+
+
+def confirm(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    seeds: int = 1,
+    profile: str = profiles.DEFAULT,
+    parameters: Mapping[str, Any] | None = None,
+    root: Path | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[Path]:
+    """Train the first seeds of every system of what was kept again; where all numbers agree, it is of today's code.
+
+    For code that was moved or reworded: of 130 runs of 13 systems 13 are trained. What was kept stays as it is but for
+    its stamp, which says how many runs were trained again, and when.
+
+    Args:
+        name: the chapter; only: its experiments; default: all that are long and stale.
+        seeds: so many of each system.
+        report: told one line for every experiment.
+
+    Raises:
+        LongError: nothing was kept of one as it is declared, or numbers differ; the message names them, and the
+            experiments before it are confirmed.
+    """
+    plan = declared(name, profile=profile, parameters=parameters, root=root)
+    folders = []
+    for experiment in chosen(plan, only):
+        chapter, content = plan.ground.book.chapter, compute.content_of(plan.ground, experiment)
+        found = kept.read(experiment, chapter, content, root=root)
+        told = {"profile": profile, "parameters": parameters}
+        again, then = (kept.command(verb, name, experiment.name, **told) for verb in ("sweep", "keep"))
+        if found is None:
+            raise LongError(f"nothing was kept of {experiment.name} as it is declared: {again} && {then}")
+        code = compute.code_of(plan.ground, experiment)
+        stale = kept.why_stale(found.stamp, code)
+        if not stale and not only:
+            report(f"{experiment.name} is of today's code")
+            continue
+        chosen_part = part(experiment, seeds)
+        scores = compute.compute(plan.ground, chosen_part)
+        if wrong := differences(found, scores):
+            more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+            raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}: {again} && {then}")
+        count, whole = (len(list(one.cells)) for one in (chosen_part, experiment))
+        now = stamp(code, seeds=(), seconds=0)
+        first = found.stamp.confirmed.get("code", found.stamp.digest)
+        confirmed = {"made": now.made, "runs": count, "of": whole, "code": first}
+        made = replace(found.stamp, code=code, command=f"{again} && {then}", confirmed=confirmed)
+        folders.append(kept.restamp(chapter, experiment.name, content, made, root=root))
+        report(f"{experiment.name}: {count} of {whole} runs trained again, every number the same")
+    return folders
