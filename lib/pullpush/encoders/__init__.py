@@ -1,5 +1,21 @@
 """Encoders: audio and text into one space, by name."""
 
-from pullpush.encoders.dual import AUDIO, TEXT, DualEncoder, create, create_audio, takes
+from pullpush.extras import need
 
-__all__ = ["AUDIO", "TEXT", "DualEncoder", "create", "create_audio", "takes"]
+EXTRA = need("train", "pullpush.encoders")
+
+from pullpush.encoders.cards import AUDIO, TEXT, AudioEncoderCard, TextEncoderCard
+from pullpush.encoders.dual import DualEncoder, create, create_audio
+from pullpush.encoders.interface import AudioEncoder, TextEncoder
+
+__all__ = [
+    "AUDIO",
+    "TEXT",
+    "AudioEncoder",
+    "AudioEncoderCard",
+    "DualEncoder",
+    "TextEncoder",
+    "TextEncoderCard",
+    "create",
+    "create_audio",
+]

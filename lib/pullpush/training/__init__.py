@@ -1,5 +1,9 @@
 """Training: recipes as data, one loop, diagnostics, evaluation, runs that chapters share."""
 
+from pullpush.extras import need
+
+EXTRA = need("train", "pullpush.training")
+
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed, retrieval_rows, retrieval_table, zero_shot
 from pullpush.training.frozen import encoded, on_features
