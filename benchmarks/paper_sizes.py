@@ -48,13 +48,14 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, 
 
 from pullpush.data.batches import Batch
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.encoders.audio import Features, SpectrogramTransformer
 from pullpush.encoders.dual import DualEncoder
-from pullpush.encoders.frontend import zero_padding
-from pullpush.encoders.huggingface import sonar
+from pullpush.encoders.features import Features
+from pullpush.encoders.frozen import FrozenText
+from pullpush.encoders.masks import zero_padding
 from pullpush.encoders.projection import Projection
+from pullpush.encoders.sonar import SONAR
+from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
 from pullpush.encoders.store import FeatureStore
-from pullpush.encoders.text import FrozenText
 from pullpush.studies import costs
 from pullpush.training import recipe
 from pullpush.training.objective import Objective
@@ -144,7 +145,7 @@ def text_encoder(sizes: Sizes, frozen: bool) -> nn.Module:
         encoder_layerdrop=0.0,
         scale_embedding=True,
     )
-    return sonar(model=config, tokenizer=Words())
+    return SONAR(model=config, tokenizer=Words())
 
 
 def audio_encoder(sizes: Sizes) -> SpectrogramTransformer:

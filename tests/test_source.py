@@ -541,7 +541,7 @@ def test_training_depends_on_its_metrics_and_not_on_the_losses_that_it_finds_by_
     assert {"pullpush.training.recipes:Term", "pullpush.training.recipes:TERMS"} <= {*found}
     assert not [name for name in found if name.startswith(("pullpush.losses.svr", "pullpush.losses.infonce:info_nce"))]
     assert "pullpush.losses.svr:SVR" in reached(train, recipes.TERMS["svr"])
-    assert "pullpush.encoders.audio:CNN" in reached(AUDIO["cnn"])
+    assert "pullpush.encoders.cnn:CNN" in reached(AUDIO["cnn"].make)
 
 
 def test_plumbing_does_not_count():

@@ -4,16 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from pullpush.encoders.audio import (
-    CNN,
-    Features,
-    MaskedBatchNorm,
-    SpectrogramTransformer,
-    masked_max,
-    masked_mean,
-    sinusoids,
-    transformer,
-)
+from pullpush.encoders.attention import sinusoids, transformer_layers
+from pullpush.encoders.cnn import CNN, MaskedBatchNorm
+from pullpush.encoders.features import Features
+from pullpush.encoders.masks import masked_max, masked_mean
+from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
 from pullpush.errors import AudioError
 
 ENCODERS = {
@@ -130,7 +125,7 @@ def test_sinusoids_are_bounded_and_all_different():
 
 def test_width_must_fit_heads():
     with pytest.raises(ValueError, match="divisible"):
-        transformer(10, 1, 4, 0.0)
+        transformer_layers(10, 1, 4, 0.0)
 
 
 def test_features_pass_through_and_other_sizes_are_refused():

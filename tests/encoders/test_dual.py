@@ -161,7 +161,7 @@ def test_any_pair_of_modules_makes_a_model():
         def forward(self, audio, lengths=None):
             return audio.sum(1, keepdim=True) / lengths[:, None]
 
-    model = DualEncoder(Mean(), TEXT["hashed"](features=8), dim=4)
+    model = DualEncoder(Mean(), TEXT["hashed"].make(features=8), dim=4)
     assert model.encode_audio(torch.ones(2, 6)).shape == model.encode_text(["a", "b"]).shape == (2, 4)
 
 

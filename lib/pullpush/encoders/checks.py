@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pullpush.encoders.frontend import zero_padding
+from pullpush.encoders.masks import zero_padding
 from pullpush.errors import AudioError
 
 

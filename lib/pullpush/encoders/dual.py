@@ -1,7 +1,4 @@
-"""The model of every chapter: an audio encoder and a text encoder that meet in one space.
-
-To add an encoder, write a module as audio.py or text.py describe and add one row to `AUDIO` or `TEXT`.
-"""
+"""The model of every chapter: an audio encoder and a text encoder that meet in one space."""
 
 from __future__ import annotations
 
@@ -12,46 +9,24 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pullpush.encoders import audio as audio_encoders
-from pullpush.encoders import huggingface
-from pullpush.encoders import text as text_encoders
+from pullpush.encoders.cards import AUDIO, TEXT
 from pullpush.encoders.checks import check_audio, check_texts
+from pullpush.encoders.interface import AudioEncoder, TextEncoder
 from pullpush.encoders.projection import Projection
 from pullpush.errors import unknown
-from pullpush.source import Registry
-
-AUDIO: Registry[str, Callable[..., nn.Module]] = Registry(
-    {
-        "cnn": audio_encoders.CNN,
-        "ast": audio_encoders.SpectrogramTransformer,
-        "features": audio_encoders.Features,
-        "clap": huggingface.clap,
-        "whisper": huggingface.whisper,
-        "wavlm": huggingface.wavlm,
-    }
-)
-TEXT: Registry[str, Callable[..., nn.Module]] = Registry(
-    {
-        "use": text_encoders.use,
-        "hashed": text_encoders.hashed,
-        "transformer": text_encoders.ByteTransformer,
-        "roberta": huggingface.roberta,
-        "sonar": huggingface.sonar,
-    }
-)
 
 
 class DualEncoder(nn.Module):
     """Two encoders, each followed by its projection into the joint space.
 
     Args:
-        audio: module `(B, T)`, `(B,)` → `(B, audio.dim)`.
-        text: module texts, languages → `(B, text.dim)`.
+        audio: waveforms to features, see interface.py.
+        text: texts to features, see interface.py.
         dim: d, dimensions of the joint space.
         hidden: hidden size of both projections; None means `2 * dim`.
     """
 
-    def __init__(self, audio: nn.Module, text: nn.Module, *, dim: int = 256, hidden: int | None = None) -> None:
+    def __init__(self, audio: AudioEncoder, text: TextEncoder, *, dim: int = 256, hidden: int | None = None) -> None:
         super().__init__()
         hidden = 2 * dim if hidden is None else hidden
         self.dim = dim
@@ -97,8 +72,7 @@ class DualEncoder(nn.Module):
 
     def precompute_text(self, texts: Sequence[str]) -> None:
         """Warm the cache of a frozen text encoder; nothing to do for one that is trained."""
-        if hasattr(self.text, "precompute"):
-            self.text.precompute(check_texts(texts))
+        self.text.precompute(check_texts(texts))
 
 
 def create(
@@ -107,6 +81,10 @@ def create(
     """Build a model by the names of its encoders.
 
     The same arguments give the same weights; the global random state is left as it was.
+
+    >>> model = create("cnn", "hashed", dim=8)
+    >>> model.encode_text(["a frog croaks", "a bell rings"]).shape
+    torch.Size([2, 8])
 
     Args:
         audio: a name in `AUDIO`.
@@ -120,38 +98,33 @@ def create(
     Raises:
         UnknownNameError: no such encoder or option; the message gives the nearest names.
     """
-    for kind, name, registry in (("audio encoder", audio, AUDIO), ("text encoder", text, TEXT)):
-        if name not in registry:
-            raise unknown(kind, name, registry)
-    audio_options, text_options = _split(options, audio=AUDIO[audio], text=TEXT[text])
+    audio_options, text_options = _split(options, audio=AUDIO[audio].make, text=TEXT[text].make)
     with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
         torch.default_generator.manual_seed(seed)
-        return DualEncoder(AUDIO[audio](**audio_options), TEXT[text](**text_options), dim=dim, hidden=hidden)
+        parts = AUDIO[audio].make(**audio_options), TEXT[text].make(**text_options)
+        return DualEncoder(*parts, dim=dim, hidden=hidden)
 
 
-def create_audio(name: str, *, seed: int = 0, **options: Any) -> nn.Module:
+def create_audio(name: str, *, seed: int = 0, **options: Any) -> AudioEncoder:
     """An audio encoder alone, without projection; `options` are its own, such as `model`.
+
+    >>> create_audio("cnn", channels=(4, 8)).dim
+    128
 
     Raises:
         UnknownNameError: no such encoder or option.
     """
-    if name not in AUDIO:
-        raise unknown("audio encoder", name, AUDIO)
-    known = inspect.signature(AUDIO[name]).parameters
+    make = AUDIO[name].make
+    possible = inspect.signature(make).parameters
     for option in options:
-        if option not in known:
-            raise unknown(f"option of {name}", option, known)
+        if option not in possible:
+            raise unknown(f"option of {name}", option, possible)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return AUDIO[name](**options)
+        return make(**options)
 
 
-def takes(registry: Mapping[str, Callable[..., nn.Module]], name: str, option: str) -> bool:
-    """Whether an encoder of `AUDIO` or `TEXT` has an option: published ones have "pretrained"."""
-    return option in inspect.signature(registry[name]).parameters
-
-
-def _split(options: Mapping[str, Any], **makers: Callable[..., nn.Module]) -> list[dict[str, Any]]:
+def _split(options: Mapping[str, Any], **makers: Callable[..., Any]) -> list[dict[str, Any]]:
     """Deal options out by prefix, one dictionary a maker; an option that no maker takes is an error."""
     dealt: dict[str, tuple[int, str]] = {}
     for place, (prefix, maker) in enumerate(makers.items()):

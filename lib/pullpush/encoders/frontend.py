@@ -9,26 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.functional import mask_along_axis_iid, melscale_fbanks
 
-SAMPLE_RATE = 16_000
+from pullpush.encoders.interface import SAMPLE_RATE
+from pullpush.encoders.masks import length_mask, zero_padding
+
 DB_CENTRE, DB_SPREAD = -16.0, 26.0  # mean and spread of a mel band in dB, measured on scenes of real recordings
 POWER_FLOOR = 1e-10  # -100 dB: keeps the logarithm of silence finite
-
-
-def length_mask(lengths: Tensor, size: int) -> Tensor:
-    """`(B,)` int64 lengths → `(B, size)` bool, true on the first `lengths[i]` places of row i."""
-    return torch.arange(size, device=lengths.device) < lengths[:, None]
-
-
-def zero_padding(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Set `(B, T)` samples beyond their clip's length to zero; no lengths means that every clip fills its row.
-
-    Returns:
-        `(B, T)` audio and `(B,)` int64 lengths on the same device.
-    """
-    if lengths is None:
-        return audio, torch.full((len(audio),), audio.shape[1], dtype=torch.int64, device=audio.device)
-    lengths = lengths.to(audio.device, torch.int64)
-    return audio.masked_fill(~length_mask(lengths, audio.shape[1]), 0.0), lengths
 
 
 class LogMel(nn.Module):

@@ -97,10 +97,11 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     sizes = {settings.audio, settings.text, settings.world.get("bank"), "retrieval"}
     named = [
         table[name]
-        for table, wanted in ((TERMS, terms), *((table, words | sizes) for table in (EVALUATIONS, AUDIO, TEXT, BANKS)))
+        for table, wanted in ((TERMS, terms), *((table, words | sizes) for table in (EVALUATIONS, BANKS)))
         for name in table
         if name in wanted
     ]
+    named += [card.make for cards in (AUDIO, TEXT) for name, card in cards.items() if name in words | sizes]
     found = symbols(*roots, named) | {f"recipe {name}": content_key(recipe) for name, recipe in recipes.items()}
     found["its cells"] = hashed([ast.unparse(tree) for tree in trees])
     found["the profile"] = content_key(replace(settings, name="", about="", file=None))

@@ -11,7 +11,7 @@ from torch import nn
 from pullpush.data.grammar import prompts
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import World, WorldConfig, load_world
-from pullpush.encoders import TEXT, create, takes
+from pullpush.encoders import TEXT, create
 from pullpush.lab.session import Session
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
@@ -52,7 +52,7 @@ def encoder_options(book: Session, audio: str, text: str) -> dict[str, Any]:
     """
     kept = [side for side, name in (("audio", audio), ("text", text)) if name == getattr(book.settings, side)]
     options = {name: value for name, value in book.settings.encoder_options.items() if name.partition("_")[0] in kept}
-    frozen = {"text_frozen": True} if audio == "features" and takes(TEXT, text, "frozen") else {}
+    frozen = {"text_frozen": True} if audio == "features" and TEXT[text].pretrained else {}
     return options | frozen
 
 

@@ -19,7 +19,7 @@ from pullpush.data.corpora import Corpus, CorpusConfig, Recordings, load_corpus,
 from pullpush.data.grammar import prompts
 from pullpush.data.registry import find
 from pullpush.data.world import Split, World, WorldConfig, load_world
-from pullpush.encoders import AUDIO, TEXT, takes
+from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
@@ -238,8 +238,8 @@ class Real(Views):
     @property
     def random_text(self) -> Mapping[str, Any]:
         """The same architecture untrained, where there is another."""
-        known = takes(TEXT, self.book.settings.text, "pretrained")
-        return {"encoder_options": {"text_pretrained": False}} if known else {"text": "hashed"}
+        pretrained = TEXT[self.book.settings.text].pretrained
+        return {"encoder_options": {"text_pretrained": False}} if pretrained else {"text": "hashed"}
 
     def data(self, n_train: int | None = None) -> Corpus:
         """See Material."""
@@ -267,7 +267,7 @@ class Real(Views):
 
     @property
     def _published(self) -> bool:
-        return takes(AUDIO, self.book.settings.audio, "pretrained")
+        return AUDIO[self.book.settings.audio].pretrained
 
     @property
     def _audio_options(self) -> dict[str, Any]:

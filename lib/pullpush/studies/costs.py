@@ -14,9 +14,9 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import Markdown
 
-from pullpush.encoders.audio import SpectrogramTransformer
-from pullpush.encoders.huggingface import sonar
 from pullpush.encoders.projection import Projection
+from pullpush.encoders.sonar import SONAR
+from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
 from pullpush.errors import DataNotFoundError, unknown
 from pullpush.lab.provenance import Stamp, stamp
 from pullpush.lab.root import find_root
@@ -84,7 +84,7 @@ def exact(value: float) -> Difference:
 
 def code() -> dict[str, str]:
     """The code that decides the counts, by symbol: the losses, how a step runs, and both encoders."""
-    return symbols(*(TERMS[name] for name in LOSSES), Objective, SpectrogramTransformer, sonar, Projection)
+    return symbols(*(TERMS[name] for name in LOSSES), Objective, SpectrogramTransformer, SONAR, Projection)
 
 
 def made(how: str = COUNTED, *, folder: Path | None = None) -> Stamp:

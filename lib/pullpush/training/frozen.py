@@ -149,7 +149,7 @@ def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Cal
     if source is None:
         raise TrainingError("the base run was kept in memory only: train it with a folder, or by `Plan.train`")
     weights = trunk_digest(source)
-    code = digest(trunk_features, AUDIO[trunk_encoder(source)])
+    code = digest(trunk_features, AUDIO[trunk_encoder(source)].make)
     trunk: list[nn.Module] = []  # read once, and only if a split is not there yet
 
     def encode(split: AnySplit) -> AnyEncoded:

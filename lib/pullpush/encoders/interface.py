@@ -1,0 +1,46 @@
+"""What an encoder is: the two contracts that `DualEncoder` relies on.
+
+A new encoder is one file: a class that keeps one of these contracts, and its card (see cards.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+SAMPLE_RATE = 16_000  # Hz: of all audio in the library
+
+
+class AudioEncoder(nn.Module):
+    """Waveforms to features.
+
+    dim: size of a clip's features, set by `__init__`; sample_rate: in Hz, of the audio that `forward` takes.
+    """
+
+    dim: int
+    sample_rate: int = SAMPLE_RATE
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, T)` float32 in [-1, 1], zero beyond each clip's end; `(B,)` int64 samples in each clip, None for all T
+        → `(B, dim)` features, not normalised. A clip's features depend on its own samples alone.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs a method forward(audio, lengths)")
+
+
+class TextEncoder(nn.Module):
+    """Texts to features.
+
+    dim: size of a text's features, set by `__init__`.
+    """
+
+    dim: int
+
+    def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """B texts and their ISO 639-3 codes (None: the encoder does not need them, or its default) → `(B, dim)`
+        features, not normalised, on the module's device.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs a method forward(texts, languages)")
+
+    def precompute(self, texts: Sequence[str]) -> None:
+        """Encode at once what will be asked for later. Here: nothing; encoders whose features stay as they are do."""

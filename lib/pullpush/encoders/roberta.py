@@ -1,0 +1,26 @@
+"""RoBERTa, English, or a model of the same architecture."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pullpush.encoders.cards import TextEncoderCard
+from pullpush.encoders.pretrained_text import PretrainedText
+
+RoBERTa = partial(
+    PretrainedText,
+    "transformers:RobertaModel",
+    model="FacebookAI/roberta-base",
+    settings={"add_pooling_layer": False},
+)
+CARD = TextEncoderCard(
+    name="roberta",
+    make=RoBERTa,
+    title="RoBERTa",
+    about="RoBERTa, or a model of its architecture, averaged over the text's own tokens.",
+    source="Liu et al. 2019, RoBERTa: a robustly optimized BERT pretraining approach",
+    licence="MIT",
+    weights="hub FacebookAI/roberta-base",
+    pretrained=True,
+    languages="eng",
+)

@@ -1,0 +1,59 @@
+"""The encoder of OpenAI's Whisper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from pullpush.encoders.cards import AudioEncoderCard
+from pullpush.encoders.huggingface import Backbone, build, fetch, split_rows
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
+from pullpush.encoders.masks import length_mask, masked_mean
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+WHISPER_STRIDE = 2 * 160  # samples in one frame of Whisper's encoder
+
+
+class Whisper(AudioEncoder):
+    """Whisper's encoder on its 30 s window, averaged over the clip's own frames; what lies beyond is cut."""
+
+    def __init__(
+        self, *, model: str | PretrainedConfig = "openai/whisper-small", frozen: bool = False, pretrained: bool = True
+    ) -> None:
+        import transformers
+
+        super().__init__()
+        extractor = transformers.WhisperFeatureExtractor
+        whole = build(transformers.WhisperModel, model, pretrained=pretrained)
+        if isinstance(model, str):
+            self.extractor = fetch(lambda: extractor.from_pretrained(model), model)
+        else:
+            seconds = model.max_source_positions * WHISPER_STRIDE // SAMPLE_RATE
+            self.extractor = extractor(feature_size=model.num_mel_bins, chunk_length=seconds)
+        self.backbone = Backbone(whole.encoder, frozen=frozen)
+        self.dim = whole.config.d_model
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
+        clips = [clip[: self.extractor.n_samples] for clip in split_rows(audio, lengths)]
+        frames = torch.tensor([-(-len(clip) // WHISPER_STRIDE) for clip in clips], device=self.backbone.device)
+        arrays = [clip.cpu().numpy() for clip in clips]
+        inputs = self.extractor(arrays, sampling_rate=SAMPLE_RATE, return_tensors="pt")
+        states = self.backbone(input_features=inputs.input_features.to(self.backbone.device)).last_hidden_state
+        return masked_mean(states.mT, length_mask(frames, states.shape[1]))
+
+
+CARD = AudioEncoderCard(
+    name="whisper",
+    make=Whisper,
+    title="Whisper",
+    about="The encoder of Whisper, averaged over the clip's own frames.",
+    source="Radford et al. 2023, Robust speech recognition via large-scale weak supervision",
+    licence="Apache-2.0",
+    weights="hub openai/whisper-small",
+    pretrained=True,
+)
