@@ -42,7 +42,7 @@ def force_history(table: pd.DataFrame, *, recipe: str = "infonce") -> Figure:
 def share_by_setting(table: pd.DataFrame) -> Figure:
     """How much of the push is perpendicular, and how much of that is left, over temperature and over batch size.
 
-    table: see `force_study.parts_by_setting`; models "untrained" and "trained".
+    table: see `parts.parts_by_setting`; models "untrained" and "trained".
     """
     fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
     curves = {

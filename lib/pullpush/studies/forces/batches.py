@@ -1,0 +1,44 @@
+"""The perpendicular force of mini-batches against that of the whole set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from torch import Tensor
+
+from pullpush.forces import LocalGlobal, local_global
+from pullpush.metrics import Difference
+from pullpush.studies.forces.means import by_clip
+
+
+def batches_against_whole(
+    text: Tensor, audio: Tensor, tau: float, *, batch_sizes: Sequence[int] = (8, 24, 64, 128, 256, 512, 1024)
+) -> dict[int, LocalGlobal]:
+    """The perpendicular force of mini-batches against that of all N pairs, by batch size; see `forces.local_global`."""
+    found = {}
+    for size in (size for size in batch_sizes if size <= len(text) // 2):
+        epochs = 32 if 8 * size > len(text) else 8  # large batches are few, and leave many anchors out
+        found[size] = local_global(text, audio, tau, batch_size=size, epochs=epochs)
+    return found
+
+
+def local_global_table(found: Mapping[int, LocalGlobal]) -> pd.DataFrame:
+    """Columns: batch_size, and the means over anchors of whole, batch, variance, cosine."""
+    rows = [
+        {"batch_size": size, **{name: value.mean().item() for name, value in parts._asdict().items()}}
+        for size, parts in found.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def local_share(found: LocalGlobal, less: LocalGlobal | None = None) -> Difference:
+    """How much of E‖F⊥‖² of mini-batches fluctuates from batch to batch; `less` that share of other batches."""
+    ours, theirs = (None if one is None else _share(one.variance, one.batch) for one in (found, less))
+    return by_clip(ours if theirs is None else ours - theirs)
+
+
+def _share(part: Tensor, whole: Tensor) -> Tensor:
+    """mean(part) / mean(whole) as a mean over clips, `(N,)`: linear in both means, as in `Scores.contrast`."""
+    ratio = part.mean() / whole.mean()
+    return (part - ratio * whole) / whole.mean() + ratio

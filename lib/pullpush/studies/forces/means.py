@@ -1,0 +1,25 @@
+"""Means with their intervals: over the clips of one model, or over seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from pullpush.metrics import Difference, difference
+
+
+def by_clip(values: Tensor | pd.Series) -> Difference:
+    """The mean over the clips of one model, `(N,)`, with its interval."""
+    return difference(np.asarray(values, float)[None])
+
+
+def by_seed(values: pd.Series) -> Difference:
+    """The mean of one number a seed, with its interval."""
+    return difference(values.to_numpy(float)[:, None])
+
+
+def plain(found: Difference, *, percent: bool = False) -> str:
+    """A mean and its half-width, without a sign: "0.972 ± 0.004", "97.2 ± 0.4 %"."""
+    scale, digits, unit = (100, 1, " %") if percent else (1, 3, "")
+    return f"{scale * found.value:.{digits}f} ± {scale * found.half_width:.{digits}f}{unit}"

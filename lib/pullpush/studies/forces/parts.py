@@ -1,0 +1,79 @@
+"""What the push on a caption is made of, in batches as training draws them, over temperature and batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pullpush.forces import decompose, sideways
+from pullpush.studies.forces.means import by_clip, plain
+
+PARTS = ("pull", "push", "parallel", "perpendicular", "sideways")
+SHARES = {"perpendicular": "perpendicular_share", "sideways": "sideways_share"}
+
+
+def forces_by_clip(text: Tensor, audio: Tensor, tau: float) -> pd.DataFrame:
+    """Norms of the forces on each text of one batch, `(N, d)` each: a row a text.
+
+    Columns: PARTS (of the push: parallel, perpendicular, and sideways, which is outside the plane of t⁺ and a⁺); as
+    shares of ‖F_push‖² perpendicular_share and sideways_share.
+    """
+    forces = decompose(text, audio, tau)
+    split = [forces.pull, forces.push, forces.parallel, forces.perpendicular, sideways(forces.push, text, audio)]
+    table = pd.DataFrame({name: part.norm(dim=1).double() for name, part in zip(PARTS, split, strict=True)})
+    return table.assign(**{share: (table[part] / table["push"]) ** 2 for part, share in SHARES.items()})
+
+
+def forces_in_batches(
+    text: Tensor, audio: Tensor, tau: float, batch_size: int, *, passes: int = 4, seed: int = 0
+) -> pd.DataFrame:
+    """Each text's mean of `forces_by_clip` over random batches, drawn as in training: every text once a pass, but for
+    those that fill no batch. A batch larger than the set is the set.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    size, tables = min(batch_size, len(text)), []
+    for _ in range(passes):
+        order = torch.randperm(len(text), generator=generator)
+        for rows in order[: len(text) - len(text) % size].view(-1, size):
+            tables.append(forces_by_clip(text[rows], audio[rows], tau).assign(clip=rows.numpy()))
+    return pd.concat(tables).groupby("clip").mean()
+
+
+def parts_by_setting(
+    spaces: Mapping[str, tuple[Tensor, Tensor]],
+    *,
+    tau: float,
+    batch_size: int,
+    taus: Sequence[float] = (0.02, 0.05, 0.07, 0.1, 0.2, 0.5, 1.0),
+    batch_sizes: Sequence[int] = (4, 8, 24, 64, 128, 256, 512),
+) -> pd.DataFrame:
+    """Means of `forces_in_batches` over temperatures (at `batch_size`) and over batch sizes (at `tau`).
+
+    Args:
+        spaces: name of the model → text and audio embeddings, `(N, d)` each.
+
+    Returns:
+        Columns model, setting ("temperature" or "batch size"), value, those of `forces_by_clip`, and the ratios of mean
+        norms perpendicular_over_pull and sideways_over_pull.
+    """
+    rows = []
+    for name, (text, audio) in spaces.items():
+        points = [("temperature", value, value, batch_size) for value in taus]
+        points += [("batch size", size, tau, size) for size in batch_sizes if size <= len(text)]
+        for setting, value, temperature, size in points:
+            mean = forces_in_batches(text, audio, temperature, size, passes=2).mean()
+            over = {f"{part}_over_pull": mean[part] / mean["pull"] for part in SHARES}
+            rows.append({"model": name, "setting": setting, "value": value, **mean, **over})
+    return pd.DataFrame(rows)
+
+
+def parts_table(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Means over clips ± half-widths of 95 % intervals, a column a model; found: model → `forces_in_batches`."""
+    rows = [
+        {"force": part.replace("_", " "), **{model: plain(by_clip(table[part])) for model, table in found.items()}}
+        for part in (*PARTS, *SHARES.values())
+    ]
+    return pd.DataFrame(rows)
