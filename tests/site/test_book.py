@@ -21,7 +21,8 @@ from pullpush.lab import provenance
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 from pullpush.site.cli import main
-from pullpush.site.run import QUIET, describe, why_stale
+from pullpush.site.executions import describe, why_stale
+from pullpush.site.kernel import QUIET
 from pullpush.source import symbols
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from pullpush.site import build as building
 from pullpush.site.cli import main
-from pullpush.site.run import describe
+from pullpush.site.executions import describe
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,8 @@ import pytest
 from pullpush.errors import UnknownNameError
 from pullpush.lab import chapter_code, provenance
 from pullpush.site import chapters
-from pullpush.site.run import ChapterError, describe, last_time, run, why_stale
+from pullpush.site.executions import describe, last_time, why_stale
+from pullpush.site.run import ChapterError, run
 
 
 def test_a_run_leaves_the_notebook_and_its_table(tiny):

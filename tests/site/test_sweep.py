@@ -10,7 +10,8 @@ import pytest
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
-from pullpush.site.sweep import SweepError, _identity, _key, last_time, read, run_cell, sweep
+from pullpush.site.grid import SweepError, identity, key_of, read
+from pullpush.site.sweep import last_time, run_cell, sweep
 
 
 @pytest.fixture
@@ -70,12 +71,12 @@ def test_a_cell_refuses_to_run_when_it_is_not_what_the_sweep_began_with(plan, ti
 @pytest.mark.parametrize("changed", ["source", "profile", "parameter"])
 def test_the_key_of_a_cell_holds_all_that_its_results_depend_on(plan, tiny, changed):
     chapter, profile = chapters.find(tiny, "10-tiny"), profiles.profile("smoke")
-    before = _key(_identity(chapter, profile, {"tau": 1.0}))
+    before = key_of(identity(chapter, profile, {"tau": 1.0}))
     if changed == "source":
         chapter.path.write_text(chapter.path.read_text() + "\nMore.\n")
     if changed == "profile":
         profile = replace(profile, world=dict(profile.world, n_train=65))
-    assert _key(_identity(chapter, profile, {"tau": 2.0 if changed == "parameter" else 1.0})) != before
+    assert key_of(identity(chapter, profile, {"tau": 2.0 if changed == "parameter" else 1.0})) != before
 
 
 def test_a_sweep_tells_how_many_cells_are_finished_and_where_the_others_are(plan):

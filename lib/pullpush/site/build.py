@@ -15,7 +15,7 @@ from pathlib import Path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root
-from pullpush.site import chapters, ledger_page, run
+from pullpush.site import chapters, executions, ledger_page
 
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
@@ -71,15 +71,15 @@ def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[s
     """The executions to show, in the book's order: of each chapter the first that is not stale."""
     settings = profiles.profile(profile)
     name = settings.name
-    places = [run.place(root, name, published=True)]
+    places = [executions.place(root, name, published=True)]
     if not published:
-        places.insert(0, run.place(root, name))
+        places.insert(0, executions.place(root, name))
     found, reasons = [], []
     for chapter in chapters.chapters(root):
         stale = []
         for place in places:
             notebook = place / f"{chapter.name}.ipynb"
-            why = run.why_stale(notebook, chapter, settings)
+            why = executions.why_stale(notebook, chapter, settings)
             if why is None:
                 found.append(notebook)
                 report(
@@ -88,7 +88,9 @@ def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[s
                 break
             stale += [why] if notebook.is_file() else []
         else:
-            reasons.append(stale[0] if stale else run.why_stale(places[0] / f"{chapter.name}.ipynb", chapter, settings))
+            reasons.append(
+                stale[0] if stale else executions.why_stale(places[0] / f"{chapter.name}.ipynb", chapter, settings)
+            )
     if reasons:
         hint = f"run: pullpush run --all --profile {profile}{' --publish' if published else ''}"
         raise BuildError("\n".join([*reasons, hint]))

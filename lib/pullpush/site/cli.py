@@ -99,6 +99,7 @@ def run(
     profile: str,
 ) -> None:
     """Execute CHAPTER (or --all) and keep its notebook and tables in executed/local/PROFILE."""
+    from pullpush.site import executions
     from pullpush.site import run as running
 
     if (chapter is not None) == every:
@@ -113,7 +114,7 @@ def run(
         about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
         if not shown():
             click.echo(f"{about} …")
-        last = running.last_time(root, name, size)
+        last = executions.last_time(root, name, size)
         with _stopped_after(finished), Line(about, past=f"last time {last:.0f} s" if last else "") as line:
             done = running.run(
                 name,

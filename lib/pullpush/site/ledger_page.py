@@ -19,7 +19,7 @@ from pullpush.lab.claims import Claim, load_all, paper_value
 from pullpush.lab.evidence import CELL, estimate, paper_number
 from pullpush.lab.ledger import COLUMNS as JUDGED
 from pullpush.lab.ledger import LEFT, WORDS
-from pullpush.site import run
+from pullpush.site import executions
 
 COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")
 FURTHER = tuple(name for name in JUDGED if name not in COLUMNS)
@@ -36,8 +36,8 @@ FILTERS = ("paper", "verdict", "chapter")
 
 def tables_of(root: Path, profile: str, *, published: bool = False) -> dict[str, Path]:
     """What was saved of each chapter's claims: executed here, before what is published; or only what is published."""
-    places = [run.place(root, profile, published=True)]
-    places += [] if published else [run.place(root, profile)]
+    places = [executions.place(root, profile, published=True)]
+    places += [] if published else [executions.place(root, profile)]
     return {path.name.split(".")[0]: path for place in places for path in sorted(place.glob("*.claims.csv"))}
 
 
@@ -82,7 +82,7 @@ def save(table: pd.DataFrame, path: Path) -> Path:
 def publish(root: Path, profile: str, *, published: bool = False) -> tuple[pd.DataFrame, Path]:
     """Gather the claims of a profile's executions and save them beside those; see `tables_of`."""
     table = gathered(root, tables_of(root, profile, published=published))
-    return table, save(table, run.place(root, profile, published=published) / FILE)
+    return table, save(table, executions.place(root, profile, published=published) / FILE)
 
 
 # ---------------------------------------------------------------- the page

@@ -8,61 +8,26 @@ writes to.
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
-import papermill
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from pullpush import __version__
-from pullpush.cache import content_key
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root
-from pullpush.site import chapters, status
+from pullpush.site import chapters, kernel, status
 from pullpush.site.chapters import Chapter
 from pullpush.site.clean import publishable
-from pullpush.source import why_differs
-
-# What keeps a kernel's output fit for a page, and the same from run to run.
-QUIET = {
-    "PULLPUSH_PUBLISH": "1",
-    "PULLPUSH_PROGRESS": "0",
-    "TQDM_DISABLE": "1",
-    "PYTHONWARNINGS": "ignore",
-    "PYTHONHASHSEED": "0",
-    "TRANSFORMERS_VERBOSITY": "error",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    "JUPYTER_PLATFORM_DIRS": "1",
-    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-}
-# The kernel's own settings: none of the user's; no warnings about its transport on the terminal, nor the error that it
-# reports when jupyter_client ends it by an interrupt, as it always does; and its process id, for whoever must end it.
-KERNEL_CONFIG = """
-import logging, os
-c = get_config()
-c.IPKernelApp.log_level = 40
-logging.getLogger("IPKernelApp").addFilter(lambda record: "KeyboardInterrupt caught" not in record.getMessage())
-with open({pid!r} + ".part", "w") as file:
-    file.write(str(os.getpid()))
-os.replace({pid!r} + ".part", {pid!r})
-"""
-
-
-SHOWN = 5  # changed symbols that a message names
+from pullpush.site.executions import place
 
 
 class ChapterError(PullPushError, RuntimeError):
@@ -126,65 +91,6 @@ def run(
         return _execute(chapter, settings, values, folder, out=out, failed=failed, root=root, watch=watch)
 
 
-def place(root: Path, profile: str, *, published: bool = False) -> Path:
-    """The folder of a profile's executions: of this clone's own, or of those that the maintainers publish."""
-    return root / "executed" / profile if published else root / "executed" / "local" / profile
-
-
-def last_time(root: Path, name: str, profile: str) -> float | None:
-    """The seconds that a chapter took when it was last executed here, else when it was published; None if neither."""
-    mine, published = (seconds(place(root, profile, published=p) / f"{name}.ipynb") for p in (False, True))
-    return published if mine is None else mine
-
-
-def seconds(notebook: Path) -> float | None:
-    """The seconds that an execution took; None if there is none."""
-    return _told(notebook).get("seconds") if notebook.is_file() else None
-
-
-def describe(notebook: Path) -> dict[str, Any]:
-    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, code, seconds, version."""
-    return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
-
-
-def why_stale(notebook: Path, chapter: Chapter, settings: Profile | None = None) -> str | None:
-    """Why an executed notebook is not what the chapter with its defaults and today's code would give; None if it is.
-
-    settings: its profile, if that is one of your own; its name alone does not say where its file is.
-    """
-    if not notebook.is_file():
-        return f"{chapter.name} has not been run: there is no {notebook}"
-    made = _told(notebook)
-    if not made:
-        return f"{notebook} cannot be read as an execution of {chapter.name}"
-    if made.get("source_hash") != chapters.source_hash(chapter):
-        return f"{chapter.name} has changed since {notebook} was made"
-    defaults = chapters.parameters(chapter) | {"profile": made["profile"]}
-    changed = [f"{k}={v!r}" for k, v in made["parameters"].items() if v != defaults.get(k)]
-    if changed:
-        return f"{notebook} was made with {', '.join(changed)}, which are not the defaults of {chapter.name}"
-    settings = settings or profiles.PROFILES.get(made["profile"])
-    if settings is None:
-        return None
-    from pullpush.lab.chapter_code import code_of_chapter  # here, so that running a chapter does not wait for torch
-
-    code = code_of_chapter(chapter.path, settings)
-    if made.get("code") == content_key(code):
-        return None
-    old = provenance.code_named(notebook.parent, chapter.name, made.get("code", ""))
-    names = why_differs(old, code) if old else ("it does not say which",)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{notebook} was made by other code: {', '.join(names[:SHOWN])}{more}"
-
-
-def _told(notebook: Path) -> dict[str, Any]:
-    """What a notebook says of itself; empty if it was cut off or is none of ours."""
-    try:
-        return describe(notebook)
-    except (ValueError, TypeError, AttributeError, nbformat.ValidationError):
-        return {}
-
-
 def _values(chapter: Chapter, settings: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters to inject: checked, with the profile, without those that are the defaults already."""
     profile = str(settings.file or settings.name)
@@ -214,8 +120,8 @@ def _execute(
     began = time.monotonic()
     with status.held_back(lambda: status.end_kernel(folder)) as stop:
         try:
-            with _quiet(stop):
-                _papermill(chapter, target, values, folder, root=root, hooks=_hooks(stop, watch))
+            with kernel.quiet(stop):
+                kernel.execute(chapter, target, values, folder, root=root, hooks=kernel.hooks(stop, watch))
         except Exception as error:
             if stop.asked:  # whatever the end of its kernel did to papermill
                 raise KeyboardInterrupt from None
@@ -244,57 +150,6 @@ def _execute(
     return done
 
 
-def _papermill(
-    chapter: Chapter,
-    target: Path,
-    values: dict[str, Any],
-    folder: Path,
-    *,
-    root: Path,
-    hooks: Mapping[str, Callable[..., None]],
-) -> None:
-    source = folder / "source.ipynb"
-    config = folder / "ipython" / "profile_default" / "ipython_kernel_config.py"
-    config.parent.mkdir(parents=True)
-    config.write_text(KERNEL_CONFIG.format(pid=str(folder / status.KERNEL)), encoding="utf-8")
-    nbformat.write(chapters.read(chapter), source)
-    own = {"PULLPUSH_OUT": str(folder / "tables"), "PULLPUSH_BOOK": str(root), "IPYTHONDIR": str(folder / "ipython")}
-    with _environment({**QUIET, **own}):
-        papermill.execute_notebook(
-            source, target, values, cwd=root / "book", kernel_name="python3", progress_bar=False, **hooks
-        )
-
-
-def _hooks(stop: status.Stop, watch: Callable[[str], None]) -> dict[str, Callable[..., None]]:
-    """What nbclient calls as a notebook goes on; the notebook is not changed by it."""
-    code: list[int] = []
-
-    def started(notebook: nbformat.NotebookNode) -> None:
-        code.extend(at for at, cell in enumerate(notebook.cells) if cell.cell_type == "code")
-        stop.ready.set()  # the kernel is there and can be ended
-
-    def cell(cell: nbformat.NotebookNode, cell_index: int) -> None:
-        if cell_index in code:
-            watch(f"cell {code.index(cell_index) + 1}/{len(code)}")
-
-    return {"on_notebook_start": started, "on_cell_start": cell}
-
-
-@contextmanager
-def _quiet(stop: status.Stop) -> Iterator[None]:
-    """Let papermill not complain of the death of a kernel that we end."""
-
-    def wanted(record: logging.LogRecord) -> bool:
-        return not stop.asked
-
-    logger = logging.getLogger("papermill")
-    logger.addFilter(wanted)
-    try:
-        yield
-    finally:
-        logger.removeFilter(wanted)
-
-
 def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:
     moved = [_move(path, out) for path in sorted(tables.iterdir())]
     for path in [*out.glob(f"{chapter.name}.*.csv"), provenance.place(out, chapter.name)]:
@@ -320,16 +175,3 @@ def _move(path: Path, folder: Path) -> Path:
         shutil.copyfile(path, beside)
         os.replace(beside, folder / path.name)
     return folder / path.name
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, which the kernel inherits, and put the old ones back."""
-    before = dict(os.environ)
-    os.environ.update(values)
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", "")])
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

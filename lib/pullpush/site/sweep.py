@@ -1,13 +1,11 @@
 """A grid of parameters over one chapter, in parallel processes, resumable.
 
-Each cell of the grid has a folder named by the content of its parameters, of its profile and of the chapter's source.
 A cell is finished when its notebook is there, and is never run twice; a changed chapter is another cell. Each runs in a
 process of its own, which ends with the one that started it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -18,49 +16,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import yaml
 from filelock import FileLock, Timeout
 
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import PullPushError
 from pullpush.lab import profiles
-from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root
-from pullpush.site import chapters, run, status
-from pullpush.site.chapters import Chapter
+from pullpush.site import chapters, executions, run, status
+from pullpush.site.grid import Cell, SweepError, identity, key_of, read
 
-KEYS = ("chapter", "profile", "grid", "fixed", "out")
 _running: set[subprocess.Popen[str]] = set()  # the processes of the cells that this process runs
-
-
-class SweepError(PullPushError, ValueError):
-    """A sweep file that cannot be read, or an output folder that another sweep is using."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One point of the grid."""
-
-    chapter: str
-    profile: str  # a name, or the path of a file
-    parameters: dict[str, Any]
-    out: str  # its own folder, called by its key
-    failed: str
-    root: str
-
-    @property
-    def notebook(self) -> Path:
-        """Where the executed notebook stands once the cell is finished."""
-        return Path(self.out) / f"{self.chapter}.ipynb"
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.parameters.items())
 
 
 @dataclass(frozen=True)
@@ -79,37 +48,6 @@ class Sweep:
     skipped: tuple[Cell, ...]
     failed: tuple[Failure, ...]
     tables: dict[str, Path]
-
-
-def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
-    """The cells of a sweep file, and the folder that it writes to.
-
-    The file is YAML: `chapter`; `grid`, lists of values by parameter; and, if wanted, `profile` (what `--profile`
-    takes, default quick), `fixed`, parameters that all cells share, and `out` (default
-    `executed/sweeps/<name of the file>`, relative to the book's root).
-
-    Raises:
-        DataNotFoundError: no such file.
-        SweepError: not the form above.
-        UnknownNameError, ParameterError: names or values that the chapter does not take.
-    """
-    root = root or find_root()
-    plan = _plan(path)
-    chapter = chapters.find(root, plan["chapter"])
-    profile = profiles.profile(plan.get("profile", profiles.DEFAULT))
-    grid, fixed = _grid(path, plan["grid"]), dict(plan.get("fixed") or {})
-    if both := sorted(set(grid) & set(fixed)):
-        raise SweepError(f"{path}: {', '.join(both)} is in grid and in fixed: keep one")
-    out = root / plan.get("out", Path("executed") / "sweeps" / path.stem)
-    named = str(profile.file or profile.name)
-    cells = []
-    for values in product(*grid.values()):
-        parameters = chapters.check_parameters(chapter, fixed | dict(zip(grid, values, strict=True)))
-        key = _key(_identity(chapter, profile, parameters))
-        cells.append(
-            Cell(chapter.name, named, parameters, str(out / "cells" / key), str(out / "failed" / key), str(root))
-        )
-    return list({cell.out: cell for cell in cells}.values()), out
 
 
 def sweep(
@@ -171,8 +109,8 @@ def last_time(path: Path, *, root: Path | None = None) -> float | None:
     cells, _ = read(path, root=root)
     finished = [cell.notebook for cell in cells if cell.notebook.is_file()]
     if finished:
-        return run.seconds(max(finished, key=lambda notebook: notebook.stat().st_mtime))
-    return run.last_time(root, cells[0].chapter, profiles.profile(cells[0].profile).name)
+        return executions.seconds(max(finished, key=lambda notebook: notebook.stat().st_mtime))
+    return executions.last_time(root, cells[0].chapter, profiles.profile(cells[0].profile).name)
 
 
 def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lambda state: None) -> str:
@@ -225,7 +163,7 @@ def _run() -> None:
     try:
         with status.sigterm_as_interrupt():
             chapter, profile = chapters.find(root, order["name"]), profiles.profile(order["profile"])
-            if _key(_identity(chapter, profile, order["parameters"])) != out.name:
+            if key_of(identity(chapter, profile, order["parameters"])) != out.name:
                 sys.exit(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
             run.run(**order, out=out, failed=failed, root=root, watch=partial(print, flush=True))
     except PullPushError as error:
@@ -301,49 +239,6 @@ def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:
         pd.concat(found[name], ignore_index=True).to_csv(partial, index=False, lineterminator="\n")
         os.replace(partial, written[name])
     return written
-
-
-def _plan(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise DataNotFoundError(f"no sweep file {path}")
-    try:
-        plan = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise SweepError(f"{path} is not YAML: {error}") from error
-    if not isinstance(plan, dict):
-        raise SweepError(f"{path} must be a mapping with chapter and grid")
-    for key in plan:
-        if key not in KEYS:
-            raise unknown("key of a sweep file", key, KEYS)
-    if missing := [key for key in ("chapter", "grid") if key not in plan]:
-        raise SweepError(f"{path} lacks {' and '.join(missing)}")
-    return plan
-
-
-def _grid(path: Path, grid: Any) -> dict[str, list[Any]]:
-    if not isinstance(grid, dict) or not grid:
-        raise SweepError(f"{path}: grid must map parameters to lists of values")
-    for name, values in grid.items():
-        if not isinstance(values, list) or not values:
-            raise SweepError(f"{path}: grid.{name} must be a list with at least one value, got {values!r}")
-    return grid
-
-
-def _identity(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> list[Any]:
-    """All that a cell's results depend on; a cell with another identity is another cell."""
-    size = {item.name: getattr(profile, item.name) for item in fields(profile) if item.name not in ("about", "file")}
-    return [chapters.source_hash(chapter), size, dict(parameters)]
-
-
-def _key(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=_plain).encode()).hexdigest()[:12]
-
-
-def _plain(value: Any) -> Any:
-    """What JSON does not know, in its terms."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, tuple | set | frozenset | range) else str(value)
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""What executed notebooks say of themselves: where they stand, how long they took, whether they are of today's code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from pullpush.cache import content_key
+from pullpush.lab import profiles, provenance
+from pullpush.lab.profiles import Profile
+from pullpush.site import chapters
+from pullpush.site.chapters import Chapter
+from pullpush.source import why_differs
+
+SHOWN = 5  # changed symbols that a message names
+
+
+def place(root: Path, profile: str, *, published: bool = False) -> Path:
+    """The folder of a profile's executions: of this clone's own, or of those that the maintainers publish."""
+    return root / "executed" / profile if published else root / "executed" / "local" / profile
+
+
+def last_time(root: Path, name: str, profile: str) -> float | None:
+    """The seconds that a chapter took when it was last executed here, else when it was published; None if neither."""
+    mine, published = (seconds(place(root, profile, published=p) / f"{name}.ipynb") for p in (False, True))
+    return published if mine is None else mine
+
+
+def seconds(notebook: Path) -> float | None:
+    """The seconds that an execution took; None if there is none."""
+    return _told(notebook).get("seconds") if notebook.is_file() else None
+
+
+def describe(notebook: Path) -> dict[str, Any]:
+    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, code, seconds, version."""
+    return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
+
+
+def why_stale(notebook: Path, chapter: Chapter, settings: Profile | None = None) -> str | None:
+    """Why an executed notebook is not what the chapter with its defaults and today's code would give; None if it is.
+
+    settings: its profile, if that is one of your own; its name alone does not say where its file is.
+    """
+    if not notebook.is_file():
+        return f"{chapter.name} has not been run: there is no {notebook}"
+    made = _told(notebook)
+    if not made:
+        return f"{notebook} cannot be read as an execution of {chapter.name}"
+    if made.get("source_hash") != chapters.source_hash(chapter):
+        return f"{chapter.name} has changed since {notebook} was made"
+    defaults = chapters.parameters(chapter) | {"profile": made["profile"]}
+    changed = [f"{k}={v!r}" for k, v in made["parameters"].items() if v != defaults.get(k)]
+    if changed:
+        return f"{notebook} was made with {', '.join(changed)}, which are not the defaults of {chapter.name}"
+    settings = settings or profiles.PROFILES.get(made["profile"])
+    if settings is None:
+        return None
+    from pullpush.lab.chapter_code import code_of_chapter  # here, so that running a chapter does not wait for torch
+
+    code = code_of_chapter(chapter.path, settings)
+    if made.get("code") == content_key(code):
+        return None
+    old = provenance.code_named(notebook.parent, chapter.name, made.get("code", ""))
+    names = why_differs(old, code) if old else ("it does not say which",)
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{notebook} was made by other code: {', '.join(names[:SHOWN])}{more}"
+
+
+def _told(notebook: Path) -> dict[str, Any]:
+    """What a notebook says of itself; empty if it was cut off or is none of ours."""
+    try:
+        return describe(notebook)
+    except (ValueError, TypeError, AttributeError, nbformat.ValidationError):
+        return {}
