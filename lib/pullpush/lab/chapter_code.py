@@ -70,8 +70,8 @@ def _read(path: Path, held: _Held, _files: tuple[tuple[str, int], ...]) -> Mappi
     found = code_of_cells(cells, held.settings)
     found |= {name: digest_files(*files) for name, files in _files_of(path).items() if files}
     with suppress(UnknownNameError):  # a chapter without claims
-        own = claims.of_chapter(path.stem, folder=path.parent / "claims")
-        found["its claims"] = content_key([vars(claim) for claim in own])
+        chapter_claims = claims.of_chapter(path.stem, folder=path.parent / "claims")
+        found["its claims"] = content_key([vars(claim) for claim in chapter_claims])
     return MappingProxyType(dict(sorted(found.items())))
 
 
@@ -89,8 +89,8 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     """The part of `code_of_chapter` that the text of the cells decides."""
     trees = list(_parsed(cells))
     roots = [root for root in _roots(trees) if not root.startswith(SHOWING)]
-    own = sorted({root.partition(":")[0] for root in roots if root.startswith("pullpush.studies.")})
-    files = [LIBRARY.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in own]
+    studies = sorted({root.partition(":")[0] for root in roots if root.startswith("pullpush.studies.")})
+    files = [LIBRARY.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in studies]
     words = _words([*trees, *_parsed(file.read_text("utf-8") for file in files if file.is_file())])
     recipes = {name: RECIPES[name] for name in words & RECIPES.keys()}
     terms = words | {term.name for recipe in recipes.values() for term in recipe.terms}

@@ -79,7 +79,7 @@ def compute(ground: Ground, experiment: Experiment) -> Scores:
     train_missing(list(cells.values()))
     jobs = [partial(_scored, ground, experiment, trial, plan) for (trial, _), plan in cells.items()]
     values = in_threads(jobs)
-    clips = {(str(trial), seed): own for (trial, seed), own in zip(cells, values, strict=True)}
+    clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
     history, steps = (pd.concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
     seconds = sum(plan.seconds for plan in {plan.key: plan for plan in cells.values()}.values())
@@ -98,8 +98,8 @@ def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> 
     """All that makes one run: data, recipe at the profile's size, seed, what is watched."""
     view = ground.view(trial.data or experiment.data)
     features = on_features(view.data) if trunk_of(view.data) else {}
-    own = common.merged(features, view.overrides, trial.overrides)
-    return Plan(view.data, common.sized(view.session, trial.recipe, **own), seed, experiment.watch)
+    overrides = common.merged(features, view.overrides, trial.overrides)
+    return Plan(view.data, common.sized(view.session, trial.recipe, **overrides), seed, experiment.watch)
 
 
 def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
@@ -107,8 +107,8 @@ def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
     roots: list[Any] = [train_run, load_data, encoded, experiment.watch]
     roots += [EVALUATIONS[name] for name in experiment.evaluations]
     for trial in experiment.trials:
-        one = common.sized(ground.book, trial.recipe, **trial.overrides)
-        roots += [[TERMS[term.name] for term in one.terms], AUDIO[one.audio].make, TEXT[one.text].make, KINDS]
+        recipe = common.sized(ground.book, trial.recipe, **trial.overrides)
+        roots += [[TERMS[term.name] for term in recipe.terms], AUDIO[recipe.audio].make, TEXT[recipe.text].make, KINDS]
     return symbols(*roots)
 
 

@@ -114,15 +114,17 @@ class Experiment:
                 values become the columns "setting" and "value".
             options: other attributes.
         """
-        points = [({key: value}, own) for key, values in (varies or {}).items() for value, own in values.items()]
+        points = [
+            ({key: value}, changes) for key, values in (varies or {}).items() for value, changes in values.items()
+        ]
         points += [
-            ({"setting": key, "value": value}, own)
+            ({"setting": key, "value": value}, changes)
             for key, values in (settings or {}).items()
-            for value, own in values.items()
+            for value, changes in values.items()
         ]
         trials = tuple(
-            Trial(system, recipe, {**overrides, **own}, where)
-            for where, own in points or [({}, {})]
+            Trial(system, recipe, {**overrides, **changes}, where)
+            for where, changes in points or [({}, {})]
             for system, (recipe, overrides) in systems.items()
         )
         return cls(name, trials, tuple(seeds), **options)

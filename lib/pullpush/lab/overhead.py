@@ -27,10 +27,10 @@ def overhead(
         Columns system, seconds (median), time and memory, the ratios to the first plan. Memory is what a step holds
         for its backward pass plus weights, gradients and the two moments of Adam.
     """
-    own = batch if isinstance(batch, Mapping) else dict.fromkeys(plans, batch)
+    batches = batch if isinstance(batch, Mapping) else dict.fromkeys(plans, batch)
     made = {name: Objective(model, plan) for name, plan in plans.items()}
-    steps = {name: _stepper(objective, plans[name], own[name]) for name, objective in made.items()}
-    held = {name: _held_bytes(objective, own[name]) for name, objective in made.items()}
+    steps = {name: _stepper(objective, plans[name], batches[name]) for name, objective in made.items()}
+    held = {name: _held_bytes(objective, batches[name]) for name, objective in made.items()}
     for step in steps.values():
         step()
     table = pd.DataFrame([{name: step() for name, step in steps.items()} for _ in range(rounds)])

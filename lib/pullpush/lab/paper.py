@@ -25,8 +25,8 @@ def paper_table(paper: str, table: int, *, folder: Path | None = None) -> pd.Dat
     folder = folder or find_root() / "book" / "paper-tables"
     path = folder / f"{paper}_table{table}.csv"
     if not path.exists():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
-        raise DataNotFoundError(f"no table {paper}_table{table} in {folder}: known: {known}")
+        tables = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
+        raise DataNotFoundError(f"no table {paper}_table{table} in {folder}: known: {tables}")
     return pd.read_csv(path)
 
 

@@ -151,12 +151,12 @@ def _from_file(path: Path) -> Profile:
     return replace(base, **told | merged | {"name": path.stem, "about": about, "file": path.absolute()})
 
 
-def _check(told: Mapping[str, Any], base: Profile, path: Path) -> None:
+def _check(settings: Mapping[str, Any], base: Profile, path: Path) -> None:
     """Refuse fields that are unknown, or of another type than the one that they replace."""
-    known = {item.name for item in fields(Profile)} - {"name", "file"}
-    for name, value in told.items():
-        if name not in known:
-            raise unknown(f"field of a profile in {path.name}", str(name), {*known, "like"})
+    names = {item.name for item in fields(Profile)} - {"name", "file"}
+    for name, value in settings.items():
+        if name not in names:
+            raise unknown(f"field of a profile in {path.name}", str(name), {*names, "like"})
         kind = {MappingProxyType: dict, tuple: list}.get(type(getattr(base, name)), type(getattr(base, name)))
         if not isinstance(value, kind) or isinstance(value, bool):
             raise PullPushError(f"{path.name}: {name} must be of type {kind.__name__}, got {value!r}")

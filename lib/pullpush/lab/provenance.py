@@ -98,12 +98,12 @@ def place(folder: Path, chapter: str) -> Path:
 
 def record(folder: Path, chapter: str, table: str, made: Stamp) -> None:
     """Note where a table comes from; what was noted of others stays."""
-    known = _read(place(folder, chapter))
+    noted = _read(place(folder, chapter))
     about = made.to_dict() | {"code": made.digest}
     del about["command"]  # running the chapter is
-    tables = known.get("tables", {}) | {table: about}
-    codes = known.get("code", {}) | {made.digest: dict(made.code)}
-    used = {one["code"] for one in tables.values()}
+    tables = noted.get("tables", {}) | {table: about}
+    codes = noted.get("code", {}) | {made.digest: dict(made.code)}
+    used = {noted_table["code"] for noted_table in tables.values()}
     data = {"chapter": chapter, "tables": dict(sorted(tables.items()))}
     data["code"] = {digest: symbols for digest, symbols in codes.items() if digest in used}
     with atomic_path(place(folder, chapter)) as partial:
@@ -112,10 +112,12 @@ def record(folder: Path, chapter: str, table: str, made: Stamp) -> None:
 
 def stamps(folder: Path, chapter: str) -> dict[str, Stamp]:
     """Where each table of a chapter comes from; empty if nothing was noted."""
-    known = _read(place(folder, chapter))
-    codes = known.get("code", {})
-    told = known.get("tables", {}).items()
-    return {name: Stamp.from_dict(one | {"command": "", "code": codes.get(one["code"], {})}) for name, one in told}
+    noted = _read(place(folder, chapter))
+    codes = noted.get("code", {})
+    tables = noted.get("tables", {}).items()
+    return {
+        name: Stamp.from_dict(table | {"command": "", "code": codes.get(table["code"], {})}) for name, table in tables
+    }
 
 
 def code_named(folder: Path, chapter: str, digest: str) -> dict[str, str]:

@@ -69,9 +69,9 @@ class Scores:
             values = self.clips.get((str(trial), seed))
             if values is None:
                 continue
-            own = self.rows(self.history, trial, seed)
+            history = self.rows(self.history, trial, seed)
             head = {"system": trial.system, **trial.where, "seed": seed}
-            head |= {"steps": int(own["step"].max()), "unconverged": last_gain(own)}
+            head |= {"steps": int(history["step"].max()), "unconverged": last_gain(history)}
             for k, language in enumerate(self.experiment.languages):
                 split = any(array.ndim > 1 for array in values.values())
                 row = {name: float((array[:, k] if array.ndim > 1 else array).mean()) for name, array in values.items()}
@@ -112,8 +112,8 @@ class Scores:
         named = [trial for trial in self.experiment.trials if trial.system == system]
         found = [trial for trial in named if all(trial.where.get(key) == value for key, value in where.items())]
         if not named:
-            known = dict.fromkeys(trial.system for trial in self.experiment.trials)
-            raise ExperimentError(f"experiment {self.experiment.name!r}: {unknown('system', system, known)}")
+            systems = dict.fromkeys(trial.system for trial in self.experiment.trials)
+            raise ExperimentError(f"experiment {self.experiment.name!r}: {unknown('system', system, systems)}")
         if len(found) != 1:
             points = "; ".join(str(dict(trial.where)) for trial in named)
             raise ExperimentError(
@@ -153,7 +153,7 @@ class Scores:
         both = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, other)]
         if not both:
             raise ExperimentError(f"{system!r} and {baseline!r} share no seed: train both with one")
-        ours, theirs = (self.values(*one, seeds=both) for one in ((system, metric, where), (baseline, metric, other)))
+        ours, theirs = (self.values(*side, seeds=both) for side in ((system, metric, where), (baseline, metric, other)))
         if not relative:
             return difference(ours, theirs)
         ratio = ours.mean() / theirs.mean()  # (a − ratio b)/mean(b): the first order of a/b in both means
@@ -175,13 +175,13 @@ class Scores:
         plans = [(system, baseline, metric) for system, baseline in pairs for metric in metrics]
         found = holm([self.contrast(*plan, where) for plan in plans])
         rows = []
-        for (system, baseline, metric), one in zip(plans, found, strict=True):
+        for (system, baseline, metric), gain in zip(plans, found, strict=True):
             both = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, where)]
             ours, theirs = (self.values(name, metric, where, seeds=both).mean(axis=1) for name in (system, baseline))
             row = {"system": system, "baseline": baseline, "metric": metric}
-            row |= {"value": one.value, "low": one.low, "high": one.high, "half width": one.half_width}
-            row |= {"p": one.p_holm, "seeds": one.seeds, "clips": one.clips}
-            row |= {"wins": f"{int((ours > theirs).sum())}/{len(both)}", **(one.variance.shares or {})}
+            row |= {"value": gain.value, "low": gain.low, "high": gain.high, "half width": gain.half_width}
+            row |= {"p": gain.p_holm, "seeds": gain.seeds, "clips": gain.clips}
+            row |= {"wins": f"{int((ours > theirs).sum())}/{len(both)}", **(gain.variance.shares or {})}
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -197,10 +197,10 @@ class Scores:
     @staticmethod
     def rows(table: pd.DataFrame, trial: Trial, seed: int) -> pd.DataFrame:
         """The rows of `history` or `steps` that belong to a trial and a seed."""
-        own = table[(table["system"] == trial.system) & (table["seed"] == seed)]
+        found = table[(table["system"] == trial.system) & (table["seed"] == seed)]
         for name, value in trial.where.items():
-            own = own[own[name] == value]
-        return own
+            found = found[found[name] == value]
+        return found
 
 
 def last_gain(history: pd.DataFrame) -> float:

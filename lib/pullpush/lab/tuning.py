@@ -29,7 +29,9 @@ def grid(
     """
     points = [dict(zip(options, values, strict=True)) for values in product(*options.values())]
     trials = [
-        Trial(system, recipe, {**own, **point}, point) for system, (recipe, own) in systems.items() for point in points
+        Trial(system, recipe, {**overrides, **point}, point)
+        for system, (recipe, overrides) in systems.items()
+        for point in points
     ]
     return Experiment(name, tuple(trials), tuple(seeds), **more)
 
@@ -58,4 +60,4 @@ def best_points(scores: Scores) -> dict[str, dict[str, Any]]:
 
 def with_points(systems: Mapping[str, System], best: Mapping[str, Mapping[str, Any]]) -> dict[str, System]:
     """The systems with their best options; those that were not searched stay as they are."""
-    return {name: (recipe, {**own, **best.get(name, {})}) for name, (recipe, own) in systems.items()}
+    return {name: (recipe, {**overrides, **best.get(name, {})}) for name, (recipe, overrides) in systems.items()}

@@ -60,10 +60,10 @@ def find(root: Path, name: str) -> Chapter:
     Raises:
         UnknownNameError: no such chapter; the message gives the nearest names.
     """
-    known = {chapter.name: chapter for chapter in chapters(root)}
-    if name not in known:
-        raise unknown("chapter", name, known)
-    return known[name]
+    by_name = {chapter.name: chapter for chapter in chapters(root)}
+    if name not in by_name:
+        raise unknown("chapter", name, by_name)
+    return by_name[name]
 
 
 def read(chapter: Chapter) -> NotebookNode:

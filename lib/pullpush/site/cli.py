@@ -170,8 +170,8 @@ def sweep(
             raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
         _sweep_file(Path(target), jobs, dask)
         return
-    told: dict[str, Any] = {"only": only, "profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
-    _show_states(target, told) if listed else _sweep_chapter(target, told, jobs, dask)
+    options: dict[str, Any] = {"only": only, "profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
+    _show_states(target, options) if listed else _sweep_chapter(target, options, jobs, dask)
 
 
 def _sweep_file(file: Path, jobs: int, dask: str) -> None:
@@ -198,12 +198,12 @@ def _sweep_file(file: Path, jobs: int, dask: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _sweep_chapter(name: str, told: dict[str, Any], jobs: int, dask: str) -> None:
+def _sweep_chapter(name: str, options: dict[str, Any], jobs: int, dask: str) -> None:
     from pullpush.site import long
 
     try:
         with Line(name) as line:
-            done = long.sweep(name, **told, jobs=jobs, dask=dask, report=line.above, watch=line.say)
+            done = long.sweep(name, **options, jobs=jobs, dask=dask, report=line.above, watch=line.say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; finished runs are kept, the same command goes on") from None
     click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
@@ -213,10 +213,10 @@ def _sweep_chapter(name: str, told: dict[str, Any], jobs: int, dask: str) -> Non
         raise click.exceptions.Exit(1)
 
 
-def _show_states(name: str, told: dict[str, Any]) -> None:
+def _show_states(name: str, options: dict[str, Any]) -> None:
     from pullpush.site import declared
 
-    for state in declared.states(name, **told):
+    for state in declared.states(name, **options):
         size = "long" if state.long else "with the chapter"
         click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
 
@@ -249,9 +249,9 @@ def confirm(
     """
     from pullpush.site import keep as keeping
 
-    told: dict[str, Any] = {"only": experiments, "profile": profile, "parameters": dict(parameter)}
+    options: dict[str, Any] = {"only": experiments, "profile": profile, "parameters": dict(parameter)}
     with Line(chapter) as line:
-        for folder in keeping.confirm(chapter, seeds=seeds, report=line.above, **told):
+        for folder in keeping.confirm(chapter, seeds=seeds, report=line.above, **options):
             click.echo(folder)
 
 

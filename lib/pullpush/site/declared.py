@@ -56,7 +56,7 @@ def declared(
             raise LongError(f"the cell {tags[0]!r} of {name} failed: {type(error).__name__}: {error}") from error
         if chapters.PARAMETERS_TAG in tags:
             space |= values
-    found = {one.name: one for one in space.values() if isinstance(one, Experiment)}
+    found = {thing.name: thing for thing in space.values() if isinstance(thing, Experiment)}
     if not found:
         raise LongError(f"{name} declares no experiment in cells tagged {' or '.join(map(repr, TAGS))}")
     return Declared(space["ground"], found)
@@ -103,7 +103,7 @@ def states(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     found = []
     for experiment in chosen(plan, only or list(plan.experiments)):
-        runs = {one.key: one.finished for one in compute.plans_of(plan.ground, experiment).values()}
+        runs = {run.key: run.finished for run in compute.plans_of(plan.ground, experiment).values()}
         said = _kept(plan, experiment, root) if experiment.long else ""
         found.append(State(experiment.name, experiment.long, sum(runs.values()), len(runs), said))
     return found

@@ -30,10 +30,10 @@ def keep(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     folders = []
     for experiment in chosen(plan, only):
-        told = {"profile": profile, "parameters": parameters}
-        again, then = (kept.command(verb, name, experiment.name, **told) for verb in ("sweep", "keep"))
+        options = {"profile": profile, "parameters": parameters}
+        again, then = (kept.command(verb, name, experiment.name, **options) for verb in ("sweep", "keep"))
         plans = compute.plans_of(plan.ground, experiment).values()
-        missing = sum(not one.finished for one in plans)
+        missing = sum(not run.finished for run in plans)
         if missing:
             raise LongError(f"{missing} of {len(plans)} runs of {experiment.name} are missing: {again}")
         scores = compute.compute(plan.ground, experiment)
@@ -72,8 +72,8 @@ def confirm(
     for experiment in chosen(plan, only):
         chapter, content = plan.ground.book.chapter, compute.content_of(plan.ground, experiment)
         found = kept.read(experiment, chapter, content, root=root)
-        told = {"profile": profile, "parameters": parameters}
-        again, then = (kept.command(verb, name, experiment.name, **told) for verb in ("sweep", "keep"))
+        options = {"profile": profile, "parameters": parameters}
+        again, then = (kept.command(verb, name, experiment.name, **options) for verb in ("sweep", "keep"))
         if found is None:
             raise LongError(f"nothing was kept of {experiment.name} as it is declared: {again} && {then}")
         code = compute.code_of(plan.ground, experiment)
@@ -86,7 +86,7 @@ def confirm(
         if wrong := differences(found, scores):
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}: {again} && {then}")
-        count, whole = (len(list(one.cells)) for one in (chosen_part, experiment))
+        count, whole = (len(list(each.cells)) for each in (chosen_part, experiment))
         now = stamp(code, seeds=(), seconds=0)
         first = found.stamp.confirmed.get("code", found.stamp.digest)
         confirmed = {"made": now.made, "runs": count, "of": whole, "code": first}

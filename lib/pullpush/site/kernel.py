@@ -57,8 +57,8 @@ def execute(
     config.parent.mkdir(parents=True)
     config.write_text(KERNEL_CONFIG.format(pid=str(folder / status.KERNEL)), encoding="utf-8")
     nbformat.write(chapters.read(chapter), source)
-    own = {"PULLPUSH_OUT": str(folder / "tables"), "PULLPUSH_BOOK": str(root), "IPYTHONDIR": str(folder / "ipython")}
-    with environment({**QUIET, **own}):
+    places = {"PULLPUSH_OUT": str(folder / "tables"), "PULLPUSH_BOOK": str(root), "IPYTHONDIR": str(folder / "ipython")}
+    with environment({**QUIET, **places}):
         papermill.execute_notebook(
             source, target, values, cwd=root / "book", kernel_name="python3", progress_bar=False, **hooks
         )

@@ -68,8 +68,8 @@ def _row(claim: Claim, judged: pd.DataFrame | None) -> dict[str, Any]:
 
 def counted(table: pd.DataFrame) -> dict[str, dict[str, int]]:
     """Paper → verdict → how many of its claims have it, in the order of the vocabulary."""
-    counts = {paper: own["verdict"].value_counts() for paper, own in table.groupby("paper", sort=False)}
-    return {paper: {name: int(own[name]) for name in WORDS if name in own} for paper, own in counts.items()}
+    counts = {paper: rows["verdict"].value_counts() for paper, rows in table.groupby("paper", sort=False)}
+    return {paper: {name: int(rows[name]) for name in WORDS if name in rows} for paper, rows in counts.items()}
 
 
 def save(table: pd.DataFrame, path: Path) -> Path:

@@ -63,10 +63,10 @@ def sweep(
     labels: dict[str, str] = {}
     plans: dict[str, Plan] = {}
     for experiment in chosen(plan, only):
-        for (trial, seed), one in compute.plans_of(plan.ground, experiment).items():
-            key = one.key
+        for (trial, seed), run in compute.plans_of(plan.ground, experiment).items():
+            key = run.key
             labels.setdefault(key, f"{experiment.name}: {trial}, seed {seed}")
-            plans.setdefault(key, one)
+            plans.setdefault(key, run)
     missing = missing_of(plans.values())
     skipped = [label for key, label in labels.items() if key not in missing]
     report(f"{len(skipped)} of {len(plans)} runs are there")
@@ -78,7 +78,7 @@ def sweep(
         work = stack.enter_context(workers(jobs, dask))
         prepare(list(missing.values()))
         watch(f"{len(skipped)}/{len(plans)} runs")
-        outcomes = stack.enter_context(closing(work({key: sent(one.order) for key, one in missing.items()})))
+        outcomes = stack.enter_context(closing(work({key: sent(run.order) for key, run in missing.items()})))
         for key, seconds, message in outcomes:
             if not message and not missing[key].finished:
                 message = f"it is not in the cache: let all machines share {home()}, and restart workers of older code"

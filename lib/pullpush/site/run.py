@@ -135,7 +135,7 @@ def _execute(
             "profile": settings.name,
             "parameters": values | ({"profile": settings.name} if settings.file else {}),
             "source_hash": source_hash,
-            "code": next((one.digest for one in provenance.stamps(tables, chapter.name).values()), ""),
+            "code": next((made.digest for made in provenance.stamps(tables, chapter.name).values()), ""),
             "seconds": round(took, 1),
             "version": __version__,
         }

@@ -224,6 +224,11 @@ def precompute(model: nn.Module, dataset: PairDataset, valid: Clips) -> None:
     if not hasattr(model, "precompute_text"):
         return
     count = None if dataset.choice == "random" else 1
-    texts = [text for language in dataset.languages for own in dataset.split.captions(language) for text in own[:count]]
-    texts += [text for own in valid.captions(dataset.languages[0]) for text in own[:1]]
+    texts = [
+        text
+        for language in dataset.languages
+        for captions in dataset.split.captions(language)
+        for text in captions[:count]
+    ]
+    texts += [text for captions in valid.captions(dataset.languages[0]) for text in captions[:1]]
     model.precompute_text(texts)
