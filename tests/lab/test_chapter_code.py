@@ -29,7 +29,7 @@ def test_recipes_are_found_by_name_with_the_losses_that_they_sum():
 
 
 def test_modules_of_a_chapter_name_recipes_too():
-    code = code_of_cells(["from pullpush.studies.consistency import consistency\nconsistency.SCHEMES"], SMOKE)
+    code = code_of_cells(["from pullpush.studies.consistency import schemes\nschemes.SCHEMES"], SMOKE)
     assert "pullpush.losses.multilingual:kcl" in code
 
 

@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from pullpush.losses import kcl, ml_clap
-from pullpush.studies.consistency.weight_error import (
-    language_plan,
-    log_probability,
-    momentum_errors,
-    pair_distribution,
-    weight_error_bound,
-    weight_errors,
-)
+from pullpush.studies.consistency.bound import log_probability, pair_distribution, weight_error_bound
+from pullpush.studies.consistency.momentum_error import momentum_errors
+from pullpush.studies.consistency.two_runs import language_plan
+from pullpush.studies.consistency.weight_error import weight_errors
 
 
 def sphere(*shape, seed=0):
@@ -116,7 +112,7 @@ def test_the_bound_equals_its_sum_by_hand():
 
 def test_both_runs_are_those_of_torch_on_kcl_and_on_ml_clap():
     steps = plan("random")
-    rows = weight_errors(embed, START, steps, rate=0.05, tau=TAU, own=True)
+    rows = weight_errors(embed, START, steps, rate=0.05, tau=TAU, sampled_loss=True)
     flat = [step for epoch in steps for step in epoch]
     full, sampled = (train(lambda w: torch.optim.SGD(w, lr=0.05), loss, flat) for loss in (kcl_of, ml_clap_of))
     left = [float((full[last][0] - sampled[last][0]).norm()) for last in range(1, len(flat), 2)]
@@ -164,9 +160,9 @@ def test_eq_6_of_the_main_text_fails_with_one_step_an_epoch():
     assert row.main_text == 0 < row.left
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_all_languages_leave_no_error(own):
-    for row in weight_errors(embed, START, plan("all"), rate=0.05, tau=TAU, own=own):
+@pytest.mark.parametrize("sampled_loss", [False, True])
+def test_all_languages_leave_no_error(sampled_loss):
+    for row in weight_errors(embed, START, plan("all"), rate=0.05, tau=TAU, sampled_loss=sampled_loss):
         assert row.left == row.right == row.distribution_error == 0
         assert row.g_max > 0
 
@@ -187,11 +183,11 @@ def test_curvature_and_numbers_bound_more_loosely_than_the_secant():
 def test_momenta_are_those_of_torch_and_the_bound_holds():
     steps = plan("random")
     flat = [step for epoch in steps for step in epoch]
-    rows = momentum_errors(embed, START, steps, rate=0.02, tau=TAU, own=True)
+    rows = momentum_errors(embed, START, steps, rate=0.02, tau=TAU, sampled_loss=True)
     full, sampled = (train(lambda w: torch.optim.Adam(w, lr=0.02), loss, flat) for loss in (kcl_of, ml_clap_of))
-    for row, one, other in zip(rows, full, sampled, strict=True):
-        assert row.weights == pytest.approx(float((one[0] - other[0]).norm()), rel=1e-6)
-        assert row.left == pytest.approx(float((one[1] - other[1]).norm()), rel=1e-6)
+    for row, of_full, of_sampled in zip(rows, full, sampled, strict=True):
+        assert row.weights == pytest.approx(float((of_full[0] - of_sampled[0]).norm()), rel=1e-6)
+        assert row.left == pytest.approx(float((of_full[1] - of_sampled[1]).norm()), rel=1e-6)
     for row in momentum_errors(embed, START, steps, rate=0.02, tau=TAU):
         assert row.left <= row.right * (1 + 1e-9)
 

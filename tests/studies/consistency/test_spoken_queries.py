@@ -15,6 +15,8 @@ from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab import session
 from pullpush.metrics import difference
 from pullpush.studies.consistency import speech as study
+from pullpush.studies.consistency import speech_ranks
+from pullpush.studies.consistency.schemes import SCHEMES
 from pullpush.training.frozen import encoded, on_features
 
 CODES = ("fr", "de", "es", "nl", "ca", "ja", "zh_CN", "ru", "bg")
@@ -46,61 +48,61 @@ def voices(root):
 
 @pytest.fixture(scope="module")
 def book(home):
-    one = session.start("03-consistency", profile="smoke", out=home)
-    return replace(one, settings=replace(one.settings, dim=8, seeds=1))
+    started = session.start("03-consistency-lab", profile="smoke", out=home)
+    return replace(started, settings=replace(started.settings, dim=8, seeds=1))
 
 
 def asked(count: int = 6) -> SpeechSplit:
     """Recordings of stamps with captions of 1, 2, 3 … letters."""
     names = [f"s{number}" for number in range(count)]
-    texts = {code: {name: "x" * (i + 1) for i, name in enumerate(names)} for code in study.TEXTS}
+    texts = {code: {name: "x" * (i + 1) for i, name in enumerate(names)} for code in speech_ranks.TEXTS}
     table = pd.DataFrame({"stamp": names, "group": names, "spoken": "ru", "start": 0, "length": 9})
     return SpeechSplit("test", np.zeros(9, dtype=np.int16), table, texts, "key")
 
 
 def ranks(system: str, rank: int, seed: int = 0, items: int = 21, spoken: str = "ru") -> pd.DataFrame:
-    rows = [(system, seed, study.SETS["test"], f"s{i}", spoken, text) for i in range(4) for text in study.TEXTS]
+    rows = [(system, seed, study.SETS["test"], f"s{i}", spoken, text) for i in range(4) for text in speech_ranks.TEXTS]
     table = pd.DataFrame(rows, columns=["system", "seed", "set", "stamp", "spoken", "text"])
     return table.assign(rank=rank, items=items, like=rank, **{"like items": items})
 
 
 def test_ranks_are_those_of_a_loop_and_ties_count_against():
     split, values = asked(), torch.rand(6, 6, generator=torch.Generator().manual_seed(0)).round(decimals=1)
-    table = study.ranks_among(split, lambda texts, language: values, ("eng",))
+    table = speech_ranks.ranks_among(split, lambda texts, language: values, ("eng",))
     expected = [sum(float(values[i, j]) >= float(values[i, i]) for j in range(6)) for i in range(6)]
     assert table["rank"].tolist() == expected
 
 
 def test_texts_of_like_length_are_the_nearest_in_letters(monkeypatch):
-    monkeypatch.setattr(study, "LIKE", 2)
+    monkeypatch.setattr(speech_ranks, "LIKE", 2)
     values = torch.zeros(6, 6)
     values[0, 1] = values[0, 5] = 1  # of these two only the first is near in length
     values[range(6), range(6)] = 0.5
-    table = study.ranks_among(asked(), lambda texts, language: values, ("eng",))
+    table = speech_ranks.ranks_among(asked(), lambda texts, language: values, ("eng",))
     assert table.loc[0, ["rank", "items", "like", "like items"]].tolist() == [3, 6, 2, 3]
 
 
 def test_only_stamps_with_all_captions_are_asked(voices):
     split = voices.train
-    assert "animals/01" not in set(study.complete(split).recordings["stamp"])
-    assert len(study.complete(split, ("eng",))) == len(split)
+    assert "animals/01" not in set(speech_ranks.complete(split).recordings["stamp"])
+    assert len(speech_ranks.complete(split, ("eng",))) == len(split)
 
 
 def test_length_alone_finds_texts_as_long_as_the_speech(voices):
-    table = study.scored(study.length_ranks(voices, voices.test))
+    table = speech_ranks.scored(speech_ranks.length_ranks(voices, voices.test))
     assert table["ahead"].mean() < 0.3
 
 
 def test_intervals_are_those_of_the_books_one_inference_over_seeds_and_stamps():
     table = pd.concat([ranks("kcl", 1), ranks("kcl", 11, seed=1)])
-    (row,) = study.speech_table(table, ("system",)).to_dict("records")
+    (row,) = speech_ranks.speech_table(table, ("system",)).to_dict("records")
     assert (row["R@10"], row["ahead"], row["queries"], row["seeds"], row["stamps"]) == (0.5, 0.25, 4, 2, 4)
-    one = difference([[0.0] * 4, [0.5] * 4])
-    assert (row["ahead low"], row["ahead high"]) == pytest.approx((one.low, one.high))
+    expected = difference([[0.0] * 4, [0.5] * 4])
+    assert (row["ahead low"], row["ahead high"]) == pytest.approx((expected.low, expected.high))
 
 
 def test_gains_are_paired_by_stamp():
-    table = study.speech_gains(pd.concat([ranks("kcl", 1), ranks("ml-clap", 11)]), [("kcl", "ml-clap")])
+    table = speech_ranks.speech_gains(pd.concat([ranks("kcl", 1), ranks("ml-clap", 11)]), [("kcl", "ml-clap")])
     assert table.loc[0, ["value", "low", "high", "seeds", "clips"]].tolist() == [1, 1, 1, 1, 4]
 
 
@@ -108,7 +110,7 @@ def test_equal_ranks_in_all_languages_have_no_variance_and_independent_ones_that
     rng, same = np.random.default_rng(0), ranks("kcl", 5)
     parts = [same.assign(stamp=same["stamp"] + f" {n}", rank=rng.integers(1, 22, len(same))) for n in range(200)]
     noise = pd.concat(parts).assign(system="noise")
-    table = study.rank_spread(pd.concat([same, noise])).set_index("system")
+    table = speech_ranks.rank_spread(pd.concat([same, noise])).set_index("system")
     assert table.loc["kcl", "MRV"] == 0
     assert table.loc["noise", "MRV"] == pytest.approx(table.loc["noise", "MRV by chance"], rel=0.05)
     assert table.loc["noise", "log"] == pytest.approx(table.loc["noise", "log by chance"], rel=0.1)
@@ -116,11 +118,13 @@ def test_equal_ranks_in_all_languages_have_no_variance_and_independent_ones_that
 
 def test_the_answers_hold_the_numbers():
     table = pd.concat(
-        [ranks(name, 1, spoken=code) for name in (*study.SCHEMES, study.LENGTH) for code in ("fra", "ru", "bg")]
+        [ranks(name, 1, spoken=code) for name in (*SCHEMES, study.LENGTH) for code in ("fra", "ru", "bg")]
     )
-    text = study.answers(table)
-    assert "among the first ten of 21 texts for 100.0% of the queries; by chance for 47.6%" in text
-    assert "0.0% ± 0.0% come before" in text
+    shares = study.answers(table).set_index("of captions that were never heard")["share"]
+    assert shares["caption among the first ten of 21 texts, KCL"] == "100.0%"
+    assert shares["the same by chance"] == "47.6%"
+    assert shares["wrong texts of like length before the right one, KCL"] == "0.0% ± 0.0%"
+    assert shares["the same for Russian, texts of its own language"] == "0%"
 
 
 def test_the_study_runs_from_recordings_to_ranks_and_is_read_from_the_cache_after(book, voices, monkeypatch):
@@ -133,9 +137,9 @@ def test_the_study_runs_from_recordings_to_ranks_and_is_read_from_the_cache_afte
     assert torch.equal(heard.test.select([3]).audio(0)[0], heard.test.audio(3)[0])
     sounds = study.train_heads(book, heard, [0], ["kcl"])["kcl", 0]
     table = study.study(book, voices, {0: sounds}, base)
-    assert set(table["system"]) == {study.LENGTH, study.UNTRAINED, *study.SCHEMES}
+    assert set(table["system"]) == {study.LENGTH, study.UNTRAINED, *SCHEMES}
     assert table["rank"].between(1, table["items"]).all()
     assert table.equals(study.study(book, voices, {0: sounds}, base))
-    query = study.example(table, study.complete(voices.test), "ru", 0.0, seed=0)
-    assert set(query.ranks) == set(study.SCHEMES)
-    assert all(len(own) == len(LANGUAGES) for own in query.ranks.values())
+    query = study.example(table, speech_ranks.complete(voices.test), "ru", 0.0, seed=0)
+    assert set(query.ranks) == set(SCHEMES)
+    assert all(len(places) == len(LANGUAGES) for places in query.ranks.values())

@@ -1,0 +1,36 @@
+"""Single clips whose rank varies most over the languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.metrics import language_ranks, rank_variance
+from pullpush.studies.consistency.space import Space, ranks
+
+
+def case_ranks(
+    spaces: Mapping[tuple[str, int], Space], seed: int, systems: Sequence[str] = ("ml-clap", "kcl")
+) -> pd.DataFrame:
+    """Table 5: ranks of the `worst_cases` of a seed's runs, first captions: columns worst of, clip, system, language,
+    rank.
+    """
+    cases = worst_cases({system: spaces[system, seed] for system in systems})
+    rows = []
+    for worst, clip in cases.items():
+        for (system, run_seed), space in spaces.items():
+            if run_seed == seed:
+                places = ranks(space)[clip * space.texts.shape[1]].tolist()
+                rows += [(worst, clip, system, *pair) for pair in zip(LANGUAGES, places, strict=False)]
+    return pd.DataFrame(rows, columns=["worst of", "clip", "system", "language", "rank"])
+
+
+def worst_cases(spaces: Mapping[str, Space]) -> dict[str, int]:
+    """For each system the clip whose first caption's rank varies most over the languages; no clip twice."""
+    cases: dict[str, int] = {}
+    for system, space in spaces.items():
+        order = rank_variance(language_ranks(space.audio, space.texts[:, 0])).argsort(descending=True).tolist()
+        cases[system] = next(clip for clip in order if clip not in cases.values())
+    return cases

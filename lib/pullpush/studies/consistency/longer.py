@@ -1,0 +1,38 @@
+"""Runs of several lengths, compared at equal texts or at equal steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pullpush.lab.scores import Scores
+from pullpush.metrics import Difference
+from pullpush.studies.consistency.schemes import TEXTS_PER_CLIP
+from pullpush.studies.consistency.tables import by_run, contrasts
+
+Length = tuple[str, int]  # a system, and how many times longer it trained
+
+
+def longer_table(scores: Scores, epochs: int) -> pd.DataFrame:
+    """Runs of several lengths, a row each: what `by_run` gives, with `texts`, read of each clip, and `label`.
+
+    epochs: of the shortest; see TEXTS_PER_CLIP.
+    """
+    table = by_run(scores.table)
+    table["texts"] = epochs * table["times"] * table["system"].map(TEXTS_PER_CLIP)
+    lengths = zip(table["system"], table["times"], strict=True)
+    return table.assign(label=[name if times == 1 else f"{name} ×{times}" for name, times in lengths])
+
+
+def longer_gains(scores: Scores, pairs: Iterable[tuple[Length, Length]], metrics: Sequence[str]) -> pd.DataFrame:
+    """What systems of one length of training have over others of another; see `contrasts`."""
+
+    def compared(length: Length, baseline: Length, metric: str) -> tuple[dict[str, Any], Difference]:
+        (system, times), (base, base_times) = length, baseline
+        gain = scores.contrast(system, base, metric, {"times": times}, baseline_where={"times": base_times})
+        return {"system": f"{system} ×{times}", "baseline": f"{base} ×{base_times}", "metric": metric}, gain
+
+    pairs = list(pairs)
+    return contrasts(compared(*pair, metric) for metric in metrics for pair in pairs)

@@ -1,0 +1,163 @@
+"""A model small enough to compute ATRI's bound on its weights, trained on features of real clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.world import World
+from pullpush.metrics import difference
+from pullpush.parallel import side_by_side
+from pullpush.studies.consistency.bound import log_probability, pair_distribution
+from pullpush.studies.consistency.momentum_error import momentum_errors
+from pullpush.studies.consistency.schemes import SAMPLINGS
+from pullpush.studies.consistency.tables import contrasts
+from pullpush.studies.consistency.two_runs import language_plan
+from pullpush.studies.consistency.weight_error import weight_errors
+
+RATE = 0.1  # of the small model's runs
+
+
+class TinyModel(NamedTuple):
+    """A model small enough to know everything about: two linear maps on principal components of real features."""
+
+    sounds: Tensor  # (N, F) float64
+    words: Tensor  # (N, K, F)
+    dim: int
+
+    @property
+    def weights(self) -> int:
+        """How many it has."""
+        return 2 * self.sounds.shape[1] * self.dim
+
+    def __call__(self, weights: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
+        """`two_runs.Embed`."""
+        audio, text = weights.view(2, -1, self.dim)
+        return F.normalize(self.sounds[items] @ audio, dim=-1), F.normalize(self.words[items] @ text, dim=-1)
+
+    def start(self, seed: int) -> Tensor:
+        """Random first weights."""
+        return torch.randn(self.weights, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def tiny_model(data: World, text_encoder: nn.Module, *, clips: int = 24, features: int = 8, dim: int = 4) -> TinyModel:
+    """The first clips of the training set with their captions in all languages.
+
+    Args:
+        data: an encoded world.
+        text_encoder: frozen, texts → `(N, D)`.
+    """
+    view = data.train.head(clips)
+    sounds = view.audio(slice(0, clips))[0].double()
+    words = torch.stack(
+        [text_encoder([captions[0] for captions in view.captions(k)]).double() for k in LANGUAGES], dim=1
+    )
+    words = _components(words.flatten(0, 1), features).view(clips, -1, features)
+    return TinyModel(_components(sounds, features), words, dim)
+
+
+def _components(values: Tensor, count: int) -> Tensor:
+    """First principal components, `(N, D)` → `(N, count)`, mean squared length of a row 1."""
+    centred = values - values.mean(0)
+    u, s, _ = torch.linalg.svd(centred, full_matrices=False)
+    parts = (u * s)[:, :count]
+    return parts / parts.square().sum(1).mean().sqrt()
+
+
+def bound_table(
+    model: TinyModel,
+    seeds: Sequence[int],
+    *,
+    epochs: int = 15,
+    batch_size: int = 12,
+    rate: float = RATE,
+    tau: float = 0.3,
+    sampled_loss: bool = False,
+    adam: bool = False,
+    lipschitz: float | str = "secant",
+) -> pd.DataFrame:
+    """Both sides of the bound for each way to sample languages: columns sampling, seed and those of `weight_errors`.
+
+    sampled_loss, rate, tau, lipschitz: see there; adam: of `momentum_errors` instead, a row a step.
+    """
+    clips, languages = model.words.shape[:2]
+    size = {"epochs": epochs, "batch_size": batch_size}
+    runs = [(sampling, seed) for sampling in SAMPLINGS for seed in seeds]
+    plans = [language_plan(clips, languages, sampling=sampling, seed=seed, **size) for sampling, seed in runs]
+    options = {"rate": rate, "tau": tau, "sampled_loss": sampled_loss, "lipschitz": lipschitz}
+    measure = partial(momentum_errors if adam else weight_errors, model, **options)
+    calls = [partial(measure, model.start(seed), plan) for (_, seed), plan in zip(runs, plans, strict=True)]
+    tables = [
+        pd.DataFrame(rows).assign(sampling=sampling, seed=seed)
+        for (sampling, seed), rows in zip(runs, side_by_side(calls), strict=True)
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def predicted_bound(model: TinyModel, table: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """`bound_table` with a λ that was known before the run: the steepest that another seed's runs in `table` had.
+
+    With λ read off the two runs themselves the bound is the triangle inequality, which cannot fail; this one can.
+
+    options: epochs and batch_size of `table`.
+    """
+    slope = (table.groupby("seed")["growth"].max() - 1) / RATE  # Eq. 8
+    seeds = list(slope.index)
+    before = zip(seeds, [seeds[-1], *seeds], strict=False)
+    tables = [bound_table(model, [seed], lipschitz=float(slope[other]), **options) for seed, other in before]
+    return pd.concat(tables, ignore_index=True)
+
+
+def violated(table: pd.DataFrame, side: str = "right") -> np.ndarray:
+    """Share of the epochs or steps, of the samplings that err, in which the error exceeds a bound: `(seeds, 1)`."""
+    table = table[table["sampling"] != "all"]
+    over = table["left"] > table[side] * (1 + 1e-9)
+    return over.groupby(table["seed"]).mean().to_numpy()[:, None]
+
+
+def at_end(table: pd.DataFrame, sampling: str, column: str = "left") -> np.ndarray:
+    """A column of `bound_table` after the last epoch, `(seeds, 1)`."""
+    last = table[(table["sampling"] == sampling) & (table["epoch"] == table["epoch"].max())]
+    return last.sort_values("seed")[column].to_numpy()[:, None]
+
+
+def nearer(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Weight error of CACL's sampling less that of random sampling at the end of several tables of `bound_table`.
+
+    Columns: after (its name), CACL, random, and those of `contrasts`.
+    """
+    plans = []
+    for name, table in tables.items():
+        pair, random = (at_end(table, sampling) for sampling in ("pair", "random"))
+        plans.append(({"after": name, "CACL": pair.mean(), "random": random.mean()}, difference(pair, random)))
+    return contrasts(plans)
+
+
+def looseness(table: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """`bound_table` after its last epoch, of the samplings that err: columns system, distribution_error, left, and, as
+    multiples of left, right, expanded, and before: right of `predicted_bound`.
+    """
+    keys = ["sampling", "seed", "epoch"]
+    table = table.merge(predicted[[*keys, "right"]].rename(columns={"right": "before"}), on=keys)
+    table = table[(table["epoch"] == table["epoch"].max()) & (table["sampling"] != "all")]
+    bounds = table[["right", "expanded", "before"]].div(table["left"], axis=0)
+    system = table["sampling"].map(SAMPLINGS).rename("system")
+    return pd.concat([system, table[["distribution_error", "left"]], bounds], axis=1)
+
+
+def printed_gradient(model: TinyModel, seed: int, *, clips: int = 12, tau: float = 0.3) -> float:
+    """Norm of Σ p ∇log p with p of Eq. 1 over all languages: zero, so that the run of Eq. 17 never moves."""
+    weights = model.start(seed).requires_grad_()
+    log_p = log_probability(*model(weights, torch.arange(clips)), tau, reading="printed")
+    everything = torch.ones_like(log_p, dtype=torch.bool)
+    p = pair_distribution(log_p.detach(), everything, reading="printed")
+    (gradient,) = torch.autograd.grad((p * log_p).sum(), weights)
+    return float(gradient.norm())
