@@ -1,4 +1,4 @@
-"""Where the book is: the folder that holds `book/_toc.yml`, `executed/` and `_build/`."""
+"""Where the book is, and where its results go: a clone, or the book that travels in the wheel."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 
 from pullpush.errors import DataNotFoundError
 
+CHECKOUT = Path(__file__).resolve().parents[3]  # of an editable install
+PACKAGED = Path(__file__).resolve().parents[1] / "_root"  # in the wheel, see pyproject.toml
+
 
 def find_root() -> Path:
-    """The book's root folder, absolute.
+    """The book's root folder, absolute: the one that holds `book/_toc.yml`.
 
     `$PULLPUSH_BOOK` decides if it is set; otherwise the current folder and those above it are tried, then the
-    checkout that the package was installed from.
+    checkout that the package was installed from, then the book that was installed with the package.
 
     Raises:
         DataNotFoundError: there is no book in any of these places.
@@ -23,14 +26,23 @@ def find_root() -> Path:
         if not _is_book(root):
             raise DataNotFoundError(f"PULLPUSH_BOOK={named} has no book/_toc.yml: point it to a clone of the book")
         return root
-    here = Path.cwd().resolve()
-    for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
+    current = Path.cwd().resolve()
+    for folder in (current, *current.parents, CHECKOUT, PACKAGED):
         if _is_book(folder):
             return folder
     raise DataNotFoundError(
-        f"no book (a folder with book/_toc.yml) at or above {here}: go into a clone of the book, "
+        f"no book (a folder with book/_toc.yml) at or above {current}: go into a clone of the book, "
         "or set PULLPUSH_BOOK to one"
     )
+
+
+def workplace(root: Path | None = None) -> Path:
+    """The folder that `executed/` and `_build/` go to: the book's root, or the current folder if the book is installed.
+
+    root: the book's; default `find_root()`.
+    """
+    root = root or find_root()
+    return Path.cwd().resolve() if root == PACKAGED else root
 
 
 def _is_book(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from pullpush.cache import atomic_path
 from pullpush.lab import provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.profiles import profile as find_profile
-from pullpush.lab.root import find_root
+from pullpush.lab.root import find_root, workplace
 
 RESULTS = "results"
 
@@ -92,7 +92,7 @@ def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | st
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  (libraries such as umap still read the global state)
     torch.manual_seed(seed)
-    folder = Path(out or os.environ.get("PULLPUSH_OUT") or find_root() / "executed" / "local")
+    folder = Path(out or os.environ.get("PULLPUSH_OUT") or workplace() / "executed" / "local")
     folder.mkdir(parents=True, exist_ok=True)
     if published():
         warnings.simplefilter("ignore")

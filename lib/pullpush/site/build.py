@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
-from pullpush.lab.root import find_root
+from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters, executions, ledger_page
 
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
@@ -48,7 +48,7 @@ def build(
         KeyboardInterrupt: Ctrl-C or SIGTERM; the site that was there is still there.
     """
     root = root or find_root()
-    work = root / "_build"
+    work = workplace(root) / "_build"
     source, out, site, before = work / "source", work / "out", work / "html", work / "before"
     notebooks = _notebooks(root, profile, published=published, report=report)
     try:

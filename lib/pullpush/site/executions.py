@@ -10,6 +10,7 @@ import nbformat
 from pullpush.cache import content_key
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
+from pullpush.lab.root import workplace
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 from pullpush.source import why_differs
@@ -19,7 +20,8 @@ SHOWN = 5  # changed symbols that a message names
 
 def place(root: Path, profile: str, *, published: bool = False) -> Path:
     """The folder of a profile's executions: of this clone's own, or of those that the maintainers publish."""
-    return root / "executed" / profile if published else root / "executed" / "local" / profile
+    executed = workplace(root) / "executed"
+    return executed / profile if published else executed / "local" / profile
 
 
 def last_time(root: Path, name: str, profile: str) -> float | None:

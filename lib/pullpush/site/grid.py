@@ -15,7 +15,7 @@ import yaml
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.lab import profiles
 from pullpush.lab.profiles import Profile
-from pullpush.lab.root import find_root
+from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 
@@ -65,7 +65,7 @@ def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
     grid, fixed = _grid(path, plan["grid"]), dict(plan.get("fixed") or {})
     if both := sorted(set(grid) & set(fixed)):
         raise SweepError(f"{path}: {', '.join(both)} is in grid and in fixed: keep one")
-    out = root / plan.get("out", Path("executed") / "sweeps" / path.stem)
+    out = workplace(root) / plan.get("out", Path("executed") / "sweeps" / path.stem)
     named = str(profile.file or profile.name)
     cells = []
     for values in product(*grid.values()):
