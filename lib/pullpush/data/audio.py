@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import soundfile
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from torchaudio.functional import resample
 
 from pullpush.errors import AudioError
 
 SAMPLE_RATE = 16_000
-INT16 = 32767  # full scale of samples in caches
 SILENCE_DB = -60.0  # below this level a recording counts as silent
 FRAME = 0.01  # seconds; the grain in which silence is trimmed
 
@@ -89,23 +85,3 @@ def _frame_levels(wave: Tensor) -> Tensor:
         counts[-1] = len(wave) % size
     power = padded.reshape(-1, size).square().sum(dim=1) / counts
     return 10 * torch.log10(power.clamp_min(1e-12))
-
-
-def to_int16(wave: np.ndarray) -> np.ndarray:
-    """Samples in [-1, 1] as caches keep them."""
-    return np.round(wave * INT16).astype("<i2")
-
-
-def padded(waves: Sequence[np.ndarray]) -> Tensor:
-    """Samples from a cache, `(T,)` int16 each → `(B, longest)` float32 in [-1, 1], filled up with zeros."""
-    floats = [torch.from_numpy(wave.astype(np.float32) / INT16) for wave in waves]
-    return pad_sequence(floats, batch_first=True) if floats else torch.zeros(0, 0)
-
-
-def numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.ndarray:
-    """Which of `count` clips an index means, `(B,)` int64; negative numbers count from the end.
-
-    Raises:
-        IndexError: there is no such clip.
-    """
-    return np.atleast_1d(np.arange(count)[index if isinstance(index, slice) else np.asarray(index, dtype=int)])

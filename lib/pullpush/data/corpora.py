@@ -10,23 +10,23 @@ Datasets lie in their published layouts under `$PULLPUSH_DATA` (see `registry.py
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
-import torch
-from torch import Tensor
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.data.audio import SAMPLE_RATE, load_audio, numbers, padded, to_int16
-from pullpush.data.registry import Listing, datasets_home, find, listing
-from pullpush.data.speech import SpeechConfig, SpeechWorld, load_speech
+from pullpush.data import store
+from pullpush.data.audio import SAMPLE_RATE, load_audio
+from pullpush.data.clips import Columns, NoLabelsError, StoredClips, World, identity
+from pullpush.data.listing import Listing, require_all
+from pullpush.data.registry import datasets_home, find, listing
 from pullpush.data.tables import read_captions
-from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.errors import PullPushError, unknown
 from pullpush.progress import hidden
 from pullpush.source import digest
@@ -42,8 +42,9 @@ EDGE = 4096  # bytes at either end of a file that tell it from another of its si
 class CorpusConfig:
     """Which dataset, and how much of it.
 
-    dataset: a name in the registry, or "folder:/path" (see `registry.folder`); seconds: longer recordings are cut to
-    this; n_train, n_valid, n_test: only the first so many clips of a split; None takes all.
+    dataset: a name in the registry, or "folder:/path" (see `registry.find`); seconds: longer recordings are cut to
+    this; n_train, n_valid, n_test: only the first so many clips of a split; None takes all; sample_rate: in Hz, that
+    recordings are kept in.
     """
 
     dataset: str
@@ -51,130 +52,25 @@ class CorpusConfig:
     n_train: int | None = None
     n_valid: int | None = None
     n_test: int | None = None
+    sample_rate: int = SAMPLE_RATE
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "n_train", "n_valid", "n_test"):
+        for name in ("seconds", "n_train", "n_valid", "n_test", "sample_rate"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"{name} must be more than 0, got {value}")
 
-
-class Ragged(NamedTuple):
-    """Recordings of different lengths, one after the other in one array; `stops` is where each ends."""
-
-    samples: np.ndarray
-    stops: np.ndarray
-
-    def row(self, index: int) -> np.ndarray:
-        """One recording, `(T,)`."""
-        return self.samples[self.stops[index - 1] if index else 0 : self.stops[index]]
+    def load(self) -> World:
+        """See `load_corpus`."""
+        return load_corpus(self)
 
 
-@dataclass(frozen=True)
-class Recordings:
-    """One split of a real dataset; offers what a `Split` of scenes does.
-
-    name: "train", "valid" or "test"; waveforms: int16 at 16 kHz, memory-mapped; lengths: `(N,)` int64, samples; names:
-    of the N files; texts: each clip's English captions; key: content key of the recordings; tables: language → CSV of
-    its captions; classes, targets: names of the classes and the class of each clip, where the dataset has labels.
-    """
-
-    graded = False  # no scene graph: a caption fits its own clip, and what else it may fit nobody knows
-
-    name: str
-    waveforms: Any
-    lengths: Tensor
-    names: tuple[str, ...]
-    texts: tuple[tuple[str, ...], ...]
-    key: str
-    dataset: str = ""
-    tables: Mapping[str, Path] = field(default_factory=dict)
-    classes: tuple[str, ...] = ()
-    targets: tuple[int, ...] = ()
-    _captions: dict[str, list[list[str]]] = field(default_factory=dict, repr=False, compare=False)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def audio(self, index: int | Sequence[int] | Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Some clips `(B, T)` float32 in [-1, 1] at 16 kHz, padded with zeros, and their lengths `(B,)` int64."""
-        rows = numbers(index, len(self))
-        return padded([self.waveforms.row(row) for row in rows]), self.lengths[rows]
-
-    def captions(self, language: str) -> list[list[str]]:
-        """Every clip's captions in one language; none where a clip is not in the language's table.
-
-        Raises:
-            UnknownNameError: the dataset has no captions in this language.
-        """
-        if language not in self._captions:
-            if language != "eng" and language not in self.tables:
-                raise unknown(f"language of {self.dataset}'s captions", language, ["eng", *self.tables])
-            if language == "eng":
-                self._captions[language] = [list(own) for own in self.texts]
-            else:
-                table = read_captions(self.tables[language])
-                self._captions[language] = [table.get(name, []) for name in self.names]
-        return self._captions[language]
-
-    def head(self, n: int) -> Recordings:
-        """The first `n` clips (all, if there are fewer), as a split of its own."""
-        waveforms = self.waveforms[:n] if isinstance(self.waveforms, np.ndarray) else self.waveforms
-        return replace(
-            self,
-            waveforms=waveforms,
-            lengths=self.lengths[:n],
-            names=self.names[:n],
-            texts=self.texts[:n],
-            targets=self.targets[:n],
-            key=content_key([self.key, n]),
-            _captions={},
-        )
-
-    def relevance(self, other: Recordings | None = None) -> Tensor:
-        """1 where the clips are the same and 0 elsewhere, `(N, M)` float32: all that such datasets know."""
-        theirs = {name: column for column, name in enumerate((self if other is None else other).names)}
-        matrix = torch.zeros(len(self), len(theirs))
-        for row, name in enumerate(self.names):
-            if name in theirs:
-                matrix[row, theirs[name]] = 1
-        return matrix
-
-    @property
-    def labels(self) -> Tensor:
-        """Each clip's class, `(N,)` int64: a number in `classes`.
-
-        Raises:
-            ValueError: the dataset has captions, not labels.
-        """
-        if not self.classes:
-            raise ValueError(f"{self.dataset} has captions, not labels: take a classification set such as esc50")
-        return torch.tensor(self.targets, dtype=torch.int64)
-
-    @property
-    def prompts(self) -> list[str]:
-        """One sentence a class, as SupCLAP asks for it, in the order of the labels."""
-        return [PROMPT.format(label=label.replace("_", " ")) for label in self.classes]
-
-
-class Corpus(NamedTuple):
-    """A real dataset in three splits: what a `World` is to chapters and to training."""
-
-    config: CorpusConfig
-    train: Recordings
-    valid: Recordings
-    test: Recordings
-
-    @property
-    def identity(self) -> list[Any]:
-        """What tells this corpus from another, for the names of runs: recordings and captions that training sees."""
-        texts = [hashlib.sha256(repr(split.texts).encode()).hexdigest() for split in (self.train, self.valid)]
-        tables = {name: _fingerprint(path) for name, path in self.train.tables.items()}
-        return [self.config, self.train.key, self.valid.key, texts, tables]
-
-
-def load_corpus(config: CorpusConfig) -> Corpus:
+def load_corpus(config: CorpusConfig) -> World:
     """A dataset of captioned recordings, decoded or read from the cache.
+
+    Returns:
+        Clips with the columns "file" and "english" (captions). Captions in further languages are read from
+        `captions.fra.csv` and so on beside the dataset's own files; relevance is 1 for the same file, else 0.
 
     Raises:
         UnknownNameError: no such dataset.
@@ -186,14 +82,25 @@ def load_corpus(config: CorpusConfig) -> Corpus:
     dataset = find(config.dataset)
     if dataset.labelled:
         raise PullPushError(f"{dataset.title} has labels, not captions: it is for zero-shot classification")
-    splits = [_load(config.dataset, split, config.seconds, getattr(config, f"n_{split}")) for split in SPLITS]
-    return Corpus(config, *splits)
+    splits = {
+        split: _load(config.dataset, split, config.seconds, getattr(config, f"n_{split}"), config.sample_rate)
+        for split in SPLITS
+    }
+    tables = _tables(dataset.where(datasets_home()))
+    texts = [[list(own) for own in splits[split].columns["english"]] for split in ("train", "valid")]
+    words = content_key([texts, {language: _fingerprint(path) for language, path in tables.items()}])
+    return World(config, splits, words)
 
 
-def load_labelled(name: str, *, seconds: float = 10.0, n: int | None = None) -> Recordings:
+def load_labelled(
+    name: str, *, seconds: float = 10.0, n: int | None = None, sample_rate: int = SAMPLE_RATE
+) -> StoredClips:
     """A dataset's clips for zero-shot classification: its test split, or all of it where it has folds only.
 
-    n: only so many clips, spread evenly over the files.
+    n: only so many clips, spread evenly over the files; seconds, sample_rate: see `CorpusConfig`.
+
+    Returns:
+        Clips with the columns "file" and "label".
 
     Raises:
         UnknownNameError, DataNotFoundError, AudioError, PullPushError, CacheError: see `load_corpus`.
@@ -201,19 +108,86 @@ def load_labelled(name: str, *, seconds: float = 10.0, n: int | None = None) -> 
     dataset = find(name)
     if not dataset.labelled:
         raise PullPushError(f"{dataset.title} has captions, not labels: take a set such as esc50")
-    return _load(name, "test", seconds, n)
+    return _load(name, "test", seconds, n, sample_rate)
 
 
-def load_data(config: WorldConfig | CorpusConfig | SpeechConfig) -> World | Corpus | SpeechWorld:
-    """What a configuration describes: rendered scenes, a real dataset, or spoken captions."""
-    loaders: dict[type, Callable] = {WorldConfig: load_world, CorpusConfig: load_corpus, SpeechConfig: load_speech}
-    return loaders[type(config)](config)
+def load_folder(
+    folder: str | Path,
+    table: str | Path,
+    *,
+    split: str | None = None,
+    language: str = "eng",
+    seconds: float | None = 10.0,
+    sample_rate: int = SAMPLE_RATE,
+) -> StoredClips:
+    """Recordings in a folder with their captions in one language, in the layout of Clotho and AudioCaps.
+
+    Args:
+        folder: holds the recordings, of any sample rate and number of channels.
+        table: CSV of captions (see `read_captions`).
+        split: rows of the table to use, where it has a column `split`.
+        language: ISO 639-3 code of the captions.
+        seconds: longer recordings are cut to this, as CLAP models do; None keeps all.
+        sample_rate: in Hz, that they are kept in.
+
+    Raises:
+        DataNotFoundError: the table, or recordings that it names, are missing.
+        AudioError: a recording cannot be read; the message names it.
+        CacheError: the cache cannot be written.
+    """
+    captions, name = read_captions(table, split=split), split or Path(table).stem
+    paths = [Path(folder) / file for file in captions]
+    require_all(Path(folder).name, paths, table)
+    waveforms, key = _stored(paths, ["folder", name], seconds, sample_rate, name)
+    columns = {"file": list(captions), "captions": list(captions.values())}
+    write = partial(captions_in, language)
+    return StoredClips(name, key, waveforms, np.arange(len(waveforms)), columns, write)
+
+
+def captions_in(spoken: str, columns: Columns, language: str) -> list[list[str]]:
+    """The column "captions", which is in one language; `UnknownNameError` for others."""
+    if language != spoken:
+        raise unknown("language of these captions", language, [spoken])
+    return [list(texts) for texts in columns["captions"]]
+
+
+def recorded_captions(title: str, tables: Mapping[str, Path], columns: Columns, language: str) -> list[list[str]]:
+    """The captions of recordings: English ones from their column, others from tables; none for files not in a table.
+
+    Raises:
+        UnknownNameError: the dataset has no captions in this language.
+    """
+    if language in tables:
+        table = read_captions(tables[language])
+        return [table.get(name, []) for name in columns["file"]]
+    if language != "eng" or "english" not in columns:
+        raise unknown(
+            f"language of {title}'s captions", language, [*(["eng"] if "english" in columns else []), *tables]
+        )
+    return [list(own) for own in columns["english"]]
+
+
+def label_prompts(classes: Sequence[str], language: str = "eng") -> list[str]:
+    """One English sentence a class, as SupCLAP asks for it.
+
+    Raises:
+        NoLabelsError: there are no classes.
+        UnknownNameError: another language than English.
+
+    >>> label_prompts(["dog_bark"])
+    ['This is a sound of dog bark.']
+    """
+    if not classes:
+        raise NoLabelsError("these clips have captions, not labels: take a classification set such as esc50")
+    if language != "eng":
+        raise unknown("language of these classes", language, ["eng"])
+    return [PROMPT.format(label=label.replace("_", " ")) for label in classes]
 
 
 # ---------------------------------------------------------------- decoding
 
 
-def _load(name: str, split: str, seconds: float, most: int | None) -> Recordings:
+def _load(name: str, split: str, seconds: float, most: int | None, sample_rate: int) -> StoredClips:
     """One split, decoded first if it is not in the cache."""
     dataset, root = find(name), datasets_home()
     files = listing(name, split)
@@ -221,24 +195,33 @@ def _load(name: str, split: str, seconds: float, most: int | None) -> Recordings
         files = _some(files, most, spread=dataset.labelled)
     if not files.paths:
         raise PullPushError(f"{dataset.title} has no clip for {split}: see {dataset.where(root)}")
-    names = tuple(path.name for path in files.paths)
-    prints = [_fingerprint(path) for path in files.paths]
-    key = content_key([digest(_decode), name.partition(":")[0], split, seconds, names, prints])
-    folder = cached_dir(KIND, key, lambda place: _decode(place, files.paths, seconds, f"{dataset.title} {split}"))
-    stops = np.load(folder / "stops.npy")
-    classes = files.classes
-    return Recordings(
+    about = [name.partition(":")[0], split]
+    waveforms, key = _stored(files.paths, about, seconds, sample_rate, f"{dataset.title} {split}")
+    columns: dict[str, Sequence] = {"file": [path.name for path in files.paths]}
+    if dataset.labelled:
+        columns["label"] = [files.classes.index(label) for label in files.labels]
+    else:
+        columns["english"] = files.captions
+    return StoredClips(
         split,
-        Ragged(np.memmap(folder / "samples.i16", dtype="<i2", mode="r"), stops),
-        torch.from_numpy(np.diff(stops, prepend=0)),
-        names,
-        tuple(map(tuple, files.captions)),
         key,
-        dataset=dataset.title,
-        tables={} if dataset.labelled else _tables(dataset.where(root)),
-        classes=classes,
-        targets=tuple(classes.index(label) for label in files.labels),
+        waveforms,
+        np.arange(len(waveforms)),
+        columns,
+        partial(recorded_captions, dataset.title, {} if dataset.labelled else _tables(dataset.where(root))),
+        identity,
+        partial(label_prompts, files.classes),
     )
+
+
+def _stored(
+    paths: Sequence[Path], about: Sequence[Any], seconds: float | None, sample_rate: int, title: str
+) -> tuple[store.Waveforms, str]:
+    """Recordings from the cache, decoded first if they are not there, and their key; about: what else names them."""
+    names, prints = [path.name for path in paths], [_fingerprint(path) for path in paths]
+    key = content_key([digest(_decode), *about, seconds, sample_rate, names, prints])
+    folder = cached_dir(KIND, key, lambda place: _decode(place, paths, seconds, sample_rate, title))
+    return store.read(folder, sample_rate=sample_rate), key
 
 
 def _some(files: Listing, most: int, *, spread: bool) -> Listing:
@@ -269,27 +252,22 @@ def _fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _decode(folder: Path, paths: Sequence[Path], seconds: float, name: str) -> None:
-    """Write samples.i16 and stops.npy of all recordings."""
-    lengths = []
-    with open(folder / "samples.i16", "wb") as file:
-        for waves in _decoded(paths, round(seconds * SAMPLE_RATE), name):
-            for wave in waves:
-                file.write(wave.tobytes())
-                lengths.append(len(wave))
-    np.save(folder / "stops.npy", np.cumsum(lengths, dtype=np.int64))
+def _decode(folder: Path, paths: Sequence[Path], seconds: float | None, sample_rate: int, name: str) -> None:
+    """Write all recordings to the folder (see store.py)."""
+    store.write(folder, _decoded(paths, seconds, sample_rate, name))
 
 
-def _decoded(paths: Sequence[Path], most: int, name: str) -> Iterator[list[np.ndarray]]:
-    """Blocks of recordings, each `(T,)` int16, in order; threads suffice, as decoders release the GIL."""
+def _decoded(paths: Sequence[Path], seconds: float | None, sample_rate: int, name: str) -> Iterator[np.ndarray]:
+    """Recordings, each `(T,)` int16, in order; threads suffice, as decoders release the GIL."""
     blocks = [paths[start : start + BLOCK] for start in range(0, len(paths), BLOCK)]
     parallel = joblib.Parallel(n_jobs=min(len(blocks), joblib.cpu_count()), prefer="threads", return_as="generator")
     with tqdm(total=len(paths), desc=f"decoding {name}", unit="clip", disable=hidden()) as bar:
-        for waves in parallel(joblib.delayed(_decode_block)(block, most) for block in blocks):
+        for waves in parallel(joblib.delayed(_decode_block)(block, seconds, sample_rate) for block in blocks):
             bar.update(len(waves))
-            yield waves
+            yield from waves
 
 
-def _decode_block(paths: Sequence[Path], most: int) -> list[np.ndarray]:
-    waves = [load_audio(path)[:most].clamp(-1, 1).numpy() for path in paths]  # resampling may pass full scale
-    return [to_int16(wave) for wave in waves]
+def _decode_block(paths: Sequence[Path], seconds: float | None, sample_rate: int) -> list[np.ndarray]:
+    most = None if seconds is None else round(seconds * sample_rate)
+    waves = (load_audio(path, sample_rate=sample_rate)[:most].clamp(-1, 1) for path in paths)
+    return [store.to_int16(wave.numpy()) for wave in waves]  # clamped, since resampling may pass full scale

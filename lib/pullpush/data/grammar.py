@@ -1,8 +1,8 @@
 """Captions in many languages, written from the scene graph by a small grammar.
 
-The forms and the words live in the files of the languages (`languages/eng.yaml` …); what forms cannot say (word order, case, contraction, agreement with an
-article) is done here. A caption never claims what the scene does not hold: distance, repetition and noise are
-mentioned about half of the time when they are there, never when they are not.
+The forms and the words live in the files of the languages (`languages/eng.yaml` …); what forms cannot say (word
+order, case, contraction, agreement with an article) is done here. A caption never claims what the scene does not hold:
+distance, repetition and noise are mentioned about half of the time when they are there, never when they are not.
 """
 
 from __future__ import annotations

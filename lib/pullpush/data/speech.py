@@ -8,10 +8,10 @@ caption in the voice of a language that it was never heard in.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -21,17 +21,10 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.data import tuxpaint
-from pullpush.data.audio import (
-    SAMPLE_RATE,
-    check_audible,
-    load_audio,
-    normalise_rms,
-    numbers,
-    padded,
-    to_int16,
-    trim_silence,
-)
+from pullpush.data import store, tuxpaint
+from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
+from pullpush.data.clips import Clips, Columns, StoredClips, World
+from pullpush.data.draws import share
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import AudioError, DataNotFoundError, unknown
 from pullpush.progress import hidden
@@ -66,91 +59,24 @@ class SpeechConfig:
         if not self.spoken or min(shares) < 0 or self.valid + self.test >= 1 or self.crossed > 1 or self.longest <= 0:
             raise ValueError(f"need a spoken language, shares that leave stamps to train on, and a length, got {self}")
 
-
-@dataclass(frozen=True)
-class SpeechSplit:
-    """Recordings of captions; one clip a recording.
-
-    name: "train", "valid", "test" or "crossed"; samples: all recordings of the bank one after another, int16 at
-    16 kHz, memory-mapped; recordings: a row a clip: stamp, group, spoken (language), path, start, length (samples);
-    texts: language → stamp → caption; key: content key.
-    """
-
-    name: str
-    samples: np.ndarray
-    recordings: pd.DataFrame
-    texts: dict[str, dict[str, str]] = field(repr=False)
-    key: str
-
-    def __len__(self) -> int:
-        return len(self.recordings)
-
-    def audio(self, index: int | Sequence[int] | Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Some clips, `(B, T)` float32 in [-1, 1], zero beyond each length, and their lengths `(B,)` int64."""
-        starts, lengths = (self.recordings[name].to_numpy() for name in ("start", "length"))
-        rows = numbers(index, len(self))
-        waves = [self.samples[starts[row] : starts[row] + lengths[row]] for row in rows]
-        return padded(waves), torch.from_numpy(lengths[rows].astype(np.int64))
-
-    def captions(self, language: str) -> list[list[str]]:
-        """The caption of every clip's stamp in one language; none where it has no translation.
-
-        Raises:
-            UnknownNameError: no stamp has a caption in that language.
-        """
-        if language not in self.texts:
-            raise unknown("language of captions", language, self.texts)
-        own = self.texts[language]
-        return [[own[stamp]] if stamp in own else [] for stamp in self.recordings["stamp"]]
-
-    def missing(self, languages: Sequence[str] = LANGUAGES) -> dict[str, int]:
-        """How many stamps have no caption in each language."""
-        stamps = self.recordings["stamp"].unique()
-        return {language: sum(stamp not in self.texts[language] for stamp in stamps) for language in languages}
-
-    def select(self, rows: Sequence[int] | np.ndarray, name: str | None = None) -> SpeechSplit:
-        """Some of the clips, by their numbers, as a split of its own."""
-        rows = [int(row) for row in rows]
-        table = self.recordings.iloc[rows].reset_index(drop=True)
-        return replace(self, name=name or self.name, recordings=table, key=content_key([self.key, rows]))
-
-    def head(self, n: int) -> SpeechSplit:
-        """The first `n` clips (all, if there are fewer)."""
-        return self.select(range(min(n, len(self))))
+    def load(self) -> World:
+        """See `load_speech`."""
+        return load_speech(self)
 
 
-class SpeechBank(NamedTuple):
-    """Where the recordings come from; `key` names their content and their captions'."""
-
-    key: str
-
-
-class SpeechWorld(NamedTuple):
-    """What a `Plan` needs of a world. No stamp is in two of train, valid and test; `crossed` are stamps of
-    train in a spoken language in which train does not hold them.
-    """
-
-    config: SpeechConfig
-    bank: SpeechBank
-    train: SpeechSplit
-    valid: SpeechSplit
-    test: SpeechSplit
-    crossed: SpeechSplit
-
-    @property
-    def identity(self) -> list[Any]:
-        """What tells these recordings from others, for the names of runs."""
-        return [self.config, self.bank.key]
-
-
-def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None) -> SpeechWorld:
+def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None) -> World:
     """Decode the recordings, or read them from the cache, and split them by stamp.
 
-    Valid, test and crossed hold one stamp of each group (those that share a caption), so that one text is right.
+    No stamp is in two of train, valid and test; the further split "crossed" holds stamps of train in a spoken language
+    in which train does not hold them. Valid, test and crossed hold one stamp of each group (those that share a
+    caption), so that one text is right.
 
     Args:
         config: default: French, Russian and Bulgarian.
         root: folder of stamps; default: that of `tuxpaint.fetch`.
+
+    Returns:
+        Clips with the columns "stamp", "group" (the stamps that share a caption with it) and "spoken" (language).
 
     Raises:
         DataNotFoundError: no recordings in a language, or too few stamps to split.
@@ -170,19 +96,42 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     texts = _texts(captions, (*LANGUAGES, *SPOKEN, *config.spoken))
     paths = [Path(path) for path in wanted["path"]]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
-    bank = SpeechBank(content_key([digest(_decode), contents, config.longest]))
-    folder = cached_dir(KIND, bank.key, lambda place: _decode(place, paths, config.longest))
-    samples, lengths = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("samples", "lengths"))
-    table = wanted.reset_index(drop=True).assign(start=np.cumsum(lengths) - lengths, length=lengths)
+    voices = content_key([digest(_decode), contents, config.longest])
+    folder = cached_dir(KIND, voices, lambda place: _decode(place, paths, config.longest))
+    waveforms = store.read(folder)
+    table = wanted.reset_index(drop=True)
     table["group"] = table["stamp"].map(caption_groups(texts))
-    key = content_key([digest(_membership, caption_groups), bank.key, config, texts])
-    parts = {
-        name: SpeechSplit(name, samples, table[own].reset_index(drop=True), texts, content_key([key, name]))
-        for name, own in _membership(table, config).items()
-    }
-    if empty := [name for name, part in parts.items() if not len(part)]:
-        raise DataNotFoundError(f"{table['stamp'].nunique()} stamps are too few: nothing is left for {empty}")
-    return SpeechWorld(config, SpeechBank(key), **parts)
+    key = content_key([digest(_membership, caption_groups), voices, config, texts])
+    splits = {}
+    for name, is_in in _membership(table, config).items():
+        rows = np.flatnonzero(is_in)
+        if not len(rows):
+            raise DataNotFoundError(f"{table['stamp'].nunique()} stamps are too few: nothing is left for {name!r}")
+        columns = {column: table[column].iloc[rows].tolist() for column in ("stamp", "group", "spoken")}
+        split_key = content_key([key, name])
+        write = partial(translations, texts)
+        splits[name] = StoredClips(name, split_key, waveforms, rows, columns, write, same_group)
+    return World(config, splits, key)
+
+
+def translations(texts: Mapping[str, Mapping[str, str]], columns: Columns, language: str) -> list[list[str]]:
+    """The caption of every clip's stamp in one language; none where it has no translation.
+
+    texts: language → stamp → caption.
+
+    Raises:
+        UnknownNameError: no stamp has a caption in that language.
+    """
+    if language not in texts:
+        raise unknown("language of captions", language, texts)
+    spoken = texts[language]
+    return [[spoken[stamp]] if stamp in spoken else [] for stamp in columns["stamp"]]
+
+
+def same_group(columns: Columns, other: Columns) -> Tensor:
+    """1 where two clips' stamps share a caption, else 0, `(N, M)` float32."""
+    mine, theirs = (np.array(each["group"], dtype=object) for each in (columns, other))
+    return torch.from_numpy((mine[:, None] == theirs[None]).astype(np.float32))
 
 
 def caption_groups(texts: dict[str, dict[str, str]]) -> dict[str, str]:
@@ -217,38 +166,25 @@ def _texts(captions: pd.DataFrame, languages: Sequence[str]) -> dict[str, dict[s
 
 def _membership(table: pd.DataFrame, config: SpeechConfig) -> dict[str, pd.Series]:
     """Which recordings each split holds, as masks."""
-    point = table["group"].map(lambda group: _point("split", config.seed, group))
+    point = table["group"].map(lambda group: share(("split", config.seed, group)))
     test, valid = point < config.test, (point >= config.test) & (point < config.test + config.valid)
     train = ~(test | valid)
-    crossed = train & (table["group"].map(lambda group: _point("crossed", config.seed, group)) < config.crossed)
-    lacks = table["group"].map(lambda g: config.spoken[int(_point("lacks", config.seed, g) * len(config.spoken))])
+    crossed = train & (table["group"].map(lambda group: share(("crossed", config.seed, group))) < config.crossed)
+    lacks = table["group"].map(lambda g: config.spoken[int(share(("lacks", config.seed, g)) * len(config.spoken))])
     crossed &= table["spoken"] == lacks
     first = table["stamp"] == table["group"].map(table.groupby("group")["stamp"].min())
     # One voice a stamp suffices to choose an epoch by, and no other clip then has the same caption.
-    voice = table["group"].map(lambda g: config.spoken[int(_point("voice", config.seed, g) * len(config.spoken))])
+    voice = table["group"].map(lambda g: config.spoken[int(share(("voice", config.seed, g)) * len(config.spoken))])
     valid &= (table["spoken"] == voice) & first
     return {"train": train & ~crossed, "valid": valid, "test": test & first, "crossed": crossed & first}
 
 
-def _point(*parts: object) -> float:
-    """A number in [0, 1) that depends on the parts alone."""
-    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:6], "big") / 2**48
-
-
 def _decode(folder: Path, paths: Sequence[Path], longest: float) -> None:
-    """Write samples.npy, all recordings one after another in int16, and lengths.npy."""
+    """Write all recordings to the folder (see store.py)."""
     parallel = joblib.Parallel(n_jobs=THREADS, prefer="threads", return_as="generator")
-    waves = list(
-        tqdm(
-            parallel(joblib.delayed(_wave)(path, longest) for path in paths),
-            total=len(paths),
-            desc="decoding speech",
-            unit="recording",
-            disable=hidden(),
-        )
-    )
-    np.save(folder / "samples.npy", np.concatenate(waves))
-    np.save(folder / "lengths.npy", np.array([len(wave) for wave in waves], dtype=np.int64))
+    waves = parallel(joblib.delayed(_wave)(path, longest) for path in paths)
+    bar = tqdm(waves, total=len(paths), desc="decoding speech", unit="recording", disable=hidden())
+    store.write(folder, bar)
 
 
 def _wave(path: Path, longest: float) -> np.ndarray:
@@ -258,14 +194,24 @@ def _wave(path: Path, longest: float) -> np.ndarray:
     except AudioError as error:
         raise AudioError(f"{error} (a spoken caption: fetch the stamps again, or remove this file)") from error
     wave = normalise_rms(wave[: round(longest * SAMPLE_RATE)])
-    return to_int16(wave.numpy())
+    return store.to_int16(wave.numpy())
 
 
-def stamps_of(splits: Sequence[SpeechSplit]) -> pd.DataFrame:
+def missing(clips: Clips, languages: Sequence[str] = LANGUAGES) -> dict[str, int]:
+    """How many stamps of some clips have no caption in each language."""
+    lacking = {}
+    for language in languages:
+        pairs = zip(clips.columns["stamp"], clips.captions(language), strict=True)
+        lacking[language] = len({stamp for stamp, texts in pairs if not texts})
+    return lacking
+
+
+def stamps_of(splits: Iterable[Clips]) -> pd.DataFrame:
     """How much there is: columns split, recordings, stamps, minutes, and the recordings in each spoken language."""
     rows = []
     for split in splits:
-        minutes = split.recordings["length"].sum() / SAMPLE_RATE / 60
-        row = {"split": split.name, "recordings": len(split), "stamps": split.recordings["stamp"].nunique()}
-        rows.append(row | {"minutes": minutes} | split.recordings["spoken"].value_counts().sort_index().to_dict())
+        minutes = int(split.lengths.sum()) / SAMPLE_RATE / 60
+        row = {"split": split.name, "recordings": len(split), "stamps": len(set(split.columns["stamp"]))}
+        spoken = pd.Series(split.columns["spoken"]).value_counts().sort_index().to_dict()
+        rows.append(row | {"minutes": minutes} | spoken)
     return pd.DataFrame(rows).fillna(0)

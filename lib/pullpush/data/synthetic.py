@@ -1,7 +1,7 @@
 """Twelve events made by formula: for tests and the `smoke` profile, where there is no network.
 
-Each is the plainest signal that still resembles what the languages (`languages/eng.yaml` …) call it, in a few variants; events of one
-category (two sweeps, two noises …) are near misses of each other, as two birds are among real recordings.
+Each is the plainest signal that still resembles what the languages (`languages/eng.yaml` …) call it, in a few variants;
+events of one category (two sweeps, two noises …) are near misses of each other, as two birds are among real recordings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real datasets on disk: a folder of recordings and a CSV of captions, in the layout of Clotho and AudioCaps."""
+"""Tables of captions: a CSV in the layout of Clotho or AudioCaps."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-import torch
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from pullpush.data.audio import SAMPLE_RATE, load_audio
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 
 
@@ -54,63 +50,3 @@ def _gather(table: pd.DataFrame, columns: Sequence[str], path: Path) -> dict[str
     if empty:
         raise PullPushError(f"{path} has no caption for {', '.join(empty[:5])} ({len(empty)} in all)")
     return captions
-
-
-class FolderCaptions:
-    """Recordings in a folder with their captions in one language; offers what PairDataset needs.
-
-    Args:
-        folder: holds the recordings, of any sample rate and number of channels.
-        table: CSV of captions (see `read_captions`).
-        split: rows of the table to use, where it has a column `split`.
-        language: ISO 639-3 code of the captions.
-        seconds: longer recordings are cut to this, as CLAP models do; None keeps all.
-
-    Raises:
-        DataNotFoundError: the table, or recordings that it names, are missing.
-    """
-
-    def __init__(
-        self,
-        folder: str | Path,
-        table: str | Path,
-        *,
-        split: str | None = None,
-        language: str = "eng",
-        seconds: float | None = 10.0,
-    ) -> None:
-        captions = read_captions(table, split=split)
-        self.language, self.seconds, self.name = language, seconds, split or Path(table).stem
-        self.paths = [Path(folder) / name for name in captions]
-        self._captions = list(captions.values())
-        missing = [path.name for path in self.paths if not path.is_file()]
-        if missing:
-            raise DataNotFoundError(
-                f"{len(missing)} of {len(self.paths)} recordings of {table} are not in {folder}: "
-                f"{', '.join(missing[:5])}; put them there, or remove their rows"
-            )
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def audio(self, index: int | Sequence[int] | Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Some clips `(B, T)` float32 mono at 16 kHz, padded with zeros, and their lengths `(B,)` int64.
-
-        Raises:
-            AudioError: a recording cannot be read; the message names it.
-        """
-        rows = torch.arange(len(self))[index].reshape(-1).tolist()
-        most = None if self.seconds is None else round(self.seconds * SAMPLE_RATE)
-        waves = [load_audio(self.paths[row])[:most] for row in rows]
-        lengths = torch.tensor([len(wave) for wave in waves], dtype=torch.int64)
-        return (pad_sequence(waves, batch_first=True) if waves else torch.zeros(0, 0)), lengths
-
-    def captions(self, language: str) -> list[list[str]]:
-        """Every recording's captions.
-
-        Raises:
-            UnknownNameError: the table is in another language.
-        """
-        if language != self.language:
-            raise unknown("language of these captions", language, [self.language])
-        return self._captions

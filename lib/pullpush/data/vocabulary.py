@@ -77,7 +77,7 @@ def load_events() -> tuple[Event, ...]:
     """The curated events, sorted by name. Raises `VocabularyError` where a table is malformed.
 
     >>> load_events()[0].name
-    'alarm_clock'
+    'bassoon'
     """
     return _load_events(vocabulary_files())
 

@@ -1,46 +1,34 @@
-"""A world: scenes rendered from a bank of recordings, in splits that share no combination of events.
+"""A world of scenes rendered from a bank of recordings, in splits that share no combination of events.
 
 Each split is rendered once, cached by the content of everything that shapes it, and memory-mapped from then on.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
-import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.data.audio import INT16, numbers, to_int16
+from pullpush.data import store
 from pullpush.data.banks import Bank, create_bank
-from pullpush.data.batches import Batch, Item, PairDataset, collate, loader
-from pullpush.data.compose import SAMPLE_RATE, SceneConfig, compose, render, single
-from pullpush.data.grammar import captions as write_captions
+from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.compose import SceneConfig, compose, render, single
+from pullpush.data.draws import number
+from pullpush.data.grammar import captions, prompts
 from pullpush.data.pitch import pitch_bank
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
-from pullpush.data.vocabulary import Event, check_language, vocabulary_files
+from pullpush.data.vocabulary import Event, vocabulary_files
 from pullpush.progress import hidden
 from pullpush.source import digest, digest_files
 
-__all__ = [
-    "Batch",
-    "Item",
-    "PairDataset",
-    "Split",
-    "World",
-    "WorldConfig",
-    "collate",
-    "load_world",
-    "loader",
-    "split_of",
-]
+__all__ = ["World", "WorldConfig", "load_world", "split_of"]
 
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
 ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
@@ -71,108 +59,20 @@ class WorldConfig:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
-
-@dataclass(frozen=True)
-class Split:
-    """Rendered scenes with their truth.
-
-    name: "train", "valid", "test" or "singles"; waveforms: `(N, T)` int16 at 16 kHz, memory-mapped, zero beyond each
-    length; lengths: `(N,)` int64, samples; scenes: N scene graphs; events: the bank's events; key: content key.
-    """
-
-    graded = True  # its scene graphs say how well any caption fits any clip
-
-    name: str
-    waveforms: np.ndarray
-    lengths: Tensor
-    scenes: tuple[Scene, ...]
-    events: tuple[Event, ...]
-    key: str
-    captions_per_scene: int = 5
-    seed: int = 0
-    _captions: dict[str, list[list[str]]] = field(default_factory=dict, repr=False, compare=False)
-
-    def __len__(self) -> int:
-        return len(self.scenes)
-
-    def audio(self, index: int | Sequence[int] | Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Some clips, padded with zeros to the longest of them.
-
-        index: one number, several, or a slice.
-
-        Returns:
-            `(B, T)` float32 in [-1, 1] and the true lengths `(B,)` int64, in samples.
-        """
-        rows = numbers(index, len(self))
-        lengths = self.lengths[torch.from_numpy(rows)]
-        longest = int(lengths.max()) if len(rows) else 0
-        samples = np.stack([self.waveforms[row, :longest] for row in rows]) if len(rows) else np.zeros((0, 0))
-        return torch.from_numpy(samples.astype(np.float32) / INT16), lengths
-
-    def captions(self, language: str) -> list[list[str]]:
-        """`captions_per_scene` captions of every scene in one language, written when first asked for.
-
-        Raises:
-            UnknownNameError: for a language that the book does not speak.
-        """
-        check_language(language)
-        if language not in self._captions:
-            self._captions[language] = [
-                write_captions(scene, self.events, language=language, n=self.captions_per_scene, seed=self.seed)
-                for scene in self.scenes
-            ]
-        return self._captions[language]
-
-    def head(self, n: int) -> Split:
-        """The first `n` clips (all, if there are fewer), as a split of its own."""
-        return replace(
-            self,
-            waveforms=self.waveforms[:n],
-            lengths=self.lengths[:n],
-            scenes=self.scenes[:n],
-            key=content_key([self.key, n]),
-            _captions={},
-        )
-
-    def relevance(self, other: Split | None = None) -> Tensor:
-        """Graded relevance of the clips of `other` (default: this split) for this split's clips, `(N, M)` float32."""
-        return relevance_matrix(self.scenes, self.scenes if other is None else other.scenes, self.events)
-
-    @property
-    def labels(self) -> Tensor:
-        """The event that each clip holds, `(N,)` int64: of clips with one event only.
-
-        Raises:
-            ValueError: a clip holds several events.
-        """
-        if any(scene.relation != "single" for scene in self.scenes):
-            raise ValueError(f"only single-event clips have labels; split {self.name!r} holds scenes of several events")
-        return torch.tensor([scene.events[0] for scene in self.scenes], dtype=torch.int64)
-
-
-class World(NamedTuple):
-    """A bank and the splits rendered from it; `singles` are for zero-shot classification (see `Split.labels`)."""
-
-    config: WorldConfig
-    bank: Bank
-    train: Split
-    valid: Split
-    test: Split
-    singles: Split
-
-    @property
-    def identity(self) -> list[Any]:
-        """What tells this world from another, for the names of runs: how it was rendered, and what its captions say."""
-        words = digest_files(*vocabulary_files())
-        return [self.config, content_key(self.bank.events), words, self.train.key, self.valid.key]
+    def load(self) -> World:
+        """See `load_world`."""
+        return load_world(self)
 
 
 def load_world(config: WorldConfig) -> World:
     """Render a world, or read it from the cache.
 
     No combination of two or more events occurs in two of train, valid and test; within valid and within test,
-    scenes differ in their graphs as far as the bank allows, so that a caption fits one clip best. Singles
-    hold every event `n_single_per_event` times, with augmentation of their own.
+    scenes differ in their graphs as far as the bank allows, so that a caption fits one clip best. The further split
+    "singles" holds every event `n_single_per_event` times, with augmentation of its own.
+
+    Returns:
+        Clips with the column "scene" (see scene.py), and "label" where all hold one event; relevance is graded.
 
     Raises:
         UnknownNameError, DataNotFoundError: the bank is unknown, or cannot be fetched.
@@ -182,22 +82,29 @@ def load_world(config: WorldConfig) -> World:
     bank = create_bank(config.bank)
     sizes = {"train": config.n_train, "valid": config.n_valid, "test": config.n_test}
     sizes["singles"] = config.n_single_per_event
-    return World(config, bank, **{name: _load_split(name, size, bank, config) for name, size in sizes.items()})
+    splits = {name: _load_split(name, size, bank, config) for name, size in sizes.items()}
+    words = content_key([bank.events, digest_files(*vocabulary_files())])
+    return World(config, splits, words, bank)
 
 
 def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
     """The split that owns a combination of events, by a hash of their names: the same in every process."""
     names = sorted(bank.events[event].name for event in events)
-    point = _number("combination", seed, *names) / 2**64
+    point = number(("combination", seed, *names)) / 2**64
     return "train" if point < SHARES["train"] else "valid" if point < 1 - SHARES["test"] else "test"
 
 
-def _number(*parts: object) -> int:
-    """A number below 2^64 that depends on the parts alone."""
-    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big")
+def write_captions(events: Sequence[Event], each: int, seed: int, columns: Columns, language: str) -> list[list[str]]:
+    """`each` captions of every scene in one language; see `grammar.captions`."""
+    return [captions(scene, events, language=language, n=each, seed=seed) for scene in columns["scene"]]
 
 
-def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> Split:
+def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
+    """Graded relevance of scenes; see `scene.relevance`."""
+    return relevance_matrix(columns["scene"], other["scene"], events)
+
+
+def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> StoredClips:
     """Read the split from the cache, rendering it first if it is not there."""
     key = content_key([digest(_draw_singles, _draw_scenes, _write), bank.key, name, size, config.seed, config.scene])
 
@@ -206,15 +113,20 @@ def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> Split:
         _write(folder, scenes, bank, config.scene, name)
 
     folder = cached_dir("worlds", key, build)
-    return Split(
+    scenes = from_json((folder / "scenes.jsonl").read_text(encoding="utf-8"))
+    columns: dict[str, Sequence] = {"scene": scenes}
+    if all(scene.relation == "single" for scene in scenes):
+        columns["label"] = [scene.events[0] for scene in scenes]
+    return StoredClips(
         name,
-        np.load(folder / "waveforms.npy", mmap_mode="r"),
-        torch.from_numpy(np.load(folder / "lengths.npy")),
-        from_json((folder / "scenes.jsonl").read_text(encoding="utf-8")),
-        bank.events,
         key,
-        config.captions_per_scene,
-        config.seed,
+        store.read(folder),
+        np.arange(len(scenes)),
+        columns,
+        partial(write_captions, bank.events, config.captions_per_scene, config.seed),
+        partial(grade, bank.events),
+        partial(prompts, bank.events),
+        graded=True,
     )
 
 
@@ -228,7 +140,7 @@ def _draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[
     scenes = []
     for index in range(size):
         for attempt in range(1 if name == "train" else ATTEMPTS):
-            seed = _number(name, config.seed, attempt)
+            seed = number((name, config.seed, attempt))
             scene = compose(bank, config.scene, seed=seed, index=index, events_allowed=allowed)
             if scene.graph not in seen:
                 break
@@ -239,7 +151,7 @@ def _draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[
 
 def _draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
     """`each` scenes of every event alone."""
-    seed = _number("singles", config.seed)
+    seed = number(("singles", config.seed))
     return [
         single(bank, event, config.scene, seed=seed, index=index)
         for event in range(len(bank.events))
@@ -248,21 +160,13 @@ def _draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
 
 
 def _write(folder: Path, scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> None:
-    """Render the scenes into `folder`: waveforms.npy, lengths.npy, scenes.jsonl."""
-    lengths = np.array([round(scene.duration * SAMPLE_RATE) for scene in scenes], dtype=np.int64)
-    shape = (len(scenes), round(config.duration * SAMPLE_RATE))
-    header = {"descr": "<i2", "fortran_order": False, "shape": shape}
-    # Plain writes rather than a writable memory map, in which a full disk would kill the process.
-    with open(folder / "waveforms.npy", "wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for block in _rendered(scenes, bank, config, name):
-            file.write(block.tobytes())
-    np.save(folder / "lengths.npy", lengths)
+    """Render the scenes into `folder`: their samples (see store.py) and scenes.jsonl."""
+    store.write(folder, _rendered(scenes, bank, config, name))
     (folder / "scenes.jsonl").write_text(to_json(scenes), encoding="utf-8")
 
 
 def _rendered(scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> Iterator[np.ndarray]:
-    """The scenes' samples in order, in blocks `(B, T)` int16; threads suffice, as the FFTs release the GIL."""
+    """The scenes' samples in order, `(T,)` int16 each; threads suffice, as the FFTs release the GIL."""
     pitch_bank(bank, config.max_semitones)  # before the threads start, so that one of them makes it
     blocks = [scenes[start : start + BLOCK] for start in range(0, len(scenes), BLOCK)]
     jobs = min(len(blocks), joblib.cpu_count())
@@ -270,13 +174,8 @@ def _rendered(scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: st
     with tqdm(total=len(scenes), desc=f"rendering {name}", unit="scene", disable=hidden()) as bar:
         for block in parallel(joblib.delayed(_render_block)(block, bank, config) for block in blocks):
             bar.update(len(block))
-            yield block
+            yield from block
 
 
-def _render_block(scenes: Sequence[Scene], bank: Bank, config: SceneConfig) -> np.ndarray:
-    """A few scenes, `(B, T)` int16, zero beyond each length."""
-    block = np.zeros((len(scenes), round(config.duration * SAMPLE_RATE)), dtype="<i2")
-    for row, scene in zip(block, scenes, strict=True):
-        wave = render(scene, bank, config).numpy()
-        row[: len(wave)] = to_int16(wave)
-    return block
+def _render_block(scenes: Sequence[Scene], bank: Bank, config: SceneConfig) -> list[np.ndarray]:
+    return [store.to_int16(render(scene, bank, config).numpy()) for scene in scenes]

@@ -8,17 +8,18 @@ Both kinds answer the same questions, so that a chapter reads the same on either
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
+from pullpush.data.banks import BANKS
+from pullpush.data.clips import Clips, World
 from pullpush.data.compose import SceneConfig
-from pullpush.data.corpora import Corpus, CorpusConfig, Recordings, load_corpus, load_labelled
-from pullpush.data.grammar import prompts
+from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
 from pullpush.data.registry import find
-from pullpush.data.world import Split, World, WorldConfig, load_world
+from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import unknown
 from pullpush.lab import common
@@ -29,14 +30,13 @@ from pullpush.training.loop import Result
 
 SCENES = "scenes"
 PARTS = {"frozen/half": 2, "frozen/quarter": 4}
-Data = World | Corpus
 Trunk = Result | Published
 
 
 class Labelled(NamedTuple):
     """Clips with one label each, and a prompt for each label."""
 
-    split: Split | Recordings
+    split: Clips
     prompts: list[str]
 
 
@@ -55,13 +55,17 @@ class Material(Protocol):
     random_text: Mapping[str, Any]
     pair_names: tuple[str, ...]
 
+    @property
+    def code(self) -> Sequence[Any]:
+        """The code that loads the data, as roots of `source.digest`."""
+
     def view(self, name: str) -> View:
         """See Views."""
 
-    def data(self, n_train: int | None = None) -> Data:
+    def data(self, n_train: int | None = None) -> World:
         """What systems are compared on; n_train: so many training clips."""
 
-    def whole(self) -> Data:
+    def whole(self) -> World:
         """The same at the profile's whole size, for training end to end."""
 
     def trunk(self) -> Trunk:
@@ -70,10 +74,10 @@ class Material(Protocol):
     def random_trunk(self) -> Trunk:
         """One of the same architecture that has learnt nothing."""
 
-    def pair(self, trunk: Trunk) -> dict[str, Data]:
+    def pair(self, trunk: Trunk) -> dict[str, World]:
         """Two worlds that differ, encoded, to train on one and test on the other."""
 
-    def sounds(self, data: Data, trunk: Trunk) -> dict[str, Labelled]:
+    def sounds(self, data: World, trunk: Trunk) -> dict[str, Labelled]:
         """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
 
 
@@ -188,6 +192,12 @@ class Scenes(Views):
         self.full, self.book, self.compute_long = book, reduced(book), compute_long
         self._views: dict[str, View] = {}
 
+    @property
+    def code(self) -> Sequence[Any]:
+        """See Material."""
+        bank, _, _ = self.book.settings.world["bank"].partition(":")
+        return load_world, BANKS[bank]
+
     def data(self, n_train: int | None = None) -> World:
         """See Material."""
         return common.world(self.book, **({} if n_train is None else {"n_train": n_train}))
@@ -210,7 +220,7 @@ class Scenes(Views):
 
     def sounds(self, data: World, trunk: Result) -> dict[str, Labelled]:
         """The world's own single-event clips."""
-        return {"single events": Labelled(data.singles, prompts(data.bank.events, "eng"))}
+        return {"single events": Labelled(data.singles, data.singles.prompts())}
 
 
 # ---------------------------------------------------------------- real datasets
@@ -227,6 +237,12 @@ class Real(Views):
         self._views: dict[str, View] = {}
 
     @property
+    def code(self) -> Sequence[Any]:
+        """See Material."""
+        names = (*self._pair, *self.book.settings.zero_shot)
+        return load_corpus, load_labelled, *(find(name).make for name in names)
+
+    @property
     def pair_names(self) -> tuple[str, ...]:
         """See Material."""
         return tuple(find(name).title for name in self._pair)
@@ -241,14 +257,14 @@ class Real(Views):
         pretrained = TEXT[self.book.settings.text].pretrained
         return {"encoder_options": {"text_pretrained": False}} if pretrained else {"text": "hashed"}
 
-    def data(self, n_train: int | None = None) -> Corpus:
+    def data(self, n_train: int | None = None) -> World:
         """See Material."""
         return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
 
-    def _load(self, name: str, **sizes: Any) -> Corpus:
+    def _load(self, name: str, **sizes: Any) -> World:
         return load_corpus(CorpusConfig(name, **{**self.book.settings.clips, **sizes}))
 
-    def whole(self) -> Corpus:
+    def whole(self) -> World:
         """See Material."""
         return self.data()
 
@@ -274,13 +290,13 @@ class Real(Views):
         options = self.book.settings.encoder_options.items()
         return {name.removeprefix("audio_"): value for name, value in options if name.startswith("audio_")}
 
-    def pair(self, trunk: Trunk) -> dict[str, Corpus]:
+    def pair(self, trunk: Trunk) -> dict[str, World]:
         """This dataset and the profile's other one; without one, this dataset alone."""
         return {find(name).title: encoded(self._load(name), trunk) for name in self._pair}
 
-    def sounds(self, data: Corpus, trunk: Trunk) -> dict[str, Labelled]:
+    def sounds(self, data: World, trunk: Trunk) -> dict[str, Labelled]:
         """The profile's labelled datasets."""
         hear: Callable = splits_encoder(trunk)
         seconds = {"seconds": data.config.seconds}
         sets = {find(name).title: load_labelled(name, **seconds) for name in self.book.settings.zero_shot}
-        return {title: Labelled(hear(split), split.prompts) for title, split in sets.items()}
+        return {title: Labelled(hear(split), split.prompts()) for title, split in sets.items()}

@@ -10,9 +10,9 @@ What is trained is the two projections; the audio trunk stays as the base left i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,103 +22,133 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.data.audio import numbers
-from pullpush.data.corpora import Corpus, Recordings
-from pullpush.data.speech import SpeechSplit, SpeechWorld
-from pullpush.data.world import Split, World
-from pullpush.encoders import AUDIO, create, create_audio
+from pullpush.data.clips import Clips, Columns, Index, World
+from pullpush.data.store import row_numbers
+from pullpush.encoders import AUDIO
 from pullpush.encoders.checks import check_audio
-from pullpush.errors import DataNotFoundError, TrainingError
+from pullpush.errors import TrainingError
 from pullpush.parallel import in_threads
 from pullpush.progress import hidden
 from pullpush.source import digest
-from pullpush.training import checkpoints
-from pullpush.training.loop import RECIPE, Result
-from pullpush.training.recipes import Recipe, from_json
+from pullpush.training.loop import Result
+from pullpush.training.trunk import (
+    Published,
+    Trunk,
+    load_trunk,
+    local_weights,
+    trunk_digest,
+    trunk_encoder,
+)
+
+__all__ = [
+    "Encoded",
+    "Published",
+    "Trunk",
+    "encoded",
+    "load_trunk",
+    "local_weights",
+    "on_features",
+    "splits_encoder",
+    "trunk_digest",
+    "trunk_encoder",
+    "trunk_features",
+    "trunk_of",
+]
 
 KIND = "features"
 BLOCK = 64  # clips encoded at once
 
 
-@dataclass(frozen=True)
-class Published:
-    """An audio encoder as it is published, as a trunk that needs no run.
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Clips whose audio is replaced by features; all else is the clips' own (see `data.clips.Clips`).
 
-    audio: its name in `encoders.AUDIO`; options: its keyword arguments, such as model="/path/to/weights"; seed: of
-    weights that are not published, as with pretrained=False.
+    clips: what was encoded; features: `(N, D)` float32, memory-mapped; key: of both.
+
+    >>> Encoded(clips, np.zeros((len(clips), 4), np.float32)).audio([0, 1])  # doctest: +SKIP
+    (tensor([[0., 0., 0., 0.], [0., 0., 0., 0.]]), tensor([4, 4]))
     """
 
-    audio: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    clips: Clips
+    features: np.ndarray = field(repr=False)
+    key: str = ""
 
-    def __hash__(self) -> int:
-        return hash((self.audio, repr(sorted(self.options.items())), self.seed))
+    def __post_init__(self) -> None:
+        if self.features.ndim != 2 or len(self.features) != len(self.clips):
+            raise ValueError(f"{len(self.clips)} clips need features ({len(self.clips)}, D), got {self.features.shape}")
 
-
-Trunk = Path | Published
-
-
-class _Features:
-    """What an encoded split does otherwise."""
+    def __len__(self) -> int:
+        return len(self.clips)
 
     @property
     def dim(self) -> int:
         """D, the size of a clip's features."""
-        return self.waveforms.shape[1]
-
-    def audio(self, index: Any) -> tuple[Tensor, Tensor]:
-        """Features of some clips, `(B, D)` float32, and their lengths `(B,)` int64, all D; index as for `Split`."""
-        if isinstance(index, int):
-            row = range(len(self))[index]  # negative numbers count from the end; others raise IndexError
-            index = slice(row, row + 1)  # much faster than a list
-        elif not isinstance(index, slice):
-            index = np.atleast_1d(np.asarray(index, dtype=int))
-        features = np.array(self.waveforms[index])  # a copy: the cache cannot be written to
-        return torch.from_numpy(features), self.lengths[: len(features)]
-
-
-@dataclass(frozen=True)
-class Encoded(_Features, Split):
-    """A split whose clips are features: waveforms are `(N, D)` float32, memory-mapped, and all lengths D.
-
-    trunk: what they come from: the folder of a run, or a published encoder.
-    """
-
-    trunk: Trunk = field(kw_only=True)
-
-
-@dataclass(frozen=True)
-class EncodedRecordings(_Features, Recordings):
-    """The same for a split of a real dataset."""
-
-    trunk: Trunk = field(kw_only=True)
-
-
-@dataclass(frozen=True)
-class EncodedSpeech(SpeechSplit):
-    """Spoken captions as features: samples are `(N, D)` float32, a clip's start is its row and its length D."""
-
-    trunk: Trunk = field(kw_only=True)
+        return self.features.shape[1]
 
     @property
-    def dim(self) -> int:
-        """D, the size of a clip's features."""
-        return self.samples.shape[1]
+    def lengths(self) -> Tensor:
+        """`(N,)` int64, all D."""
+        return torch.full((len(self),), self.dim)
 
-    def audio(self, index: Any) -> tuple[Tensor, Tensor]:
-        """Features of some clips, `(B, D)` float32, and their lengths `(B,)` int64, all D; index as for `Split`."""
-        rows = self.recordings["start"].to_numpy()[numbers(index, len(self))]
-        return torch.from_numpy(self.samples[rows]), torch.full((len(rows),), self.dim)
+    def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
+        """Features of some clips, `(B, D)` float32, and their lengths `(B,)` int64, all D; index as for `Clips`.
+
+        Raises:
+            ValueError: a sample rate was asked for, which features have none of.
+        """
+        if sample_rate is not None:
+            raise ValueError(f"features have no sample rate, got {sample_rate}: ask the clips that were encoded")
+        features = self.features[row_numbers(index, len(self))]  # a copy: the cache cannot be written to
+        return torch.from_numpy(features), torch.full((len(features),), self.dim)
+
+    @property
+    def name(self) -> str:
+        """The clips' own."""
+        return self.clips.name
+
+    @property
+    def graded(self) -> bool:
+        """The clips' own."""
+        return self.clips.graded
+
+    @property
+    def columns(self) -> Columns:
+        """The clips' own."""
+        return self.clips.columns
+
+    @property
+    def labels(self) -> Tensor:
+        """The clips' own."""
+        return self.clips.labels
+
+    def captions(self, language: str) -> list[list[str]]:
+        """The clips' own."""
+        return self.clips.captions(language)
+
+    def prompts(self, language: str = "eng") -> list[str]:
+        """The clips' own."""
+        return self.clips.prompts(language)
+
+    def relevance(self, other: Clips | None = None) -> Tensor:
+        """The clips' own."""
+        return self.clips.relevance(other)
+
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> Encoded:
+        """Some of the clips with their features."""
+        part = self.clips.select(rows, name=name)
+        return Encoded(part, self.features[row_numbers(rows, len(self))], content_key([self.key, part.key]))
+
+    def head(self, n: int) -> Encoded:
+        """The first `n` clips with their features."""
+        return self.select(range(min(n, len(self))))
+
+    @property
+    def code(self) -> tuple[Any, ...]:
+        """The code that answers go through, as roots of `source.digest`."""
+        return Encoded, *self.clips.code
 
 
-KINDS: dict[type, type] = {Split: Encoded, Recordings: EncodedRecordings, SpeechSplit: EncodedSpeech}
-AnySplit = Split | Recordings | SpeechSplit
-AnyEncoded = Encoded | EncodedRecordings | EncodedSpeech
-Data = World | Corpus | SpeechWorld
-
-
-def encoded(world: Data, base: Trunk | Result, *, progress: bool | None = None) -> Data:
+def encoded(world: World, base: Trunk | Result, *, progress: bool | None = None) -> World:
     """The same world heard through the audio trunk of a finished run (all but its projection), in eval mode.
 
     Features are computed once for each split and weights of the base, and kept under `home()/features`. Captions,
@@ -139,115 +169,55 @@ def encoded(world: Data, base: Trunk | Result, *, progress: bool | None = None) 
     if trunk_of(world) is not None:
         raise ValueError(f"this world is encoded by {trunk_of(world)} already: encode the one that load_world gave")
     encode = splits_encoder(base, progress=progress)
-    splits = {name: encode(part) for name, part in world._asdict().items() if type(part) in KINDS}
-    return world._replace(**splits)
+    splits = {name: encode(clips) for name, clips in world.splits.items()}
+    return replace(world, splits=splits, trunk=_source(base))
 
 
-def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Callable[[AnySplit], AnyEncoded]:
+def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Callable[[Clips], Encoded]:
     """A function that hears one split after the other through a trunk; see `encoded`."""
-    source = base.path if isinstance(base, Result) else base if isinstance(base, Published) else Path(base)
-    if source is None:
-        raise TrainingError("the base run was kept in memory only: train it with a folder, or by `Plan.train`")
+    source = _source(base)
     weights = trunk_digest(source)
     code = digest(trunk_features, AUDIO[trunk_encoder(source)].make)
     trunk: list[nn.Module] = []  # read once, and only if a split is not there yet
 
-    def encode(split: AnySplit) -> AnyEncoded:
+    def encode(clips: Clips) -> Encoded:
         def build(place: Path) -> None:
             if not trunk:
                 trunk.append(load_trunk(source))
             jobs = 1 if isinstance(source, Published) else None  # several blocks of a large model may not fit
-            np.save(place / "features.npy", trunk_features(trunk[0], split, jobs=jobs, progress=progress))
+            np.save(place / "features.npy", trunk_features(trunk[0], clips, jobs=jobs, progress=progress))
 
-        key = content_key([code, split.key, weights])
+        key = content_key([code, clips.key, weights])
         features = np.load(cached_dir(KIND, key, build) / "features.npy", mmap_mode="r")
-        own = {item.name: getattr(split, item.name) for item in fields(type(split))}
-        return KINDS[type(split)](**own | _heard(split, np.asarray(features)) | {"key": key}, trunk=source)
+        return Encoded(clips, np.asarray(features), key)
 
     return encode
 
 
-def _heard(split: AnySplit, features: np.ndarray) -> dict[str, Any]:
-    """The fields of a split that its features, `(N, D)`, take the place of."""
-    count, dim = features.shape
-    if isinstance(split, SpeechSplit):
-        return {"samples": features, "recordings": split.recordings.assign(start=range(count), length=dim)}
-    return {"waveforms": features, "lengths": torch.full((count,), dim)}
+def _source(base: Trunk | Result) -> Trunk:
+    """The folder of a run, or a published encoder."""
+    source = base.path if isinstance(base, Result) else base if isinstance(base, Published) else Path(base)
+    if source is None:
+        raise TrainingError("the base run was kept in memory only: train it with a folder, or with `trained`")
+    return source
 
 
-def trunk_of(world: Data) -> Trunk | None:
+def trunk_of(world: World) -> Trunk | None:
     """The run or the encoder whose trunk encoded a world; None where it holds waveforms."""
-    return getattr(world.train, "trunk", None)
+    return world.trunk
 
 
-def trunk_digest(trunk: Trunk) -> str:
-    """What tells a trunk's weights from others: a hash of a run's best weights; of an encoder's name, options and,
-    where its model is a folder, of the files there.
-
-    Raises:
-        DataNotFoundError: no finished run there.
-    """
-    if not isinstance(trunk, Published):
-        return checkpoints.digest(_best(trunk))
-    weights = local_weights(trunk.options)
-    told = {name: str(value) for name, value in trunk.options.items() if name not in weights}
-    return content_key([trunk.audio, told, trunk.seed, *weights.values()])
-
-
-def trunk_encoder(trunk: Trunk) -> str:
-    """The name of a trunk's audio encoder in `encoders.AUDIO`.
-
-    Raises:
-        DataNotFoundError: no finished run there.
-    """
-    return trunk.audio if isinstance(trunk, Published) else _recipe(trunk).audio
-
-
-def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The options whose value is a folder of a model's files on this disk → file name → hash of the file."""
-    folders = {name: Path(value) for name, value in options.items() if isinstance(value, str | Path) and value}
-    return {
-        name: {
-            path.name: _file_digest(path, path.stat().st_mtime_ns)
-            for path in sorted(folder.iterdir())
-            if path.is_file()
-        }
-        for name, folder in folders.items()
-        if folder.is_dir()
-    }
-
-
-@lru_cache(maxsize=256)
-def _file_digest(path: Path, changed: int) -> str:
-    """A hash of a file, read again only where it has changed since."""
-    return checkpoints.digest(path)
-
-
-def on_features(world: Data) -> dict[str, Any]:
+def on_features(world: World) -> dict[str, Any]:
     """What a recipe needs to learn from an encoded world: `recipe("kcl", **on_features(world), epochs=3)`."""
     if trunk_of(world) is None:
         raise ValueError("this world holds waveforms: make features of it by `encoded`")
     return {"audio": "features", "encoder_options": {"audio_dim": world.train.dim}}
 
 
-def load_trunk(trunk: Trunk) -> nn.Module:
-    """The audio encoder of a finished run with its best weights, or a published one: without projection, in eval mode.
-
-    Raises:
-        DataNotFoundError, TrainingError: see `encoded`.
-        UnknownNameError: no such encoder or option.
-    """
-    if isinstance(trunk, Published):
-        return create_audio(trunk.audio, seed=trunk.seed, **trunk.options).eval()
-    one = _recipe(trunk)
-    model = create(one.audio, one.text, dim=one.dim, **one.encoder_options)
-    return checkpoints.load_model(model, trunk).audio.eval()
-
-
 def trunk_features(
-    trunk: nn.Module, split: AnySplit, *, jobs: int | None = None, progress: bool | None = None
+    trunk: nn.Module, clips: Clips, *, jobs: int | None = None, progress: bool | None = None
 ) -> np.ndarray:
-    """Features of all clips of a split, `(N, D)` float32.
+    """Features of all clips, `(N, D)` float32.
 
     jobs: blocks of clips at once on a CPU; default: one a core, each by one thread. With 1 a block has all threads.
     """
@@ -256,25 +226,12 @@ def trunk_features(
 
     @torch.no_grad()
     def block(start: int) -> np.ndarray:
-        audio, lengths = check_audio(*split.audio(slice(start, start + BLOCK)))
+        audio, lengths = check_audio(*clips.audio(slice(start, start + BLOCK)))
         features = trunk(audio.to(device), lengths.to(device)).float().cpu().numpy()
         bar.update(len(features))
         return features
 
-    with tqdm(total=len(split), desc=f"encoding {split.name}", unit="clip", disable=hidden(progress)) as bar:
-        starts = range(0, len(split), BLOCK)
+    with tqdm(total=len(clips), desc=f"encoding {clips.name}", unit="clip", disable=hidden(progress)) as bar:
+        starts = range(0, len(clips), BLOCK)
         parts = in_threads([partial(block, start) for start in starts], jobs=jobs if device.type == "cpu" else 1)
     return np.concatenate(parts)
-
-
-def _recipe(folder: Path) -> Recipe:
-    """The recipe of a finished run."""
-    _best(folder)
-    return from_json((folder / RECIPE).read_text(encoding="utf-8"))
-
-
-def _best(folder: Path) -> Path:
-    """The best weights of a finished run."""
-    if not (folder / RECIPE).is_file():
-        raise DataNotFoundError(f"no finished run at {folder}: train it to its end first")
-    return checkpoints.best_file(folder)

@@ -1,0 +1,252 @@
+"""Clips: audio with all that is known of it, whatever it comes from.
+
+Every source (rendered scenes, recordings, speech …) is a function that fills `StoredClips`; what uses clips asks for
+the protocol `Clips` alone, which features of a frozen encoder offer, too (`training.frozen.Encoded`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pullpush.cache import content_key
+from pullpush.data.store import Waveforms, row_numbers
+from pullpush.errors import PullPushError, unknown
+
+Index = int | Sequence[int] | Tensor | slice
+Columns = Mapping[str, Sequence[Any]]
+
+
+class NoLabelsError(PullPushError, ValueError):
+    """Clips that have no labels were asked for them; the message says which have."""
+
+
+class Clips(Protocol):
+    """What all clips offer.
+
+    name: "train", "valid", "test" …; key: names the audio's content; graded: whether relevance has degrees; columns:
+    what else is known of each clip, by name: its scene, speaker, file, label …, N values each.
+    """
+
+    name: str
+    key: str
+    graded: bool
+    columns: Columns
+
+    def __len__(self) -> int: ...
+
+    @property
+    def lengths(self) -> Tensor:
+        """`(N,)` int64, in samples of the store."""
+
+    def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
+        """Some clips.
+
+        Args:
+            index: one number, several, or a slice; negative numbers count from the end.
+            sample_rate: in Hz; default: the store's, 16,000 in all worlds of the book.
+
+        Returns:
+            `(B, T)` float32 in [-1, 1], zero beyond each length, and the lengths `(B,)` int64 in samples.
+        """
+
+    def captions(self, language: str) -> list[list[str]]:
+        """The captions of every clip; none where there is no translation.
+
+        Raises:
+            UnknownNameError: there are no captions in this language.
+        """
+
+    @property
+    def labels(self) -> Tensor:
+        """Each clip's class, `(N,)` int64. Raises `NoLabelsError` where clips have none."""
+
+    def prompts(self, language: str = "eng") -> list[str]:
+        """One sentence a class, in the order of the labels. Raises `NoLabelsError` where there are none."""
+
+    def relevance(self, other: Clips | None = None) -> Tensor:
+        """How well each clip of `other` (default: these) fits each of these, `(N, M)` float32 in [0, 1]."""
+
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> Clips:
+        """Some of the clips by their numbers, in that order."""
+
+    def head(self, n: int) -> Clips:
+        """The first `n` clips; all, if there are fewer."""
+
+    @property
+    def code(self) -> tuple[Any, ...]:
+        """The code that answers go through, as roots of `source.digest`."""
+
+
+def identity(columns: Columns, other: Columns) -> Tensor:
+    """1 where the files are the same and 0 elsewhere, `(N, M)` float32: all that captioned recordings know.
+
+    >>> identity({"file": ["a", "b"]}, {"file": ["b"]}).tolist()
+    [[0.0], [1.0]]
+    """
+    place = {name: column for column, name in enumerate(other["file"])}
+    matrix = torch.zeros(len(columns["file"]), len(place))
+    for row, name in enumerate(columns["file"]):
+        if name in place:
+            matrix[row, place[name]] = 1
+    return matrix
+
+
+def no_prompts(language: str) -> list[str]:
+    """For clips without classes."""
+    raise NoLabelsError("these clips have no classes to prompt for: take single events, or a set such as esc50")
+
+
+@dataclass(frozen=True, eq=False)
+class StoredClips:
+    """Clips in a store of waveforms; see `Clips`.
+
+    waveforms: the store, and rows: `(N,)` int64, which of its recordings these are; write: (columns, language) →
+    captions of every clip; compare: (columns, other columns) →
+    relevance `(N, M)`; ask: language → one prompt a class. Class numbers stand in the column "label".
+    """
+
+    name: str
+    key: str
+    waveforms: Waveforms = field(repr=False)
+    rows: np.ndarray = field(repr=False)
+    columns: Columns = field(repr=False)
+    write: Callable[[Columns, str], list[list[str]]] = field(repr=False)
+    compare: Callable[[Columns, Columns], Tensor] = field(default=identity, repr=False)
+    ask: Callable[[str], list[str]] = field(default=no_prompts, repr=False)
+    graded: bool = False
+    _captions: dict[str, list[list[str]]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        counts = {name: len(values) for name, values in self.columns.items()}
+        if any(count != len(self.rows) for count in counts.values()):
+            raise ValueError(f"{len(self.rows)} clips need as many values in each column, got {counts}")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def sample_rate(self) -> int:
+        """Of the store, in Hz."""
+        return self.waveforms.sample_rate
+
+    @property
+    def lengths(self) -> Tensor:
+        """See `Clips`."""
+        return torch.from_numpy(self.waveforms.lengths[self.rows])
+
+    def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
+        """See `Clips`."""
+        return self.waveforms.audio(self.rows[row_numbers(index, len(self))], sample_rate=sample_rate)
+
+    def captions(self, language: str) -> list[list[str]]:
+        """See `Clips`; written when first asked for."""
+        if language not in self._captions:
+            self._captions[language] = self.write(self.columns, language)
+        return self._captions[language]
+
+    @property
+    def labels(self) -> Tensor:
+        """See `Clips`."""
+        if "label" not in self.columns:
+            raise NoLabelsError(
+                f"the clips of {self.name!r} have no labels: take clips of a single event (`world.singles`), or a "
+                "classification set such as esc50"
+            )
+        return torch.tensor(self.columns["label"], dtype=torch.int64)
+
+    def prompts(self, language: str = "eng") -> list[str]:
+        """See `Clips`."""
+        return self.ask(language)
+
+    def relevance(self, other: Clips | None = None) -> Tensor:
+        """See `Clips`."""
+        return self.compare(self.columns, self.columns if other is None else other.columns)
+
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> StoredClips:
+        """See `Clips`."""
+        rows = row_numbers(rows, len(self)).tolist()
+        return replace(
+            self,
+            name=name or self.name,
+            key=content_key([self.key, rows]),
+            rows=self.rows[rows],
+            columns={column: [values[row] for row in rows] for column, values in self.columns.items()},
+            _captions={},
+        )
+
+    def head(self, n: int) -> StoredClips:
+        """See `Clips`."""
+        return self.select(range(min(n, len(self))))
+
+    @property
+    def code(self) -> tuple[Any, ...]:
+        """See `Clips`."""
+        return StoredClips, self.write, self.compare, self.ask
+
+
+class Config(Protocol):
+    """What describes a world: plain data that can be hashed, and how it is loaded."""
+
+    def load(self) -> World:
+        """Read or make what is described."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Clips to learn from, to choose by and to test on, and further ones.
+
+    config: what it was loaded from; splits: "train", "valid", "test" and further clips by name; words: what decides
+    the captions, as a digest; bank: of events, where clips are scenes; trunk: what encoded the clips, None for audio.
+    """
+
+    config: Any
+    splits: Mapping[str, Clips]
+    words: str = ""
+    bank: Any = None
+    trunk: Any = None
+
+    def split(self, name: str) -> Clips:
+        """Clips by name.
+
+        Raises:
+            UnknownNameError: there are none of that name.
+        """
+        if name not in self.splits:
+            raise unknown("split", name, self.splits)
+        return self.splits[name]
+
+    @property
+    def train(self) -> Clips:
+        """What is learnt from."""
+        return self.split("train")
+
+    @property
+    def valid(self) -> Clips:
+        """What the best epoch is chosen by."""
+        return self.split("valid")
+
+    @property
+    def test(self) -> Clips:
+        """What scores are taken on."""
+        return self.split("test")
+
+    @property
+    def singles(self) -> Clips:
+        """Clips of one event each, for zero-shot classification; `UnknownNameError` where there are none."""
+        return self.split("singles")
+
+    @property
+    def identity(self) -> list[Any]:
+        """What tells this world from another, for the names of runs: clips and captions that training sees."""
+        return [self.config, self.words, self.train.key, self.valid.key]
+
+
+def load_data(config: Config) -> World:
+    """What a configuration describes: `load_data(WorldConfig("synthetic"))` renders scenes."""
+    return config.load()

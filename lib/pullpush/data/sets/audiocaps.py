@@ -1,0 +1,53 @@
+"""AudioCaps: clips of YouTube with captions that people wrote."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from pullpush.data.aac import module_of, read_columns
+from pullpush.data.listing import DatasetCard, Listing, warn_of_missing
+from pullpush.errors import DataNotFoundError
+
+
+def read(place: Path, split: str) -> Listing:
+    """AudioCaps 1.0: `train.csv` (or csv_files_v1/train.csv) and `audio_32000Hz/train/<youtube id>_<start>.flac`.
+
+    Another sample rate in the folder's name and other formats are taken as they are. Clips that are gone from YouTube
+    are left out; a warning says how many.
+    """
+    subset = {"valid": "val"}.get(split, split)
+    expected = f"csv_files_v1/{subset}.csv and audio_32000Hz/{subset}/<youtube id>_<start>.flac"
+    folders = sorted(place.glob(f"audio_*Hz/{subset}"))
+    files = [name for name in os.listdir(folders[0]) if not name.startswith(".")] if folders else []
+    if not files:
+        raise DataNotFoundError(f"AudioCaps has no recordings for {split} in {place}: expected {expected}")
+    rate = int(folders[0].parent.name.removeprefix("audio_").removesuffix("Hz"))
+    options = {"sr": rate, "audio_format": Path(files[0]).suffix[1:], "exclude_removed_audio": False}
+    columns = read_columns("audiocaps", place, subset, expected, **options)
+    present = columns["is_on_disk"]
+    warn_of_missing("AudioCaps", split, present)
+    rows = [row for row, is_present in enumerate(present) if is_present]
+    paths = [folders[0] / columns["fname"][row] for row in rows]
+    return Listing(paths, [columns["captions"][row] for row in rows])
+
+
+def fetch(root: Path) -> None:
+    """Download it from YouTube."""
+    for program in ("yt-dlp", "ffmpeg"):
+        if shutil.which(program) is None:
+            raise DataNotFoundError(f"AudioCaps comes from YouTube by {program}, which is not on your path: install it")
+    module_of("audiocaps").download_audiocaps_datasets(root, ("train", "val", "test"), verbose=1)
+
+
+CARD = DatasetCard(
+    name="audiocaps",
+    make=read,
+    title="AudioCaps",
+    about="About 50,000 clips of ten seconds from YouTube, with one caption each for training and five for testing.",
+    source="Kim et al. 2019, AudioCaps: generating captions for audios in the wild",
+    citation="audiocaps",
+    folder="AUDIOCAPS",
+    fetch=fetch,
+)
