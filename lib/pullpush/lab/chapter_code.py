@@ -24,7 +24,7 @@ from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import UnknownNameError
 from pullpush.lab import claims
 from pullpush.lab.profiles import Profile
-from pullpush.lab.scoring import EVALUATIONS
+from pullpush.metrics.cards import METRICS
 from pullpush.source import digest_files, symbols
 from pullpush.syntax import find, hashed
 from pullpush.training.recipes import RECIPES, TERMS
@@ -97,11 +97,11 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     sizes = {settings.audio, settings.text, settings.world.get("bank"), "retrieval"}
     named = [
         table[name]
-        for table, wanted in ((TERMS, terms), *((table, words | sizes) for table in (EVALUATIONS, BANKS)))
+        for table, wanted in ((TERMS, terms), (BANKS, words | sizes))
         for name in table
         if name in wanted
     ]
-    named += [card.make for cards in (AUDIO, TEXT) for name, card in cards.items() if name in words | sizes]
+    named += [card.make for cards in (METRICS, AUDIO, TEXT) for name, card in cards.items() if name in words | sizes]
     found = symbols(*roots, named) | {f"recipe {name}": content_key(recipe) for name, recipe in recipes.items()}
     found["its cells"] = hashed([ast.unparse(tree) for tree in trees])
     found["the profile"] = content_key(replace(settings, name="", about="", file=None))

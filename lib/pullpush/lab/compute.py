@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,17 +15,18 @@ import numpy as np
 import pandas as pd
 
 from pullpush.cache import cached_file, content_key
-from pullpush.data.corpora import load_data
+from pullpush.data.clips import World
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab import common, kept
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp, stamp
 from pullpush.lab.scores import Scores
-from pullpush.lab.scoring import EVALUATIONS, Values
+from pullpush.lab.scoring import Embedded
 from pullpush.lab.session import Session
+from pullpush.metrics.cards import METRICS, Embeddings, Values
 from pullpush.parallel import in_threads
 from pullpush.source import digest, symbols
-from pullpush.training.frozen import KINDS, Data, encoded, on_features, trunk_of
+from pullpush.training.frozen import Encoded, encoded, on_features, trunk_of
 from pullpush.training.recipes import TERMS
 from pullpush.training.runs import Plan, train_missing, train_run
 
@@ -36,19 +37,21 @@ class View(NamedTuple):
     """Data as an experiment sees it: the session that gives the sizes, the data, and what recipes need for it."""
 
     session: Session
-    data: Data
+    data: World
     overrides: Mapping[str, Any] = MappingProxyType({})
 
 
 class Ground(Protocol):
     """What experiments stand on: `material.of(book)` gives one.
 
-    book: the chapter's session; name: of the data, such as "scenes"; compute_long: whether to compute what is long.
+    book: the chapter's session; name: of the data, such as "scenes"; compute_long: whether to compute what is long;
+    code: that loads the data, as roots of `source.digest`.
     """
 
     book: Session
     name: str
     compute_long: bool
+    code: Sequence[Any]
 
     def view(self, name: str) -> View:
         """Data by its name: "frozen", "whole", …; UnknownNameError for others."""
@@ -104,11 +107,11 @@ def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> 
 
 def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
     """The code that an experiment goes through, by symbol: rendering, encoders, losses, loop and scores."""
-    roots: list[Any] = [train_run, load_data, encoded, experiment.watch]
-    roots += [EVALUATIONS[name] for name in experiment.evaluations]
+    roots: list[Any] = [train_run, ground.code, Encoded, encoded, experiment.watch]
+    roots += [Embedded, *(METRICS[name].make for name in experiment.evaluations)]
     for trial in experiment.trials:
         recipe = common.sized(ground.book, trial.recipe, **trial.overrides)
-        roots += [[TERMS[term.name] for term in recipe.terms], AUDIO[recipe.audio].make, TEXT[recipe.text].make, KINDS]
+        roots += [[TERMS[term.name] for term in recipe.terms], AUDIO[recipe.audio].make, TEXT[recipe.text].make]
     return symbols(*roots)
 
 
@@ -122,14 +125,16 @@ def _scored(ground: Ground, experiment: Experiment, trial: Trial, plan: Plan) ->
     """Values of one run, from the cache if it was scored before."""
     test = ground.view(trial.test).data if trial.test else plan.world
     found: Values = {}
+    embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
     for name in experiment.evaluations:
-        evaluation = EVALUATIONS[name]
-        split = test.singles if name == "zero-shot" else test.test
+        metric = METRICS[name]
+        split = test.singles if "singles" in metric.needs else test.test
         words = getattr(test, "identity", [])
-        key = content_key([plan.key, digest(evaluation, type(split)), split.key, words, experiment.languages])
+        code = digest(metric.make, Embedded, split.code)
+        key = content_key([plan.key, code, split.key, words, experiment.languages])
 
-        def build(path: Any, evaluation: Callable = evaluation) -> None:
-            values = evaluation(plan.train().model, test, experiment.languages)
+        def build(path: Any, score: Callable[[Embeddings], Values] = metric.make) -> None:
+            values = score(embedded)
             with open(path, "wb") as file:
                 np.savez_compressed(file, **{name: values[name] for name in values})
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pullpush.errors import PullPushError, unknown
-from pullpush.lab.scoring import EVALUATIONS
+from pullpush.metrics.cards import METRICS
 from pullpush.training.diagnostics import Diagnostics
 
 System = tuple[str, Mapping[str, Any]]  # a recipe's name, and its overrides
@@ -63,7 +63,7 @@ class Experiment:
         seeds: of training.
         data: name of a view of the chapter's ground.
         languages: that are scored, one column of values each where there are several.
-        evaluations: names in `scoring.EVALUATIONS`.
+        evaluations: names in `metrics.METRICS`.
         watch: what is measured while training.
         long: whether it takes more than a chapter's minutes.
 
@@ -91,8 +91,8 @@ class Experiment:
         if twice:
             raise ExperimentError(f"experiment {self.name!r} holds {', '.join(twice)} twice: give it another label")
         for name in self.evaluations:
-            if name not in EVALUATIONS:
-                raise unknown("evaluation", name, EVALUATIONS)
+            if name not in METRICS:
+                raise unknown("evaluation", name, METRICS)
 
     @classmethod
     def of(

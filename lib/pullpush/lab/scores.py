@@ -16,7 +16,7 @@ import pandas as pd
 from pullpush.errors import unknown
 from pullpush.lab.experiments import Experiment, ExperimentError, Trial, Where
 from pullpush.lab.provenance import Stamp
-from pullpush.lab.scoring import Values
+from pullpush.metrics.cards import Values
 from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.training.loop import Result
 from pullpush.training.runs import Plan
@@ -30,7 +30,7 @@ class Scores:
 
     Attributes:
         experiment: what was declared.
-        clips: (trial, seed) → metric → values by clip, `(N,)` or `(N, K)`; see scoring.py.
+        clips: (trial, seed) → metric → values by clip, `(N,)` or `(N, K)`; see metrics/cards.py.
         history: a row an epoch: system, what varies, seed, epoch, step, loss, T2A R@1, A2T R@1, R@1 (validation).
         steps: measurements while training, averaged over twenty stretches: system, what varies, seed, step, …
         stamp: where it comes from.

@@ -30,6 +30,9 @@ def gap(english: Tensor, other: Tensor, *, vector: bool = False, present: Tensor
     Returns:
         0-d, or `(K,)`; with `vector` `(d,)`, or `(K, d)`. Never more than `distance`.
 
+    >>> gap(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    tensor(0.)
+
     Raises:
         ValueError: shapes that do not match, or a language without any text.
     """
@@ -47,6 +50,9 @@ def distance(english: Tensor, other: Tensor, *, present: Tensor | None = None) -
 
     Returns:
         0-d, or `(K,)`.
+
+    >>> distance(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    tensor(1.4142)
 
     Raises:
         ValueError: shapes that do not match, or a language without any text.
@@ -76,6 +82,10 @@ def language_ranks(
     Returns:
         `(N, K)` int64.
 
+    >>> english, french = torch.eye(2), torch.eye(2).flip(0)
+    >>> language_ranks(torch.eye(2), torch.stack([english, french], dim=1)).tolist()
+    [[1, 2], [1, 2]]
+
     Raises:
         ValueError: wrong shapes, a clip number out of range, NaN, an unknown direction.
     """
@@ -102,20 +112,23 @@ def rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
     Returns:
         `(N,)` float64, to bootstrap over items. An item with one language has variance 0.
 
+    >>> rank_variance(torch.tensor([[1, 3], [2, 2]])).tolist()
+    [1.0, 0.0]
+
     Raises:
         ValueError: wrong shapes, or items without any language (named).
     """
     if ranks.ndim != 2 or 0 in ranks.shape:
         raise ValueError(f"ranks must have shape (N, K) with N, K ≥ 1, got {tuple(ranks.shape)}")
-    there = torch.ones_like(ranks, dtype=torch.bool) if present is None else present
-    if there.shape != ranks.shape or there.dtype != torch.bool:
-        raise ValueError(f"present must be boolean (N, K) = {tuple(ranks.shape)}, got {tuple(there.shape)}")
-    count = there.sum(dim=1)
+    present = torch.ones_like(ranks, dtype=torch.bool) if present is None else present
+    if present.shape != ranks.shape or present.dtype != torch.bool:
+        raise ValueError(f"present must be boolean (N, K) = {tuple(ranks.shape)}, got {tuple(present.shape)}")
+    count = present.sum(dim=1)
     if not count.all():
         raise ValueError(f"items {(count == 0).nonzero().flatten().tolist()[:10]} have no language: leave them out")
-    values = torch.where(there, ranks.double(), 0)
+    values = torch.where(present, ranks.double(), 0)
     mean = values.sum(dim=1) / count
-    return torch.where(there, (values - mean[:, None]).square(), 0).sum(dim=1) / count
+    return torch.where(present, (values - mean[:, None]).square(), 0).sum(dim=1) / count
 
 
 def mean_rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
@@ -131,6 +144,9 @@ def mean_rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tenso
 
     Returns:
         0-d float64.
+
+    >>> mean_rank_variance(torch.tensor([[1, 3], [2, 2]]))
+    tensor(0.5000, dtype=torch.float64)
     """
     return rank_variance(ranks, present=present).mean()
 
@@ -139,6 +155,9 @@ def angle(one: Tensor, other: Tensor) -> Tensor:
     """Angle between vectors along the last dimension, in degrees in [0, 180]; NaN where one of them is zero.
 
     By the arc tangent of the half angle, which keeps small angles that the arc cosine rounds away.
+
+    >>> angle(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0]))
+    tensor(90.)
     """
     u, v = F.normalize(one, dim=-1, eps=0), F.normalize(other, dim=-1, eps=0)  # 0/0: a zero vector has no direction
     return torch.rad2deg(2 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1)))
@@ -157,6 +176,9 @@ def direction_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
 
     Returns:
         `(N,)`; 0 where all are taken, NaN where a clip lies on one of the means.
+
+    >>> direction_error(torch.zeros(1, 2), torch.eye(2)[None], torch.tensor([[True, False]]))
+    tensor([45.])
 
     Raises:
         ValueError: shapes that do not match, or a clip of which nothing is taken.

@@ -22,12 +22,14 @@ clips 0.1, 1, 10, rest to clips 0, 1, 10 (contributions to Var(mean)); `benchmar
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+from pullpush.metrics.jackknife import finite
 
 Array = NDArray[np.float64]
 HOLDS, REVERSED, SMALLER, CANNOT_TELL = "holds", "reversed", "smaller than in the paper", "cannot tell"
@@ -86,7 +88,7 @@ def difference(ours: ArrayLike, theirs: ArrayLike | None = None, *, level: float
     >>> print(difference([[3.1, 2.0, 4.2, 3.4], [3.2, 2.9, 4.9, 3.5], [2.7, 2.2, 4.4, 3.0]], 1.0))
     +2.29 ± 1.56 [0.73, 3.86]
     """
-    quantile, ours, theirs = _quantile(level), _finite("ours", ours), _finite("theirs", 0 if theirs is None else theirs)
+    quantile, ours, theirs = _quantile(level), finite("ours", ours), finite("theirs", 0 if theirs is None else theirs)
     if ours.ndim not in (2, 3):
         shapes = "(seeds, clips) or (trunks, seeds, clips); one number a seed is values[:, None], one seed values[None]"
         raise ValueError(f"ours has shape {ours.shape}, expected {shapes}")
@@ -204,32 +206,6 @@ def verdict(difference: Difference, effect: float | str, *, margin: float | None
     return SMALLER if below and np.isfinite(number) else CANNOT_TELL
 
 
-def pseudo_values(statistic: Callable[[Array], float], values: ArrayLike) -> Array:
-    """Jackknife pseudo-values N θ − (N − 1) θ₍₋ᵢ₎ `(N,)` of a statistic that is no mean over clips (Tukey 1958).
-
-    `statistic` makes a number of `values` `(N, ...)`. Taken of each system and seed, they go through `difference` as
-    scores do; their mean is θ less its bias of order 1/N. ValueError for N < 2. A median or quantile is not smooth
-    enough: its pseudo-values have a wrong variance for any N (Efron 1982, § 3.4).
-
-    >>> pseudo_values(np.mean, [1.0, 2.0, 6.0]).tolist()
-    [1.0, 2.0, 6.0]
-    """
-    values = _finite("values", values)
-    if (n := len(np.atleast_1d(values))) < 2:
-        raise ValueError(f"values must have at least two clips on their first axis, got shape {values.shape}")
-    left_out = [statistic(np.delete(values, i, axis=0)) for i in range(n)]
-    return _finite("statistic", n * float(statistic(values)) - (n - 1) * np.asarray(left_out, np.float64))
-
-
-def gap_pseudo_values(vectors: ArrayLike) -> Array:
-    """`pseudo_values` `(N,)` of Gap, the norm of the mean of vectors `(N, d)`, in one pass."""
-    vectors = _finite("vectors", vectors)
-    if vectors.ndim != 2 or len(vectors) < 2:
-        raise ValueError(f"vectors must be (N, d) with at least two clips, got shape {vectors.shape}")
-    total = vectors.sum(axis=0)
-    return np.linalg.norm(total) - np.linalg.norm(total - vectors, axis=-1)
-
-
 def _components(scores: Array) -> Variance:
     """Variance components of `(trunks, seeds, clips)` by ANOVA, raised to 0."""
     trunks, seeds, clips = scores.shape
@@ -244,14 +220,6 @@ def _components(scores: Array) -> Variance:
     of_mean = {name: part / n for (name, part), n in zip(parts.items(), drawn, strict=False)}
     total = sum(of_mean.values()) or 1.0
     return Variance(**parts, shares={name: part / total for name, part in of_mean.items()})
-
-
-def _finite(name: str, values: ArrayLike) -> Array:
-    values = np.asarray(values, np.float64)
-    if len(bad := np.argwhere(~np.isfinite(values))):
-        cure = "leave out, everywhere, a clip that lacks a score in any seed or system"
-        raise ValueError(f"{name} has {len(bad)} values that are not finite, the first at {bad[0].tolist()}: {cure}")
-    return values
 
 
 def _quantile(level: float) -> float:

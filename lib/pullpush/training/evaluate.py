@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +12,8 @@ from torch import Tensor, nn
 
 from pullpush.data.batches import Clips, is_missing
 from pullpush.metrics import by_clip, difference, language_ranks, zero_shot_predictions
-
-KS = (1, 5, 10)
-MAP_AT = (10, 16)
+from pullpush.metrics._retrieval import CARD as RETRIEVAL
+from pullpush.metrics._retrieval import KS, MAP_AT
 
 
 def embed(
@@ -46,7 +44,7 @@ def embed(
     if lacking:
         raise ValueError(f"{lacking} of {len(captions)} clips have no caption in {language!r}: evaluate the others")
     chosen = captions if caption == "all" else [[texts[caption]] for texts in captions]
-    text = _embed_captions(model, chosen, language, batch_size)
+    text = embed_captions(model, chosen, language=language, batch_size=batch_size)
     return embed_audio(model, split, batch_size=batch_size), text if caption == "all" else text[:, 0]
 
 
@@ -67,6 +65,21 @@ def embed_texts(model: nn.Module, texts: Sequence[str], *, language: str = "eng"
         for rows in _blocks(len(texts), batch_size):
             parts.append(model.encode_text([texts[row] for row in rows], [language] * len(rows)).float().cpu())
     return torch.cat(parts)
+
+
+def embed_captions(
+    model: nn.Module, captions: Sequence[Sequence[str]], *, language: str = "eng", batch_size: int = 64
+) -> Tensor:
+    """Embeddings of C captions of each of N clips, `(N, C, d)` float32 on the CPU.
+
+    Raises:
+        ValueError: the clips differ in their number of captions.
+    """
+    counts = {len(texts) for texts in captions}
+    if len(counts) > 1:
+        raise ValueError(f"all clips need one number of captions to use all, got {sorted(counts)}: choose one caption")
+    flat = embed_texts(model, [text for texts in captions for text in texts], language=language, batch_size=batch_size)
+    return flat.view(len(captions), -1, flat.shape[1])
 
 
 def retrieval_table(model: nn.Module, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
@@ -91,7 +104,7 @@ def retrieval_table(model: nn.Module, split: Clips, languages: Sequence[str] = (
             warnings.warn(
                 f"{missing} of {len(captions)} clips without a caption in {language!r} left out", stacklevel=2
             )
-        text = _embed_captions(model, [captions[row] for row in rows], language)
+        text = embed_captions(model, [captions[row] for row in rows], language=language)
         table = retrieval_rows(audio[rows] if len(rows) < len(captions) else audio, text)
         table.insert(0, "language", language)
         tables.append(table)
@@ -111,22 +124,12 @@ def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
     """
     clips, captions = len(text), text.shape[1] if text.ndim == 3 else 1
     items = {"T2A": (1, clips), "A2T": (captions, clips * captions)}  # how many are right, of how many
+    chance = {score.name: score.chance for score in RETRIEVAL.scores}
     rows = []
     for name, values in by_clip(audio, text, KS, MAP_AT).items():
         direction, metric = name.split(" ")
-        rows.append((direction, metric, *_interval(values), chance(metric, *items[direction])))
+        rows.append((direction, metric, *_interval(values), chance[name](*items[direction])))
     return pd.DataFrame(rows, columns=["direction", "metric", "value", "low", "high", "chance"])
-
-
-def chance(metric: str, relevant: int, items: int) -> float:
-    """Expectation of "R@k" or "mAP@k" when `items` are in random order and `relevant` of them are right."""
-    name, k = metric.split("@")
-    k = min(int(k), items)
-    if name == "R":
-        return 1 - math.comb(items - relevant, k) / math.comb(items, k)
-    # An item at rank i is right with probability r/M, and then so are (i−1)(r−1)/(M−1) of those before it.
-    others = (relevant - 1) / max(items - 1, 1)
-    return relevant / items * sum((1 + (i - 1) * others) / i for i in range(1, k + 1)) / min(k, relevant)
 
 
 def recall_at_1(model: nn.Module, split: Clips, *, language: str = "eng") -> dict[str, float]:
@@ -188,15 +191,6 @@ def _interval(values: Tensor) -> tuple[float, float, float]:
 def _captioned(captions: Sequence[Sequence[str]]) -> list[int]:
     """The clips whose captions are there."""
     return [row for row, texts in enumerate(captions) if texts and not any(map(is_missing, texts))]
-
-
-def _embed_captions(model: nn.Module, captions: Sequence[Sequence[str]], language: str, batch_size: int = 64) -> Tensor:
-    """Embeddings of C captions of each of N clips, `(N, C, d)`."""
-    counts = {len(texts) for texts in captions}
-    if len(counts) > 1:
-        raise ValueError(f"all clips need one number of captions to use all, got {sorted(counts)}: choose one caption")
-    flat = embed_texts(model, [text for texts in captions for text in texts], language=language, batch_size=batch_size)
-    return flat.view(len(captions), -1, flat.shape[1])
 
 
 def _blocks(count: int, size: int) -> Iterator[range]:

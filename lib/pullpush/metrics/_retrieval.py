@@ -7,10 +7,18 @@ gives graded relevance. Ties count against the system: a constant model does not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
+
+from pullpush.metrics._order import first_items, relevant_items, sorted_items
+from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
+
+KS = (1, 5, 10)
+MAP_AT = (10, 16)
 
 
 def retrieval(
@@ -24,6 +32,9 @@ def retrieval(
     """Mean retrieval metrics over the queries, as fractions in [0, 1].
 
     See `retrieval_per_query` for the arguments, the definitions and the errors.
+
+    >>> retrieval(torch.eye(4), torch.eye(4).bool(), ks=(1,), map_at=(10,))
+    {'R@1': 1.0, 'mAP@10': 1.0}
     """
     values = retrieval_per_query(similarity, relevance, ks, map_at, threshold=threshold)
     return {name: value.mean().item() for name, value in values.items()}
@@ -57,8 +68,8 @@ def retrieval_per_query(
     Raises:
         ValueError: shapes differ, NaN similarity, or queries without a relevant item (named).
     """
-    relevant = _relevant(similarity, relevance, threshold)
-    order = _first(similarity, relevance, max(*ks, *map_at, 1))
+    relevant = relevant_items(similarity, relevance, threshold)
+    order = first_items(similarity, relevance, max(*ks, *map_at, 1))
     found = relevant.gather(1, order).double()
     values: dict[str, Tensor] = {f"R@{k}": found[:, :k].amax(dim=1) for k in ks}
     precision = found.cumsum(dim=1) / torch.arange(1, found.shape[1] + 1, device=found.device)
@@ -74,13 +85,21 @@ def retrieval_per_query(
 
 
 def ranks(similarity: Tensor, relevance: Tensor, *, threshold: float = 1.0) -> Tensor:
-    """Rank of each query's best relevant item, counted from 1, ties against the system: `(Q,)` int64."""
-    relevant = _relevant(similarity, relevance, threshold)
-    return relevant.gather(1, _order(similarity, relevance)).int().argmax(dim=1) + 1
+    """Rank of each query's best relevant item, counted from 1, ties against the system: `(Q,)` int64.
+
+    >>> ranks(torch.tensor([[0.2, 0.9, 0.2]]), torch.tensor([[True, False, False]]))
+    tensor([3])
+    """
+    relevant = relevant_items(similarity, relevance, threshold)
+    return relevant.gather(1, sorted_items(similarity, relevance)).int().argmax(dim=1) + 1
 
 
 def caption_relevance(clips: int, captions: int) -> Tensor:
-    """Relevance of `clips × captions` texts (clip-major) to clips: `(clips·captions, clips)` boolean."""
+    """Relevance of `clips × captions` texts (clip-major) to clips: `(clips·captions, clips)` boolean.
+
+    >>> caption_relevance(2, 2).int().tolist()
+    [[1, 0], [1, 0], [0, 1], [0, 1]]
+    """
     return torch.eye(clips, dtype=torch.bool).repeat_interleave(captions, dim=0)
 
 
@@ -96,10 +115,9 @@ def by_clip(
     captions among N·C, of which R@k needs one and mAP@k counts all (A2T). This is the one protocol of the book: tables
     are its means, intervals and tests resample its clips.
 
-    Example:
-        >>> clips = torch.eye(3)
-        >>> by_clip(clips, clips, ks=(1,), map_at=())
-        {'T2A R@1': tensor([1., 1., 1.], dtype=torch.float64), 'A2T R@1': tensor([1., 1., 1.], dtype=torch.float64)}
+    >>> clips = torch.eye(3)
+    >>> by_clip(clips, clips, ks=(1,), map_at=())
+    {'T2A R@1': tensor([1., 1., 1.], dtype=torch.float64), 'A2T R@1': tensor([1., 1., 1.], dtype=torch.float64)}
 
     Args:
         audio: `(N, d)` L2-normalised clip embeddings.
@@ -132,7 +150,11 @@ def audio_text(
     ks: Sequence[int] = (1, 5, 10),
     map_at: Sequence[int] = (10, 16),
 ) -> dict[str, dict[str, float]]:
-    """Means of `by_clip`, by direction: `{"T2A": {"R@1": …}, "A2T": {…}}`, fractions; arguments and errors as there."""
+    """Means of `by_clip`, by direction: `{"T2A": {"R@1": …}, "A2T": {…}}`, fractions; arguments and errors as there.
+
+    >>> audio_text(torch.eye(3), torch.eye(3), ks=(1,), map_at=())
+    {'T2A': {'R@1': 1.0}, 'A2T': {'R@1': 1.0}}
+    """
     table: dict[str, dict[str, float]] = {"T2A": {}, "A2T": {}}
     for name, values in by_clip(audio, text, ks, map_at).items():
         side, metric = name.split(" ")
@@ -140,46 +162,60 @@ def audio_text(
     return table
 
 
-def _relevant(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:
-    """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be."""
-    if similarity.ndim != 2 or similarity.shape != relevance.shape:
-        raise ValueError(
-            f"similarity and relevance must have one shape (Q, M), got {tuple(similarity.shape)} "
-            f"and {tuple(relevance.shape)}"
-        )
-    if torch.isnan(similarity).any():
-        rows = torch.isnan(similarity).any(dim=1).nonzero().flatten().tolist()
-        raise ValueError(f"similarity is NaN for queries {rows[:10]}: check the embeddings that it comes from")
-    relevant = relevance if relevance.dtype == torch.bool else relevance >= threshold
-    empty = (~relevant.any(dim=1)).nonzero().flatten().tolist()
-    if empty:
-        raise ValueError(f"queries {empty[:10]} have no relevant item ({len(empty)} in all): leave them out and say so")
-    return relevant
-
-
-def _first(similarity: Tensor, relevance: Tensor, k: int) -> Tensor:
-    """The first k items (all, if there are fewer) of `_order`, `(Q, k)`.
-
-    Only queries with ties among their first k + 1 items need to be sorted; that is much of the time and memory.
-    """
-    if similarity.shape[1] <= k:
-        return _order(similarity, relevance)
-    values, order = similarity.topk(k + 1, dim=1)
-    order = order[:, :k].contiguous()
-    tied = (values[:, 1:] == values[:, :-1]).any(dim=1)
-    if tied.any():
-        order[tied] = _order(similarity[tied], relevance[tied])[:, :k]
-    return order
-
-
-def _order(similarity: Tensor, relevance: Tensor) -> Tensor:
-    """The items `(Q, M)`, most similar first and ties by least relevance."""
-    # Two stable sorts: the second keeps the first's order among ties, the least relevant in front.
-    by_relevance = relevance.double().argsort(dim=1, stable=True)
-    by_similarity = similarity.gather(1, by_relevance).argsort(dim=1, descending=True, stable=True)
-    return by_relevance.gather(1, by_similarity)
-
-
 def _dcg(gains: Tensor, k: int) -> Tensor:
     top = gains[:, :k]
     return (top / torch.arange(2, top.shape[1] + 2, device=top.device).log2()).sum(dim=1)
+
+
+def recall_by_chance(k: int, relevant: int, items: int) -> float:
+    """Expected R@k of a random order of `items`, `relevant` of which are right.
+
+    >>> recall_by_chance(1, 1, 4)
+    0.25
+    """
+    return 1 - math.comb(items - relevant, min(k, items)) / math.comb(items, min(k, items))
+
+
+def precision_by_chance(k: int, relevant: int, items: int) -> float:
+    """Expected mAP@k of a random order of `items`, `relevant` of which are right.
+
+    >>> precision_by_chance(1, 5, 100)
+    0.05
+    """
+    k = min(k, items)
+    # An item at rank i is right with probability r/M, and then so are (i−1)(r−1)/(M−1) of those before it.
+    others = (relevant - 1) / max(items - 1, 1)
+    return relevant / items * sum((1 + (i - 1) * others) / i for i in range(1, k + 1)) / min(k, relevant)
+
+
+def retrieval_by_clip(embedded: Embeddings) -> Values:
+    """R@k and mAP@10 of both directions on the test clips with all their captions, and "R@1", the mean of both."""
+    return by_language([_both(embedded.audio, embedded.texts(language)) for language in embedded.languages])
+
+
+def _both(audio: Tensor, text: Tensor) -> dict[str, Tensor]:
+    values = by_clip(audio, text, KS, (10,))
+    return values | {"R@1": (values["T2A R@1"] + values["A2T R@1"]) / 2}
+
+
+CARD = MetricCard(
+    name="retrieval",
+    make=retrieval_by_clip,
+    title="Retrieval",
+    about="Recall and mean average precision of both directions, over the test clips with all their captions.",
+    source="SupCLAP §4.1.1, ATRI §5.4, GLAP §3",
+    needs=("audio", "texts"),
+    scores=(
+        *(
+            Score(f"{side} R@{k}", better="higher", chance=partial(recall_by_chance, k))
+            for side in ("T2A", "A2T")
+            for k in KS
+        ),
+        *(
+            Score(f"{side} mAP@{k}", better="higher", chance=partial(precision_by_chance, k))
+            for side in ("T2A", "A2T")
+            for k in MAP_AT
+        ),
+        Score("R@1", better="higher"),
+    ),
+)
