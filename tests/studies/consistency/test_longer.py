@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pullpush.studies.consistency import longer
-from pullpush.studies.consistency.tables import named
+from pullpush.studies.consistency.comparisons import named
 
 
 def test_longer_runs_count_the_texts_that_a_scheme_reads(scores_of):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,9 @@ import pytest
 import soundfile
 import torch
 
-from pullpush.data.speech import SpeechSplit, load_speech
+from pullpush.data import store
+from pullpush.data.clips import Clips, StoredClips
+from pullpush.data.speech import load_speech, same_group, translations
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab import session
 from pullpush.metrics import difference
@@ -52,12 +55,15 @@ def book(home):
     return replace(started, settings=replace(started.settings, dim=8, seeds=1))
 
 
-def asked(count: int = 6) -> SpeechSplit:
-    """Recordings of stamps with captions of 1, 2, 3 … letters."""
-    names = [f"s{number}" for number in range(count)]
+@pytest.fixture
+def asked(tmp_path) -> Clips:
+    """Recordings of six stamps with captions of 1, 2, 3 … letters."""
+    names = [f"s{number}" for number in range(6)]
     texts = {code: {name: "x" * (i + 1) for i, name in enumerate(names)} for code in speech_ranks.TEXTS}
-    table = pd.DataFrame({"stamp": names, "group": names, "spoken": "ru", "start": 0, "length": 9})
-    return SpeechSplit("test", np.zeros(9, dtype=np.int16), table, texts, "key")
+    store.write(tmp_path, [np.ones(9, dtype=np.int16) for _ in names])
+    columns = {"stamp": names, "group": names, "spoken": ["ru"] * len(names)}
+    write = partial(translations, texts)
+    return StoredClips("test", "key", store.read(tmp_path), np.arange(len(names)), columns, write, same_group)
 
 
 def ranks(system: str, rank: int, seed: int = 0, items: int = 21, spoken: str = "ru") -> pd.DataFrame:
@@ -66,25 +72,25 @@ def ranks(system: str, rank: int, seed: int = 0, items: int = 21, spoken: str = 
     return table.assign(rank=rank, items=items, like=rank, **{"like items": items})
 
 
-def test_ranks_are_those_of_a_loop_and_ties_count_against():
-    split, values = asked(), torch.rand(6, 6, generator=torch.Generator().manual_seed(0)).round(decimals=1)
-    table = speech_ranks.ranks_among(split, lambda texts, language: values, ("eng",))
+def test_ranks_are_those_of_a_loop_and_ties_count_against(asked):
+    values = torch.rand(6, 6, generator=torch.Generator().manual_seed(0)).round(decimals=1)
+    table = speech_ranks.ranks_among(asked, lambda texts, language: values, ("eng",))
     expected = [sum(float(values[i, j]) >= float(values[i, i]) for j in range(6)) for i in range(6)]
     assert table["rank"].tolist() == expected
 
 
-def test_texts_of_like_length_are_the_nearest_in_letters(monkeypatch):
+def test_texts_of_like_length_are_the_nearest_in_letters(asked, monkeypatch):
     monkeypatch.setattr(speech_ranks, "LIKE", 2)
     values = torch.zeros(6, 6)
     values[0, 1] = values[0, 5] = 1  # of these two only the first is near in length
     values[range(6), range(6)] = 0.5
-    table = speech_ranks.ranks_among(asked(), lambda texts, language: values, ("eng",))
+    table = speech_ranks.ranks_among(asked, lambda texts, language: values, ("eng",))
     assert table.loc[0, ["rank", "items", "like", "like items"]].tolist() == [3, 6, 2, 3]
 
 
 def test_only_stamps_with_all_captions_are_asked(voices):
     split = voices.train
-    assert "animals/01" not in set(speech_ranks.complete(split).recordings["stamp"])
+    assert "animals/01" not in set(speech_ranks.complete(split).columns["stamp"])
     assert len(speech_ranks.complete(split, ("eng",))) == len(split)
 
 

@@ -52,7 +52,7 @@ def test_a_bank_without_stamps_lends_its_labels(world):
 
 def test_only_events_with_a_caption_are_asked(run, heard):
     events = tuple(replace(event, recordings=(event.name,)) for event in heard.bank.events)
-    heard = heard._replace(bank=replace(heard.bank, events=events))
+    heard = replace(heard, bank=replace(heard.bank, events=events))
     rows = [(event.name, "it", event.name, "it") for event in events[:3]]
     captions = pd.DataFrame(rows, columns=["stamp", "language", "text", "code"])
     own = Stamps(captions, captions, captions, captions)
@@ -61,5 +61,5 @@ def test_only_events_with_a_caption_are_asked(run, heard):
     assert table.loc[0, "events"] == 3
     assert table.loc[0, "chance"] == pytest.approx(1 / 3)
     assert table["accuracy"].between(0, 1).all()
-    (gain,) = unheard.unheard_gains(found, {"it": "new"}, [("kcl", "cacl")]).to_dict("records")
+    (gain,) = unheard.unheard_gains(found, [("kcl", "cacl")], {"it": "new"}).to_dict("records")
     assert (gain["languages"], gain["value"], gain["seeds"], gain["clips"]) == ("new", 0, 1, 3)

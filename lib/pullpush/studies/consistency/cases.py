@@ -8,6 +8,7 @@ import pandas as pd
 
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.metrics import language_ranks, rank_variance
+from pullpush.show.palette import method_name
 from pullpush.studies.consistency.space import Space, ranks
 
 
@@ -34,3 +35,10 @@ def worst_cases(spaces: Mapping[str, Space]) -> dict[str, int]:
         order = rank_variance(language_ranks(space.audio, space.texts[:, 0])).argsort(descending=True).tolist()
         cases[system] = next(clip for clip in order if clip not in cases.values())
     return cases
+
+
+def ranks_of(table: pd.DataFrame, worst: str) -> tuple[int, dict[str, list[int]]]:
+    """The clip that is the most uneven of a system, and each system's ranks of it by its printed name."""
+    rows = table[table["worst of"] == worst]
+    by_system = rows.groupby("system", sort=False)["rank"].apply(list)
+    return rows["clip"].iloc[0], {method_name(system): places for system, places in by_system.items()}

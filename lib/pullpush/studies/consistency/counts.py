@@ -11,7 +11,7 @@ import pandas as pd
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
-from pullpush.studies.consistency.tables import contrasts
+from pullpush.studies.consistency.comparisons import contrasts
 
 
 def language_order(seed: int) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from pullpush.data.batches import Batch, PairDataset, collate
+from pullpush.data.clips import Clips, World
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import Split, World
 from pullpush.lab import common
 from pullpush.lab.probes import probed
 from pullpush.lab.session import Session
@@ -39,7 +39,7 @@ class DirectionProbe(Diagnostics):
     on two batches, the yardstick.
     """
 
-    def __init__(self, split: Split, languages: Sequence[str], *, every: int, batch_size: int, draws: int = 4) -> None:
+    def __init__(self, split: Clips, languages: Sequence[str], *, every: int, batch_size: int, draws: int = 4) -> None:
         super().__init__(every=every)
         self.batch_size, self.draws = min(batch_size, len(split) // 2), draws
         view = split.head(self.batch_size * (draws + 1))

@@ -9,8 +9,8 @@ import pandas as pd
 
 from pullpush.lab.scores import Scores
 from pullpush.metrics import Difference
+from pullpush.studies.consistency.comparisons import by_run, contrasts
 from pullpush.studies.consistency.schemes import TEXTS_PER_CLIP
-from pullpush.studies.consistency.tables import by_run, contrasts
 
 Length = tuple[str, int]  # a system, and how many times longer it trained
 

@@ -71,3 +71,14 @@ def map_tightness(table: pd.DataFrame) -> pd.DataFrame:
         far = np.hypot(texts["x"] - texts["x"].mean(), texts["y"] - texts["y"].mean()).mean()
         rows.append((method, near / far))
     return pd.DataFrame(rows, columns=["method", "ratio"])
+
+
+def tightness_table(tables: Mapping[str, pd.DataFrame], in_space: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """`map_tightness` of each system's map, and below it that in the space: columns where, and the systems.
+
+    in_space: system → `space.tightness`.
+    """
+    on_maps = {name: map_tightness(table).set_index("method")["ratio"] for name, table in tables.items()}
+    rows = pd.DataFrame(on_maps).rename_axis("where").reset_index()
+    rows.loc[len(rows)] = {"where": "the space", **{name: values.mean() for name, values in in_space.items()}}
+    return rows

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.data.batches import Batch, PairDataset, collate
+from pullpush.data.clips import Clips
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import Split
 from pullpush.training.loop import Result
 
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
@@ -34,7 +34,7 @@ def take(clips: int, languages: int, sampling: str, generator: torch.Generator) 
 
 
 def scheme_batches(
-    split: Split, batch_size: int, *, languages: Sequence[str] = LANGUAGES
+    split: Clips, batch_size: int, *, languages: Sequence[str] = LANGUAGES
 ) -> Iterator[tuple[str, Batch]]:
     """The first batch as each scheme draws it: pairs (scheme, batch)."""
     for sampling, scheme in SAMPLINGS.items():

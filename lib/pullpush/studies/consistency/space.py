@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pullpush.data.clips import Clips
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import Split
-from pullpush.lab.scoring import texts as embedded_captions
+from pullpush.lab.scoring import embedded_captions
 from pullpush.metrics import language_ranks, pseudo_values
 from pullpush.parallel import in_threads
 from pullpush.studies.consistency.schemes import Runs
@@ -26,13 +26,13 @@ class Space(NamedTuple):
     texts: Tensor
 
 
-def embed(model: nn.Module, split: Split, languages: Sequence[str] = LANGUAGES) -> Space:
+def embed(model: nn.Module, split: Clips, languages: Sequence[str] = LANGUAGES) -> Space:
     """Embed all clips and all their captions in all languages."""
     texts = torch.stack([embedded_captions(model, split, language) for language in languages], dim=2)
     return Space(embed_audio(model, split, batch_size=512), texts)
 
 
-def spaces(runs: Runs, split: Split, languages: Sequence[str] = LANGUAGES) -> dict[tuple[str, int], Space]:
+def spaces(runs: Runs, split: Clips, languages: Sequence[str] = LANGUAGES) -> dict[tuple[str, int], Space]:
     """The space of each run; see `embed`."""
     for language in languages:
         split.captions(language)  # written once, for all threads

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pullpush.data.speech import SPOKEN, SpeechSplit, SpeechWorld, load_speech
+from pullpush.data.clips import Clips, World
+from pullpush.data.speech import SPOKEN, load_speech
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab import common
 from pullpush.lab.session import Session
@@ -31,7 +32,7 @@ UNTRAINED = "sounds only"  # the system that never heard speech
 LENGTH = "length only"  # the system that hears only how long somebody speaks
 
 
-def speech_trunk(book: Session, data: SpeechWorld) -> Result:
+def speech_trunk(book: Session, data: World) -> Result:
     """The trunk that all schemes share: InfoNCE between recordings and English captions."""
     return Plan(data, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), book.seed).train()
 
@@ -42,14 +43,14 @@ def prepare(book: Session) -> None:
     encoded(voices, speech_trunk(book, voices))
 
 
-def train_heads(book: Session, heard: SpeechWorld, seeds: Sequence[int], systems: Sequence[str] = SCHEMES) -> Runs:
+def train_heads(book: Session, heard: World, seeds: Sequence[int], systems: Sequence[str] = SCHEMES) -> Runs:
     """Each scheme's projections on the trunk's features, with each seed: (system, seed) → run."""
     overrides = {**on_features(heard), "epochs": HEAD_EPOCHS, "batch_size": BATCH}
     plans = [(name, seed) for name in systems for seed in seeds]
     return common.train_all(book, heard, plans, diagnostics=None, **dict.fromkeys(systems, overrides))
 
 
-def study(book: Session, voices: SpeechWorld, sounds: Mapping[int, Result], base: Result) -> pd.DataFrame:
+def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Result) -> pd.DataFrame:
     """All systems' ranks: what length alone tells, a model of sounds that never heard speech, SCHEMES trained on it.
 
     Args:
@@ -71,18 +72,18 @@ def study(book: Session, voices: SpeechWorld, sounds: Mapping[int, Result], base
     return pd.concat(tables, ignore_index=True)
 
 
-def all_ranks(runs: Runs, data: SpeechWorld) -> pd.DataFrame:
+def all_ranks(runs: Runs, data: World) -> pd.DataFrame:
     """`query_ranks` of runs on both sets of queries: columns system, seed, set and those of `ranks_among`."""
     return _by_set(
-        (system, seed, title, query_ranks(run.model, getattr(data, name)))
+        (system, seed, title, query_ranks(run.model, data.split(name)))
         for (system, seed), run in runs.items()
         for name, title in SETS.items()
     )
 
 
-def all_length_ranks(data: SpeechWorld, seed: int = 0) -> pd.DataFrame:
+def all_length_ranks(data: World, seed: int = 0) -> pd.DataFrame:
     """`length_ranks` on both sets, in the form of `all_ranks`."""
-    return _by_set((LENGTH, seed, title, length_ranks(data, getattr(data, name))) for name, title in SETS.items())
+    return _by_set((LENGTH, seed, title, length_ranks(data, data.split(name))) for name, title in SETS.items())
 
 
 def _by_set(tables: Iterable[tuple[Any, int, str, pd.DataFrame]]) -> pd.DataFrame:
@@ -102,7 +103,7 @@ class Query(NamedTuple):
     ranks: dict[str, list[int]]
 
 
-def example(ranks: pd.DataFrame, asked: SpeechSplit, spoken: str, quantile: float, *, seed: int) -> Query:
+def example(ranks: pd.DataFrame, asked: Clips, spoken: str, quantile: float, *, seed: int) -> Query:
     """The recording in a language whose mean log rank after KCL stands at a quantile of all: 0 the best, ½ a typical.
 
     asked: `complete` split of which the set "caption never heard" was asked.
@@ -111,8 +112,7 @@ def example(ranks: pd.DataFrame, asked: SpeechSplit, spoken: str, quantile: floa
     queries = queries[queries["seed"] == seed]
     order = queries[queries["system"] == "kcl"].groupby("stamp")["rank"].agg(lambda rank: np.log(rank).mean())
     stamp = order.sort_values(kind="stable").index[round(quantile * (len(order) - 1))]
-    table = asked.recordings
-    row = int(np.flatnonzero((table["stamp"] == stamp) & (table["spoken"] == spoken))[0])
+    row = list(zip(asked.columns["stamp"], asked.columns["spoken"], strict=True)).index((stamp, spoken))
     wide = queries[queries["stamp"] == stamp].pivot(index="system", columns="text", values="rank")
     return Query(row, {name: wide.loc[name, list(LANGUAGES)].astype(int).tolist() for name in SCHEMES})
 

@@ -9,11 +9,11 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.speech import SpeechSplit, SpeechWorld
+from pullpush.data.clips import Clips, World
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.metrics import Difference, difference, rank_variance
 from pullpush.parallel import one_thread
-from pullpush.studies.consistency.tables import contrasts
+from pullpush.studies.consistency.comparisons import contrasts
 from pullpush.training.evaluate import embed_audio, embed_texts
 
 BATCH = 32
@@ -22,13 +22,13 @@ LIKE = 20  # texts of like length that the right one is ranked among
 METRICS = ("R@10", "ahead", "ahead of like")
 
 
-def complete(split: SpeechSplit, languages: Sequence[str] = TEXTS) -> SpeechSplit:
+def complete(split: Clips, languages: Sequence[str] = TEXTS) -> Clips:
     """The recordings of stamps with a caption in every language, so that ranks are among the same texts in all."""
-    has = split.recordings["stamp"].map(lambda stamp: all(stamp in split.texts[language] for language in languages))
-    return split.select(np.flatnonzero(has))
+    has = zip(*(split.captions(language) for language in languages), strict=True)
+    return split.select([row for row, texts in enumerate(has) if all(texts)])
 
 
-def query_ranks(model: nn.Module, split: SpeechSplit, languages: Sequence[str] = TEXTS) -> pd.DataFrame:
+def query_ranks(model: nn.Module, split: Clips, languages: Sequence[str] = TEXTS) -> pd.DataFrame:
     """Rank of the right text for every recording, in each language; see `ranks_among`."""
     asked = complete(split, languages)
 
@@ -41,7 +41,7 @@ def query_ranks(model: nn.Module, split: SpeechSplit, languages: Sequence[str] =
         return ranks_among(asked, similarity, languages)
 
 
-def length_ranks(data: SpeechWorld, split: SpeechSplit, languages: Sequence[str] = TEXTS) -> pd.DataFrame:
+def length_ranks(data: World, split: Clips, languages: Sequence[str] = TEXTS) -> pd.DataFrame:
     """The same for a system that hears only how long somebody speaks: the text whose length fits best is first.
 
     A line fitted to the training recordings of each spoken language gives the characters for the seconds (logarithms
@@ -55,12 +55,13 @@ def length_ranks(data: SpeechWorld, split: SpeechSplit, languages: Sequence[str]
     def similarity(texts: Sequence[str], language: str) -> Tensor:
         expected = np.zeros(len(asked))
         for spoken in data.config.spoken:
-            heard = data.train.recordings
-            heard = heard[(heard["spoken"] == spoken) & heard["stamp"].isin(set(data.train.texts[language]))]
-            sizes = characters([data.train.texts[language][stamp] for stamp in heard["stamp"]])
-            line = np.polyfit(np.log(heard["length"]), sizes, 1)
-            rows = (asked.recordings["spoken"] == spoken).to_numpy()
-            expected[rows] = np.polyval(line, np.log(asked.recordings["length"][rows]))
+            captions = data.train.captions(language)
+            voices = data.train.columns["spoken"]
+            heard = [row for row, voice in enumerate(voices) if voice == spoken and captions[row]]
+            sizes = characters([captions[row][0] for row in heard])
+            line = np.polyfit(np.log(data.train.lengths[heard].numpy()), sizes, 1)
+            rows = np.array(asked.columns["spoken"]) == spoken
+            expected[rows] = np.polyval(line, np.log(asked.lengths.numpy()[rows]))
         apart = np.abs(expected[:, None] - characters(texts)[None])
         noise = np.random.default_rng(0).random(apart.shape)  # many texts are of one length: their order is drawn
         return torch.from_numpy(-apart - 1e-9 * noise)
@@ -69,7 +70,7 @@ def length_ranks(data: SpeechWorld, split: SpeechSplit, languages: Sequence[str]
 
 
 def ranks_among(
-    asked: SpeechSplit, similarity: Callable[[Sequence[str], str], Tensor], languages: Sequence[str] = TEXTS
+    asked: Clips, similarity: Callable[[Sequence[str], str], Tensor], languages: Sequence[str] = TEXTS
 ) -> pd.DataFrame:
     """Ranks of the right text among the texts of all stamps asked for, and among texts of like length.
 
@@ -84,19 +85,20 @@ def ranks_among(
     Returns:
         Columns stamp, spoken, text (language), rank (from 1), items, like (rank from 1), like items.
     """
-    stamps = asked.recordings["stamp"].drop_duplicates().tolist()
+    stamps = list(dict.fromkeys(asked.columns["stamp"]))
     numbers = {stamp: number for number, stamp in enumerate(stamps)}
-    right_text = torch.tensor(asked.recordings["stamp"].map(numbers).to_numpy())  # (N,)
+    right_text = torch.tensor([numbers[stamp] for stamp in asked.columns["stamp"]])  # (N,)
     like = min(LIKE, len(stamps) - 1)
     tables = []
     for language in languages:
-        texts = [asked.texts[language][stamp] for stamp in stamps]
+        captions = dict(zip(asked.columns["stamp"], asked.captions(language), strict=True))
+        texts = [captions[stamp][0] for stamp in stamps]
         values = similarity(texts, language)
         right = values.gather(1, right_text[:, None])
         size = torch.tensor([len(text) for text in texts])
         apart = (size[:, None] - size[None]).abs()
         near = apart.fill_diagonal_(int(apart.max()) + 1).argsort(dim=1, stable=True)[:, :like]
-        table = asked.recordings[["stamp", "spoken"]].assign(text=language)
+        table = pd.DataFrame({name: asked.columns[name] for name in ("stamp", "spoken")}).assign(text=language)
         table = table.assign(rank=(values >= right).sum(1).numpy(), items=len(stamps))
         table["like"] = 1 + (values.gather(1, near[right_text]) >= right).sum(1).numpy()
         tables.append(table.assign(**{"like items": like + 1}))
@@ -146,7 +148,7 @@ def _by_seed_and_stamp(table: pd.DataFrame, metric: str) -> np.ndarray:
 
 def speech_gains(ranks: pd.DataFrame, pairs: Sequence[tuple[str, str]], metric: str = "R@10") -> pd.DataFrame:
     """What a system adds to another in the eight trained languages: columns set, system, baseline, metric, and those of
-    `tables.contrasts`.
+    `comparisons.contrasts`.
     """
     table = scored(ranks[ranks["text"].isin(LANGUAGES)])
     plans = []

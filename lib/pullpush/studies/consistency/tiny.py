@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pullpush.data.clips import World
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import World
 from pullpush.metrics import difference
 from pullpush.parallel import side_by_side
 from pullpush.studies.consistency.bound import log_probability, pair_distribution
+from pullpush.studies.consistency.comparisons import contrasts
 from pullpush.studies.consistency.momentum_error import momentum_errors
 from pullpush.studies.consistency.schemes import SAMPLINGS
-from pullpush.studies.consistency.tables import contrasts
 from pullpush.studies.consistency.two_runs import language_plan
 from pullpush.studies.consistency.weight_error import weight_errors
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pullpush.data.clips import Clips
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import Split
 
 
 def caption_cosines(
-    encoder: nn.Module, split: Split, languages: Sequence[str] = LANGUAGES, *, stranger: bool = False
+    encoder: nn.Module, split: Clips, languages: Sequence[str] = LANGUAGES, *, stranger: bool = False
 ) -> dict[str, np.ndarray]:
     """Table 10 with the frozen encoder: cosines `(N,)` of a clip's first English caption with its first in a language.
 
@@ -30,3 +31,17 @@ def caption_cosines(
         other = features(language, 1 if language == "eng" else 0)
         cosines[language] = (english * (other.roll(1, 0) if stranger else other)).sum(1).numpy()
     return cosines
+
+
+def caption_table(
+    same: Mapping[str, np.ndarray], stranger: Mapping[str, np.ndarray], printed: Mapping[str, float]
+) -> pd.DataFrame:
+    """Table 10, in %: a row a language, the nearest first.
+
+    same, stranger: `caption_cosines` with captions of the same clip, and of another; printed: the paper's numbers.
+    """
+    table = pd.DataFrame({"language": list(same)})
+    table["ours, same clip"] = [100 * same[name].mean() for name in same]
+    table["ours, another clip"] = [100 * stranger[name].mean() for name in same]
+    table["paper, back-translated"] = table["language"].map(printed)
+    return table.sort_values("ours, same clip", ascending=False)

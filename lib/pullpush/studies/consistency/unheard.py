@@ -11,12 +11,13 @@ import torch
 from torch import nn
 
 from pullpush.data import tuxpaint
-from pullpush.data.vocabulary import Event
-from pullpush.data.world import Split, World
+from pullpush.data.clips import Clips, World
+from pullpush.data.vocabulary import LANGUAGES, Event
 from pullpush.metrics import difference, zero_shot_predictions
 from pullpush.parallel import in_threads
+from pullpush.show.palette import method_name
+from pullpush.studies.consistency.comparisons import contrasts
 from pullpush.studies.consistency.schemes import Runs
-from pullpush.studies.consistency.tables import contrasts
 from pullpush.training.evaluate import embed_audio, embed_texts
 
 # Languages of the stamps that no objective trains on: code → (name, whether the sentence encoder was trained on it).
@@ -36,6 +37,12 @@ UNHEARD = {
     "fi": ("Finnish", False),
     "hu": ("Hungarian", False),
     "vi": ("Vietnamese", False),
+}
+
+
+# By what a language was to training, and to the sentence encoder before it.
+GROUPS = dict.fromkeys(LANGUAGES, "trained on") | {
+    code: "new, known to the encoder" if seen else "new to the encoder, too" for code, (_, seen) in UNHEARD.items()
 }
 
 
@@ -107,7 +114,7 @@ def zero_shot_stamps(runs: Runs, data: World, stamps: tuxpaint.Stamps, languages
     return pd.concat(named, ignore_index=True)[["system", "seed", "language", "event", "accuracy", "chance"]]
 
 
-def _guessed(model: nn.Module, clips: Split, texts: Mapping[str, Mapping[int, str]]) -> pd.DataFrame:
+def _guessed(model: nn.Module, clips: Clips, texts: Mapping[str, Mapping[int, str]]) -> pd.DataFrame:
     """One run's accuracy on each event in each language; texts: language → event number → caption."""
     audio, labels, tables = embed_audio(model, clips, batch_size=512), clips.labels, []
     for language, captions in texts.items():
@@ -127,13 +134,22 @@ def by_language(table: pd.DataFrame) -> pd.DataFrame:
     return groups.agg(accuracy=("accuracy", "mean"), chance=("chance", "mean"), events=("event", "size")).reset_index()
 
 
-def unheard_gains(table: pd.DataFrame, groups: Mapping[str, str], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+def by_group(table: pd.DataFrame, systems: Sequence[str]) -> pd.DataFrame:
+    """`by_language` as means over GROUPS: columns languages, and the systems by their printed names."""
+    table = table.assign(languages=table["language"].map(GROUPS))
+    wide = table.pivot_table(index="languages", columns="system", values="accuracy", sort=False)
+    return wide[list(systems)].rename(columns=method_name).reset_index()
+
+
+def unheard_gains(
+    table: pd.DataFrame, pairs: Sequence[tuple[str, str]], groups: Mapping[str, str] = GROUPS
+) -> pd.DataFrame:
     """What systems have over others in accuracy, over seeds and events; see `contrasts`.
 
     Args:
         table: of `zero_shot_stamps`.
-        groups: language → its group, which is averaged over.
         pairs: system and baseline.
+        groups: language → its group, which is averaged over.
     """
     table = table.assign(group=table["language"].map(groups))
 

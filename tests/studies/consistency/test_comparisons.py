@@ -10,15 +10,15 @@ from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores
-from pullpush.lab.scoring import consistency
-from pullpush.metrics import distance
-from pullpush.studies.consistency import tables
+from pullpush.lab.scoring import Embedded
+from pullpush.metrics import METRICS, distance
+from pullpush.studies.consistency import comparisons
 from pullpush.studies.consistency.space import embed
 
 
 def test_a_row_a_run_holds_the_mean_over_languages(scores_of):
     scores = scores_of({"kcl": 0.5, "ml-clap": 0.4})
-    table = tables.by_run(scores.table)
+    table = comparisons.by_run(scores.table)
     assert list(zip(table["system"], table["seed"], strict=True)) == [
         (s, n) for s in ("kcl", "ml-clap") for n in (0, 1)
     ]
@@ -27,45 +27,46 @@ def test_a_row_a_run_holds_the_mean_over_languages(scores_of):
 
 
 def test_the_table_of_languages_ends_with_their_average(scores_of):
-    table = tables.language_table(scores_of({"kcl": 0.5, "ml-clap": 0.4}).table, ["R@1"], ["ml-clap", "kcl"])
+    table = comparisons.language_table(scores_of({"kcl": 0.5, "ml-clap": 0.4}).table, ["R@1"], ["ml-clap", "kcl"])
     assert list(table.columns) == [("R@1", "ml-clap"), ("R@1", "kcl")]
     assert table.loc["avg"].tolist() == pytest.approx(table.iloc[:-1].mean().tolist())
 
 
 def test_gains_of_single_languages_are_contrasts_adjusted_within_the_table(scores_of):
     scores = scores_of({"kcl": 0.5, "ml-clap": 0.4})
-    table = tables.gains_by_language(scores, [("kcl", "ml-clap")], "R@1").set_index("language")
+    table = comparisons.gains_by_language(scores, [("kcl", "ml-clap")], "R@1").set_index("language")
     gain = scores.contrast("kcl", "ml-clap", "R@1", {"language": "fra"})
     assert table.loc["fra", ["value", "low", "high"]].tolist() == [gain.value, gain.low, gain.high]
     assert table.loc["fra", "p"] >= gain.p
-    shown = tables.points(table.reset_index())
+    shown = comparisons.points(table.reset_index())
     assert shown.loc[1, "difference (points)"].startswith("+10.")
     assert shown.loc[1, ["system", "over", "n"]].tolist() == ["KCL", "ML-CLAP", "2 × 12"]
 
 
 def test_ranks_are_summed_up_by_run_with_the_share_of_the_worst_clips(scores_of):
-    table = tables.rank_table(scores_of({"kcl": 0.5}, clips=20))
+    table = comparisons.rank_table(scores_of({"kcl": 0.5}, clips=20))
     assert table["median"].tolist() == [9.5, 9.5]
     assert table["worst"].tolist() == pytest.approx([19 / 190] * 2)
 
 
 def test_languages_are_compared_with_the_reference_and_its_own_column_holds_their_mean(run, heard):
     languages = LANGUAGES[:3]
-    values = consistency(run.model, heard, languages)
+    score = METRICS["consistency"].make
+    values = score(Embedded(lambda: run.model, heard, languages))
     texts = embed(run.model, heard.test, languages).texts
     far = [distance(texts[:, 0, 0], texts[:, 0, k]).item() for k in (1, 2)]
     assert values["Dis"].mean(0) == pytest.approx([np.mean(far), *far], rel=1e-5)
     assert values["Dis within eng"].mean() == pytest.approx(distance(texts[:, 0, 0], texts[:, 1, 0]).item(), rel=1e-5)
     assert values["Gap"][:, 0] == pytest.approx(values["Gap"][:, 1:].mean(1))
-    assert set(consistency(run.model, heard, ("eng",))) >= {"Dis within eng", "MRV"}
+    assert set(score(Embedded(lambda: run.model, heard, ("eng",)))) >= {"Dis within eng", "MRV"}
 
 
 def test_distances_stand_by_language_then_their_average_and_the_yardstick(run, heard):
-    values = consistency(run.model, heard, ("eng", "fra", "deu"))
-    experiment = Experiment("one", (Trial("kcl", "kcl"),), (0,), languages=("eng", "fra", "deu"))
+    values = METRICS["consistency"].make(Embedded(lambda: run.model, heard, ("eng", "fra", "deu")))
+    experiment = Experiment("schemes", (Trial("kcl", "kcl"),), (0,), languages=("eng", "fra", "deu"))
     history = pd.DataFrame({"system": ["kcl"], "seed": [0], "epoch": [1], "step": [1], "R@1": [0.1]})
     scores = Scores(experiment, {("kcl", 0): values}, history, pd.DataFrame(), Stamp("now", "", (0,), 0.0, {}))
-    table = tables.distance_table(scores.table)
+    table = comparisons.distance_table(scores.table)
     assert list(table.index) == ["fra", "deu", "avg", "eng, second caption"]
     assert table.loc["avg", ("Dis", "kcl")] == pytest.approx(table.loc[["fra", "deu"], ("Dis", "kcl")].mean())
     assert table.loc["eng, second caption", ("Gap", "kcl")] == pytest.approx(values["Gap within eng"].mean())

@@ -1,4 +1,4 @@
-"""Scores in many languages as the tables of the papers."""
+"""Scores in many languages, compared and summed up as the papers' tables are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pullpush.lab import common
 from pullpush.lab.scores import Scores
 from pullpush.metrics import Difference, holm
 from pullpush.show.palette import method_name
@@ -80,6 +81,26 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 def _name(system: str) -> str:
     scheme, *rest = system.split(" ")
     return " ".join([method_name(scheme), *rest])
+
+
+def standings(table: pd.DataFrame, by: str, metrics: Sequence[str]) -> pd.DataFrame:
+    """Who stands where, in %: mean ± standard deviation over the runs of each value of a column, such as "system".
+
+    The last column is what R@1 on the validation clips rose by in the last quarter of training.
+    """
+    means = common.mean_and_spread(table, by, [*metrics, "unconverged"], percent=True)
+    return named(means.rename(columns={"unconverged (%)": "still gained (%)"}))
+
+
+def flat(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of columns (metric, system) to save: columns "Gap KCL", the index a column."""
+    return table.set_axis([f"{metric} {method_name(system)}" for metric, system in table.columns], axis=1).reset_index()
+
+
+def titled(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of columns (metric, system) to print: with the systems' printed names, the index without one."""
+    names = [(metric, method_name(system)) for metric, system in table.columns]
+    return table.set_axis(pd.MultiIndex.from_tuples(names), axis=1).rename_axis(index=None)
 
 
 def distance_table(table: pd.DataFrame, reference: str = "eng") -> pd.DataFrame:
