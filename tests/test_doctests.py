@@ -1,0 +1,91 @@
+"""The library's examples are true, and nothing of its core is public without one."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import importlib
+import inspect
+import pkgutil
+import socket
+from pathlib import Path
+from types import ModuleType
+
+import matplotlib as mpl
+import pytest
+import torch
+
+import pullpush
+
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+LINES = 5  # of an example that is read at a glance
+CORE = ["losses", "forces", "metrics"]
+MODULES = sorted(
+    found.name
+    for found in pkgutil.walk_packages(pullpush.__path__, "pullpush.")
+    if not found.name.endswith("__main__")  # runs when it is imported
+)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, an empty cache, no display and no network."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    mpl.use("agg")
+
+
+def refused(*_: object) -> None:
+    raise OSError("an example reaches for the network")
+
+
+def examples(name: str) -> list[doctest.DocTest]:
+    found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)
+    return [test for test in found if test.examples]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_say_what_they_print(name):
+    for test in examples(name):
+        torch.manual_seed(0)
+        report: list[str] = []
+        done = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+        assert done.failed == 0, "".join(report)
+
+
+def public(module: ModuleType) -> dict[str, object]:
+    """The functions and classes that a module offers: by `__all__`, or else all that it defines without an underscore.
+
+    Records (what a function returns, what a card says) are shown by the functions that make or take them.
+    """
+    named = getattr(module, "__all__", None)
+    offered = {name: getattr(module, name) for name in named or vars(module) if not name.startswith("_")}
+    return {
+        name: thing
+        for name, thing in offered.items()
+        if (inspect.isfunction(thing) or inspect.isclass(thing)) and not is_record(thing)
+        if named or thing.__module__ == module.__name__
+    }
+
+
+def is_record(thing: object) -> bool:
+    """Whether it only holds fields: a named tuple or a dataclass."""
+    return dataclasses.is_dataclass(thing) or hasattr(thing, "_fields")
+
+
+@pytest.mark.parametrize("part", CORE)
+def test_everything_public_in_the_core_has_a_short_example(part):
+    offered = public(importlib.import_module(f"pullpush.{part}"))
+    assert len(offered) > 5
+    without = [name for name, thing in offered.items() if ">>>" not in (inspect.getdoc(thing) or "")]
+    assert not without, f"no example in the docstrings of {', '.join(without)}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_are_short(name):
+    for test in examples(name):
+        if not test.name.endswith("__test__"):
+            lines = sum(example.source.count("\n") for example in test.examples)
+            assert lines <= LINES, f"the example of {test.name} has {lines} lines"
