@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,168 +12,149 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from pullpush.show.layout import PAGE_WIDTH
-from pullpush.show.palette import BLACK, BLUE, SKY, VERMILION
+from pullpush.show.layout import PAGE_WIDTH, mark_zero, scale_points, signed
+from pullpush.show.palette import BLACK, VERDICTS
 
-# Verdict → marker, colour, fill; beside what papers print, which is an open diamond.
-VERDICT_STYLES = {
-    "holds": ("o", BLUE, BLUE),
-    "smaller than in the paper": ("v", SKY, SKY),
-    "cannot tell": ("o", BLACK, "white"),
-    "reversed": ("s", VERMILION, VERMILION),
-}
-# Inches, but for `linear`: points up to which an axis is linear.
-FOREST = {"label": 2.5, "gap": 0.15, "legend": 0.45, "axis": 0.5, "title": 0.12, "line": 0.15, "row": 0.08, "linear": 3}
-LABEL_WIDTH = 40  # characters
+# Inches from a figure's left edge to the source, the claim and the axis, and what is left beside that for numbers.
+SOURCE, CLAIM, PLOT, EDGE = 0.05, 0.95, 4.55, 0.55
+LEGEND, LINE, GAP, AXIS = 0.4, 0.132, 0.07, 0.47  # inches from the top: of a line of text, and below each panel
+CLAIM_LENGTH = 63  # characters of a line
+ALIKE = 6  # how many times farther from zero the numbers of a panel may reach than those of one of its sources
+SHORT = {"text-to-audio": "T2A", "audio-to-text": "A2T", "T2A recall at one": "T2A R@1", "A2T recall at one": "A2T R@1"}
+SMALL = 8  # points, of letters
+DIAMOND = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none", "zorder": 3}
 
 
-def claim_forest(table: pd.DataFrame, *, columns: int = 2) -> Figure:
-    """What was measured of claims, with 95 % intervals, beside what the paper prints, by where the claims stand.
+def claim_forest(table: pd.DataFrame) -> Figure:
+    """Each claim's number with its 95 % interval, beside what the paper prints, by where the claims stand.
 
-    Differences in points share their axis; other units have one a source. What lies far outside of all that was
-    measured stands at the edge, with its number.
+    A panel holds the claims of one unit, in points first. What a paper prints far outside of all that was measured
+    stands as a number at the right edge.
 
     Args:
         table: rows of `Ledger.table`; those without a value are left out.
-        columns: of panels.
+
+    Returns:
+        A figure as wide as the page and as high as its rows ask.
     """
     rows = table[np.isfinite(table["value"].astype(float))]
-    panels = _forest_panels(rows, columns)
-    heights = [[_forest_height(panel) for panel in column] for column in panels]
-    height = max([sum(column) for column in heights if column], default=0.3) + FOREST["legend"]
-    fig = plt.figure(figsize=(PAGE_WIDTH, height), layout="none")
-    limits = {unit: _forest_limits(own) for unit, own in rows.groupby("unit")}
-    for column, (own, tall) in enumerate(zip(panels, heights, strict=True)):
-        width = PAGE_WIDTH / columns
-        top = height - FOREST["legend"]
-        for panel, size in zip(own, tall, strict=True):
-            left, bottom = column * width + FOREST["label"], top - size + FOREST["axis"]
-            box = (left, bottom, width - FOREST["label"] - FOREST["gap"], size - FOREST["axis"] - FOREST["title"])
-            ax = fig.add_axes([box[0] / PAGE_WIDTH, box[1] / height, box[2] / PAGE_WIDTH, box[3] / height])
-            unit = panel["unit"].iloc[0]
-            _forest_panel(ax, panel, limits[unit] if unit == "points" else _forest_limits(panel))
-            top -= size
-    _forest_legend(fig, rows)
+    if rows.empty:
+        fig = plt.figure(figsize=(PAGE_WIDTH, 0.6), layout="none")
+        fig.text(0.5, 0.5, "nothing was measured of these claims", ha="center")
+        return fig
+    blocks = _panels(rows)
+    heights = [block["height"].sum() for block in blocks]
+    whole = LEGEND + sum(heights) + AXIS * len(blocks)
+    fig = plt.figure(figsize=(PAGE_WIDTH, whole), layout="none")
+    top = whole - LEGEND
+    for block, height in zip(blocks, heights, strict=True):
+        box = (PLOT / PAGE_WIDTH, (top - height) / whole, (PAGE_WIDTH - PLOT - EDGE) / PAGE_WIDTH, height / whole)
+        _draw(fig.add_axes(box), block)
+        top -= height + AXIS
+    _explain(fig, rows)
     return fig
 
 
-def _forest_labels(panel: pd.DataFrame) -> list[tuple[str, int | None]]:
-    """Labels from top to bottom: sources (no row), and the claims under them with their rows."""
-    labels: list[tuple[str, int | None]] = []
-    for source, own in panel.groupby("group", sort=False):
-        labels.append((source, None))
-        for number, claim in own["claim"].items():
-            short = claim.removesuffix(".").replace("text-to-audio", "T2A").replace("audio-to-text", "A2T")
-            labels.append((textwrap.fill(short, LABEL_WIDTH, break_on_hyphens=False), number))
-    return labels
-
-
-def _forest_height(panel: pd.DataFrame) -> float:
-    lines = [label.count("\n") + 1 for label, _ in _forest_labels(panel)]
-    return sum(lines) * FOREST["line"] + len(lines) * FOREST["row"] + FOREST["axis"] + FOREST["title"]
-
-
-def _forest_panels(rows: pd.DataFrame, columns: int) -> list[list[pd.DataFrame]]:
-    """Panels of one unit each, column by column: in points of several sources, otherwise of one."""
+def _panels(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """The claims of each panel: of one unit, in points first; in other units of sources whose numbers are alike."""
     several = rows["paper"].nunique() > 1
-    places = zip(rows["source"], rows["paper"], strict=True)
-    rows = rows.assign(group=[f"{s.partition(', ')[0]}{f' of {paper}' if several else ''}" for s, paper in places])
-    units = sorted(rows["unit"].unique(), key=lambda unit: unit != "points")  # the others keep their order
-    blocks = [own for unit in units for _, own in rows[rows["unit"] == unit].groupby("group", sort=False)]
-    height = max(map(_forest_height, blocks), default=0.0)
-    while len(panels := _forest_columns(blocks, height)) > columns:
-        height *= 1.02
-    return panels
+    rows = rows.assign(place=rows["source"].str.partition(", ")[0] + ("\n" + rows["paper"] if several else ""))
+    found: list[list[pd.DataFrame]] = []
+    for unit in sorted(rows["unit"].unique(), key=lambda unit: unit != "points"):  # the others keep their order
+        reaches: list[float] = []
+        for _, source in rows[rows["unit"] == unit].groupby("place", sort=False):
+            reach = source[["low", "high"]].abs().to_numpy(dtype=float).max()
+            known = [*reaches, reach] if reach else reaches
+            alike = unit == "points" or not known or max(known) <= ALIKE * min(known)
+            if (reaches and not alike) or not found or found[-1][0]["unit"].iloc[0] != unit:
+                found.append([])
+                known = [reach] if reach else []
+            found[-1].append(source)
+            reaches = known
+    return [_with_texts(pd.concat(sources)) for sources in found]
 
 
-def _forest_columns(blocks: Sequence[pd.DataFrame], height: float) -> list[list[pd.DataFrame]]:
-    """Blocks in their order, in columns of at most this height; neighbours in points become one panel."""
-    panels: list[list[pd.DataFrame]] = [[]]
-    for block in blocks:
-        own = panels[-1]
-        shared = bool(own) and own[-1]["unit"].iloc[0] == block["unit"].iloc[0] == "points"
-        longer = [*own[:-1], pd.concat([own[-1], block])] if shared else [*own, block]
-        if sum(map(_forest_height, longer)) > height and own:
-            panels.append([block])
-        else:
-            panels[-1] = longer
-    return panels
+def _with_texts(rows: pd.DataFrame) -> pd.DataFrame:
+    """The claims of a panel with the text of each, and its height and middle in inches."""
+    rows["text"] = rows["claim"].map(_shortened)
+    lines = rows["text"].str.count("\n") + 1
+    first = ~rows["place"].duplicated()
+    lines = lines.where(~first, np.maximum(lines, rows["place"].str.count("\n") + 1))
+    rows["height"] = LINE * lines + GAP + 0.6 * GAP * first
+    rows["middle"] = rows["height"].cumsum() - rows["height"] / 2
+    return rows
 
 
-def _forest_limits(rows: pd.DataFrame) -> tuple[float, float]:
+def _shortened(claim: str) -> str:
+    claim = claim.removesuffix(".")
+    for words, letters in SHORT.items():
+        claim = claim.replace(words, letters)
+    return textwrap.fill(claim, CLAIM_LENGTH, break_on_hyphens=False)
+
+
+def _draw(ax: Axes, block: pd.DataFrame) -> None:
+    low, high = _span(block)
+    remark = _scale(ax, block["unit"].iloc[0], low, high)
+    mark_zero(ax)
+    for row in block.to_dict("records"):
+        marker, colour, face = VERDICTS[row["verdict"]]
+        ax.plot([row["low"], row["high"]], [row["middle"]] * 2, color=colour, linewidth=1.6, solid_capstyle="butt")
+        ax.plot(row["value"], row["middle"], marker, color=colour, mfc=face, markersize=6)
+        if low <= row["paper_value"] <= high:
+            ax.plot(row["paper_value"], row["middle"], **DIAMOND)
+        elif np.isfinite(row["paper_value"]):
+            _write(ax, PAGE_WIDTH - EDGE + 0.05, row["middle"], f"◇ {signed(row['paper_value'], '+.3g')}")
+        _write(ax, CLAIM, row["middle"], row["text"])
+    for _, group in block.groupby("place", sort=False):
+        _write(ax, SOURCE, group["middle"].iloc[0], group["place"].iloc[0], weight="bold")
+        edge = group["middle"].iloc[0] - group["height"].iloc[0] / 2
+        ax.axhline(edge, xmin=_across(SOURCE), color="#DDDDDD", linewidth=0.8, clip_on=False, zorder=0)
+    ax.set(ylim=(block["height"].sum(), 0), yticks=[])
+    ax.tick_params(axis="x", labelsize=SMALL)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(f"{block['unit'].iloc[0] or 'no unit'}{remark}", fontsize=SMALL, labelpad=1)
+
+
+def _scale(ax: Axes, unit: str, low: float, high: float) -> str:
+    """Limits and ticks of the x-axis; what its label says of the scale."""
+    if unit == "points":
+        return scale_points(ax, low, high)
+    pad = 0.06 * (high - low or 1)
+    ax.set_xlim(low - pad, high + pad)
+    ax.xaxis.set_major_locator(MaxNLocator(4))
+    ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+    ax.xaxis.get_offset_text().set_fontsize(SMALL)
+    return ""
+
+
+def _across(inches: float) -> float:
+    """Inches from the figure's left edge as a fraction of the axes' width, as matplotlib wants it."""
+    return (inches - PLOT) / (PAGE_WIDTH - PLOT - EDGE)
+
+
+def _write(ax: Axes, inches: float, height: float, text: str, weight: str = "normal") -> None:
+    ax.annotate(
+        text, (_across(inches), height), xycoords=("axes fraction", "data"), annotation_clip=False,
+        va="center", ha="left", fontsize=SMALL, fontweight=weight, linespacing=1.1,
+    )  # fmt: skip
+
+
+def _span(rows: pd.DataFrame) -> tuple[float, float]:
     """All intervals, zero, and what the paper prints, unless that is farther off than one and a half of their span."""
     low, high = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
     span = (high - low) or 1.0
     printed = rows["paper_value"].dropna().astype(float)
     printed = printed[(printed > low - 1.5 * span) & (printed < high + 1.5 * span)]
-    low, high = min([low, *printed]), max([high, *printed])
-    return low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
+    return min([low, *printed]), max([high, *printed])
 
 
-def _forest_panel(ax: Axes, panel: pd.DataFrame, limits: tuple[float, float]) -> None:
-    labels = _forest_labels(panel)
-    sizes = [(text.count("\n") + 1) * FOREST["line"] + FOREST["row"] for text, _ in labels]
-    places = np.cumsum(sizes) - np.array(sizes) / 2
-    ax.axvline(0, color=BLACK, linewidth=0.8)
-    for place, (_, number) in zip(places, labels, strict=True):
-        if number is None:
-            continue
-        row = panel.loc[number]
-        marker, colour, face = VERDICT_STYLES[row["verdict"]]
-        ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=1.6, solid_capstyle="butt")
-        ax.plot(row["value"], place, marker, color=colour, mfc=face, markersize=6)
-        if np.isfinite(row["paper_value"]):
-            _forest_printed(ax, float(row["paper_value"]), place, limits)
-    ax.set_yticks(places, [text for text, _ in labels], fontsize=8)
-    for tick, (_, number) in zip(ax.get_yticklabels(), labels, strict=True):
-        if number is None:
-            tick.set_fontweight("bold")
-    ax.tick_params(axis="y", length=0)
-    ax.tick_params(axis="x", labelsize=8)
-    ax.grid(axis="y", visible=False)
-    ax.spines["left"].set_visible(False)
-    ax.set(xlim=limits, ylim=(sum(sizes), 0))
-    unit = panel["unit"].iloc[0]
-    if unit == "points" and max(map(abs, limits)) > 4 * FOREST["linear"]:  # one large gain must not flatten the others
-        ax.set_xscale("symlog", linthresh=FOREST["linear"], linscale=1)
-        ticks = [sign * size for sign in (-1, 1) for size in (0, 1, 3, 10, 30) if limits[0] <= sign * size <= limits[1]]
-        ax.set_xticks(sorted(set(ticks)), [f"{tick:g}".replace("-", "−") for tick in sorted(set(ticks))])
-        ax.minorticks_off()
-        unit += f", logarithmic beyond ±{FOREST['linear']}"
-    else:
-        ax.xaxis.set_major_locator(MaxNLocator(4))
-        ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
-        ax.xaxis.get_offset_text().set_fontsize(8)
-    ax.set_xlabel(unit, fontsize=8, labelpad=1)
-
-
-def _forest_printed(ax: Axes, value: float, place: float, limits: tuple[float, float]) -> None:
-    """The paper's number as an open diamond; beyond the limits at the edge, with an arrow and the number."""
-    diamond = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none", "zorder": 3}
-    if limits[0] <= value <= limits[1]:
-        ax.plot(value, place, **diamond)
-        return
-    left = bool(value < limits[0])
-    edge = limits[0] if left else limits[1]
-    ax.plot(edge, place, **diamond | {"marker": "<" if left else ">", "clip_on": False})
-    text = f"{value:+.3g}".replace("-", "−")
-    ax.annotate(
-        text, (edge, place), (6 if left else -6, 0), textcoords="offset points",
-        fontsize=7, va="center", ha="left" if left else "right",
-    )  # fmt: skip
-
-
-def _forest_legend(fig: Figure, rows: pd.DataFrame) -> None:
+def _explain(fig: Figure, rows: pd.DataFrame) -> None:
     """Above all panels: the verdicts that occur, and the paper's diamond."""
     handles = [
         Line2D([], [], marker=marker, color=colour, mfc=face, markersize=6, linewidth=1.6, label=f"ours: {verdict}")
-        for verdict, (marker, colour, face) in VERDICT_STYLES.items()
+        for verdict, (marker, colour, face) in VERDICTS.items()
         if (rows["verdict"] == verdict).any()
     ]
     if rows["paper_value"].notna().any():
-        diamond = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none"}
-        handles.append(Line2D([], [], label="paper", **diamond))
-    if handles:
-        fig.legend(handles=handles, loc="upper center", ncols=len(handles), fontsize=8)
-    else:
-        fig.text(0.5, 0.5, "nothing was measured of these claims", ha="center")
+        handles.append(Line2D([], [], label="paper", **DIAMOND))
+    fig.legend(handles=handles, loc="upper center", ncols=len(handles), fontsize=SMALL, columnspacing=1.2)

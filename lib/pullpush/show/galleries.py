@@ -1,4 +1,4 @@
-"""Scenes to see, hear and read: cards with a spectrogram, a player and captions."""
+"""Clips to see, hear and read: cards with a spectrogram, a player and a caption."""
 
 from __future__ import annotations
 
@@ -7,79 +7,57 @@ from html import escape
 
 from torch import Tensor
 
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import Split
+from pullpush.data import languages
+from pullpush.data.clips import Clips
+from pullpush.data.languages import LANGUAGES
 from pullpush.show.markup import Markup
 from pullpush.show.sounds import player, thumbnail
 
-LANGUAGE_NAMES = {
-    "eng": "English",
-    "fra": "français",
-    "deu": "Deutsch",
-    "spa": "español",
-    "nld": "Nederlands",
-    "cat": "català",
-    "jpn": "日本語",
-    "zho": "中文",
-}
-# HTML language codes, so that browsers choose the right glyphs and screen readers the right voice.
-HTML_CODES = {
-    "eng": "en",
-    "fra": "fr",
-    "deu": "de",
-    "spa": "es",
-    "nld": "nl",
-    "cat": "ca",
-    "jpn": "ja",
-    "zho": "zh-Hans",
-}
+GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em"
+LEFT, RIGHT = "text-align:left", "text-align:right;padding:0.1em 0.8em"
 
 
-def scenes(split: Split, rows: Sequence[int], *, language: str = "eng") -> Markup:
-    """Cards of scenes: spectrogram, player and one caption each."""
-    captions = split.captions(language)
-    return cards([card(waveform(split, i), captions[i][0], language) for i in rows])
+def scenes(clips: Clips, rows: Sequence[int], *, language: str = "eng") -> Markup:
+    """Cards of some clips, each with its first caption in a language."""
+    captions = clips.captions(language)
+    return in_grid([card(waveform(clips, row), captions[row][0], language) for row in rows])
 
 
-def translations(split: Split, row: int) -> Markup:
-    """One scene with its first caption in each of the eight languages."""
-    lines = "".join(
-        f'<tr><th style="text-align:left">{LANGUAGE_NAMES[code]}</th>'
-        f'<td style="text-align:left" lang="{HTML_CODES[code]}">{escape(split.captions(code)[row][0])}</td></tr>'
-        for code in LANGUAGES
-    )
-    picture = card(waveform(split, row), "", "eng")
-    text = "\n".join(f"{code}: {split.captions(code)[row][0]}" for code in LANGUAGES)
-    return Markup(f'{picture}<table style="margin:0.5em 0">{lines}</table>', text)
+def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] | None = None) -> Markup:
+    """One clip with its first caption in each of the eight languages.
 
-
-def ranked_translations(split: Split, row: int, ranks: Mapping[str, Sequence[int]]) -> Markup:
-    """One scene with its first caption in each of the eight languages, and the rank that each system gives it.
-
-    ranks: system → rank in each language, in the order of LANGUAGES.
+    ranks: system → the rank that it gives the caption in each language, in the order of LANGUAGES; a column each.
     """
-    cell = '<td style="text-align:right;padding:0.1em 0.8em">'
-    head = "".join(f'<th style="padding:0.1em 0.8em">{escape(system)}</th>' for system in ranks)
-    lines = []
+    ranks = ranks or {}
+    lines, texts = [], []
     for number, code in enumerate(LANGUAGES):
-        places = "".join(f"{cell}{own[number]}</td>" for own in ranks.values())
+        caption, language = clips.captions(code)[row][0], languages.language(code)
+        places = [str(of_system[number]) for of_system in ranks.values()]
+        cells = "".join(f'<td style="{RIGHT}">{place}</td>' for place in places)
         lines.append(
-            f'<tr><th style="text-align:left">{LANGUAGE_NAMES[code]}</th><td style="text-align:left" '
-            f'lang="{HTML_CODES[code]}">{escape(split.captions(code)[row][0])}</td>{places}</tr>'
+            f'<tr><th style="{LEFT}">{language.native}</th>'
+            f'<td style="{LEFT}" lang="{language.html}">{escape(caption)}</td>{cells}</tr>'
         )
-    picture = card(waveform(split, row), "", "eng")
-    text = "\n".join(f"{system}: {', '.join(map(str, own))}" for system, own in ranks.items())
-    table = f'<table style="margin:0.5em 0"><tr><th></th><th>caption</th>{head}</tr>{"".join(lines)}</table>'
-    return Markup(f"{picture}{table}", text)
+        texts.append(" ".join([f"{code}: {caption}", *places]))
+    names = "".join(f'<th style="{RIGHT}">{escape(system)}</th>' for system in ranks)
+    head = f"<tr><th></th><th>caption</th>{names}</tr>" if ranks else ""
+    table = f'<table style="margin:0.5em 0">{head}{"".join(lines)}</table>'
+    return Markup(f"{card(waveform(clips, row), '', 'eng')}{table}", "\n".join(texts))
 
 
-def waveform(split: Split, row: int) -> Tensor:
-    audio, lengths = split.audio([row])
+def waveform(clips: Clips, row: int) -> Tensor:
+    """`(T,)` samples of one clip without its padding."""
+    audio, lengths = clips.audio([row])
     return audio[0, : int(lengths[0])]
 
 
 def card(wave: Tensor, text: str, language: str) -> str:
-    caption = f'<div lang="{HTML_CODES[language]}">{escape(text)}</div>' if text else ""
+    """HTML of one clip: spectrogram, caption (if any) and player.
+
+    language: ISO 639-3 code of the caption, so that browsers choose glyphs and screen readers a voice.
+    """
+    lang = languages.language(language).html
+    caption = f'<div lang="{lang}">{escape(text)}</div>' if text else ""
     return (
         f'<div><img src="{thumbnail(wave)}" alt="Spectrogram of: {escape(text or "the scene", quote=True)}" '
         f'style="width:100%;max-width:22em;height:5.5em;image-rendering:auto">'
@@ -87,6 +65,6 @@ def card(wave: Tensor, text: str, language: str) -> str:
     )
 
 
-def cards(cards: Sequence[str]) -> Markup:
-    style = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em"
-    return Markup(f'<div style="{style}">{"".join(cards)}</div>', f"{len(cards)} sounds")
+def in_grid(cards: Sequence[str]) -> Markup:
+    """Cards beside each other, as many as the screen is wide."""
+    return Markup(f'<div style="{GRID}">{"".join(cards)}</div>', f"{len(cards)} sounds")

@@ -1,20 +1,56 @@
-"""One colour and one name for each method, language and part of a force; colour-blind safe (Okabe & Ito)."""
+"""One colour and one name for each thing that figures compare.
+
+Colours are those of Okabe & Ito (2008), which all kinds of colour vision tell apart, and go by names: a card or a
+language names its colour.
+"""
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
-import seaborn as sns
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from zlib import crc32
 
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = [
-    "#000000",
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#F0E442",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-]
+import matplotlib.pyplot as plt
+from cycler import cycler
+
+from pullpush.data.languages import load_languages
+
+ROLES: Mapping[str, str] = MappingProxyType(
+    {
+        "black": "#000000",
+        "orange": "#E69F00",
+        "sky": "#56B4E9",
+        "green": "#009E73",
+        "yellow": "#F0E442",
+        "blue": "#0072B2",
+        "vermilion": "#D55E00",
+        "purple": "#CC79A7",
+    }
+)
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = ROLES.values()
+GREY = "#767676"
+# For methods whose card names no colour: from Tol's muted palette, none of them near a role.
+FURTHER = ("#332288", "#882255", "#999933", GREY)
+
+# Part of the force on an embedding → its name and colour.
+PARTS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "pull": ("pull", GREEN),
+        "push": ("push", BLACK),
+        "parallel": ("push, parallel", ORANGE),
+        "perpendicular": ("push, perpendicular", PURPLE),
+        "sideways": ("push, sideways", SKY),
+    }
+)
+# Verdict on a claim → marker, colour, fill; beside what papers print, which is an open diamond.
+VERDICTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "holds": ("o", BLUE, BLUE),
+        "smaller than in the paper": ("v", SKY, SKY),
+        "cannot tell": ("o", BLACK, "white"),
+        "reversed": ("s", VERMILION, VERMILION),
+    }
+)
 # InfoNCE and its two SVR versions have the colours of SupCLAP's own Figure 4.
 METHOD_COLOURS = {
     "infonce": BLUE,
@@ -24,19 +60,9 @@ METHOD_COLOURS = {
     "siglip+bi-static-svr": SKY,
     "siglip+bi-dynamic-svr": PURPLE,
     "simple-reweight": BLACK,
-}
-# By what each scheme takes of a clip's languages; beside InfoNCE at most.
-SCHEME_COLOURS = {"ml-clap": PURPLE, "cacl": ORANGE, "kcl": GREEN}
-# By ISO 639-3 code, for no font can be relied on to write all scripts.
-LANGUAGE_COLOURS = {
-    "eng": BLACK,
-    "fra": BLUE,
-    "deu": VERMILION,
-    "spa": ORANGE,
-    "nld": GREEN,
-    "cat": YELLOW,
-    "jpn": PURPLE,
-    "zho": SKY,
+    "ml-clap": PURPLE,
+    "cacl": ORANGE,
+    "kcl": GREEN,
 }
 METHOD_NAMES = {
     "ml-clap": "ML-CLAP",
@@ -52,40 +78,96 @@ METHOD_NAMES = {
         for suffix, remark in (("", ""), ("-constrained", ", constrained"), ("-unconstrained", ", unconstrained"))
     },
 }
-PART_COLOURS = {"pull": GREEN, "push": BLACK, "parallel": ORANGE, "perpendicular": PURPLE, "sideways": SKY}
-PART_NAMES = {
-    "pull": "pull",
-    "push": "push",
-    "parallel": "push, parallel",
-    "perpendicular": "push, perpendicular",
-    "sideways": "push, sideways",
-}
 
 
 def use_style() -> None:
     """Set the book's look for all figures that follow."""
-    sns.set_theme(context="notebook", style="ticks", palette=[BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK])
     plt.rcParams.update(
         {
             "figure.dpi": 110,
             "figure.constrained_layout.use": True,
+            "figure.constrained_layout.w_pad": 0.06,
+            "figure.facecolor": "white",
+            "font.size": 10,
+            "axes.titlesize": 10,
+            "axes.labelsize": 10,
+            "axes.edgecolor": "#333333",
+            "axes.axisbelow": True,
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.grid": True,
+            "axes.prop_cycle": cycler(color=[BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK]),
             "grid.color": "#E6E6E6",
+            "xtick.labelsize": 9,
+            "ytick.labelsize": 9,
             "legend.frameon": False,
-            "lines.linewidth": 2.0,
+            "legend.fontsize": 9,
+            "lines.linewidth": 1.8,
+            "lines.markersize": 5,
+            "patch.linewidth": 0,
         }
     )
 
 
 def method_name(recipe: str) -> str:
-    """The name that figures and tables print for a recipe, or for a sum of recipes."""
+    """The name that figures and tables print for a recipe, or for a sum of recipes.
+
+    Example:
+        >>> method_name("infonce+bi-dynamic-svr")
+        'InfoNCE + bi-DynamicSVR'
+    """
     parts = (part.strip() for part in recipe.split("+"))
     return " + ".join(METHOD_NAMES.get(part, part) for part in parts)
 
 
-def method_style(recipe: str) -> dict[str, str]:
-    """Label and colour of a recipe in every figure."""
-    colour = METHOD_COLOURS.get(recipe, SCHEME_COLOURS.get(recipe, BLACK))
-    return {"label": method_name(recipe), "colour": colour}
+def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Label and colour of each method of one figure, no colour twice.
+
+    A method has the colour that its card names. One without, or whose colour the figure has given to another already,
+    has a colour that follows from its name, and the next free one where that is taken.
+
+    Args:
+        recipes: names, in the order in which they choose; a name may come more than once.
+
+    Returns:
+        name → keyword arguments of a mark.
+
+    Raises:
+        ValueError: more methods than there are colours.
+
+    Example:
+        >>> method_styles(["infonce"])
+        {'infonce': {'label': 'InfoNCE', 'colour': '#0072B2'}}
+    """
+    names = list(dict.fromkeys(recipes))
+    colours: dict[str, str] = {}
+    for name in names:
+        if name in METHOD_COLOURS and METHOD_COLOURS[name] not in colours.values():
+            colours[name] = METHOD_COLOURS[name]
+    for name in (name for name in names if name not in colours):
+        colours[name] = _free_colour(name, set(colours.values()), len(names))
+    return {name: {"label": method_name(name), "colour": colours[name]} for name in names}
+
+
+def _free_colour(name: str, taken: set[str], count: int) -> str:
+    start = crc32(name.encode()) % len(FURTHER)
+    order = (*FURTHER[start:], *FURTHER[:start], *ROLES.values())
+    free = [colour for colour in order if colour not in taken]
+    if not free:
+        raise ValueError(f"{count} methods in one figure, but only {len(order)} colours: draw fewer, or panels")
+    return free[0]
+
+
+def language_name(code: str) -> str:
+    """A language in English, for no font can be relied on to write all scripts; a code without a file is its own name.
+
+    Example:
+        >>> language_name("jpn")
+        'Japanese'
+    """
+    return load_languages()[code].name if code in load_languages() else code
+
+
+def language_colour(code: str) -> str:
+    """The colour that a language's file names; black without one."""
+    return ROLES[load_languages()[code].colour] if code in load_languages() else BLACK

@@ -1,4 +1,4 @@
-"""A search in sounds: queries as text, answers to see and hear."""
+"""A search in sounds: queries are texts, answers are clips to see and hear."""
 
 from __future__ import annotations
 
@@ -10,49 +10,45 @@ import torch
 from IPython.display import display
 from torch import Tensor
 
-from pullpush.data.world import Split
+from pullpush.data.clips import Clips
+from pullpush.data.languages import language
 from pullpush.encoders.dual import DualEncoder
-from pullpush.show.galleries import HTML_CODES, LANGUAGE_NAMES, card, waveform
+from pullpush.show.galleries import card, in_grid, waveform
 from pullpush.show.markup import Markup
 
 
 def retrieve(
-    model: DualEncoder, split: Split, audio: Tensor, queries: Mapping[str, str], *, top: int = 3, live: bool = False
+    model: DualEncoder, clips: Clips, audio: Tensor, queries: Mapping[str, str], *, top: int = 3, live: bool = False
 ) -> Any:
-    """Retrieve clips by text: for each query the `top` clips, to see and hear, most similar first.
+    """The `top` clips for each query, most similar first.
 
     Args:
         model: encodes the queries.
-        split: holds the clips.
-        audio: `(N, d)` their embeddings, from `model`.
+        clips: what is searched.
+        audio: `(N, d)` L2-normalised embeddings of the clips, from `model`.
         queries: language code → query.
-        top: answers per query.
+        top: answers a query.
         live: show a search box, which needs a running kernel, instead of the fixed answers.
     """
     device = next(model.parameters()).device
+    captions = clips.captions("eng")
 
     def answer(query: str) -> Markup:
         with torch.no_grad():
             similarity = (model.encode_text([query]).to(device) @ audio.to(device).T)[0]
         best = similarity.topk(min(top, len(similarity))).indices.tolist()
-        captions = split.captions("eng")
-        cards = [
-            card(waveform(split, i), f"{rank}. {captions[i][0]} (cosine {similarity[i]:.2f})", "eng")
-            for rank, i in enumerate(best, start=1)
-        ]
-        return cards(cards)
+        texts = [f"{rank}. {captions[row][0]} (cosine {similarity[row]:.2f})" for rank, row in enumerate(best, start=1)]
+        return in_grid([card(waveform(clips, row), text, "eng") for row, text in zip(best, texts, strict=True)])
 
     if live:
         return search_box(answer, examples=list(queries.values()))
-    blocks, texts = [], []
-    for code, query in queries.items():
-        found = answer(query)
-        blocks.append(
-            f'<h4 style="margin-bottom:0.2em"><span lang="{HTML_CODES[code]}">{escape(query)}</span> '
-            f'<small style="font-weight:normal;opacity:0.7">{LANGUAGE_NAMES[code]}</small></h4>{found.data}'
-        )
-        texts.append(f"{query}\n{found.text}")
-    return Markup("".join(blocks), "\n".join(texts))
+    answers = {code: answer(query) for code, query in queries.items()}
+    blocks = [
+        f'<h4 style="margin-bottom:0.2em"><span lang="{language(code).html}">{escape(query)}</span> '
+        f'<small style="font-weight:normal;opacity:0.7">{language(code).native}</small></h4>{answers[code].data}'
+        for code, query in queries.items()
+    ]
+    return Markup("".join(blocks), "\n".join(f"{query}\n{answers[code].text}" for code, query in queries.items()))
 
 
 def search_box(

@@ -1,4 +1,4 @@
-"""Tables for a page."""
+"""Tables for a page: no index, short cells unbroken, true minus signs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+LONGEST_UNBROKEN = 30  # characters; longer cells may wrap
+
 
 def styled(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping[str, str] | None = None) -> Styler:
-    """A table for a page: no index, short cells unbroken, wide tables scroll.
+    """A table as a page shows it; a wide one scrolls.
 
-    percent: columns of fractions to show as percentages; formats: column → format string.
+    Args:
+        frame: one column a column; its index is not shown.
+        percent: columns of fractions to show as percentages.
+        formats: column → format string, such as "{:.2f}".
+
+    Example:
+        >>> "25.6%" in styled(pd.DataFrame({"share": [0.256]}), percent=["share"]).to_html()
+        True
     """
-    own = {**dict.fromkeys(percent, "{:.1%}"), **(formats or {})}
-    styles = {column: partial(_cell, form=own.get(column)) for column in frame.columns}
+    forms = {**dict.fromkeys(percent, "{:.1%}"), **(formats or {})}
+    cells = {column: partial(_cell, form=forms.get(column)) for column in frame.columns}
     short = [
         number
         for number, column in enumerate(frame.columns)
-        if max((len(str(styles[column](value))) for value in frame[column]), default=0) <= LONGEST_UNBROKEN
+        if max((len(str(cells[column](value))) for value in frame[column]), default=0) <= LONGEST_UNBROKEN
     ]
     look = [
         {"selector": "", "props": "font-size: 0.92em; display: block; overflow-x: auto"},
@@ -29,23 +38,16 @@ def styled(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping
         {"selector": "td", "props": "font-variant-numeric: tabular-nums"},
         *({"selector": f"td.col{number}", "props": "white-space: nowrap"} for number in short),
     ]
-    return frame.style.format(styles, na_rep="–").set_table_styles(look).hide()
-
-
-LONGEST_UNBROKEN = 30  # characters; longer cells may wrap
-
-
-def _cell(value: Any, form: str | None) -> str:
-    """A cell as text, with a true minus sign and no negative zero."""
-    text = form.format(value) if form else str(value) if not isinstance(value, float) else f"{value:.6g}"
-    text = re.sub(r"(?<![\w.])-(?=0(?:\.0+)?(?![\d.]))", "", text)
-    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    return frame.style.format(cells, na_rep="–").set_table_styles(look).hide()
 
 
 def gains(frame: pd.DataFrame) -> Styler:
-    """Gains with intervals, a row a comparison and a column a metric: of `Scores.gains`, fractions as points.
+    """Differences with intervals, a row a comparison and a column a metric.
 
-    A cell is value ± half width [95 % interval], and in how many seeds the system is ahead.
+    A cell is value ± half width [95 % interval] in points, and in how many seeds the system is ahead.
+
+    frame: as `Scores.gains` returns it: columns metric, value, low, high (fractions), and, where it has them, system,
+    baseline, half width, wins, seeds and clips.
     """
     keys = [column for column in ("system", "baseline") if column in frame]
     wide = frame.assign(cell=[_gain(row) for row in frame.to_dict("records")]).pivot_table(
@@ -57,6 +59,13 @@ def gains(frame: pd.DataFrame) -> Styler:
         counts = frame.groupby(keys, sort=False)[["seeds", "clips"]].first()
         wide["seeds × clips"] = [f"{seeds} × {clips}" for seeds, clips in counts.to_numpy()]
     return styled(wide)
+
+
+def _cell(value: Any, form: str | None) -> str:
+    """A cell as text, with a true minus sign and no negative zero."""
+    text = form.format(value) if form else str(value) if not isinstance(value, float) else f"{value:.6g}"
+    text = re.sub(r"(?<![\w.])-(?=0(?:\.0+)?(?![\d.]))", "", text)
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
 def _gain(row: Mapping[str, Any]) -> str:

@@ -1,118 +1,105 @@
-"""Figures of chapter 1: what the forces on an embedding are made of."""
+"""Figures of chapter 1: what the force on an embedding is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pullpush.show.layout import panel_size
-from pullpush.show.marks import band
-from pullpush.show.palette import (
-    BLACK,
-    BLUE,
-    GREEN,
-    METHOD_COLOURS,
-    ORANGE,
-    PART_COLOURS,
-    PART_NAMES,
-    PURPLE,
-    SKY,
-    VERMILION,
-    method_name,
-)
+from pullpush.show.layout import finish, mark_zero, panels, spread_note
+from pullpush.show.marks import band, bars, scatter
+from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION, method_styles
 
 
 def force_history(table: pd.DataFrame, *, recipe: str = "infonce") -> Figure:
-    """Norms of the forces, and the perpendicular share of the push, over training steps (band: seeds)."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    """Norms of the forces, and the perpendicular share of the push, over training steps."""
     rows = table[table["recipe"] == recipe]
-    for part in PART_COLOURS:
-        band(left, rows, "step", part, label=PART_NAMES[part], colour=PART_COLOURS[part])
+    fig, (left, right) = panels(2)
+    for part, (name, colour) in PARTS.items():
+        band(left, rows, "step", part, label=name, colour=colour)
+    band(right, rows, "step", "perpendicular_share", colour=PARTS["perpendicular"][1])
     left.set(xlabel="step", ylabel="mean norm of the force", ylim=(0, None))
-    fig.legend(loc="outside upper center", ncols=5, fontsize="small")
-    band(right, rows, "step", "perpendicular_share", label="share", colour=PART_COLOURS["perpendicular"])
-    right.set(xlabel="step", ylabel="‖F⊥‖² / ‖F_push‖²", ylim=(0, 1.02))
-    return fig
+    right.set(xlabel="step", ylabel="perpendicular share\n‖F⊥‖² / ‖F_push‖²", ylim=(0, 1.02))
+    return finish(fig, spread_note(rows))
 
 
 def share_by_setting(table: pd.DataFrame) -> Figure:
     """How much of the push is perpendicular, and how much of that is left, over temperature and over batch size.
 
-    table: see `parts.parts_by_setting`; models "untrained" and "trained".
+    table: see `parts_by_setting`; models "untrained" and "trained".
     """
-    fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
     curves = {
         "perpendicular_share": ("‖F⊥‖² / ‖F_push‖²", PURPLE),
         "perpendicular_over_pull": ("‖F⊥‖ / ‖F_pull‖", GREEN),
         "sideways_over_pull": ("‖F_sideways‖ / ‖F_pull‖", SKY),
     }
-    for ax, (setting, label) in zip(
-        axes, (("temperature", "temperature τ"), ("batch size", "batch size")), strict=True
-    ):
+    names = {"temperature": "temperature τ", "batch size": "batch size"}
+    fig, axes = panels(2, height=3.6, sharey=True)
+    for ax, (setting, name) in zip(axes, names.items(), strict=True):
         rows = table[table["setting"] == setting]
         for column, (title, colour) in curves.items():
             for model, style in (("untrained", "--"), ("trained", "-")):
                 part = rows[rows["model"] == model]
                 band(ax, part, "value", column, label=f"{title}, {model}", colour=colour, style=style)
-        ax.set_xscale("log")
-        ticks = sorted(rows["value"].unique())
-        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks], rotation=45)
-        ax.set_xticks([], minor=True)
-        ax.set(xlabel=label, ylim=(0, 1.05))
+        _name_powers(ax, sorted(rows["value"].unique()))
+        ax.set(xlabel=name, ylim=(0, 1.05))
     axes[0].set_ylabel("ratio")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
-    return fig
+    return finish(fig)
 
 
 def local_global_bars(table: pd.DataFrame) -> Figure:
     """Mini-batch against global perpendicular force, over batch size: repeated part, fluctuating part, cosine."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
-    x = np.arange(len(table))
+    fig, (left, right) = panels(2)
+    places = np.arange(len(table))
     repeated = table["batch"] - table["variance"]
-    left.bar(x, repeated, color=PURPLE, label="repeated by every batch")
-    left.bar(x, table["variance"], bottom=repeated, color=SKY, label="fluctuates from batch to batch")
+    bars(left, places, repeated, colour=PURPLE, label="repeated by every batch")
+    bars(left, places, table["variance"], start=repeated, colour=SKY, label="fluctuates from batch to batch")
     left.axhline(table["whole"].iloc[0], color=BLACK, linestyle="--", label="all negatives (global)")
-    left.set_xticks(x, table["batch_size"])
+    left.set_xticks(places, table["batch_size"])
+    right.plot(table["batch_size"], table["cosine"], "o-", color=BLACK)
+    _name_powers(right, table["batch_size"])
     left.set(xlabel="batch size", ylabel="mean ‖F⊥‖²")
-    fig.legend(loc="outside upper center", ncols=3, fontsize="small")
-    right.plot(x, table["cosine"], "o-", color=BLACK)
-    right.set_xticks(x, table["batch_size"])
     right.set(xlabel="batch size", ylabel="cosine with the global F⊥", ylim=(0, 1.02))
-    return fig
+    return finish(fig)
 
 
 def distance_terms(table: pd.DataFrame) -> Figure:
     """Eq. 12 on real steps: what each term did to the squared distance, over training."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    fig, (left, right) = panels(2)
     band(left, table, "step", "ideal", label="along the ideal direction", colour=GREEN)
     band(left, table, "step", "noise_penalty", label="noise penalty η²‖F⊥‖²", colour=PURPLE)
-    left.axhline(0, color=BLACK, linewidth=0.8)
-    left.set(xlabel="step", ylabel="change of ‖t⁺ − a⁺‖² in one step")
-    left.legend(fontsize="small")
-    band(right, table, "step", "penalty_ratio", label="", colour=PURPLE)
-    right.set_yscale("log")
-    right.set(xlabel="step", ylabel="penalty / |ideal term|")
-    return fig
+    band(right, table, "step", "penalty_ratio", colour=PURPLE)
+    mark_zero(left, "y")
+    left.set(xlabel="step", ylabel="change of ‖t⁺ − a⁺‖² a step")
+    right.set(xlabel="step", ylabel="penalty / |ideal term|", yscale="log")
+    return finish(fig, spread_note(table))
 
 
-def drift_curves(table: pd.DataFrame, panels: Mapping[str, str]) -> Figure:
-    """SupCLAP Figure 1: cosine of update and pull over training, one panel for each of the `panels` columns."""
-    fig, axes = plt.subplots(1, len(panels), figsize=panel_size(len(panels)), sharey=True, squeeze=False)
-    for ax, (column, title) in zip(axes[0], panels.items(), strict=True):
-        for recipe, rows in table.groupby("recipe", sort=False):
-            colour = METHOD_COLOURS.get(recipe, BLACK)
-            band(ax, rows, "step", column, label=method_name(recipe), colour=colour)
-        ax.set(xlabel="step", title=title)
-    axes[0, 0].set_ylabel("cosine with the pull")
-    if len(axes[0, 0].lines) > 3:  # too many for a corner of a panel
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
-    else:
-        axes[0, 0].legend()
-    return fig
+def drift_curves(table: pd.DataFrame, readings: Mapping[str, str]) -> Figure:
+    """SupCLAP Figure 1: cosine of update and pull over training, a panel for each reading and family of losses.
+
+    Args:
+        table: columns recipe, seed, step and the readings. Recipes of one family, such as those that add to InfoNCE,
+            share a row of panels where more than three are compared.
+        readings: column → title.
+    """
+    family = table["recipe"].str.partition("+")[0]
+    families = list(dict.fromkeys(family)) if table["recipe"].nunique() > 3 else [""]
+    styles = method_styles(table["recipe"])
+    fig, axes = panels(
+        len(readings), len(families), height=2.8 if len(families) < 2 else 2.2, sharex=True, sharey="row"
+    )
+    for number, ax in enumerate(axes):
+        name, (column, title) = families[number // len(readings)], list(readings.items())[number % len(readings)]
+        for recipe, rows in table[(family == name) | (name == "")].groupby("recipe", sort=False):
+            band(ax, rows, "step", column, **styles[recipe])
+        ax.set(title=title if number < len(readings) else "")
+        ax.set_xlabel("step" if number >= len(axes) - len(readings) else "")
+        ax.set_ylabel("cosine with the pull" if number % len(readings) == 0 else "")
+    return finish(fig, spread_note(table))
 
 
 def force_plane(
@@ -121,31 +108,34 @@ def force_plane(
     pushes: Sequence[np.ndarray],
     *,
     titles: Sequence[str],
-    colours: Sequence[str] = (BLUE, VERMILION, GREEN),
 ) -> Figure:
-    """SupCLAP Figure 2 from real embeddings: panels of an anchor at the origin and its pull along the x-axis.
+    """SupCLAP Figure 2 from real embeddings: an anchor at the origin, its pull along the x-axis, and its pushes.
 
     Args:
         negatives: per group `(M, 3)`: position of each negative along û and across it, and its probability P⁻.
         partner: `(2,)` position of the positive.
-        pushes: per group `(2,)`, the resultant −F_push on the anchor in the same plane.
-        titles: legend of each group.
-        colours: one a group.
+        pushes: per group `(2,)`, the resultant −F_push on the anchor in the same plane; drawn as long as the pull.
+        titles: legend of each group, of which there are three at most.
     """
-    fig, ax = plt.subplots(figsize=(6.4, 4.6))
-    reach = float(np.linalg.norm(partner))
-    tips = [reach * push / max(np.linalg.norm(push), 1e-12) for push in pushes]
-    for points, tip, title, colour in zip(negatives, tips, titles, colours, strict=False):
-        size = 8 + 900 * points[:, 2] / max(points[:, 2].sum(), 1e-12)
-        ax.scatter(points[:, 0], points[:, 1], s=size, color=colour, alpha=0.35, linewidth=0)
+    fig, (ax,) = panels(1, height=4.6, width=6)
+    tips = [np.linalg.norm(partner) * push / max(np.linalg.norm(push), 1e-12) for push in pushes]
+    for points, tip, title, colour in zip(negatives, tips, titles, (BLUE, VERMILION, GREEN), strict=False):
+        sizes = 8 + 900 * points[:, 2] / max(points[:, 2].sum(), 1e-12)
+        scatter(ax, points[:, 0], points[:, 1], sizes=sizes, colours=colour, alpha=0.35)
         ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 2.5})
         ax.plot([], [], color=colour, label=title)
     ax.annotate("", partner, (0, 0), arrowprops={"arrowstyle": "-|>", "color": BLACK, "lw": 2.5})
     ax.plot(0, 0, "s", color=BLACK, markersize=9, label="caption")
     ax.plot(*partner, "*", color=ORANGE, markersize=16, label="its sound")
     shown = np.concatenate([np.zeros((1, 2)), partner[None], np.array(tips), *[points[:, :2] for points in negatives]])
-    low, high = shown.min(0) - 0.12, shown.max(0) + 0.12
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    (left, low), (right, high) = shown.min(0) - 0.12, shown.max(0) + 0.12
+    ax.set(xlim=(left, right), ylim=(low, high), aspect="equal")
     ax.set(xlabel="along û, towards the sound", ylabel="across û")
-    fig.legend(loc="outside upper center", ncols=3, fontsize="small")
-    return fig
+    return finish(fig)
+
+
+def _name_powers(ax: Axes, values: Sequence[float]) -> None:
+    """A logarithmic x-axis whose ticks are the values that were measured."""
+    ax.set_xscale("log")
+    ax.set_xticks(values, [f"{value:g}" for value in values], rotation=45)
+    ax.set_xticks([], minor=True)

@@ -4,135 +4,190 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from pullpush.show.layout import PAGE_WIDTH, panel_size
-from pullpush.show.marks import band
-from pullpush.show.palette import (
-    BLACK,
-    BLUE,
-    GREEN,
-    METHOD_COLOURS,
-    PART_COLOURS,
-    PURPLE,
-    SKY,
-    VERMILION,
-    method_name,
-    method_style,
-)
+from pullpush.show.layout import (
+    dodge,
+    finish,
+    limits,
+    mark_zero,
+    name_places,
+    panels,
+    scale_points,
+    signed,
+    spread_note,
+    whole_numbers,
+)  # fmt: skip
+from pullpush.show.marks import band, density, dots
+from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION, method_name, method_styles
+from pullpush.studies.forces.figures import drift_curves
+
+__all__ = [
+    "convergence", "departure_curves", "drift_curves", "gain_intervals", "push_fan", "radius_history",
+    "score_by_setting",
+    "similarity_density",
+]  # fmt: skip
+DIRECTIONS = {"T2A R@1": BLUE, "A2T R@1": ORANGE}
 
 
-def gain_intervals(table: pd.DataFrame, metrics: Sequence[str] = ("T2A R@1", "A2T R@1")) -> Figure:
-    """What systems add to their baselines, with intervals; columns system, metric, value, low, high (fractions)."""
+def gain_intervals(table: pd.DataFrame, metrics: Mapping[str, str] | Sequence[str] = tuple(DIRECTIONS)) -> Figure:
+    """What systems add to their baselines, with 95 % intervals over seeds and clips; a colour a metric.
+
+    table: columns system, metric, value, low, high (fractions).
+    """
     systems = list(dict.fromkeys(table["system"]))
-    fig, axes = plt.subplots(1, len(metrics), figsize=(9, 1.2 + 0.34 * len(systems)), sharey=True, squeeze=False)
-    for ax, metric in zip(axes[0], metrics, strict=True):
+    fig, (ax,) = panels(1, height=1.1 + 0.34 * len(systems))
+    for number, metric in enumerate(metrics):
         rows = table[table["metric"] == metric].set_index("system").loc[systems]
-        value = 100 * rows["value"].to_numpy()
-        spread = np.abs(100 * rows[["low", "high"]].to_numpy().T - value)
-        ax.errorbar(value, range(len(systems)), xerr=spread, fmt="o", color=BLUE, capsize=3)
-        ax.axvline(0, color=BLACK, linewidth=0.8)
-        ax.set(title=metric, xlabel="gain (points)")
-    axes[0, 0].set_yticks(range(len(systems)), [method_name(system) for system in systems])
-    axes[0, 0].set_ylabel("objective")
-    axes[0, 0].invert_yaxis()
-    return fig
+        places = np.arange(len(systems)) + dodge(number, len(metrics), 0.5)
+        colour = DIRECTIONS.get(metric, list(DIRECTIONS.values())[number % 2])
+        dots(ax, rows, places, scale=100, label=metric, colour=colour, marker="os^"[number % 3])
+    name_places(ax, [method_name(system) for system in systems])
+    mark_zero(ax)
+    remark = scale_points(ax, *limits(100 * table[["low", "high"]]))
+    ax.set_xlabel(f"gain (points{remark})")
+    return finish(fig, _interval_note(table))
+
+
+def _interval_note(table: pd.DataFrame) -> str:
+    counts = [f"{table[column].max()} {column}" for column in ("seeds", "clips") if column in table]
+    return f"95 % intervals{' over ' if counts else ''}{' and '.join(counts)}"
 
 
 def convergence(history: pd.DataFrame) -> Figure:
-    """SupCLAP Figure 5: validation R@1 over epochs, a panel a direction; columns system, seed, epoch and both R@1."""
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.8))
-    for ax, column in zip(axes, ("T2A R@1", "A2T R@1"), strict=True):
-        for system, rows in history.groupby("system", sort=False):
-            band(ax, rows.assign(**{column: 100 * rows[column]}), "epoch", column, **method_style(system))
-        ax.set(xlabel="epoch", ylabel=f"validation {column} (%)")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
-    return fig
+    """SupCLAP Figure 5: validation R@1 over epochs; a row of panels a direction, a column a family of losses.
+
+    history: columns system, seed, epoch and both R@1 (fractions).
+    """
+    family = history["system"].str.partition("+")[0]
+    families, styles = list(dict.fromkeys(family)), method_styles(history["system"])
+    fig, axes = panels(len(families), 2, height=2.4, sharex=True, sharey=True)
+    for number, ax in enumerate(axes):
+        column, name = list(DIRECTIONS)[number // len(families)], families[number % len(families)]
+        for system, rows in history[family == name].groupby("system", sort=False):
+            band(ax, rows, "epoch", column, scale=100, style="o-", **styles[system])
+        ax.set_xlabel("epoch" if number >= len(families) else "")
+        ax.set_ylabel(f"validation {column} (%)" if number % len(families) == 0 else "")
+        whole_numbers(ax)
+    return finish(fig, spread_note(history))
 
 
 def departure_curves(table: pd.DataFrame) -> Figure:
-    """SVR's push, negative by negative, for both readings of the similarity, over R; see `svr_study.departure`."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+    """SVR's push, negative by negative, for both readings of the similarity, over R; see `departure`."""
+    fig, (left, right) = panels(2, height=3)
     for similarity, style in (("dot", "-"), ("cosine", "--")):
         rows = table[table["similarity"] == similarity]
         for part in ("parallel", "perpendicular"):
-            label = f"{part}, {similarity}"
-            left.plot(rows["radius"], rows[part], style, color=PART_COLOURS[part], label=label)
+            left.plot(rows["radius"], rows[part], style, color=PARTS[part][1], label=f"{part}, {similarity}")
         right.plot(rows["radius"], 100 * rows["error"], style, color=BLACK)
+        end = (rows["radius"].iloc[-1], 100 * rows["error"].iloc[-1])
+        right.annotate(similarity, end, (0, 3), textcoords="offset points", ha="right", va="bottom")
     rows = table[table["similarity"] == "dot"]
     left.plot(rows["radius"], rows["predicted"].abs(), ":", color=BLACK, label="|1 − R/‖a − t‖|")
     left.set(xlabel="radius R", ylabel="part of the push (1: at R = 0)", ylim=(0, None))
     right.set(xlabel="radius R", ylabel="departure from Eq. 16 (%)", ylim=(0, None))
-    fig.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
-    return fig
+    return finish(fig)
 
 
 def radius_history(
     table: pd.DataFrame,
-    panels: Mapping[str, str],
+    panels_of: Mapping[str, str],
     *,
     by: str = "system",
     column: str = "radius",
     ylabel: str = "mean radius R",
 ) -> Figure:
-    """SupCLAP Figures 3, 6 and 7: mean radius over training steps, a curve for each group of `by` (band: seeds).
+    """SupCLAP Figures 3, 6 and 7: mean radius over training steps, a curve for each group of `by`.
 
     Args:
         table: columns panel, `by`, seed, step and `column`, the number that a loss learns.
-        panels: value of the column panel → title.
+        panels_of: value of the column panel → title.
     """
-    width, height = panel_size(len(panels))
-    fig, axes = plt.subplots(1, len(panels), figsize=(width, height + 0.5), squeeze=False, sharey=True)
-    colours = [SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE]
-    for ax, (panel, title) in zip(axes[0], panels.items(), strict=True):
-        groups = table[table["panel"] == panel].groupby(by, sort=False)
-        for (group, rows), colour in zip(groups, colours, strict=False):
-            style = method_style(group) if group in METHOD_COLOURS else {"label": str(group), "colour": colour}
-            band(ax, rows, "step", column, **style)
-        ax.axhline(0, color=BLACK, linewidth=0.8)
+    fig, axes = panels(len(panels_of), height=3.2, sharey=True)
+    for ax, (panel, title) in zip(axes, panels_of.items(), strict=True):
+        rows = table[table["panel"] == panel]
+        groups = list(dict.fromkeys(rows[by]))
+        named = method_styles(groups) if by == "system" else {}
+        for group, colour in zip(groups, (SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE), strict=False):
+            style = named.get(group, {"label": str(group), "colour": colour})
+            band(ax, rows[rows[by] == group], "step", column, **style)
+        mark_zero(ax, "y")
         ax.set(xlabel="step", title=title)
-        ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(0, -0.2))  # below, clear of the curves
-    axes[0, 0].set_ylabel(ylabel)
-    return fig
+        ax.legend(loc="upper left", bbox_to_anchor=(0, -0.2))  # below, clear of the curves
+    axes[0].set_ylabel(ylabel)
+    return finish(fig, spread_note(table), handles=[])
+
+
+def weight_history(table: pd.DataFrame) -> Figure:
+    """The weights that Simple Reweight learns, seed by seed, for their mean is what no run did.
+
+    table: columns system, seed, step, weight; a panel for each system, logarithmic where all its weights exceed zero.
+    """
+    systems = list(dict.fromkeys(table["system"]))
+    fig, axes = panels(len(systems))
+    for ax, system in zip(axes, systems, strict=True):
+        rows = table[table["system"] == system]
+        band(ax, rows, "step", "weight", colour=VERMILION, apart="seed")
+        ax.axhline(1, color=BLACK, linewidth=0.8)
+        ax.set(xlabel="step", ylabel="learnt weight w", title=method_name(system))
+        if rows["weight"].min() > 0:
+            ax.set_yscale("log")
+    return finish(fig, f"A line a seed ({table['seed'].nunique()}); w = 1 is InfoNCE")
 
 
 def similarity_density(table: pd.DataFrame) -> Figure:
     """SupCLAP Figure 4: density of the cosine of matching pairs; columns system, seed, cosine."""
-    fig, ax = plt.subplots(figsize=(6.4, 3.4))
+    fig, (ax,) = panels(1, height=3, width=6)
+    styles = method_styles(table["system"])
     for system, rows in table.groupby("system", sort=False):
-        style = method_style(system)
-        sns.kdeplot(rows["cosine"], ax=ax, color=style["colour"], label=style["label"], clip=(-1, 1))
-    ax.set(xlabel="cosine of a clip and its caption", ylabel="density")
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
-    return fig
+        density(ax, rows["cosine"], limits=(-1, 1), **styles[system])
+    ax.set(xlabel="cosine of a clip and its caption", ylabel="density", ylim=(0, None))
+    count = table["seed"].nunique()
+    return finish(fig, f"All test pairs of {count} seeds" if count > 1 else "All test pairs of one seed")
 
 
-def score_by_setting(table: pd.DataFrame, panels: Mapping[str, str], *, metric: str = "R@1") -> Figure:
-    """A score over settings, a panel each, a curve a system (band: seeds); values stand at equal distances.
+def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric: str = "R@1") -> Figure:
+    """A score at each value of some settings, a panel each, a colour a system.
 
-    table: columns setting, value, system, seed and `metric` (a fraction); panels: setting → name of its axis.
+    table: columns setting, value, system, seed and `metric` (a fraction); settings: setting → name of its axis.
     """
-    count = min(3, len(panels))
-    fig, axes = plt.subplots(
-        -(-len(panels) // count), count, figsize=(PAGE_WIDTH, 3 * -(-len(panels) // count)), squeeze=False
-    )
-    for ax, (setting, title) in zip(axes.flat, panels.items(), strict=False):
-        rows = table[table["setting"] == setting]
-        values = sorted(rows["value"].unique())
-        place = {value: number for number, value in enumerate(values)}
-        for system, own in rows.groupby("system", sort=False):
-            scaled = own.assign(place=own["value"].map(place), score=100 * own[metric])
-            band(ax, scaled, "place", "score", style="o-", **method_style(system))
-        ax.set_xticks(range(len(values)), [f"{value:g}".replace("-", "−") for value in values])
-        ax.set(xlabel=title, ylabel=f"{metric} (%)")
-    for ax in axes.flat[len(panels) :]:
+    columns = min(3, len(settings))
+    rows = -(-len(settings) // columns)
+    fig, axes = panels(columns, rows, height=2.5)
+    styles = method_styles(table["system"])
+    for ax, (setting, title) in zip(axes, settings.items(), strict=False):
+        found = table[table["setting"] == setting]
+        values, systems = sorted(found["value"].unique()), list(dict.fromkeys(found["system"]))
+        for number, (system, one) in enumerate(found.groupby("system", sort=False)):
+            spread = one.groupby("value")[metric].agg(["mean", "min", "max"])
+            places = np.searchsorted(values, spread.index) + dodge(number, len(systems), 0.45)
+            columns_of = {"value": "mean", "low": "min", "high": "max"}
+            dots(ax, spread, places, scale=100, upright=True, **columns_of, **styles[system])
+        name_places(ax, [signed(value) for value in values], axis="x")
+        ax.set(xlabel=title, xlim=(-0.5, len(values) - 0.5))
+    for ax in axes[::columns]:
+        ax.set_ylabel(f"{metric} (%)")
+    for ax in axes[len(settings) :]:
         ax.remove()
-    handles = {label: line for ax in fig.axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, fontsize="small")
-    return fig
+    handles = [] if len(styles) == 1 else None
+    return finish(fig, spread_note(table, "bar"), handles=handles)
+
+
+def push_fan(table: pd.DataFrame) -> Figure:
+    """The push on one anchor in the plane of û and what is across it, an arrow a radius; see `proof.push_fan`."""
+    titles = {"held": "probabilities of R = 0", "of t_sup": "probabilities of the support vector"}
+    fig, axes = panels(2, sharex=True, sharey=True)
+    for ax, (weights, title) in zip(axes, titles.items(), strict=True):
+        rows = table[table["weights"] == weights]
+        for row, shade in zip(rows.itertuples(), np.linspace(0.35, 1, len(rows)), strict=True):
+            tip, colour = (row.parallel, row.perpendicular), to_rgba(BLUE, shade)
+            ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0})
+            ax.plot(*tip, "o", color=colour, markersize=3)
+            ax.annotate(f"{row.fraction:g}", tip, (5, 2), textcoords="offset points", fontsize="small")
+        ax.set(title=title, xlabel="along û")
+        mark_zero(ax)
+    axes[0].set(ylabel="across û", ylim=(0, None))
+    return finish(fig, "A number is R over the distance of the pair")
