@@ -56,10 +56,11 @@ from pullpush.encoders.projection import Projection
 from pullpush.encoders.sonar import SONAR
 from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
 from pullpush.encoders.store import FeatureStore
+from pullpush.losses import Offer, apply
 from pullpush.studies import costs
 from pullpush.training import recipe
 from pullpush.training.objective import Objective
-from pullpush.training.recipes import Pair, Recipe
+from pullpush.training.recipes import Recipe
 
 AUDIOCAPS = (6, 7, 8, 8, 9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 14, 14, 15, 16, 16, 17, 19, 20, 23, 28)
 COLUMNS = ["chapter", "system", "text_encoder", "quantity", "value", "ratio", "how"]
@@ -219,9 +220,9 @@ class Losses(torch.autograd.Function):
         with unset_fake_temporarily(), torch.enable_grad():
             ctx.leaves = [F.normalize(torch.randn(x.shape), dim=1).requires_grad_() for x in fake]
             audio, text, *parallel = ctx.leaves
-            pair = Pair(audio, text, tuple(parallel), None)
-            terms = [weight * term(pair) for weight, term in zip(objective.weights, objective.terms, strict=True)]
-            ctx.loss = sum(terms)
+            offer = Offer(audio, text, tuple(parallel))
+            pairs = zip(objective.weights, objective.terms, strict=True)
+            ctx.loss = sum(weight * apply(term, offer).value for weight, term in pairs)
         ctx.save_for_backward(*fake)
         return fake[0].new_zeros(())
 
@@ -361,8 +362,9 @@ def _loss_step(sizes: Sizes, one: Recipe) -> Callable[[], None]:
 
     def step() -> None:
         audio, text, *parallel = leaves
-        pair = Pair(audio, text, tuple(parallel), None)
-        sum(weight * term(pair) for weight, term in zip(objective.weights, objective.terms, strict=True)).backward()
+        offer = Offer(audio, text, tuple(parallel))
+        pairs = zip(objective.weights, objective.terms, strict=True)
+        sum(weight * apply(term, offer).value for weight, term in pairs).backward()
 
     return step
 

@@ -23,9 +23,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from pullpush.losses import SVR, Direction, svr
 from pullpush.losses import info_nce as info_nce_of_one
-from pullpush.losses.infonce import Direction
-from pullpush.losses.svr import SVR, svr
 
 
 def two_matrices(audio: Tensor, text: Tensor, radius: Tensor, tau: float = 0.07) -> Tensor:
@@ -57,8 +56,8 @@ def losses(n: int, device: str) -> dict[str, Callable[[Tensor, Tensor, Tensor], 
         "InfoNCE, t2a alone": lambda a, t, r: info_nce(a, t, direction="t2a"),
         "uni": lambda a, t, r: svr(a, t, r),
         "bi": lambda a, t, r: svr(a, t, r, direction="both"),
-        "bi dynamic": lambda a, t, r: dynamic(a, t),
-        "bi dynamic, looped": lambda a, t, r: looped(dynamic, a, t),
+        "bi dynamic": lambda a, t, r: dynamic(a, t).value,
+        "bi dynamic, looped": lambda a, t, r: looped(lambda a, t: dynamic(a, t).value, a, t),
         "InfoNCE + uni": lambda a, t, r: info_nce(a, t) + svr(a, t, r),
         "InfoNCE + bi": lambda a, t, r: info_nce(a, t) + svr(a, t, r, direction="both"),
         "uni by two matrices": two_matrices,

@@ -94,7 +94,7 @@ def test_drift_is_the_cosine_even_for_tiny_vectors():
 def test_equation_12_is_an_identity_for_any_step(seed, step):
     audio, text = embeddings(6, seed=seed)
     force, _ = embeddings(6, seed=seed + 1)
-    change = distance_change(text, audio, force, step)
+    change = distance_change(text, audio, force, step=step)
     measured = (text - step * force - audio).square().sum(1) - (text - audio).square().sum(1)
     torch.testing.assert_close(change.total, measured, atol=1e-12, rtol=1e-9)
     assert (change.noise_penalty >= 0).all()

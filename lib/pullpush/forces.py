@@ -40,39 +40,50 @@ class Forces(NamedTuple):
         return self.pull + self.push
 
 
-def decompose(text: Tensor, audio: Tensor, tau: float = 0.07, *, positive: Tensor | None = None) -> Forces:
+def decompose(
+    anchor: Tensor, candidates: Tensor, tau: float | Tensor = 0.07, *, positive: Tensor | None = None
+) -> Forces:
     """Split the InfoNCE gradient of every anchor into its forces.
 
-    Exchange the arguments for the forces on audio anchors (audio-to-text).
+    `decompose(text, audio)` are the forces on texts (text-to-audio), `decompose(audio, text)` those on clips.
 
     Args:
-        text: `(N, d)` anchors, as they enter the loss (usually L2-normalised; no normalisation is applied, and
-            the forces are those on the embedding itself, as in Eq. 4).
-        audio: `(M, d)` candidates. M may exceed N, e.g. the whole training set for the *global* component.
+        anchor: `(N, d)`, as they enter the loss (usually L2-normalised; no normalisation is applied, and the forces
+            are those on the embedding itself, as in Eq. 4).
+        candidates: `(M, d)`. M may exceed N, e.g. the whole training set for the *global* component.
         tau: temperature.
-        positive: `(N,)` int64, the row of `audio` that is each anchor's positive; default: row i, needing M = N.
+        positive: `(N,)` int64, the row of `candidates` that is each anchor's positive; default: row i, needing M = N.
 
     Returns:
         Forces per anchor, of the **per-sample** loss (Eq. 1), not divided by N.
 
     Raises:
         ValueError: shapes that do not fit, or a temperature that is not positive.
+        TypeError: embeddings that are not floating point.
+
+    Example:
+        >>> text, audio = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[0.6, 0.8], [0.8, -0.6]])
+        >>> forces = decompose(text, audio, tau=0.5)
+        >>> forces.pull  # along −a⁺, for these are parts of the gradient
+        tensor([[-0.7184, -0.9579],
+                [-1.5083,  1.1312]])
     """
-    if text.ndim != 2 or audio.ndim != 2 or text.shape[1] != audio.shape[1]:
-        raise ValueError(f"text (N, d) and audio (M, d) must share d, got {tuple(text.shape)} and {tuple(audio.shape)}")
+    _check_rows(anchor=anchor, candidates=candidates)
     check_temperature(tau)
     if positive is None:
-        if len(text) != len(audio):
-            raise ValueError(f"{len(text)} anchors and {len(audio)} candidates: name each anchor's row with `positive`")
-        positive = torch.arange(len(text), device=text.device)
-    probability = (text @ audio.T / tau).softmax(dim=1)  # Eq. 2 and 3
+        if len(anchor) != len(candidates):
+            raise ValueError(
+                f"{len(anchor)} anchors and {len(candidates)} candidates: name each anchor's row with `positive`"
+            )
+        positive = torch.arange(len(anchor), device=anchor.device)
+    probability = (anchor @ candidates.T / tau).softmax(dim=1)  # Eq. 2 and 3
     p_positive = probability.gather(1, positive[:, None]).squeeze(1)
     # 1 − P⁺ as the sum over the negatives: exact where P⁺ rounds to 1.
     negative = probability.scatter(1, positive[:, None], 0.0)
-    partner = audio[positive]
+    partner = candidates[positive]
     pull = -negative.sum(dim=1, keepdim=True) * partner / tau
-    push = negative @ audio / tau
-    unit = F.normalize(partner - text, dim=1)
+    push = negative @ candidates / tau
+    unit = F.normalize(partner - anchor, dim=1)
     parallel = (push * unit).sum(dim=1, keepdim=True) * unit
     return Forces(pull, push, parallel, push - parallel, unit, p_positive)
 
@@ -82,6 +93,13 @@ def drift(update: Tensor, pull: Tensor) -> Tensor:
 
     High means little drift. Give both with one sign: the gradient with F_pull, or the step taken with −F_pull.
     NaN where either vector is zero: without a movement there is no direction.
+
+    Raises:
+        ValueError: shapes that differ.
+
+    Example:
+        >>> drift(torch.tensor([[1.0, 1.0]]), torch.tensor([[0.0, 3.0]]))
+        tensor([0.7071])
     """
     if update.shape != pull.shape:
         raise ValueError(f"update {tuple(update.shape)} and pull {tuple(pull.shape)} must have one shape (N, d)")
@@ -95,19 +113,28 @@ def tangent(vector: Tensor, at: Tensor) -> Tensor:
     """The part of `vector` along the unit sphere at the unit vectors `at`; both `(N, d)`.
 
     Normalised embeddings can only move this way, so drift of embeddings on the sphere compares tangent vectors.
+
+    Example:
+        >>> tangent(torch.tensor([[2.0, 3.0]]), at=torch.tensor([[1.0, 0.0]]))
+        tensor([[0., 3.]])
     """
     return vector - (vector * at).sum(dim=-1, keepdim=True) * at
 
 
-def sideways(vector: Tensor, text: Tensor, audio: Tensor) -> Tensor:
+def sideways(vector: Tensor, anchor: Tensor, positive: Tensor) -> Tensor:
     """The part of `vector` outside the plane of each anchor and its positive; all `(N, d)`.
 
     The pull lies in that plane, and on the unit sphere every movement within it follows the great circle through both:
     nearer or farther. Only this part takes an anchor off the way to its positive. SupCLAP's F_⊥ is larger: it also
     holds a part along t⁺ + a⁺, within the plane.
+
+    Example:
+        >>> anchor, positive, across = torch.eye(3)[:, None]  # of length 1, at right angles
+        >>> sideways(anchor + positive + 3 * across, anchor, positive).round(decimals=4)
+        tensor([[0., 0., 3.]])
     """
-    across = F.normalize(audio - text, dim=1)
-    rest = audio + text - ((audio + text) * across).sum(1, keepdim=True) * across
+    across = F.normalize(positive - anchor, dim=1)
+    rest = positive + anchor - ((positive + anchor) * across).sum(1, keepdim=True) * across
     middle = F.normalize(rest, dim=1)
     return vector - (vector * across).sum(1, keepdim=True) * across - (vector * middle).sum(1, keepdim=True) * middle
 
@@ -126,19 +153,25 @@ class DistanceChange(NamedTuple):
         return self.ideal + self.noise_penalty
 
 
-def distance_change(text: Tensor, audio: Tensor, force: Tensor, step: float | Tensor = 1.0) -> DistanceChange:
+def distance_change(anchor: Tensor, positive: Tensor, force: Tensor, *, step: float | Tensor = 1.0) -> DistanceChange:
     """Split the change of squared distance to the positive into Eq. 12's two terms, for *any* step.
 
     Args:
-        text: `(N, d)` anchors before the step.
-        audio: `(N, d)` their positives, held still.
+        anchor: `(N, d)` before the step.
+        positive: `(N, d)` their positives, held still.
         force: `(N, d)` F, of which −η·F is the step. For a step Δ that was observed use `force=-delta`, step 1.
         step: η.
+
+    Example:
+        >>> anchor, positive = torch.tensor([[0.0, 0.0]]), torch.tensor([[2.0, 0.0]])
+        >>> change = distance_change(anchor, positive, force=torch.tensor([[-1.0, 1.0]]))
+        >>> change.ideal, change.noise_penalty  # from 2² to 1² along the line, and 1² across it
+        (tensor([-3.]), tensor([1.]))
     """
-    unit = F.normalize(audio - text, dim=1)
+    unit = F.normalize(positive - anchor, dim=1)
     parallel = (force * unit).sum(dim=1, keepdim=True) * unit
     perpendicular = force - parallel
-    ideal = -step * ((2 * text - 2 * audio - step * parallel) * parallel).sum(dim=1)
+    ideal = -step * ((2 * anchor - 2 * positive - step * parallel) * parallel).sum(dim=1)
     return DistanceChange(ideal, step**2 * perpendicular.square().sum(dim=1))
 
 
@@ -160,7 +193,7 @@ class LocalGlobal(NamedTuple):
 
 
 def local_global(
-    text: Tensor, audio: Tensor, tau: float = 0.07, *, batch_size: int, epochs: int = 16, seed: int = 0
+    anchor: Tensor, positive: Tensor, tau: float = 0.07, *, batch_size: int, epochs: int = 16, seed: int = 0
 ) -> LocalGlobal:
     """Compare the perpendicular force that mini-batches exert with the one of the whole set.
 
@@ -168,8 +201,8 @@ def local_global(
     that epoch out.
 
     Args:
-        text: `(N, d)` anchors.
-        audio: `(N, d)` their positives, and each other's negatives.
+        anchor: `(N, d)`.
+        positive: `(N, d)` their positives, and each other's negatives.
         tau: temperature.
         batch_size: rows in a mini-batch, 2 … N.
         epochs: partitions, at least 2.
@@ -177,18 +210,23 @@ def local_global(
 
     Raises:
         ValueError: for a batch size or number of epochs out of range.
+
+    Example:
+        >>> pairs = torch.eye(4)
+        >>> local_global(pairs, pairs.roll(1, 0), batch_size=4).cosine.round(decimals=4)  # one batch is the whole
+        tensor([1., 1., 1., 1.])
     """
-    n = len(text)
+    n = len(anchor)
     if not 2 <= batch_size <= n or epochs < 2:
         raise ValueError(f"need 2 ≤ batch_size ≤ {n} and epochs ≥ 2, got {batch_size} and {epochs}")
-    whole = decompose(text, audio, tau).perpendicular
+    whole = decompose(anchor, positive, tau).perpendicular
     generator = torch.Generator().manual_seed(seed)
-    count, squares, cosines = (torch.zeros(n, dtype=text.dtype, device=text.device) for _ in range(3))
-    total = torch.zeros_like(text)
+    count, squares, cosines = (torch.zeros(n, dtype=anchor.dtype, device=anchor.device) for _ in range(3))
+    total = torch.zeros_like(anchor)
     for _ in range(epochs):
-        order = torch.randperm(n, generator=generator).to(text.device)
+        order = torch.randperm(n, generator=generator).to(anchor.device)
         for rows in order[: n - n % batch_size].view(-1, batch_size):
-            part = decompose(text[rows], audio[rows], tau).perpendicular
+            part = decompose(anchor[rows], positive[rows], tau).perpendicular
             count[rows] += 1
             total[rows] += part
             squares[rows] += part.square().sum(1)
@@ -241,3 +279,15 @@ def step_parts(
         across = (step - along[:, None] * unit).norm(dim=1)
         parts.append((along, across, along / step.norm(dim=1).clamp(min=1e-12)))
     return StepParts(*(torch.cat(values) for values in zip(*parts, strict=True)))
+
+
+def _check_rows(**tensors: Tensor) -> None:
+    """Require two floating-point tensors `(N, d)` and `(M, d)`."""
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise TypeError(f"{name} must be floating point, got {tensor.dtype}")
+    (first, one), (second, other) = tensors.items()
+    if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
+        raise ValueError(
+            f"{first} (N, d) and {second} (M, d) must share d, got {tuple(one.shape)} and {tuple(other.shape)}"
+        )

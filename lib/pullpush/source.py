@@ -52,7 +52,7 @@ def digest(*roots: Any, length: int = 16) -> str:
     """A name for the code of `roots` with all that it reaches: `digest(svr) != digest(info_nce)`.
 
     Args:
-        roots: functions, methods, classes, modules, or texts such as "pullpush.losses.infonce:info_nce". Of partials,
+        roots: functions, methods, classes, modules, or texts such as "pullpush.losses._info_nce:info_nce". Of partials,
             lists, tuples and mappings all that they hold counts; of another object, its class.
         length: hexadecimal digits.
 
@@ -63,7 +63,7 @@ def digest(*roots: Any, length: int = 16) -> str:
 
 
 def symbols(*roots: Any) -> dict[str, str]:
-    """Every symbol that `digest` reaches, with a digest of its own: `{"pullpush.losses.svr:svr": "9b1e…", …}`."""
+    """Every symbol that `digest` reaches, with a digest of its own: `{"pullpush.losses._svr:svr": "9b1e…", …}`."""
     walk = _Walk()
     for root in roots:
         walk.enter_text(root) if isinstance(root, str) else walk.enter(root)

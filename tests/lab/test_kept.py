@@ -19,7 +19,7 @@ from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import stamp
 from pullpush.lab.scores import Scores
 
-CODE = {"pullpush.losses.svr:SVR": "1", "pullpush.losses.infonce:info_nce": "2"}
+CODE = {"pullpush.losses._svr:SVR": "1", "pullpush.losses._info_nce:info_nce": "2"}
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_two_processes_cannot_keep_one_table(scores, tmp_path):
 
 def test_changed_code_is_named(scores):
     assert kept.why_stale(scores.stamp, CODE) == ()
-    assert kept.why_stale(scores.stamp, CODE | {"pullpush.losses.svr:SVR": "9"}) == ("pullpush.losses.svr:SVR changed",)
+    assert kept.why_stale(scores.stamp, CODE | {"pullpush.losses._svr:SVR": "9"}) == ("pullpush.losses._svr:SVR changed",)
 
 
 def test_the_command_names_profile_and_parameters_where_they_differ():

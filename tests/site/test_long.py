@@ -229,11 +229,11 @@ def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
 
     path = folder / "stamp.json"
     about = json.loads(path.read_text())
-    about["stamp"]["code"]["pullpush.losses.svr:SVR"] = "another"
+    about["stamp"]["code"]["pullpush.losses._svr:SVR"] = "another"
     path.write_text(json.dumps(about))
-    assert scores_of(sizes, 0.07).stale == ("pullpush.losses.svr:SVR changed",)
+    assert scores_of(sizes, 0.07).stale == ("pullpush.losses._svr:SVR changed",)
     (state,) = declared.states("10-tiny", only=("radius",), **told)
-    assert state.kept.endswith("stale: pullpush.losses.svr:SVR changed")
+    assert state.kept.endswith("stale: pullpush.losses._svr:SVR changed")
     path.write_text("{")
     with pytest.raises(KeptError, match="is damaged"):
         scores_of(sizes, 0.07)

@@ -32,10 +32,10 @@ def test_an_execution_knows_its_code_and_names_what_has_changed_since(tiny, monk
     assert why_stale(notebook, chapter) is None
     (made,) = provenance.stamps(notebook.parent, "10-tiny").values()
     assert describe(notebook)["code"] == made.digest
-    other = {**made.code, "pullpush.losses.svr:SVR": "1"}
+    other = {**made.code, "pullpush.losses._svr:SVR": "1"}
     del other["pullpush.lab.session:start"]
     monkeypatch.setattr(chapter_code, "code_of_chapter", lambda path, settings: other)
-    said = "was made by other code: pullpush.lab.session:start is gone, pullpush.losses.svr:SVR is new"
+    said = "was made by other code: pullpush.lab.session:start is gone, pullpush.losses._svr:SVR is new"
     assert why_stale(notebook, chapter) == f"{notebook} {said}"
     provenance.place(notebook.parent, "10-tiny").unlink()
     assert why_stale(notebook, chapter).endswith("was made by other code: it does not say which")

@@ -18,7 +18,7 @@ def test_what_the_book_keeps_was_counted_with_the_code_as_it_is():
 
 def test_the_losses_that_were_counted_are_in_the_stamp():
     code = costs.made().code
-    assert {"pullpush.losses.svr:SVR", "pullpush.losses.multilingual:KCL"} <= set(code)
+    assert {"pullpush.losses._svr:SVR", "pullpush.losses._kcl:KCL"} <= set(code)
 
 
 def test_a_changed_loss_is_noticed_and_said(tmp_path, monkeypatch):
@@ -26,10 +26,10 @@ def test_a_changed_loss_is_noticed_and_said(tmp_path, monkeypatch):
     assert costs.stale(folder=tmp_path) == ()
     assert "`count`" in costs.origin(folder=tmp_path).data
     assert "Older" not in costs.origin(folder=tmp_path).data
-    changed = {**costs.code(), "pullpush.losses.svr:SVR": "another"}
+    changed = {**costs.code(), "pullpush.losses._svr:SVR": "another"}
     monkeypatch.setattr(costs, "code", lambda: changed)
-    assert costs.stale(folder=tmp_path) == ("pullpush.losses.svr:SVR changed",)
-    assert "pullpush.losses.svr:SVR changed" in costs.origin(folder=tmp_path).data
+    assert costs.stale(folder=tmp_path) == ("pullpush.losses._svr:SVR changed",)
+    assert "pullpush.losses._svr:SVR changed" in costs.origin(folder=tmp_path).data
 
 
 def test_each_way_of_finding_has_its_own_stamp(tmp_path):

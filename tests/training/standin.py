@@ -1,5 +1,6 @@
 """A source of clips and a model so small that training takes a fraction of a second."""
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -12,7 +13,8 @@ WORDS = ["bark", "ring", "hum", "tick", "drip", "roar"]
 class TinyClips:
     """Clips that each sound like one of six tones, with noise; two captions in each language name the tone."""
 
-    def __init__(self, count: int = 30, seed: int = 0) -> None:
+    def __init__(self, count: int = 30, seed: int = 0, columns: Mapping[str, Sequence] | None = None) -> None:
+        self.columns = columns or {}
         generator = torch.Generator().manual_seed(seed)
         self.labels = torch.arange(count) % len(WORDS)
         time = torch.arange(160) / 160

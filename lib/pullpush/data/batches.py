@@ -6,9 +6,10 @@ All draws depend on (seed, epoch, index) alone, so that a resumed run sees what 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,22 +18,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
+from pullpush.data.clips import Clips
 from pullpush.errors import PullPushError, unknown
 
 SAMPLING = ("fixed", "random", "pair", "all")
 CAPTIONS = ("first", "random")
-
-
-class Clips(Protocol):
-    """What a source of pairs offers: a `Split` of a world and `FolderCaptions` both do."""
-
-    def __len__(self) -> int: ...
-
-    def audio(self, index: int | Sequence[int]) -> tuple[Tensor, Tensor]:
-        """`(B, T)` float32 and true lengths `(B,)` int64 in samples."""
-
-    def captions(self, language: str) -> list[list[str]]:
-        """The captions of every clip; none, or blank ones, where there is no translation."""
 
 
 class Item(NamedTuple):
@@ -48,6 +38,8 @@ class Item(NamedTuple):
     language: str
     parallel: tuple[str | None, ...] = ()
     parallel_languages: tuple[str, ...] = ()
+    columns: Mapping[str, Any] = MappingProxyType({})
+    """What else is known of the clip, by name."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +49,7 @@ class Batch:
     audio: `(B, T)` float32, zero beyond each length; lengths: `(B,)` int64, samples; texts, languages: B strings;
     index: `(B,)` int64, the clips' numbers in their split; parallel, parallel_languages: K lists of B strings, further
     texts for the same clips (K = 0 unless the sampling is "pair" or "all"). A text that is None or blank is missing.
+    columns: what else is known of the clips, by name: numbers and arrays as a tensor `(B, …)`, texts as a list.
     """
 
     audio: Tensor
@@ -66,21 +59,25 @@ class Batch:
     index: Tensor
     parallel: tuple[list[str | None], ...] = ()
     parallel_languages: tuple[list[str], ...] = ()
+    columns: Mapping[str, Tensor | list[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)
 
     @property
-    def there(self) -> list[list[bool]]:
-        """For the main and each parallel list of texts: which of them are there, not missing."""
+    def present(self) -> list[list[bool]]:
+        """For the main and each parallel list of texts: which of them are not missing."""
         return [[not is_missing(text) for text in texts] for texts in (self.texts, *self.parallel)]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """The same batch with its tensors on `device`."""
-        moved = {
-            name: getattr(self, name).to(device, non_blocking=non_blocking) for name in ("audio", "lengths", "index")
-        }
-        return replace(self, **moved)
+
+        def move(tensor: Tensor) -> Tensor:
+            return tensor.to(device, non_blocking=non_blocking)
+
+        columns = {name: move(held) if torch.is_tensor(held) else held for name, held in self.columns.items()}
+        moved = {name: move(getattr(self, name)) for name in ("audio", "lengths", "index")}
+        return replace(self, **moved, columns=columns)
 
 
 class PairDataset(Dataset[Item]):
@@ -95,6 +92,7 @@ class PairDataset(Dataset[Item]):
         captions: "first" takes each clip's first caption, "random" draws one per clip and epoch. Texts in
             `parallel` have the same caption number.
         seed: of all draws, with the epoch and the clip's index.
+        columns: which of the clips' columns a batch brings; `train` asks for those that its recipe needs.
 
     Missing translations: "fixed", "random" and "pair" choose among the languages that a clip has captions in, in their
     order; with "all" the text is None. A warning says how many there are, and so do `missing` and `coverage`.
@@ -115,6 +113,7 @@ class PairDataset(Dataset[Item]):
         sampling: str = "fixed",
         captions: str = "first",
         seed: int = 0,
+        columns: Sequence[str] = (),
     ) -> None:
         if sampling not in SAMPLING:
             raise unknown("sampling", sampling, SAMPLING)
@@ -125,6 +124,7 @@ class PairDataset(Dataset[Item]):
             raise ValueError(f"sampling {sampling!r} needs more languages than {languages}")
         self.split, self.languages, self.sampling, self.choice, self.seed = split, languages, sampling, captions, seed
         self.epoch = 0
+        self.bring(columns)
         self._captions = {language: _without_blanks(split.captions(language)) for language in languages}
         self.missing = {language: sum(not own for own in self._captions[language]) for language in languages}
         self._known = self._languages_of_clips() if any(self.missing.values()) else None
@@ -149,6 +149,22 @@ class PairDataset(Dataset[Item]):
         rows = [(language, len(self) - count, count) for language, count in self.missing.items()]
         return pd.DataFrame(rows, columns=["language", "clips", "missing"])
 
+    @property
+    def offered(self) -> Mapping[str, Sequence[Any]]:
+        """The columns of the clips."""
+        return self.split.columns
+
+    def bring(self, columns: Sequence[str]) -> None:
+        """Put these columns of the clips into batches from now on.
+
+        Raises:
+            UnknownNameError: the clips have no such column.
+        """
+        for name in columns:
+            if name not in self.offered:
+                raise unknown("column of the clips", name, self.offered)
+        self.columns = tuple(columns)
+
     def set_epoch(self, epoch: int) -> None:
         """Draw languages and captions for this epoch from now on."""
         self.epoch = epoch
@@ -168,6 +184,7 @@ class PairDataset(Dataset[Item]):
             language,
             tuple(self._text(index, other, draw) for other in others),
             others,
+            {name: self.offered[name][index] for name in self.columns},
         )
 
     def _draw(self, index: int) -> tuple[str, tuple[str, ...], int]:
@@ -220,7 +237,14 @@ def collate(items: Sequence[Item]) -> Batch:
         index=torch.tensor([item.index for item in items], dtype=torch.int64),
         parallel=tuple(map(list, zip(*[item.parallel for item in items], strict=True))),
         parallel_languages=tuple(map(list, zip(*[item.parallel_languages for item in items], strict=True))),
+        columns={name: _stacked([item.columns[name] for item in items]) for name in items[0].columns},
     )
+
+
+def _stacked(values: list[Any]) -> Tensor | list[Any]:
+    """Numbers and arrays as a tensor, anything else as the list that it is."""
+    stacked = np.stack([np.asarray(value) for value in values])
+    return torch.from_numpy(stacked) if stacked.dtype.kind in "biuf" else values
 
 
 def loader(

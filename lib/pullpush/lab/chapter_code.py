@@ -96,10 +96,8 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     terms = words | {term.name for recipe in recipes.values() for term in recipe.terms}
     sizes = {settings.audio, settings.text, settings.world.get("bank"), "retrieval"}
     named = [
-        table[name]
-        for table, wanted in ((TERMS, terms), (BANKS, words | sizes))
-        for name in table
-        if name in wanted
+        *(card.make for name, card in TERMS.items() if name in terms),
+        *(BANKS[name] for name in BANKS if name in words | sizes),
     ]
     named += [card.make for cards in (METRICS, AUDIO, TEXT) for name, card in cards.items() if name in words | sizes]
     found = symbols(*roots, named) | {f"recipe {name}": content_key(recipe) for name, recipe in recipes.items()}

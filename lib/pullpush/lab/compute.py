@@ -111,7 +111,7 @@ def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
     roots += [Embedded, *(METRICS[name].make for name in experiment.evaluations)]
     for trial in experiment.trials:
         recipe = common.sized(ground.book, trial.recipe, **trial.overrides)
-        roots += [[TERMS[term.name] for term in recipe.terms], AUDIO[recipe.audio].make, TEXT[recipe.text].make]
+        roots += [[TERMS[term.name].make for term in recipe.terms], AUDIO[recipe.audio].make, TEXT[recipe.text].make]
     return symbols(*roots)
 
 

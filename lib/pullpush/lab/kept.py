@@ -119,7 +119,7 @@ def restamp(chapter: str, name: str, content: str, made: Stamp, *, root: Path | 
 
 
 def why_stale(kept: Stamp, code: Mapping[str, str]) -> tuple[str, ...]:
-    """Which code has changed since a result was kept: "pullpush.losses.infonce:info_nce changed"; empty if none has.
+    """Which code has changed since a result was kept: "pullpush.losses._info_nce:info_nce changed"; empty if none has.
 
     code: the symbols of today, `experiments.code_of`.
     """

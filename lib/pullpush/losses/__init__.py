@@ -1,30 +1,48 @@
-"""Losses: pure functions on embeddings, and modules that hold their learnable parameters. One file a family."""
+"""Losses: pure functions on embeddings, and modules that hold their learnable parameters. One file a method.
 
-from pullpush.losses.infonce import InfoNCE, info_nce
-from pullpush.losses.multilingual import CACL, KCL, MLCLAP, cacl, kcl, ml_clap
-from pullpush.losses.siglip import SigLIP, siglip
-from pullpush.losses.svr import (
-    SVR,
-    RadiusPredictor,
-    SimpleReweight,
-    positive_first,
-    radius_constraint,
-    simple_reweight,
-    support_vector,
-    svr,
-)
-from pullpush.losses.temperature import Temperature
+>>> import torch
+>>> pairs = torch.eye(3)
+>>> info_nce(pairs, pairs, tau=0.5), InfoNCE(tau=0.5)(pairs, pairs).value
+(tensor(0.4791), tensor(0.4791))
+>>> TERMS["svr"].about
+'InfoNCE of anchors moved towards their positives by a learnable radius, to be added to a loss.'
+"""
+
+from pullpush.catalogue import Catalogue
+from pullpush.losses._cacl import CACL, cacl
+from pullpush.losses._checks import Direction
+from pullpush.losses._info_nce import InfoNCE, info_nce
+from pullpush.losses._kcl import KCL, kcl
+from pullpush.losses._ml_clap import MLCLAP, ml_clap
+from pullpush.losses._radius import RadiusPredictor, positive_first, radius_constraint
+from pullpush.losses._siglip import SigLIP, siglip
+from pullpush.losses._simple_reweight import SimpleReweight, simple_reweight
+from pullpush.losses._svr import SVR, support_vector, svr
+from pullpush.losses.contract import NEEDS, Loss, LossCard, Output
+from pullpush.losses.offer import Offer, apply
+from pullpush.losses.temperature import Temperature, Tempered
+
+TERMS: Catalogue[LossCard] = Catalogue("pullpush.losses", LossCard, "loss term")
 
 __all__ = [
     "CACL",
     "KCL",
     "MLCLAP",
+    "NEEDS",
     "SVR",
+    "TERMS",
+    "Direction",
     "InfoNCE",
+    "Loss",
+    "LossCard",
+    "Offer",
+    "Output",
     "RadiusPredictor",
     "SigLIP",
     "SimpleReweight",
     "Temperature",
+    "Tempered",
+    "apply",
     "cacl",
     "info_nce",
     "kcl",

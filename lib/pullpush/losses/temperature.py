@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.losses._checks import check_temperature
+from pullpush.losses.contract import Loss
 
 
 class Temperature(nn.Module):
@@ -46,8 +47,10 @@ class Temperature(nn.Module):
         return torch.exp(-self.log_scale.clamp(max=self.max_log_scale))
 
 
-class Tempered(nn.Module):
-    """What loss modules with a temperature have in common: `temperature`, which may be shared, and its value `tau`."""
+class Tempered(Loss):
+    """A loss with a temperature: `temperature`, which may be shared, and its value `tau`."""
+
+    temperature: Temperature
 
     def __init__(self, tau: float = 0.07, *, learnable: bool = False, max_scale: float = 100.0) -> None:
         super().__init__()

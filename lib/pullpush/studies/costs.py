@@ -84,7 +84,7 @@ def exact(value: float) -> Difference:
 
 def code() -> dict[str, str]:
     """The code that decides the counts, by symbol: the losses, how a step runs, and both encoders."""
-    return symbols(*(TERMS[name] for name in LOSSES), Objective, SpectrogramTransformer, SONAR, Projection)
+    return symbols(*(TERMS[name].make for name in LOSSES), Objective, SpectrogramTransformer, SONAR, Projection)
 
 
 def made(how: str = COUNTED, *, folder: Path | None = None) -> Stamp:
@@ -101,7 +101,7 @@ def made(how: str = COUNTED, *, folder: Path | None = None) -> Stamp:
 
 
 def stale(how: str = COUNTED, *, folder: Path | None = None) -> tuple[str, ...]:
-    """Which code has changed since: "pullpush.losses.svr:SVR changed"; empty if none has."""
+    """Which code has changed since: "pullpush.losses._svr:SVR changed"; empty if none has."""
     return why_differs(made(how, folder=folder).code, code())
 
 

@@ -8,13 +8,12 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed, retrieval_rows, retrieval_table, zero_shot
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import Result, train
-from pullpush.training.recipes import RECIPES, TERMS, Pair, Recipe, Term, recipe
+from pullpush.training.recipes import RECIPES, TERMS, Recipe, Term, recipe
 
 __all__ = [
     "RECIPES",
     "TERMS",
     "Diagnostics",
-    "Pair",
     "Recipe",
     "Result",
     "Term",

@@ -57,12 +57,12 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None) -> tuple[Ten
         1 + K tensors `(N, d)`; rows of missing texts are zero.
     """
     columns = list(zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True))
-    there = batch.there
+    present = batch.present
     pairs = {
         pair: None
-        for (texts, languages), present in zip(columns, there, strict=True)
-        for pair, is_there in zip(zip(texts, languages, strict=True), present, strict=True)
-        if is_there
+        for (texts, languages), flags in zip(columns, present, strict=True)
+        for pair, is_present in zip(zip(texts, languages, strict=True), flags, strict=True)
+        if is_present
     }
     pairs = sorted(pairs, key=lambda pair: len(pair[0].encode("utf-8", "surrogatepass")))  # less padding in each chunk
     table = in_chunks(model, *map(list, zip(*pairs, strict=True)), chunk)

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from pullpush.data.batches import Batch
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
+from pullpush.losses import Offer
 from pullpush.training.distributed import gather
 from pullpush.training.objective import Objective
-from pullpush.training.recipes import Pair
 
 DEFAULT_TAU = 0.07
 
@@ -40,7 +40,7 @@ class Diagnostics:
         """Before the step: where its texts are, `(N, d)` float32."""
         return _encode(objective, batch)
 
-    def after(self, objective: Objective, batch: Batch, pair: Pair, start: Tensor) -> dict[str, float]:
+    def after(self, objective: Objective, batch: Batch, offer: Offer, start: Tensor) -> dict[str, float]:
         """After the optimiser's step: the row of measurements.
 
         The texts are encoded with the old and the new weights in the mode of the step, but in float32: bfloat16 is
@@ -49,16 +49,16 @@ class Diagnostics:
         Args:
             objective: with its new weights.
             batch: of the step.
-            pair: the step's embeddings; those of the texts have kept their gradient.
+            offer: the step's embeddings; those of the texts have kept their gradient.
             start: what `before` gave.
 
         Returns:
             By column; empty where no clip has a main text.
         """
-        audio, text, gradient = pair.audio.detach(), start, pair.text.grad
+        audio, text, gradient = offer.audio.detach(), start, offer.text.grad
         moved = _encode(objective, batch)
-        if pair.present is not None:
-            rows = pair.present[:, 0]
+        if offer.present is not None:
+            rows = offer.present[:, 0]
             if not rows.any():
                 return {}
             audio, text, gradient, moved = audio[rows], text[rows], gradient[rows], moved[rows]
@@ -134,7 +134,7 @@ def _mean(values: Tensor) -> float:
 @torch.no_grad()
 def _encode(objective: Objective, batch: Batch) -> Tensor:
     """The batch's main texts, `(N, d)`; running statistics are put back, so that watching does not change the run."""
-    if not objective.chunk and all(batch.there[0]):  # then they are encoded first and on their own
+    if not objective.chunk and all(batch.present[0]):  # then they are encoded first and on their own
         batch = replace(batch, parallel=(), parallel_languages=())
     with _buffers_kept(objective):
         return gather(objective.embed_here(batch)[0])

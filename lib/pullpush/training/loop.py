@@ -30,7 +30,7 @@ from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import shard, world
 from pullpush.training.evaluate import recall_at_1
-from pullpush.training.objective import Objective, Outcome
+from pullpush.training.objective import Objective, Outcome, check_columns
 from pullpush.training.recipes import Recipe
 
 RECIPE = "recipe.json"
@@ -98,6 +98,9 @@ def train(
         CacheError: a checkpoint cannot be written.
     """
     accelerator = Accelerator(mixed_precision="bf16" if torch.cuda.is_available() else "no")
+    if recipe.columns:
+        check_columns(recipe, train_dataset.offered)
+    train_dataset.bring(recipe.columns)
     out, base = (Path(place) if place is not None else None for place in (out, base))
     if base:
         checkpoints.load_model(model, base)
@@ -139,19 +142,19 @@ def train(
                 with located(batch, step, epoch + 1):
                     outcome = towers(batch)
                 if watched:
-                    outcome.pair.text.retain_grad()
+                    outcome.offer.text.retain_grad()
                 accelerator.backward(outcome.loss)
                 gradient = clip_gradients(accelerator, objective, recipe)
                 check_finite(outcome, gradient, where(batch, step, epoch + 1))
                 optimiser.step()
                 optimiser.zero_grad()
 
-                row = {"step": step, "epoch": epoch + 1, "clips": len(outcome.pair.text)}
+                row = {"step": step, "epoch": epoch + 1, "clips": len(outcome.offer.text)}
                 row |= {"loss": float(outcome.loss.detach()), "lr": lr, **gradient}
                 row |= details(objective, outcome, recipe)
                 if watched:
                     reseed(seed, step)
-                    row |= diagnostics.after(objective, batch, outcome.pair, start)
+                    row |= diagnostics.after(objective, batch, outcome.offer, start)
                 done.steps.append(row)
                 done.step = step
                 bar.update()
@@ -282,9 +285,9 @@ def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str,
     """Temperature after the step if there is one, reports, and each term's unweighted value if there are several."""
     tau = objective.tau
     row = {} if tau is None else {"tau": tau}
-    row |= objective.report()
-    if outcome.pair.present is not None:
-        row["missing texts"] = int((~outcome.pair.present).sum())
+    row |= objective.numbers(outcome)
+    if outcome.offer.present is not None:
+        row["missing texts"] = int((~outcome.offer.present).sum())
     if len(recipe.terms) > 1:
         for number, (term, value) in enumerate(zip(recipe.terms, outcome.terms, strict=True)):
             row[f"loss {number} {term.name}"] = float(value.detach())

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.batches import Batch
-from pullpush.losses.temperature import Temperature, Tempered
+from pullpush.data.batches import Batch, is_missing
+from pullpush.errors import TrainingError
+from pullpush.losses import Loss, Offer, Temperature, apply
+from pullpush.losses.contract import NEEDS
 from pullpush.training.chunked import chunk_size, embed_unique
 from pullpush.training.distributed import gather, world
-from pullpush.training.recipes import Pair, Recipe
+from pullpush.training.recipes import Recipe
 
 
 class Outcome(NamedTuple):
-    """Loss of a batch (0-d, float32), the unweighted value of each term, and the embeddings of all processes."""
+    """Loss of a batch (0-d, float32), the unweighted value and the report of each term, and what they were given."""
 
     loss: Tensor
     terms: tuple[Tensor, ...]
-    pair: Pair
+    reports: tuple[Mapping[str, Tensor], ...]
+    offer: Offer
 
 
 class Objective(nn.Module):
@@ -32,7 +36,7 @@ class Objective(nn.Module):
 
     def __init__(self, model: nn.Module, recipe: Recipe) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.recipe = model, recipe
         self.terms = nn.ModuleList(term.create(recipe.batch_size) for term in recipe.terms)
         self.temperature = share_temperature(self.terms, recipe)
         self.weights = [term.weight for term in recipe.terms]
@@ -40,15 +44,19 @@ class Objective(nn.Module):
         self.chunk = chunk_size(model, recipe.text_chunk, sampling=recipe.sampling, clips=clips)
 
     def forward(self, batch: Batch) -> Outcome:
-        """The loss over the batches of all processes together."""
+        """The loss over the batches of all processes together.
+
+        Raises:
+            TrainingError: the batch does not bring a column that a term needs.
+        """
         # Texts first: a second encoding with the same random state then meets the same dropout (see diagnostics).
         text, *parallel = self.embed(batch)
         audio = gather(_wide(self.model.encode_audio(batch.audio, batch.lengths)))
-        pair = Pair(audio, text, tuple(parallel), present(batch))
-        with torch.autocast(audio.device.type, enabled=False):  # similarities near 1 do not bear bfloat16
-            terms = tuple(term(pair) for term in self.terms)
-        loss = sum(weight * term for weight, term in zip(self.weights, terms, strict=True))
-        return Outcome(loss, terms, pair)
+        offer = Offer(audio, text, tuple(parallel), present(batch), **self.further(batch))
+        outputs = [apply(term, offer) for term in self.terms]
+        values = tuple(output.value for output in outputs)
+        loss = sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+        return Outcome(loss, values, tuple(dict(output.report) for output in outputs), offer)
 
     def embed(self, batch: Batch) -> tuple[Tensor, ...]:
         """Embeddings of the main and each list of parallel texts of all processes, 1 + K times `(N, d)`."""
@@ -56,45 +64,93 @@ class Objective(nn.Module):
 
     def embed_here(self, batch: Batch) -> tuple[Tensor, ...]:
         """Embeddings of the main and each list of parallel texts of this process; rows of missing ones are zero."""
-        if self.chunk or not all(map(all, batch.there)):
+        if self.chunk or not all(map(all, batch.present)):
             local = embed_unique(self.model, batch, self.chunk)
         else:
             columns = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
             local = tuple(self.model.encode_text(*column) for column in columns)
         return tuple(map(_wide, local))
 
+    def further(self, batch: Batch) -> dict[str, Tensor]:
+        """What only some terms need, of all processes: a second pass, hard negatives, teachers, clusters, ids."""
+        check_columns(self.recipe, batch.columns)
+        makers: dict[str, Callable[[Batch], Tensor]] = {
+            "second_text": lambda batch: self._embed_main(batch, batch.texts),
+            "hard_negatives": lambda batch: self._embed_main(batch, _hard_negatives(batch)),
+            "teacher_similarity": _teacher_similarity,
+            "clusters": lambda batch: gather(batch.columns["clusters"].long()),
+            "ids": lambda batch: gather(batch.index),
+        }
+        needed = {name for term in self.terms for name in (*term.needs, *term.uses)}
+        return {name: make(batch) for name, make in makers.items() if name in needed}
+
+    def _embed_main(self, batch: Batch, texts: Sequence[str | None]) -> Tensor:
+        """Embeddings `(N, d)` of one text a clip, in the clips' main languages."""
+        return self.embed(replace(batch, texts=list(texts), parallel=(), parallel_languages=()))[0]
+
     @property
     def tau(self) -> float | None:
         """The temperature in use; None where no term has one."""
         return None if self.temperature is None else float(torch.as_tensor(self.temperature()).detach())
 
-    def report(self) -> dict[str, float]:
-        """What the terms say of the last batch, such as SVR's mean radius; the second to use a name adds its number."""
-        told: dict[str, float] = {}
-        for number, term in enumerate(self.terms):
-            for name, value in term.report().items() if hasattr(term, "report") else ():
-                told[f"{name} {number}" if name in told else name] = float(value)
-        return told
+    def numbers(self, outcome: Outcome) -> dict[str, float]:
+        """What the terms saw of a batch (SVR's mean radius) and have learnt by now (SigLIP's bias).
+
+        The second term to use a name adds its number.
+        """
+        row: dict[str, float] = {}
+        for number, (term, report) in enumerate(zip(self.terms, outcome.reports, strict=True)):
+            for name, value in {**report, **term.learnt}.items():
+                row[f"{name} {number}" if name in row else name] = float(value)
+        return row
 
 
-def share_temperature(terms: Iterable[nn.Module], recipe: Recipe) -> Temperature | None:
+def check_columns(recipe: Recipe, offered: Iterable[str]) -> None:
+    """Require the columns that the terms of a recipe need.
+
+    Raises:
+        TrainingError: naming the term, what it needs, and what to do.
+    """
+    for term in recipe.terms:
+        for need, column in term.columns.items():
+            if column not in offered:
+                raise TrainingError(
+                    f"term {term.name!r} needs {need} ({NEEDS[need]}), which these clips do not offer: give them a "
+                    f"column {column!r} and make the batches with PairDataset(columns={recipe.columns})"
+                )
+
+
+def share_temperature(losses: Iterable[Loss], recipe: Recipe) -> Temperature | None:
     """Give the temperature of the first term that has one to all others, but those whose options name their own."""
     shared = None
-    for term, plan in zip(terms, recipe.terms, strict=True):
-        loss = getattr(term, "loss", None)
-        if isinstance(loss, Tempered):
-            if shared is None:
-                shared = loss.temperature
-            elif "tau" not in plan.options:
-                loss.temperature = shared
+    for loss, term in zip(losses, recipe.terms, strict=True):
+        if loss.temperature is None:
+            continue
+        if shared is None:
+            shared = loss.temperature
+        elif "tau" not in term.options:
+            loss.temperature = shared
     return shared
 
 
 def present(batch: Batch) -> Tensor | None:
-    """Which texts of all processes are there, `(N, 1 + K)` boolean; None if all are."""
-    there = torch.tensor(batch.there, device=batch.audio.device).T
-    there = gather(there.float()) > 0  # asked of all processes: another one may miss texts
-    return None if there.all() else there
+    """Which texts of all processes are present, `(N, 1 + K)` boolean; None if all are."""
+    every = torch.tensor(batch.present, device=batch.audio.device).T
+    every = gather(every.float()) > 0  # asked of all processes: another one may miss texts
+    return None if every.all() else every
+
+
+def _hard_negatives(batch: Batch) -> Sequence[str]:
+    texts = batch.columns["hard_negatives"]
+    if poor := [index for index, text in zip(batch.index.tolist(), texts, strict=True) if is_missing(text)]:
+        raise TrainingError(f"clips {poor} have no hard negative: leave them out")
+    return texts
+
+
+def _teacher_similarity(batch: Batch) -> Tensor:
+    """`(N, N)` float32: entry i, j is the mean over teachers of (clip i)·(text j)."""
+    audio, text = gather(batch.columns["teachers"].float()).unbind(dim=2)  # (N, T, D) each
+    return torch.einsum("itd,jtd->ij", audio, text) / audio.shape[1]
 
 
 def _wide(embedding: Tensor) -> Tensor:

@@ -1,118 +1,32 @@
 """Recipes: all that makes one training run differ from another, as data.
 
-A named system of a paper is one row of `RECIPES`; `recipe("a+b")` sums the terms of two rows. A new loss is one row
-of `TERMS`.
+Every loss is a recipe by its own name; `RECIPES` adds the systems of the papers that are variants of one, and
+`recipe("a+b")` sums the terms of two.
+
+    >>> recipe("infonce+bi-dynamic-svr", epochs=2, tau=0.1).terms[0]
+    Term(name='infonce', weight=1.0, options={'tau': 0.1})
+    >>> title("infonce+bi-dynamic-svr"), colour("infonce+bi-dynamic-svr")
+    ('InfoNCE + bi-DynamicSVR', 'orange')
 """
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from typing import Any, NamedTuple
-
-from torch import nn
+from typing import Any
 
 from pullpush.data.batches import CAPTIONS, SAMPLING
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import unknown
-from pullpush.losses import CACL, KCL, MLCLAP, SVR, InfoNCE, SigLIP, SimpleReweight
+from pullpush.losses import TERMS
 from pullpush.source import Registry
-from pullpush.training.adapters import OnEachLanguage, OnLanguages, OnPair, OnTriplet, Pair
+from pullpush.training.terms import Term, one_temperature
 
-__all__ = ["RECIPES", "TERMS", "Pair", "Recipe", "Row", "Term", "from_json", "recipe"]
+__all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe", "title"]
 
 OPTIMISERS = ("adam", "adamw")
 SCHEDULES = ("cosine", "constant")
-
-
-class Row(NamedTuple):
-    """How to make a term: `adapt(loss(**options))` is a module whose forward takes a Pair and gives a 0-d loss."""
-
-    loss: Callable[..., nn.Module]
-    adapt: Callable[[nn.Module], nn.Module] = OnPair
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options."""
-        return tuple(self.defaults)
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """Option → default; `inspect.Parameter.empty` where it must be given."""
-        return {name: option.default for name, option in inspect.signature(self.loss).parameters.items()}
-
-
-TERMS: Registry[str, Row] = Registry(
-    {
-        "infonce": Row(InfoNCE),
-        "siglip": Row(SigLIP),
-        "svr": Row(SVR, OnEachLanguage),
-        "simple-reweight": Row(SimpleReweight),
-        "ml-clap": Row(MLCLAP),
-        "kcl": Row(KCL, OnLanguages),
-        "cacl": Row(CACL, OnTriplet),
-    }
-)
-
-
-@dataclass(frozen=True)
-class Term:
-    """One summand of the objective.
-
-    name: a row of TERMS; weight: its factor; options: keyword arguments of the row's loss; those equal to its defaults
-    are dropped, so that terms that do the same are equal (all but `tau`, which a recipe looks after).
-
-    Raises:
-        UnknownNameError: no such term, or it has no such option.
-    """
-
-    name: str
-    weight: float = 1.0
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.name not in TERMS:
-            raise unknown("loss term", self.name, TERMS)
-        for option in self.options:
-            if option not in TERMS[self.name].options:
-                raise unknown(f"option of {self.name}", option, TERMS[self.name].options)
-        defaults = TERMS[self.name].defaults
-        kept = {name: value for name, value in self.options.items() if name == "tau" or value != defaults[name]}
-        object.__setattr__(self, "options", kept)
-
-    def create(self, batch_size: int | None = None) -> nn.Module:
-        """The term as a module: Pair → 0-d loss, not yet weighted.
-
-        batch_size: largest batch that will come, for losses whose parameters depend on it, unless an option says so.
-        """
-        row = TERMS[self.name]
-        sized = {"batch_size": batch_size} if batch_size and "batch_size" in row.options else {}
-        return row.adapt(row.loss(**sized | self.options))
-
-
-def _one_temperature(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """The terms without temperatures that they have anyway: the first its default, the others that of the first.
-
-    So recipes that do the same are equal. A term beside a learnable temperature keeps a fixed one that it names.
-    """
-    first: Term | None = None
-    result = []
-    for term in terms:
-        defaults = TERMS[term.name].defaults
-        if "tau" in defaults and "tau" in term.options:
-            if first is None:
-                same = term.options["tau"] == defaults["tau"]
-            else:
-                own = TERMS[first.name].defaults | first.options
-                same = not own.get("learnable", False) and term.options["tau"] == own["tau"]
-            if same:
-                term = replace(term, options={key: value for key, value in term.options.items() if key != "tau"})
-        if first is None and "tau" in defaults:
-            first = term
-        result.append(term)
-    return tuple(result)
 
 
 @dataclass(frozen=True)
@@ -167,7 +81,7 @@ class Recipe:
     def __post_init__(self) -> None:
         terms = tuple(Term(**term) if isinstance(term, Mapping) else term for term in self.terms)
         languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
-        object.__setattr__(self, "terms", _one_temperature(terms))
+        object.__setattr__(self, "terms", one_temperature(terms))
         object.__setattr__(self, "languages", languages)
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
         for name, known in choices.items():
@@ -190,38 +104,91 @@ class Recipe:
             if not good:
                 raise ValueError(f"{name} = {getattr(self, name)!r} of recipe {self.name!r} is out of range")
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the clips that its terms need."""
+        return tuple(dict.fromkeys(column for term in self.terms for column in term.columns.values()))
+
     def to_json(self) -> str:
         """The recipe as JSON; `from_json` reads it back."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
 
-def _svr_recipes() -> Iterator[Recipe]:
+def _svr_variants() -> Iterator[tuple[Recipe, str]]:
     """SVR in one direction or two, static or dynamic, to be added to a loss ("infonce+bi-dynamic-svr").
 
     As in the paper the static radius is free and the dynamic one constrained, unless the name says otherwise.
     """
     for prefix, direction in (("uni", "t2a"), ("bi", "both")):
-        for modelling, own, suffix in (("static", 0.0, "-constrained"), ("dynamic", 0.01, "-unconstrained")):
+        for modelling, paper, other in (("static", 0.0, "constrained"), ("dynamic", 0.01, "unconstrained")):
+            name, shown = f"{prefix}-{modelling}-svr", f"{prefix}-{modelling.title()}SVR"
             options = {"modelling": modelling, "direction": direction}
-            for name, beta in ((f"{prefix}-{modelling}-svr", own), (f"{prefix}-{modelling}-svr{suffix}", 0.01 - own)):
-                yield Recipe(name, (Term("svr", options={**options, "beta": beta}),))
+            opposite = Term("svr", options={**options, "beta": 0.01 - paper})
+            yield Recipe(name, (Term("svr", options={**options, "beta": paper}),)), shown
+            yield Recipe(f"{name}-{other}", (opposite,)), f"{shown}, {other}"
 
 
-RECIPES: Mapping[str, Recipe] = Registry(
+# Variants of one loss with the titles that figures write.
+VARIANTS: Mapping[str, tuple[Recipe, str]] = Registry(
     {
-        row.name: row
-        for row in (
-            Recipe("infonce", (Term("infonce"),)),
-            Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)),
-            Recipe("siglip", (Term("siglip"),)),
-            Recipe("simple-reweight", (Term("simple-reweight"),)),
-            Recipe("ml-clap", (Term("ml-clap"),), languages=LANGUAGES, sampling="random"),
-            Recipe("cacl", (Term("cacl"),), languages=LANGUAGES, sampling="pair"),
-            Recipe("kcl", (Term("kcl"),), languages=LANGUAGES, sampling="all"),
-            *_svr_recipes(),
+        variant.name: (variant, shown)
+        for variant, shown in (
+            (Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)), "InfoNCE, learnable τ"),
+            # GLAP's code and SigLIP itself add the bias after the division by τ.
+            (Recipe("siglip", (Term("siglip", options={"form": "siglip"}),)), "SigLIP"),
+            *_svr_variants(),
         )
     }
 )
+# Of sums and variants that figures compare; a single loss has its card's. As in SupCLAP's own Figure 4.
+COLOURS = {
+    "infonce+bi-static-svr": "green",
+    "infonce+bi-dynamic-svr": "orange",
+    "siglip+bi-static-svr": "sky",
+    "siglip+bi-dynamic-svr": "purple",
+}
+
+
+class _Recipes(Mapping[str, Recipe]):
+    """Every loss as a recipe of its own, and the variants."""
+
+    def __getitem__(self, name: str) -> Recipe:
+        if name in VARIANTS:
+            return VARIANTS[name][0]
+        if name not in TERMS:
+            raise unknown("recipe", name, self)
+        sampling = TERMS[name].sampling
+        spoken = {} if sampling == "fixed" else {"languages": LANGUAGES, "sampling": sampling}
+        return Recipe(name, (Term(name),), **spoken)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*TERMS, *VARIANTS]))
+
+    def __contains__(self, name: object) -> bool:
+        return name in VARIANTS or name in TERMS
+
+    def __len__(self) -> int:
+        return len({*TERMS, *VARIANTS})
+
+
+RECIPES: Mapping[str, Recipe] = _Recipes()
+
+
+def title(name: str) -> str:
+    """What figures and tables write for a recipe or a sum, and for any other name the name: `title("kcl") == "KCL"`."""
+    return " + ".join(_title(part.strip()) for part in name.split("+"))
+
+
+def colour(name: str) -> str:
+    """The role that `show.palette` gives a recipe or a sum, such as "blue"; empty where it has none of its own."""
+    name = "+".join(part.strip() for part in name.split("+"))
+    return COLOURS.get(name) or (TERMS[name].colour if name in TERMS else "")
+
+
+def _title(name: str) -> str:
+    if name in VARIANTS:
+        return VARIANTS[name][1]
+    return TERMS[name].title if name in TERMS else name
 
 
 def recipe(name: str, **overrides: Any) -> Recipe:
@@ -239,11 +206,7 @@ def recipe(name: str, **overrides: Any) -> Recipe:
         UnknownNameError: an unknown recipe, field or option; the nearest names are given.
         ValueError: the parts of a sum contradict each other.
     """
-    parts = []
-    for part in name.split("+"):
-        if part.strip() not in RECIPES:
-            raise unknown("recipe", part.strip(), RECIPES)
-        parts.append(RECIPES[part.strip()])
+    parts = [RECIPES[part.strip()] for part in name.split("+")]
     result = parts[0] if len(parts) == 1 else _sum(parts)
     known = {item.name for item in fields(Recipe)}
     changes = {key: value for key, value in overrides.items() if key in known}
@@ -274,10 +237,10 @@ def _sum(parts: list[Recipe]) -> Recipe:
 def _with_option(base: Recipe, option: str, value: Any) -> tuple[Term, ...]:
     """The terms of `base`, with the option set wherever a term has it, or on the term that it names ("svr.tau")."""
     owner, _, name = option.rpartition(".")
-    takers = [term for term in base.terms if name in TERMS[term.name].options and owner in ("", term.name)]
+    takers = [term for term in base.terms if name in term.settings and owner in ("", term.name)]
     if not takers:
-        options = {key for term in base.terms for key in TERMS[term.name].options}
-        addressed = {f"{term.name}.{key}" for term in base.terms for key in TERMS[term.name].options}
+        options = {key for term in base.terms for key in term.settings}
+        addressed = {f"{term.name}.{key}" for term in base.terms for key in term.settings}
         known = addressed if owner else {item.name for item in fields(Recipe)} | options
         raise unknown("field or option of a recipe", option, known)
     takers = takers[:1] if name == "tau" and not owner else takers

@@ -46,7 +46,7 @@ def text_losses(tau: float, radius: float, weights: Sequence[tuple[str, float]])
     }
     for form, weight in weights:
         table[f"Simple Reweight ({form}), w = {weight:.2f}"] = lambda a, t, form=form, w=weight: simple_reweight(
-            a, t, w, tau, "t2a", form=form
+            a, t, w, tau, direction="t2a", form=form
         )
     return table
 
@@ -54,7 +54,7 @@ def text_losses(tau: float, radius: float, weights: Sequence[tuple[str, float]])
 def reweighted_parallel(anchor: Tensor, positive: Tensor, tau: float, weight: float, *, batch_size: int) -> float:
     """What Simple Reweight (gradient) adds to the parallel part of InfoNCE's step, as a fraction."""
     losses = {
-        "reweight": lambda a, t: simple_reweight(a, t, weight, tau, "t2a"),
+        "reweight": lambda a, t: simple_reweight(a, t, weight, tau, direction="t2a"),
         "infonce": lambda a, t: info_nce(a, t, tau, direction="t2a"),
     }
     reweighted, plain = parts_by_loss(anchor, positive, losses, batch_size=batch_size)["parallel"]

@@ -1,0 +1,88 @@
+"""InfoNCE, the softmax contrastive loss (SupCLAP Eq. 1 and 5; ML-CLAP; CLIP)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses.contract import LossCard, Output
+from pullpush.losses.temperature import Tempered
+
+
+def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction: Direction = "both") -> Tensor:
+    """InfoNCE over the batch; row i of `audio` and row i of `text` are the positive pair.
+
+    `"t2a"` is SupCLAP Eq. 1 with each text as anchor and all N audios as candidates, averaged over N;
+    `"a2t"` exchanges the roles; `"both"` is their **sum** (Eq. 5; CLIP and ML-CLAP halve it).
+
+    Args:
+        audio: `(N, d)` L2-normalised audio embeddings.
+        text: `(N, d)` L2-normalised text embeddings.
+        tau: temperature, a positive number or a 0-d tensor that gradients reach.
+        direction: anchors: `"t2a"`, `"a2t"` or `"both"`.
+
+    Returns:
+        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for N = 1: there
+        is nothing to push away from.
+
+    Raises:
+        ValueError: wrong shapes, a temperature that is not positive, an unknown direction.
+        TypeError: embeddings that are not floating point.
+
+    Example:
+        >>> pairs = torch.eye(3)  # each text equals its clip and is orthogonal to the others
+        >>> info_nce(pairs, pairs, tau=0.5)
+        tensor(0.4791)
+    """
+    check_shapes(audio=audio, text=text)
+    check_temperature(tau)
+    check_choice("direction", direction, DIRECTIONS)
+    with no_autocast(audio):
+        a, t = widen(audio, text)
+        logits = t @ a.T / tau  # (N, N): texts in rows, s(t_i, a_j)
+        target = torch.arange(len(t), device=t.device)
+        loss = logits.new_zeros(())
+        if direction in ("t2a", "both"):
+            loss = loss + F.cross_entropy(logits, target)
+        if direction in ("a2t", "both"):
+            loss = loss + F.cross_entropy(logits.T, target)
+    return loss.to(audio.dtype)
+
+
+class InfoNCE(Tempered):
+    """`info_nce` with a fixed or learnable temperature (see `Temperature`).
+
+    Example:
+        >>> InfoNCE(0.5)(torch.eye(3), torch.eye(3)).value
+        tensor(0.4791)
+    """
+
+    def __init__(
+        self,
+        tau: float = 0.07,
+        *,
+        learnable: bool = False,
+        max_scale: float = 100.0,
+        direction: Direction = "both",
+    ) -> None:
+        super().__init__(tau, learnable=learnable, max_scale=max_scale)
+        check_choice("direction", direction, DIRECTIONS)
+        self.direction = direction
+
+    def forward(self, audio: Tensor, text: Tensor) -> Output:
+        """`(N, d)`, `(N, d)` → the loss."""
+        return Output(info_nce(audio, text, self.tau, self.direction))
+
+
+CARD = LossCard(
+    name="infonce",
+    make=InfoNCE,
+    title="InfoNCE",
+    about="Softmax over the batch: each text finds its clip among all clips, each clip its text among all texts.",
+    source="SupCLAP Eq. 1 and 5; CLIP",
+    citation="supclap",
+    colour="blue",
+)

@@ -1,0 +1,120 @@
+"""KCL: 1-to-K contrastive learning, every clip with its texts in all K languages (ATRI §4.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from pullpush.losses._checks import check_choice, check_shapes, check_temperature
+from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses.contract import LossCard, Output
+from pullpush.losses.temperature import Tempered
+
+Candidates = Literal["language", "all"]
+
+
+def kcl(
+    audio: Tensor,
+    texts: Tensor,
+    tau: float | Tensor = 0.07,
+    *,
+    present: Tensor | None = None,
+    candidates: Candidates = "language",
+) -> Tensor:
+    """1-to-K contrastive learning: every clip against its texts in all K languages (ATRI Eq. 9–11).
+
+    Summed over languages, clips and both directions, divided by 2NK.
+
+    Two readings of the negatives: Eq. 10 as printed draws the candidates of a clip from one language at a time
+    (`candidates="language"`), while the distribution of Eq. 1 has one denominator over all languages
+    (`candidates="all"`): then a clip's a2t candidates are the N·K texts, its own other languages among them, and the
+    least value is log K in that direction. The candidates of a text are the N clips in both readings (Eq. 11).
+
+    Missing translations: with `present`, absent texts are neither anchors nor candidates, their embeddings are never
+    read (any placeholder does, and gets gradient 0), and 2NK becomes twice the number of texts that are present.
+
+    Args:
+        audio: `(N, d)` L2-normalised audio embeddings.
+        texts: `(N, K, d)` L2-normalised text embeddings; `texts[i, k]` is the text of clip i in language k.
+        tau: temperature, a positive number or a 0-d tensor that gradients reach.
+        present: `(N, K)` boolean, False where the translation is missing; None: all are present.
+        candidates: `"language"` or `"all"`, see above.
+
+    Returns:
+        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32. For K = 1 half of
+        `info_nce`.
+
+    Raises:
+        ValueError: wrong shapes, no text present, a temperature that is not positive, unknown candidates.
+        TypeError: embeddings that are not floating point, or `present` that is not boolean.
+
+    Example:
+        >>> audio = torch.eye(3)
+        >>> kcl(audio, audio[:, None].expand(3, 2, 3), tau=0.5)  # two languages with the same embeddings
+        tensor(0.2395)
+    """
+    check_shapes(audio=audio, texts=texts, **({} if present is None else {"present": present}))
+    check_temperature(tau)
+    check_choice("candidates", candidates, get_args(Candidates))
+    if present is None:
+        present = texts.new_ones(texts.shape[:2], dtype=torch.bool)
+    elif not present.any():
+        raise ValueError("no text of this batch is present in any language: leave such clips out before")
+    with no_autocast(audio):
+        a, t = widen(audio, texts)
+        t = torch.where(present[..., None], t, 0)  # a NaN placeholder must not reach a gradient
+        logits = torch.einsum("id,jkd->ikj", a, t) / tau  # (N, K, N): s(a_i, t_jk)/τ
+        positive = logits.diagonal(dim1=0, dim2=2).T  # (N, K): s(a_i, t_ik)/τ
+        # −inf takes an absent text out of the denominators.
+        if candidates == "all":
+            a2t = logits.masked_fill(~present.T, -math.inf).logsumexp(dim=(1, 2))[:, None] - positive
+        else:
+            # Rows of absent texts keep their positive, so that a language that no clip has is not all −inf (NaN).
+            diagonal = torch.eye(len(a), dtype=torch.bool, device=a.device)[:, None]
+            a2t = logits.masked_fill(~present.T & ~diagonal, -math.inf).logsumexp(dim=2) - positive  # Eq. 10
+        t2a = logits.logsumexp(dim=0).T - positive  # Eq. 11
+        loss = (a2t + t2a)[present].sum() / (2 * present.sum())  # Eq. 9
+    return loss.to(audio.dtype)
+
+
+class KCL(Tempered):
+    """`kcl` with a fixed or learnable temperature.
+
+    Example:
+        >>> KCL(0.5)(torch.eye(3), torch.eye(3)[:, None]).value
+        tensor(0.2395)
+    """
+
+    needs = ("audio", "texts")
+    uses = ("present",)
+
+    def __init__(
+        self,
+        tau: float = 0.07,
+        *,
+        learnable: bool = False,
+        max_scale: float = 100.0,
+        candidates: Candidates = "language",
+    ) -> None:
+        super().__init__(tau, learnable=learnable, max_scale=max_scale)
+        check_choice("candidates", candidates, get_args(Candidates))
+        self.candidates = candidates
+
+    def forward(self, audio: Tensor, texts: Tensor, present: Tensor | None = None) -> Output:
+        """`(N, d)`, `(N, K, d)`, `(N, K)` boolean or None → the loss."""
+        return Output(kcl(audio, texts, self.tau, present=present, candidates=self.candidates))
+
+
+CARD = LossCard(
+    name="kcl",
+    make=KCL,
+    title="KCL",
+    about="Every clip with its texts in all languages at once, one InfoNCE a language.",
+    source="ATRI Eq. 9–11",
+    citation="atri",
+    colour="green",
+    sampling="all",
+)

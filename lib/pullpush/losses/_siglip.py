@@ -1,0 +1,123 @@
+"""The pairwise sigmoid loss (SigLIP; GLAP Eq. 1–2)."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pullpush.losses._checks import check_choice, check_shapes, check_temperature
+from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses.contract import LossCard, Output
+from pullpush.losses.temperature import Tempered
+
+Form = Literal["glap", "siglip"]
+
+
+def siglip(
+    audio: Tensor,
+    text: Tensor,
+    tau: float | Tensor = 0.1,
+    bias: float | Tensor | None = None,
+    form: Form = "glap",
+) -> Tensor:
+    """Sigmoid loss: every pair of the N × N is a binary decision; summed over pairs and divided by N.
+
+    Two readings of the bias: `form="glap"` is GLAP's printed Eq. 2, (s + bias)/τ; `form="siglip"` is s/τ + bias,
+    as in SigLIP and in GLAP's published code. They are the same family: bias_siglip = bias_glap/τ. With the
+    printed initial values τ = 0.07 and bias = −10 the first form starts at logits near −143.
+
+    Args:
+        audio: `(N, d)` L2-normalised audio embeddings.
+        text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.
+        tau: temperature, a positive number or a 0-d tensor.
+        bias: the bias β, a number or a 0-d tensor; None: `starting_bias`, logits near −10 in both forms.
+        form: `"glap"` or `"siglip"`, see above.
+
+    Returns:
+        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
+
+    Raises:
+        ValueError: wrong shapes, a temperature that is not positive, an unknown form.
+        TypeError: embeddings that are not floating point.
+
+    Example:
+        >>> pairs = torch.eye(3)
+        >>> siglip(pairs, pairs, tau=0.1, bias=-0.5)  # logits of 5 for pairs, of −5 for all others
+        tensor(0.0201)
+    """
+    check_shapes(audio=audio, text=text)
+    check_temperature(tau)
+    check_choice("form", form, get_args(Form))
+    if bias is None:
+        bias = starting_bias(tau, form)
+    with no_autocast(audio):
+        a, t = widen(audio, text)
+        similarity = t @ a.T
+        logits = (similarity + bias) / tau if form == "glap" else similarity / tau + bias  # Eq. 2
+        psi = 2 * torch.eye(len(t), dtype=logits.dtype, device=logits.device) - 1
+        loss = -F.logsigmoid(logits * psi).sum() / len(t)  # Eq. 1
+    return loss.to(audio.dtype)
+
+
+def starting_bias(tau: float | Tensor, form: Form) -> float | Tensor:
+    """The bias that SigLIP starts with in either form: −10 beside s/τ.
+
+    Example:
+        >>> starting_bias(0.1, "siglip"), starting_bias(0.1, "glap")
+        (-10.0, -1.0)
+    """
+    return -10.0 * tau if form == "glap" else -10.0
+
+
+class SigLIP(Tempered):
+    """`siglip` with learnable or fixed temperature and bias.
+
+    Default: SigLIP's published start, 1/τ = 10 and −10 beside s/τ. It was made for batches of thousands: the bias at
+    which a batch of N with equal similarities pulls as much as it pushes is near −log(N − 1) (times τ with
+    `form="glap"`).
+
+    Example:
+        >>> SigLIP(0.1, -0.5)(torch.eye(3), torch.eye(3)).value.item()  # doctest: +ELLIPSIS
+        0.0201...
+    """
+
+    def __init__(
+        self,
+        tau: float = 0.1,
+        bias: float | None = None,
+        *,
+        form: Form = "glap",
+        learnable: bool = True,
+        max_scale: float = 100.0,
+    ) -> None:
+        super().__init__(tau, learnable=learnable, max_scale=max_scale)
+        check_choice("form", form, get_args(Form))
+        start = torch.tensor(float(starting_bias(tau, form) if bias is None else bias))
+        self.form = form
+        if learnable:
+            self.bias = nn.Parameter(start)
+        else:
+            self.register_buffer("bias", start)
+
+    @property
+    def learnt(self) -> dict[str, Tensor]:
+        """`bias`."""
+        return {"bias": self.bias.detach()}
+
+    def forward(self, audio: Tensor, text: Tensor) -> Output:
+        """`(N, d)`, `(N, d)` → the loss."""
+        return Output(siglip(audio, text, self.tau, self.bias.to(audio.dtype), self.form))
+
+
+CARD = LossCard(
+    name="siglip",
+    make=SigLIP,
+    title="SigLIP",
+    about="Sigmoid for every pair of the batch on its own: does this text fit this clip?",
+    source="SigLIP; GLAP Eq. 1–2",
+    citation="siglip",
+    colour="vermilion",
+)

@@ -1,0 +1,140 @@
+"""What every loss declares: what it needs of a batch, what it gives back, how its card introduces it.
+
+A new method is one file in this folder (or in `$PULLPUSH_EXTRA/losses`), which recipes then know by name:
+
+    class Distance(Loss):
+        def forward(self, audio, text):
+            return Output((audio - text).square().sum(dim=1).mean())
+
+    CARD = LossCard(name="distance", make=Distance, title="Distance", about="Mean squared distance of the pairs.")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from torch import Tensor, nn
+
+from pullpush.catalogue import Card
+from pullpush.errors import unknown
+from pullpush.losses._checks import check_shapes
+from pullpush.losses._precision import no_autocast, widen
+
+if TYPE_CHECKING:
+    from pullpush.losses.temperature import Temperature
+
+Languages = Literal["main", "each", "groups"]
+
+# What a batch may offer, by name; N clips of all processes, d dimensions.
+NEEDS: Mapping[str, str] = MappingProxyType(
+    {
+        "audio": "(N, d), embeddings of the clips",
+        "text": "(N, d), embeddings of their main texts",
+        "other": "(N, d), of one more text of each clip, in another language",
+        "texts": "(N, K, d), of the texts in all K languages, the main one first",
+        "present": "(N, K) boolean, False where such a text is missing; given where one is",
+        "second_text": "(N, d), of the main texts again, with other dropout (SimCSE)",
+        "hard_negatives": "(N, d), of a text for each clip that does not fit it (NLI's contradictions)",
+        "teacher_similarity": "(N, N), mean over teachers of their similarity of clip i and text j",
+        "clusters": "(N,) int64, the group of each clip",
+        "ids": "(N,) int64, the number of each clip in its split",
+    }
+)
+
+
+class Output(NamedTuple):
+    """What a loss gives back."""
+
+    value: Tensor
+    """0-d, in the dtype of the embeddings."""
+    report: Mapping[str, Tensor] = MappingProxyType({})
+    """What this call saw, such as SVR's mean radius: by name, 0-d, detached."""
+
+
+class Loss(nn.Module):
+    """A method as a module: embeddings → `Output`. Subclasses say what they need by the names of `NEEDS`.
+
+    needs: the arguments of `forward` in their order; uses: further ones, which default to None where a batch has none.
+    languages: how a loss of (audio, text) is applied to clips with texts in several languages. "main": to the main
+        text; "each": to each language, then the mean; "groups": as "each", but it also takes all at once, as
+        `(G, N, d)`, for the mean over G. A loss that needs `texts` or `other` gets these as they are.
+    temperature: what terms of one objective share; None where a loss has none.
+
+    Shapes are checked before `forward`, which sees float32 or float64 alone, outside autocast: a loss need not care.
+
+    Raises:
+        TypeError: a subclass whose `forward` does not take what it declares.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("audio", "text")
+    uses: ClassVar[tuple[str, ...]] = ()
+    languages: ClassVar[Languages] = "main"
+    temperature: Temperature | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_module("temperature", None)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.forward is nn.Module.forward:  # a base of others
+            return
+        for name in (*cls.needs, *cls.uses):
+            if name not in NEEDS:
+                raise unknown(f"need of the loss {cls.__name__}", name, NEEDS)
+        declared = dict.fromkeys(cls.needs, False) | dict.fromkeys(cls.uses, True)
+        parameters = list(signature(cls.forward).parameters.values())[1:]
+        takes = {parameter.name: parameter.default is not Parameter.empty for parameter in parameters}
+        if list(takes.items()) != list(declared.items()):
+            raise TypeError(
+                f"{cls.__name__}.forward takes ({', '.join(map(str, parameters))}), but the class declares "
+                f"needs = {cls.needs} and uses = {cls.uses}: name the same, with a default for what it uses"
+            )
+        if cls.languages != "main" and {*cls.needs, *cls.uses} != {"audio", "text"}:
+            raise TypeError(f'{cls.__name__} has languages = "{cls.languages}", which is for losses of audio and text')
+
+    def __call__(self, *given: Tensor, **named: Tensor | None) -> Output:
+        """`forward` of what is needed, by position or by name.
+
+        Raises:
+            ValueError: a shape that does not fit, or an option's value.
+            TypeError: something is missing or has the wrong type.
+        """
+        tensors = dict(zip((*self.needs, *self.uses), given, strict=False)) | named
+        if missing := [name for name in self.needs if tensors.get(name) is None]:
+            raise TypeError(f"{type(self).__name__} needs {', '.join(missing)}: {NEEDS[missing[0]]}")
+        tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        check_shapes(groups=self.languages == "groups", **tensors)
+        names = [name for name, tensor in tensors.items() if tensor.is_floating_point()]
+        wide = dict(zip(names, widen(*(tensors[name] for name in names)), strict=True))
+        first = tensors[self.needs[0]]
+        with no_autocast(first):
+            value, report = super().__call__(**tensors | wide)
+        return Output(value.to(first.dtype) if first.is_floating_point() else value, report)
+
+    @property
+    def learnt(self) -> dict[str, Tensor]:
+        """The numbers that it learns, as they stand: by name, 0-d, detached (SigLIP's bias)."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossCard(Card):
+    """How a loss introduces itself.
+
+    sampling: the texts that a clip brings where the loss is trained alone, see `PairDataset`; other than "fixed", in
+    all languages of the data; ordered: whether the order of the clips in a batch matters.
+    """
+
+    make: type[Loss]
+    sampling: str = "fixed"
+    ordered: bool = False
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Option → default; `inspect.Parameter.empty` where it must be given."""
+        return {name: option.default for name, option in signature(self.make).parameters.items()}

@@ -1,0 +1,75 @@
+"""The summands of an objective, as data: a loss by its name, its weight and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pullpush.errors import unknown
+from pullpush.losses import TERMS, Loss
+from pullpush.losses.offer import COLUMNS
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of the objective.
+
+    name: of a loss in TERMS; weight: its factor; options: keyword arguments of the loss; those equal to its defaults
+    are dropped, so that terms that do the same are equal (all but `tau`, which a recipe looks after).
+
+    Raises:
+        UnknownNameError: no such term, or it has no such option.
+    """
+
+    name: str
+    weight: float = 1.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        defaults = TERMS[self.name].defaults
+        for option in self.options:
+            if option not in defaults:
+                raise unknown(f"option of {self.name}", option, defaults)
+        kept = {name: value for name, value in self.options.items() if name == "tau" or value != defaults[name]}
+        object.__setattr__(self, "options", kept)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All options, the defaults included."""
+        return TERMS[self.name].defaults | dict(self.options)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What it needs that clips bring in columns: need → column."""
+        return {need: COLUMNS[need] for need in TERMS[self.name].make.needs if need in COLUMNS}
+
+    def create(self, batch_size: int | None = None) -> Loss:
+        """The loss, not yet weighted.
+
+        batch_size: largest batch that will come, for losses whose parameters depend on it, unless an option says so.
+        """
+        card = TERMS[self.name]
+        sized = {"batch_size": batch_size} if batch_size and "batch_size" in card.defaults else {}
+        return card.make(**sized | self.options)
+
+
+def one_temperature(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The terms without temperatures that they have anyway: the first its default, the others that of the first.
+
+    So recipes that do the same are equal. A term beside a learnable temperature keeps a fixed one that it names.
+    """
+    first: Term | None = None
+    result = []
+    for term in terms:
+        tau = term.options.get("tau")
+        if first is None:
+            redundant = tau == TERMS[term.name].defaults.get("tau")
+        else:
+            redundant = tau == first.settings["tau"] and not first.settings.get("learnable", False)
+        if tau is not None and redundant:
+            term = replace(term, options={name: value for name, value in term.options.items() if name != "tau"})
+        if first is None and "tau" in term.settings:
+            first = term
+        result.append(term)
+    return tuple(result)
