@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from torch.nn import functional as F
 
+from pullpush.forces import sideways
 from pullpush.metrics import difference
 from pullpush.studies.forces import parts
 from pullpush.training.diagnostics import force_norms
@@ -60,8 +62,21 @@ def test_both_settings_measure_the_same_point_alike(unit):
 
 def test_the_table_of_parts_has_a_column_a_model_and_half_widths_over_clips(unit):
     found = {name: parts.forces_by_clip(unit(12, 8, s), unit(12, 8, 50 + s), 0.07) for s, name in enumerate("ab")}
-    table = parts.parts_table(found).set_index("force")
-    assert list(table.columns) == ["a", "b"]
+    table = parts.parts_table(found, dimensions=8).set_index("force")
+    assert list(table.columns) == ["a", "b", "by chance"]
     expected = difference(found["a"]["push"].to_numpy()[None])
     assert table.loc["push", "a"] == f"{expected.value:.3f} ± {expected.half_width:.3f}"
     assert "sideways share" in table.index
+
+
+def test_by_chance_is_what_random_pushes_have(unit):
+    """The oracle is the mean over many random directions."""
+    d = 6
+    text, audio, push = unit(4000, d), unit(4000, d, 1), unit(4000, d, 2)
+    line = F.normalize(audio - text, dim=1)
+    table = parts.parts_table({"a": parts.forces_by_clip(unit(4, d), unit(4, d, 1), 0.07)}, dimensions=d)
+    chance = table.set_index("force")["by chance"]
+    found = 1 - (push * line).sum(1).square().mean()
+    assert float(chance["perpendicular share"]) == pytest.approx(found.item(), abs=0.01)
+    found = sideways(push, text, audio).square().sum(1).mean()
+    assert float(chance["sideways share"]) == pytest.approx(found.item(), abs=0.01)

@@ -70,10 +70,18 @@ def parts_by_setting(
     return pd.DataFrame(rows)
 
 
-def parts_table(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Means over clips ± half-widths of 95 % intervals, a column a model; found: model → `forces_in_batches`."""
+def parts_table(found: Mapping[str, pd.DataFrame], dimensions: int) -> pd.DataFrame:
+    """Means over clips ± half-widths of 95 % intervals, a column a model, and what the shares of a random push are.
+
+    found: model → `forces_in_batches`; dimensions: d of the embeddings. A line takes one of them, a plane takes two.
+    """
+    chance = {"perpendicular_share": f"{1 - 1 / dimensions:.3f}", "sideways_share": f"{1 - 2 / dimensions:.3f}"}
     rows = [
-        {"force": part.replace("_", " "), **{model: plain(by_clip(table[part])) for model, table in found.items()}}
-        for part in (*PARTS, *SHARES.values())
+        {
+            "force": name.replace("_", " "),
+            **{model: plain(by_clip(table[name])) for model, table in found.items()},
+            "by chance": chance.get(name, "–"),
+        }
+        for name in (*PARTS, *SHARES.values())
     ]
     return pd.DataFrame(rows)
