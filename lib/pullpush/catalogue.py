@@ -15,7 +15,7 @@ import os
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -67,7 +67,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
 
     def __init__(self, package: str, kind: type[C], noun: str) -> None:
         self.package, self.kind, self.noun = package, kind, noun
-        self._files: tuple[str, ...] = ()
+        self._files: dict[str, str] = {}
         self._cards: dict[str, C] = {}
 
     def __getitem__(self, name: str) -> C:
@@ -93,6 +93,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
         """Name → card, in the order of the files' names."""
         files = modules(self.package)
         if files != self._files:
+            invalidate_caches()  # of Python's lists of folders: a file may be younger than they are
             cards = [card for file in files for card in _cards_of(file, self.kind)]
             names = [card.name for card in cards]
             if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -101,13 +102,23 @@ class Catalogue(Mapping[str, C], Generic[C]):
         return self._cards
 
 
-def modules(package: str) -> tuple[str, ...]:
-    """The modules of a package, the reader's own included, by name."""
+def modules(package: str) -> dict[str, str]:
+    """The modules of a package, the reader's own included, by name, and the folder that each lies in.
+
+    Raises:
+        CardError: two files of one name, of which Python would import one.
+    """
     places = import_module(package).__path__
     for folder in extra_folders(package.rpartition(".")[2]):
         if str(folder) not in places:
             places.append(str(folder))
-    return tuple(sorted(f"{package}.{found.name}" for found in pkgutil.iter_modules(places) if found.name[:2] != "__"))
+    found: dict[str, str] = {}
+    for place in places:
+        for name in [entry.name for entry in pkgutil.iter_modules([place]) if entry.name[:2] != "__"]:
+            if first := found.get(f"{package}.{name}"):
+                raise CardError(f"{name}.py lies in {place} and in {first}: give one another name")
+            found[f"{package}.{name}"] = place
+    return dict(sorted(found.items()))
 
 
 def extra_folders(name: str) -> tuple[Path, ...]:

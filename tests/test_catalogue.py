@@ -1,0 +1,130 @@
+"""Cards are found by the names of files: those of the library, those of the reader, those that come later."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from toys import add  # noqa: F401 - a fixture
+
+from pullpush.catalogue import EXTRA, Card, CardError, Catalogue, extra_folders, modules
+from pullpush.encoders import create
+from pullpush.encoders.cards import AUDIO, TEXT, AudioEncoderCard, TextEncoderCard
+from pullpush.errors import UnknownNameError
+from pullpush.metrics import METRICS
+from pullpush.metrics.cards import MetricCard
+from pullpush.source import digest
+
+TOY = """
+from pullpush.metrics import MetricCard
+
+
+def {name}(embedded):
+    return {{}}
+
+
+CARD = MetricCard(name="{name}", make={name}, title="Toy", about="Nothing.", needs=(), scores=())
+"""
+
+
+def test_every_card_of_the_library_has_a_name_a_maker_and_a_sentence():
+    for name, card in [*AUDIO.items(), *TEXT.items(), *METRICS.items()]:
+        assert card.name == name
+        assert callable(card.make)
+        assert card.title
+        assert card.about.endswith(".")
+        assert card.source
+
+
+def test_entries_are_in_the_order_of_their_files():
+    assert list(TEXT) == ["transformer", "hashed", "roberta", "sonar", "use"]  # byte_transformer.py is the first
+    assert len(TEXT) == 5
+    assert "use" in TEXT
+    assert "cnn" not in TEXT
+
+
+def test_a_kind_of_card_is_one_catalogue_although_files_lie_together():
+    assert all(type(card) is AudioEncoderCard for card in AUDIO.values())
+    assert all(type(card) is TextEncoderCard for card in TEXT.values())
+    assert not AUDIO.keys() & TEXT.keys()
+
+
+def test_an_unknown_name_brings_the_nearest():
+    with pytest.raises(UnknownNameError, match=r"unknown text encoder 'hash': did you mean 'hashed'\?"):
+        TEXT["hash"]
+    assert TEXT.get("hash") is None
+
+
+def test_a_card_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        AUDIO["cnn"].title = "other"
+
+
+def test_the_readers_file_is_found_even_when_it_comes_later(add):  # noqa: F811
+    assert "early" not in METRICS
+    add("metrics/early.py", TOY.format(name="early"))
+    assert METRICS["early"].make(None) == {}
+    add("metrics/later.py", TOY.format(name="later"))
+    assert {"early", "later", "retrieval"} <= METRICS.keys()
+
+
+def test_a_file_that_is_gone_is_no_longer_an_entry(add):  # noqa: F811
+    file = add("metrics/short_lived.py", TOY.format(name="short_lived"))
+    assert "short_lived" in METRICS
+    file.unlink()
+    assert "short_lived" not in METRICS
+
+
+def test_several_cards_of_one_file_are_told_as_a_tuple(add):  # noqa: F811
+    text = TOY.format(name="one").replace("CARD = ", "CARDS = (").rstrip() + ",)"
+    add("metrics/both.py", text + '\nCARDS += (MetricCard(**{**vars(CARDS[0]), "name": "two"}),)\n')
+    assert {"one", "two"} <= METRICS.keys()
+
+
+def test_two_cards_of_one_name_are_refused(add):  # noqa: F811
+    add("metrics/mine.py", TOY.format(name="closeness"))
+    with pytest.raises(CardError, match=r"two cards of pullpush.metrics are called closeness"):
+        METRICS["retrieval"]
+
+
+def test_a_file_that_bears_the_name_of_another_is_refused_rather_than_left_out(add):  # noqa: F811
+    add("metrics/closeness.py", TOY.format(name="mine"))
+    with pytest.raises(CardError, match=r"closeness\.py lies in .*extra.metrics and in .*give one another name"):
+        METRICS["retrieval"]
+
+
+@pytest.mark.parametrize("line", ["CARD = retrieval", "CARD = 'mine'", "CARDS = [1]"])
+def test_what_is_no_card_is_refused_with_its_file(add, line):  # noqa: F811
+    add("metrics/wrong.py", f"retrieval = print\n{line}\n")
+    with pytest.raises(CardError, match=r"pullpush\.metrics\.wrong: CARD must be a card such as MetricCard\(name=…\)"):
+        METRICS["retrieval"]
+
+
+def test_files_without_a_card_are_no_entries():
+    assert "pullpush.metrics.geometry" in modules("pullpush.metrics")
+    assert not any(card.make.__module__.endswith("geometry") for card in METRICS.values())
+
+
+def test_folders_of_the_reader_are_separated_as_in_path(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name / "losses").mkdir(parents=True)
+    monkeypatch.setenv(EXTRA, f"{tmp_path / 'a'}:{tmp_path / 'none'}:{tmp_path / 'b'}")
+    assert extra_folders("losses") == (tmp_path / "a" / "losses", tmp_path / "b" / "losses")
+    monkeypatch.delenv(EXTRA)
+    assert extra_folders("losses") == ()
+
+
+def test_digests_do_not_change_with_what_a_catalogue_holds(add):  # noqa: F811
+    before = digest(create), digest(METRICS["retrieval"].make)
+    add("metrics/further.py", TOY.format(name="further"))
+    assert "further" in METRICS
+    assert (digest(create), digest(METRICS["retrieval"].make)) == before
+
+
+def test_a_catalogue_of_another_kind_of_card_is_empty():
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Recipe(Card):
+        salt: int
+
+    assert list(Catalogue("pullpush.metrics", Recipe, "recipe")) == []
+    assert len(Catalogue("pullpush.metrics", MetricCard, "metric")) == len(METRICS)
