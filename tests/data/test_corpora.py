@@ -15,9 +15,11 @@ import pytest
 import torch
 
 from pullpush.cache import home
-from pullpush.data import corpora, registry
+from pullpush.data import aac, corpora, registry
 from pullpush.data.batches import PairDataset, collate
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_data, load_labelled
+from pullpush.data.clips import load_data
+from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.sets import esc50
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 
 CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
@@ -70,8 +72,8 @@ def test_long_clips_are_cut_and_a_split_may_be_cut_short(root):
     assert len(corpus.train) == 5
     assert len(corpus.valid) == miniature.COUNTS["valid"]
     assert set(corpus.train.lengths.tolist()) == {4000}
-    assert corpus.train.names == load_corpus(CorpusConfig("clotho")).train.names[:5]
-    assert corpus.train.head(3).names == corpus.train.names[:3]
+    assert corpus.train.columns["file"] == load_corpus(CorpusConfig("clotho")).train.columns["file"][:5]
+    assert corpus.train.head(3).columns["file"] == corpus.train.columns["file"][:3]
     assert corpus.train.head(3).relevance(corpus.train).argmax(1).tolist() == [0, 1, 2]
 
 
@@ -101,7 +103,7 @@ def test_a_changed_recording_or_caption_is_another_corpus(root):
 def test_macs_without_splits_is_cut_by_name(root):
     miniature.macs(root)
     corpus = load_corpus(CorpusConfig("macs"))
-    parts = [set(split.names) for split in (corpus.train, corpus.valid, corpus.test)]
+    parts = [set(split.columns["file"]) for split in (corpus.train, corpus.valid, corpus.test)]
     assert [len(part) for part in parts] == [16, 2, 2]
     assert not set.intersection(*parts)
     assert len(corpus.train.captions("eng")[0]) == 2
@@ -109,7 +111,7 @@ def test_macs_without_splits_is_cut_by_name(root):
 
 def test_wavcaps_is_read_source_by_source(root, monkeypatch):
     miniature.wavcaps(root)
-    sizes = registry._aac("wavcaps").WavCapsCard.EXPECTED_SIZES  # the library counts the files of the whole set
+    sizes = aac.module_of("wavcaps").WavCapsCard.EXPECTED_SIZES  # the library counts the files of the whole set
     for source in ("SoundBible", "FreeSound"):
         monkeypatch.setitem(sizes, source, 10)
     corpus = load_corpus(CorpusConfig("wavcaps"))
@@ -128,7 +130,7 @@ def test_clips_that_are_gone_from_youtube_are_left_out(root):
     gone.unlink()
     with pytest.warns(UserWarning, match="AudioCaps: 1 of 20 clips for train"):
         corpus = load_corpus(CorpusConfig("audiocaps"))
-    assert gone.name not in corpus.train.names
+    assert gone.name not in corpus.train.columns["file"]
     assert corpus.train.captions("eng")[3] == [miniature.sentence(5)]
 
 
@@ -163,16 +165,15 @@ def test_captions_in_another_language_lie_beside_the_dataset(root):
 def test_a_labelled_dataset_has_a_prompt_for_each_class(root, name, classes, title):
     getattr(miniature, name)(root)
     clips = load_labelled(name)
-    assert clips.classes == classes
     assert clips.labels.tolist() == [0, 0, 1, 1, 2, 2]
-    assert clips.prompts[0] == f"This is a sound of {title}."
+    assert clips.prompts()[0] == f"This is a sound of {title}."
     audio, lengths = clips.audio(slice(None))
     for wave, length, label in zip(audio, lengths, clips.labels, strict=True):
         loudest = int(torch.fft.rfft(wave[:length]).abs().argmax()) * 16_000 / int(length)
         assert loudest == pytest.approx(200 + 90 * int(label), abs=3)
     some = load_labelled(name, n=3)
     assert some.labels.tolist() == [0, 1, 2], "spread over the classes"
-    assert some.prompts == clips.prompts
+    assert some.prompts() == clips.prompts()
 
 
 def test_vggsound_without_some_clips_keeps_all_classes(root):
@@ -182,7 +183,7 @@ def test_vggsound_without_some_clips_keeps_all_classes(root):
     with pytest.warns(UserWarning, match="VGGSound: 2 of 6"):
         clips = load_labelled("vggsound")
     assert clips.labels.tolist() == [0, 0, 2, 2]
-    assert len(clips.prompts) == 3
+    assert len(clips.prompts()) == 3
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -277,8 +278,7 @@ def test_a_set_is_fetched_and_unpacked(root, tmp_path, monkeypatch):
     handler.log_message = lambda *args: None
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        here = registry.Archive(f"http://127.0.0.1:{server.server_port}/master.zip", None)
-        monkeypatch.setitem(registry.ARCHIVES, "esc50", here)
+        monkeypatch.setattr(esc50, "URL", f"http://127.0.0.1:{server.server_port}/master.zip")
         assert registry.fetch("esc50") == root / "ESC-50-master"
         server.shutdown()
     assert len(load_labelled("esc50")) == 6

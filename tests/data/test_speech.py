@@ -9,6 +9,7 @@ import torch
 
 from pullpush.data.batches import PairDataset
 from pullpush.data.speech import SpeechConfig, caption_groups, load_speech, stamps_of
+from pullpush.data.speech import missing as missing_captions
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 
@@ -50,7 +51,7 @@ def world(root, module_home):
 
 
 def stamps(split):
-    return set(split.recordings["stamp"])
+    return set(split.columns["stamp"])
 
 
 def test_no_stamp_and_no_caption_is_in_two_of_train_valid_and_test(world):
@@ -64,34 +65,36 @@ def test_no_stamp_and_no_caption_is_in_two_of_train_valid_and_test(world):
 
 
 def test_crossed_recordings_are_of_known_stamps_in_a_voice_that_training_lacks(world):
-    trained = set(zip(world.train.recordings["stamp"], world.train.recordings["spoken"], strict=True))
-    crossed = set(zip(world.crossed.recordings["stamp"], world.crossed.recordings["spoken"], strict=True))
-    assert stamps(world.crossed) <= stamps(world.train)
+    trained = set(zip(world.train.columns["stamp"], world.train.columns["spoken"], strict=True))
+    crossed_clips = world.split("crossed")
+    crossed = set(zip(crossed_clips.columns["stamp"], crossed_clips.columns["spoken"], strict=True))
+    assert stamps(world.split("crossed")) <= stamps(world.train)
     assert crossed
     assert not crossed & trained
 
 
 def test_one_text_is_right_in_valid_test_and_crossed(world):
-    for split in (world.valid, world.test, world.crossed):
-        for spoken, own in split.recordings.groupby("spoken"):
-            texts = [split.texts["eng"][stamp] for stamp in own["stamp"]]
+    for split in (world.valid, world.test, world.split("crossed")):
+        for spoken in set(split.columns["spoken"]):
+            pairs = zip(split.columns["spoken"], split.captions("eng"), strict=True)
+            texts = [texts[0] for voice, texts in pairs if voice == spoken]
             assert len(texts) == len(set(texts)), spoken
-    assert world.valid.recordings["stamp"].is_unique
+    assert len(stamps(world.valid)) == len(world.valid)
 
 
 def test_every_stamp_is_somewhere_and_those_left_out_are_not(world):
-    everywhere = set().union(*(stamps(split) for split in world[2:]))
+    everywhere = set().union(*(stamps(split) for split in world.splits.values()))
     assert everywhere <= {f"animals/{number:02d}" for number in range(COUNT)}
-    groups = set().union(*(set(split.recordings["group"]) for split in world[2:]))
+    groups = set().union(*(set(split.columns["group"]) for split in world.splits.values()))
     assert len(groups) == COUNT - 3  # three pairs share a caption
 
 
 def test_the_same_configuration_gives_the_same_splits_and_samples(world, root):
     again = load_speech(root=root)
-    assert again.bank.key == world.bank.key
-    for one, other in zip(world[2:], again[2:], strict=True):
+    assert again.identity == world.identity
+    for one, other in zip(world.splits.values(), again.splits.values(), strict=True):
         assert one.key == other.key
-        assert one.recordings.equals(other.recordings)
+        assert one.columns == other.columns
         assert torch.equal(one.audio([0])[0], other.audio([0])[0])
 
 
@@ -121,7 +124,7 @@ def test_padding_is_zero_and_rows_are_those_asked_for(world):
 
 
 def test_missing_captions_are_counted_and_reported(world):
-    missing = world.train.missing()
+    missing = missing_captions(world.train)
     assert missing["zho"] == sum(int(stamp[-2:]) % 5 == 0 for stamp in stamps(world.train)) > 0
     assert not any(count for language, count in missing.items() if language != "zho")
     assert [] in world.train.captions("zho")
@@ -165,6 +168,6 @@ def test_a_configuration_without_training_data_is_refused(wrong):
 
 
 def test_the_table_counts_recordings(world):
-    table = stamps_of(world[2:]).set_index("split")
+    table = stamps_of(world.splits.values()).set_index("split")
     assert table.loc["test", "recordings"] == len(world.test) == table.loc["test", ["fra", "ru", "bg"]].sum()
-    assert table["recordings"].sum() == sum(len(split) for split in world[2:])
+    assert table["recordings"].sum() == sum(len(split) for split in world.splits.values())

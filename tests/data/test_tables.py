@@ -10,7 +10,8 @@ import soundfile
 import torch
 
 from pullpush.data.batches import PairDataset, loader
-from pullpush.data.tables import FolderCaptions, read_captions
+from pullpush.data.corpora import load_folder
+from pullpush.data.tables import read_captions
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 
 CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
@@ -58,8 +59,8 @@ def test_what_is_wrong_with_a_table_is_told(tmp_path, folder):
             read_captions(tmp_path / "bad.csv")
 
 
-def test_a_folder_gives_the_same_batches_as_a_world(folder):
-    clips = FolderCaptions(folder, folder / "captions.csv")
+def test_a_folder_gives_the_same_batches_as_a_world(folder, home):
+    clips = load_folder(folder, folder / "captions.csv")
     (batch,) = loader(PairDataset(clips), 2, shuffle=False)
     assert batch.audio.shape == (2, 16_000)
     assert batch.lengths.tolist() == [8_000, 16_000]
@@ -69,29 +70,29 @@ def test_a_folder_gives_the_same_batches_as_a_world(folder):
     assert clips.audio(slice(0, 0))[0].shape[0] == 0
 
 
-def test_long_recordings_are_cut(folder):
-    audio, lengths = FolderCaptions(folder, folder / "captions.csv", seconds=0.75).audio([0, 1])
+def test_long_recordings_are_cut(folder, home):
+    audio, lengths = load_folder(folder, folder / "captions.csv", seconds=0.75).audio([0, 1])
     assert lengths.tolist() == [8_000, 12_000]
     assert audio.shape == (2, 12_000)
 
 
-def test_missing_and_broken_recordings_are_named(folder):
+def test_missing_and_broken_recordings_are_named(folder, home):
     (folder / "a.wav").write_bytes(b"nothing")
     with pytest.raises(AudioError, match=r"a\.wav"):
-        FolderCaptions(folder, folder / "captions.csv").audio(0)
+        load_folder(folder, folder / "captions.csv")
     (folder / "a.wav").unlink()
-    with pytest.raises(DataNotFoundError, match=r"1 of 2 recordings.*a\.wav"):
-        FolderCaptions(folder, folder / "captions.csv")
+    with pytest.raises(DataNotFoundError, match=r"lacks 1 of the 2 recordings.*a\.wav"):
+        load_folder(folder, folder / "captions.csv")
 
 
-def test_another_language_is_told(folder):
+def test_another_language_is_told(folder, home):
     with pytest.raises(UnknownNameError, match="eng"):
-        FolderCaptions(folder, folder / "captions.csv").captions("fra")
+        load_folder(folder, folder / "captions.csv").captions("fra")
 
 
 @real
-def test_clotho_loads():
-    clips = FolderCaptions(CLOTHO / "audio", CLOTHO / "captions.csv", split="test", seconds=4.0)
+def test_clotho_loads(home):
+    clips = load_folder(CLOTHO / "audio", CLOTHO / "captions.csv", split="test", seconds=4.0)
     assert len(clips) == 7
     assert all(len(texts) == 5 for texts in clips.captions("eng"))
     (batch,) = loader(PairDataset(clips, captions="random"), 7)

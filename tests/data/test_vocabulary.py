@@ -33,15 +33,19 @@ PHRASES = {"clauses": ["a frog | croaks", "a frog | is croaking"], "nouns": ["th
 
 
 def entry(name: str = "frog") -> dict:
-    """A well formed entry whose phrases and recording no event of another name has."""
-    text = yaml.safe_dump(PHRASES).replace("frog", name)
-    phrases = {code: yaml.safe_load(text) for code in LANGUAGES}
-    return {"category": "amphibian", "recordings": [f"animals/{name}"], **phrases}
+    """A well formed entry whose recording no event of another name has."""
+    return {"category": "amphibian", "recordings": [f"animals/{name}"]}
 
 
-def refusal(tables: dict) -> str:
+def words(*names: str) -> dict:
+    """Language → event → well formed phrases that no event of another name has."""
+    text = yaml.safe_dump(PHRASES)
+    return {code: {name: yaml.safe_load(text.replace("frog", name)) for name in names} for code in LANGUAGES}
+
+
+def refusal(table: dict, phrases: dict) -> str:
     with pytest.raises(VocabularyError) as caught:
-        parse_events(tables)
+        parse_events(table, phrases)
     return str(caught.value)
 
 
@@ -179,10 +183,17 @@ def test_a_malformed_clause_is_refused_with_its_place(text):
 
 
 def test_well_formed_tables_parse_in_order_of_name():
-    events = parse_events({"b.yaml": {"toad": entry("toad")}, "a.yaml": {"frog": entry(), "newt": entry("newt")}})
+    names = ("toad", "frog", "newt")
+    events = parse_events({name: entry(name) for name in names}, words(*names))
     assert [event.name for event in events] == ["frog", "newt", "toad"]
     assert events[0].recordings == ("animals/frog",)
     assert events[0].phrases["jpn"] == parse_phrases(PHRASES)
+
+
+def test_a_language_that_is_not_required_may_lack_events():
+    events = parse_events({"frog": entry()}, words("frog") | {"ita": {}})
+    assert "ita" not in events[0].phrases
+    assert parse_events({"frog": entry()}, {"eng": words("frog")["eng"]}, required=("eng",))
 
 
 @pytest.mark.parametrize(
@@ -201,59 +212,63 @@ def test_well_formed_tables_parse_in_order_of_name():
     ],
 )
 @pytest.mark.parametrize("language", ["eng", "zho"])
-def test_malformed_phrases_are_refused_naming_file_event_and_language(change, language):
-    table = entry()
-    table[language] |= change
-    assert refusal({"pond.yaml": {"frog": table}}).startswith(f"pond.yaml: frog: {language}")
+def test_malformed_phrases_are_refused_naming_file_and_event(change, language):
+    phrases = words("frog")
+    phrases[language]["frog"] |= change
+    assert refusal({"frog": entry()}, phrases).startswith(f"{language}.yaml: frog")
 
 
-@pytest.mark.parametrize("missing", ["category", "recordings", "eng", "cat"])
+@pytest.mark.parametrize("missing", ["category", "recordings"])
 def test_a_missing_key_is_named(missing):
     table = entry()
     del table[missing]
-    message = refusal({"pond.yaml": {"frog": table}})
-    assert message.startswith("pond.yaml: frog")
+    message = refusal({"frog": table}, words("frog"))
+    assert message.startswith("events.yaml: frog")
     assert f"'{missing}'" in message
 
 
+def test_an_event_that_a_language_lacks_is_named():
+    assert refusal({"frog": entry(), "toad": entry("toad")}, words("frog")) == "eng.yaml: missing the event 'toad'"
+
+
+def test_phrases_of_no_event_are_named():
+    assert refusal({"frog": entry()}, words("frog", "toad")).startswith("eng.yaml: toad: no such event")
+
+
 def test_an_unknown_key_is_named():
-    message = refusal({"pond.yaml": {"frog": entry() | {"ita": PHRASES}}})
-    assert message.startswith("pond.yaml: frog")
+    message = refusal({"frog": entry() | {"ita": PHRASES}}, words("frog"))
+    assert message.startswith("events.yaml: frog")
     assert "'ita'" in message
 
 
 @pytest.mark.parametrize("recordings", [[], None, "animals/frog"])
 def test_recordings_are_a_list_of_at_least_one(recordings):
-    assert "list of recordings" in refusal({"pond.yaml": {"frog": entry() | {"recordings": recordings}}})
+    assert "list of recordings" in refusal({"frog": entry() | {"recordings": recordings}}, words("frog"))
 
 
 def test_an_entry_that_is_no_mapping_is_refused():
-    assert refusal({"pond.yaml": {"frog": "croaks"}}).startswith("pond.yaml: frog")
-
-
-def test_one_name_in_two_files_is_refused():
-    message = refusal({"pond.yaml": {"frog": entry()}, "wood.yaml": {"frog": entry()}})
-    assert message.startswith("wood.yaml: frog")
+    assert refusal({"frog": "croaks"}, words("frog")).startswith("events.yaml: frog")
 
 
 def test_a_recording_of_two_events_is_refused_naming_both():
-    message = refusal({"pond.yaml": {"frog": entry(), "toad": entry("toad") | {"recordings": ["animals/frog"]}}})
+    table = {"frog": entry(), "toad": entry("toad") | {"recordings": ["animals/frog"]}}
+    message = refusal(table, words("frog", "toad"))
     assert {"frog", "toad"} <= set(message.split())
     assert "animals/frog" in message
 
 
 @pytest.mark.parametrize("key", ["clauses", "nouns", "label"])
 def test_a_phrase_of_two_events_is_refused_naming_the_language(key):
-    toad = entry("toad")
-    toad["nld"][key] = copy.deepcopy(PHRASES[key])
-    message = refusal({"pond.yaml": {"frog": entry(), "toad": toad}})
+    phrases = words("frog", "toad")
+    phrases["nld"]["toad"][key] = copy.deepcopy(PHRASES[key])
+    message = refusal({"frog": entry(), "toad": entry("toad")}, phrases)
     assert {"frog", "toad", "nld"} <= set(message.split())
 
 
 def test_case_does_not_tell_two_phrases_apart():
-    toad = entry("toad")
-    toad["eng"]["label"] = "FROG"
-    assert "'frog'" in refusal({"pond.yaml": {"frog": entry(), "toad": toad}})
+    phrases = words("frog", "toad")
+    phrases["eng"]["toad"]["label"] = "FROG"
+    assert "'frog'" in refusal({"frog": entry(), "toad": entry("toad")}, phrases)
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -271,26 +286,23 @@ def test_an_unknown_language_is_refused_with_the_near_one():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """`data/events` in an empty folder that stands in for the package."""
-    monkeypatch.setattr(vocabulary, "files", lambda package: tmp_path)
-    load_events.cache_clear()
+    """An empty folder that stands in for the package's tables of events."""
+    monkeypatch.setattr(vocabulary, "FOLDER", tmp_path)
     load_excluded.cache_clear()
-    (tmp_path / "events").mkdir()
-    yield tmp_path / "events"
-    load_events.cache_clear()
+    yield tmp_path
     load_excluded.cache_clear()
 
 
 def test_a_file_that_is_not_yaml_is_named(folder):
-    (folder / "pond.yaml").write_text("frog: [")
-    with pytest.raises(VocabularyError, match=r"pond\.yaml: not valid YAML"):
+    (folder / "events.yaml").write_text("frog: [")
+    with pytest.raises(VocabularyError, match=r"events\.yaml: not valid YAML"):
         load_events()
 
 
 @pytest.mark.parametrize("text", ["", "- frog", "frog"])
 def test_a_file_that_is_no_table_is_named(folder, text):
-    (folder / "pond.yaml").write_text(text)
-    with pytest.raises(VocabularyError, match=r"pond\.yaml: expected a table"):
+    (folder / "events.yaml").write_text(text)
+    with pytest.raises(VocabularyError, match=r"events\.yaml: expected a table"):
         load_events()
 
 
@@ -301,8 +313,6 @@ def test_an_exclusion_without_a_reason_is_named(folder, reason):
         load_excluded()
 
 
-def test_exclusions_are_no_events(folder):
+def test_exclusions_are_read_with_their_reasons(folder):
     (folder / "excluded.yaml").write_text("animals/frog: It is silent.\n")
-    (folder / "pond.yaml").write_text(yaml.safe_dump({"toad": entry("toad")}))
-    assert [event.name for event in load_events()] == ["toad"]
     assert load_excluded() == {"animals/frog": "It is silent."}

@@ -9,28 +9,22 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
-import lzma
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tarfile
 import warnings
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
 
 import pandas as pd
 import pooch
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.errors import DataNotFoundError, PullPushError
+from pullpush.data import debian
+from pullpush.data.languages import load_languages
+from pullpush.errors import DataNotFoundError
 
 SOURCE = "PULLPUSH_TUXPAINT"
 PACKAGE = "tuxpaint-stamps-default"
@@ -44,9 +38,7 @@ ADVICE = (
     "project's release tuxpaint-stamps-*.tar.gz, or an unpacked folder 'stamps'. Without it there is the bank "
     "'synthetic' (profile smoke)"
 )
-PATIENCE = 1800  # seconds until apt is given up
 
-LANGUAGES = {"en": "eng", "fr": "fra", "de": "deu", "es": "spa", "nl": "nld", "ca": "cat", "ja": "jpn", "zh_CN": "zho"}
 SPOKEN = re.compile(r"(?P<name>.+)_desc(?:_(?P<language>[A-Za-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?))?(?:\.ogg)?")
 TRANSLATED = re.compile(
     r"(?P<language>[A-Za-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?)(?:\.utf-?8)?=(?P<text>.*)", re.IGNORECASE
@@ -62,9 +54,9 @@ class Stamps:
     """What the stamps offer, as tables; `stamp` is the path without its suffix ("animals/amphibians/frog").
 
     captions: stamp, language, text, code; speech: stamp, language, path (people who speak the captions); effects:
-    stamp, path (recorded sounds); pictures: stamp, path. Languages are ISO 639-3 codes for the eight languages of the
-    book, and the files' own codes for all others; `code` is always the files' own. Chinese ("zho") is simplified
-    (code "zh_CN") where it exists and traditional (code "zh_TW") otherwise.
+    stamp, path (recorded sounds); pictures: stamp, path. Languages are ISO 639-3 codes for those of `data/languages`,
+    and the files' own codes for all others; `code` is always the files' own. Chinese ("zho") is simplified (code
+    "zh_CN") where it exists and traditional (code "zh_TW") otherwise.
     """
 
     captions: pd.DataFrame
@@ -139,6 +131,7 @@ def _download(folder: Path, progress: bool) -> None:
         except DataNotFoundError as error:
             failures.append(f"{source}: {error}")
             continue
+        _compare(archive)
         _unpack(archive, folder, progress)
         shutil.rmtree(work)
         return
@@ -146,34 +139,9 @@ def _download(folder: Path, progress: bool) -> None:
 
 
 def _from_apt(work: Path, progress: bool) -> Path:
-    """The distribution's package, verified by apt; with lists and caches of its own, so that no root is needed."""
-    if shutil.which("apt-get") is None:
-        raise DataNotFoundError("this system has no apt-get")
-    for part in ("state/lists/partial", "cache/archives/partial"):
-        (work / part).mkdir(parents=True)
-    settings = {
-        "Dir::State": work / "state",
-        "Dir::State::Lists": work / "state" / "lists",
-        "Dir::State::status": "/var/lib/dpkg/status",
-        "Dir::Cache": work / "cache",
-        "APT::Sandbox::User": "",
-        "Acquire::Languages": "none",  # no translations of package descriptions, which nobody reads here
-        "Acquire::Retries": 2,
-        "Acquire::http::Timeout": 30,
-        "Acquire::https::Timeout": 30,
-    }
-    apt = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in settings.items())]
+    """The distribution's package."""
     _tell(progress, f"fetching {PACKAGE} (161 MB) by apt")
-    messages = _run([*apt, "update"], work)  # apt goes on where one of several sources fails; the download then tells
-    try:
-        _run([*apt, "download", PACKAGE], work)
-    except DataNotFoundError as error:
-        raise DataNotFoundError(" ".join(dict.fromkeys([*_complaints(messages), str(error)]))) from error
-    packages = list(work.glob(f"{PACKAGE}_*.deb"))
-    if not packages:
-        raise DataNotFoundError(f"apt-get download left no {PACKAGE}_*.deb")
-    _compare(packages[0])
-    return packages[0]
+    return debian.download(PACKAGE, work)
 
 
 def _from_upstream(work: Path, progress: bool) -> Path:
@@ -187,32 +155,6 @@ def _from_upstream(work: Path, progress: bool) -> Path:
         if getattr(error, "errno", None) == errno.ENOSPC:
             raise
         raise DataNotFoundError(f"{name}: {str(error).splitlines()[0]}") from error
-
-
-def _run(command: list[str], work: Path) -> str:
-    """Run a command and return all it says; `DataNotFoundError` with its complaints where it fails."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=work,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DataNotFoundError(f"{command[0]} {command[-1]} did not end within {PATIENCE} s") from error
-    if done.returncode:
-        raise DataNotFoundError(" ".join(_complaints(done.stdout)) or f"{command[0]} failed ({done.returncode})")
-    return done.stdout
-
-
-def _complaints(output: str) -> list[str]:
-    """The first lines in which apt says what went wrong."""
-    return [line[2:].strip() for line in output.splitlines() if line.startswith(("E:", "W:"))][:3]
 
 
 def _compare(archive: Path) -> None:
@@ -232,93 +174,17 @@ def _tell(progress: bool, message: str) -> None:
         print(f"pullpush: {message}", file=sys.stderr, flush=True)
 
 
-# ---------------------------------------------------------------- unpacking
-
-
 def _unpack(archive: Path, folder: Path, progress: bool) -> None:
-    """Unpack a .deb or a tarball, and leave its stamps as `folder`/stamps.
-
-    Nothing is written outside: paths and links that lead out of the archive, and devices, are refused.
-    """
+    """Unpack a .deb or a tarball, and leave its stamps as `folder`/stamps."""
     _tell(progress, f"unpacking {archive.name}")
     tree = folder / "unpacked"
     tree.mkdir()
     try:
-        with _tar_of(archive) as tar:
-            _extract(tar, tree)
-    except UnsafeMember as error:
-        raise PullPushError(f"{archive} is not safe to unpack: {error}. Get it from its distributor again") from error
-    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise DataNotFoundError(
-            f"{archive} is damaged or incomplete ({error}): remove it and fetch it again, or {ADVICE}"
-        ) from error
+        debian.unpack(archive, tree)
+    except DataNotFoundError as error:
+        raise DataNotFoundError(f"{error}, or {ADVICE}") from error
     os.replace(_stamps_in(tree), folder / "stamps")
     shutil.rmtree(tree)
-
-
-class UnsafeMember(PullPushError):
-    """A member of an archive that would be written outside its place, or that is no file at all."""
-
-
-def _extract(tar: tarfile.TarFile, tree: Path) -> None:
-    """Extract all members below `tree`, refusing what leads out of it.
-
-    Checked by hand: Python 3.11.0 to 3.11.3, which Debian 12 ships, do not know tarfile's filters yet.
-    """
-    tar.extraction_filter = lambda member, place: member  # later versions would warn that none is chosen
-    top = os.path.realpath(tree)
-    for member in tar:
-        if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
-            raise UnsafeMember(f"{member.name} is a device")
-        place = os.path.join(top, member.name)
-        # A symbolic link starts at the member's folder, a hard link at the top of the archive.
-        start = os.path.dirname(place) if member.issym() else top
-        target = os.path.join(start, member.linkname) if member.issym() or member.islnk() else place
-        for path in (place, target):  # real paths, so that a link made before cannot be climbed through
-            if os.path.commonpath([top, os.path.realpath(path)]) != top:
-                raise UnsafeMember(f"{member.name} leads out of the archive")
-        member.mode = 0o755 if member.isdir() else 0o644
-        tar.extract(member, top)
-
-
-@contextmanager
-def _tar_of(archive: Path) -> Iterator[tarfile.TarFile]:
-    """The files in an archive: a tarball itself, or the member data.tar.* of a .deb."""
-    if archive.suffix != ".deb":
-        with tarfile.open(archive) as tar:
-            yield tar
-    elif shutil.which("dpkg-deb"):
-        command = ["dpkg-deb", "--fsys-tarfile", str(archive)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as dpkg:
-            try:
-                with tarfile.open(fileobj=dpkg.stdout, mode="r|") as tar:
-                    yield tar
-                shutil.copyfileobj(dpkg.stdout, io.BytesIO())  # the padding at the end: or dpkg-deb would complain
-            finally:
-                dpkg.stdout.close()
-                complaint = dpkg.stderr.read().decode(errors="replace").strip()
-        if dpkg.returncode:
-            raise tarfile.ReadError(complaint or f"dpkg-deb failed ({dpkg.returncode})")
-    else:
-        with archive.open("rb") as file:
-            _seek_data(file)
-            with tarfile.open(fileobj=file, mode="r|*") as tar:
-                yield tar
-
-
-def _seek_data(file: BinaryIO) -> None:
-    """Advance to the contents of data.tar.* in an `ar` archive, which is what a .deb is."""
-    if file.read(8) != b"!<arch>\n":
-        raise tarfile.ReadError("not a .deb file")
-    while len(header := file.read(60)) == 60:
-        if header.startswith(b"data.tar"):
-            return
-        try:
-            size = int(header[48:58])
-        except ValueError as error:
-            raise tarfile.ReadError("a broken .deb file") from error
-        file.seek(size + size % 2, os.SEEK_CUR)  # members begin at even places
-    raise tarfile.ReadError("a .deb file without data")
 
 
 def _stamps_in(folder: Path) -> Path:
@@ -336,13 +202,14 @@ def _stamps_in(folder: Path) -> Path:
 def _index(root: Path) -> Stamps:
     """Sort every file below `root` into the four tables."""
     captions, speech, effects, pictures = [], [], {}, {}
+    codes = _codes()
     for path in sorted(root.rglob("*"), key=lambda path: (path.with_suffix("").as_posix(), path.suffix)):
         name = path.relative_to(root).with_suffix("").as_posix()
         if path.suffix == ".txt":
             captions += [(name, *row) for row in parse_captions(path.read_bytes())]
         elif path.suffix in SOUNDS:
             if spoken := SPOKEN.fullmatch(name):
-                speech.append((spoken["name"], LANGUAGES.get(code := spoken["language"] or "en", code), str(path)))
+                speech.append((spoken["name"], codes.get(code := spoken["language"] or "en", code), str(path)))
             elif not name.startswith("symbols/"):  # there, sounds are spoken numbers and letters
                 effects.setdefault(name, str(path))
         elif path.suffix in PICTURES and not name.endswith(MIRRORED):
@@ -368,7 +235,13 @@ def parse_captions(content: bytes) -> list[tuple[str, str, str]]:
     for line in lines:
         if translated := TRANSLATED.fullmatch(line.strip()):
             texts.setdefault(translated["language"], " ".join(translated["text"].replace("\ufffd", "").split()))
-    rows = [(LANGUAGES.get(code, code), text, code) for code, text in texts.items() if text]
+    codes = _codes()
+    rows = [(codes.get(code, code), text, code) for code, text in texts.items() if text]
     if not texts.get("zh_CN") and texts.get("zh_TW"):
         rows.append(("zho", texts["zh_TW"], "zh_TW"))
     return rows
+
+
+def _codes() -> dict[str, str]:
+    """The stamps' code of a language → its ISO 639-3 code, of the languages that the book knows."""
+    return {one.tuxpaint: code for code, one in load_languages().items() if one.tuxpaint}

@@ -10,6 +10,8 @@ from pathlib import Path
 from pullpush.data.listing import DatasetCard, Listing, labelled, official_table
 from pullpush.data.registry import unpack
 
+URL = "https://github.com/karolpiczak/ESC-50/archive/master.zip"
+
 
 def read(place: Path, split: str) -> Listing:
     """ESC-50: meta/esc50.csv with filename and category, audio/*.wav; all five folds."""
@@ -19,7 +21,7 @@ def read(place: Path, split: str) -> Listing:
 
 def fetch(root: Path) -> None:
     """Download it from its author's repository, whose host packs it anew: there is no checksum."""
-    unpack(root, "https://github.com/karolpiczak/ESC-50/archive/master.zip", None)
+    unpack(root, URL, None)
 
 
 CARD = DatasetCard(
