@@ -12,12 +12,10 @@ import torch
 from torch import Tensor
 
 from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.corpora import Recordings
-from pullpush.data.world import Split
+from pullpush.data.clips import Clips, World
 from pullpush.lab.probes import probed
 from pullpush.studies.svr.histories import fall
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Data
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 
@@ -32,7 +30,7 @@ class RadiusProbe(Diagnostics):
 
     def __init__(
         self,
-        split: Split | Recordings,
+        split: Clips,
         *,
         every: int,
         ks: Sequence[int] = (0, 6, 12, 18),
@@ -55,7 +53,7 @@ class RadiusProbe(Diagnostics):
     @torch.no_grad()
     def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
         """Columns `radius <kind> <K>`: mean R over the anchors."""
-        loss = next(term.loss for term in objective.terms if getattr(term.loss, "predictor", None) is not None)
+        loss = next(term for term in objective.terms if getattr(term, "predictor", None) is not None)
         text = objective.model.encode_text(self.batch.texts[: self.anchors])
         audio = objective.model.encode_audio(self.batch.audio, self.batch.lengths)
         similarity = text @ audio.T / loss.tau
@@ -87,7 +85,7 @@ class RadiusProbe(Diagnostics):
         return predictor.layers(rows.to(predictor.layers[0].weight.dtype)).mean().item()
 
 
-def radius_by_hardness(data: Data, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
+def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
     """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
     seeds = list(seeds)
     steps = probed(data, [(plan, seed) for seed in seeds], partial(_radius_probe, probe))
@@ -95,7 +93,7 @@ def radius_by_hardness(data: Data, plan: Recipe, seeds: Iterable[int], **probe: 
     return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
 
 
-def _radius_probe(options: Mapping[str, Any], data: Data, plan: Recipe) -> RadiusProbe:
+def _radius_probe(options: Mapping[str, Any], data: World, plan: Recipe) -> RadiusProbe:
     return RadiusProbe(data.train, **options)
 
 

@@ -123,6 +123,32 @@ def departure(anchor: Tensor, positive: Tensor, tau: float, *, radii: Sequence[f
     return pd.DataFrame(rows, columns=columns)
 
 
+def push_fan(anchor: Tensor, positive: Tensor, tau: float, *, fractions: Sequence[float]) -> pd.DataFrame:
+    """The push of the SVR term (dot product) on one anchor of a batch, for radii that are fractions of its distance.
+
+    The anchor is the one with the median distance from its positive; `(N, d)` each.
+
+    Returns:
+        Columns weights ("held": the probabilities of R = 0; "of t_sup": those that follow R), fraction, parallel (along
+        û, signed), perpendicular (norm).
+    """
+    text, audio = anchor.double(), positive.double()
+    distances = (audio - text).norm(dim=1)
+    row = int(distances.argsort()[len(distances) // 2])
+    unit = F.normalize(audio - text, dim=1)[row]
+    held = probabilities(text, audio, 0.0, tau)[row]
+    rows = []
+    for fraction in fractions:
+        radius = fraction * float(distances[row])
+        push = push_by_negative(text, audio, radius, tau)[row]  # (N, d)
+        followed = probabilities(text, audio, radius, tau)[row]
+        for weights, ratio in (("held", held / followed), ("of t_sup", torch.ones_like(held))):
+            total = (push * ratio[:, None]).sum(0)
+            along = total @ unit
+            rows.append((weights, fraction, along.item(), (total - along * unit).norm().item()))
+    return pd.DataFrame(rows, columns=["weights", "fraction", "parallel", "perpendicular"])
+
+
 def half_way(table: pd.DataFrame, distance: float) -> pd.Series:
     """The row of `departure` for the cosine at the radius nearest to half the distance of a pair."""
     cosine = table[table["similarity"] == "cosine"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pullpush.lab import common
@@ -139,11 +138,3 @@ def radius_by_trunk(found: Mapping[str, Scores], system: str) -> pd.DataFrame:
         steps = scores.steps[scores.steps["system"] == system]
         curves.append(steps.assign(panel="noise", curve=name))
     return pd.concat(curves)
-
-
-def log_of_weights(steps: pd.DataFrame, system: str) -> pd.DataFrame:
-    """The steps in which Simple Reweight learns, with log w in place of w for one system, for a panel each."""
-    weighted = steps.dropna(subset="weight").copy()
-    rows = weighted["system"] == system
-    weighted.loc[rows, "weight"] = np.log(weighted.loc[rows, "weight"])
-    return weighted.assign(panel=weighted["system"])
