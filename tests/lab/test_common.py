@@ -76,7 +76,7 @@ def test_zero_shot_is_asked_in_every_language(book, world):
 
 def test_a_bank_that_speaks_one_language_is_asked_in_that_one(book, world):
     events = tuple(replace(event, phrases={"eng": event.phrases["eng"]}) for event in world.bank.events)
-    english = world._replace(bank=replace(world.bank, events=events))
+    english = replace(world, bank=replace(world.bank, events=events))
     table = common.zero_shot_by_language(common.untrained(book), english)
     assert table["language"].tolist() == ["eng"]
 

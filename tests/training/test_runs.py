@@ -1,5 +1,7 @@
 """End to end on the synthetic bank: world, encoders, recipe, run, evaluation."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 import torch
@@ -100,7 +102,7 @@ def test_everything_that_shapes_a_run_is_in_its_key(world):
         Plan(world, recipe("infonce", **SMALL, tau=0.1)).key,
         Plan(world, one, base=base.path).key,
         Plan(world, one, diagnostics=Diagnostics()).key,
-        Plan(world._replace(config=WorldConfig("synthetic", n_train=41)), one).key,
+        Plan(replace(world, config=WorldConfig("synthetic", n_train=41)), one).key,
     ]
     assert len(set(keys)) == len(keys)
     assert keys[0] == Plan(world, recipe("infonce", **SMALL)).key
@@ -124,7 +126,7 @@ def test_evaluation_of_a_world(world):
     table = retrieval_table(result.model, world.test, ("eng", "jpn"))
     assert table[["value", "low", "high", "chance"]].apply(lambda x: x.between(0, 1).all()).all()
     assert embed(result.model, world.test, caption="all")[1].shape == (10, 5, 16)
-    assert isinstance(world.singles.scenes[0], Scene)
+    assert isinstance(world.singles.columns["scene"][0], Scene)
     found = zero_shot(result.model, world.singles, prompts(world.bank.events, "fra"), language="fra")
     assert found["chance"].iloc[0] == pytest.approx(1 / len(world.bank.events))
 
@@ -142,4 +144,4 @@ def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):
             return waves * (float("nan") if index == 17 else 1), lengths
 
     with pytest.raises(TrainingError, match=r"finite.*step \d of epoch 1, with clips \[.*\b17\b.*\]"):
-        train_run(world._replace(train=Broken(world.train)), recipe("infonce", **SMALL), out=tmp_path)
+        train_run(replace(world, splits={**world.splits, "train": Broken(world.train)}), recipe("infonce", **SMALL), out=tmp_path)

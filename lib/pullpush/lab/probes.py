@@ -7,16 +7,17 @@ from functools import partial
 
 import pandas as pd
 
+from pullpush.data.clips import World
 from pullpush.parallel import one_thread, side_by_side
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Data, trunk_of
+from pullpush.training.frozen import trunk_of
 from pullpush.training.loop import train
 from pullpush.training.recipes import Recipe
 from pullpush.training.runs import ready, reloaded
 
 
 def probed(
-    data: Data, plans: Iterable[tuple[Recipe, int]], probe: Callable[[Data, Recipe], Diagnostics]
+    data: World, plans: Iterable[tuple[Recipe, int]], probe: Callable[[World, Recipe], Diagnostics]
 ) -> list[pd.DataFrame]:
     """The steps of runs that a probe watches, side by side; the runs are not kept.
 
@@ -29,7 +30,7 @@ def probed(
     return side_by_side([partial(_probed, source, plan, seed, probe) for plan, seed in plans])
 
 
-def _probed(source: tuple, plan: Recipe, seed: int, probe: Callable[[Data, Recipe], Diagnostics]) -> pd.DataFrame:
+def _probed(source: tuple, plan: Recipe, seed: int, probe: Callable[[World, Recipe], Diagnostics]) -> pd.DataFrame:
     data = reloaded(*source)
     model, dataset = ready(data, plan, seed=seed)
     watch = probe(data, plan)

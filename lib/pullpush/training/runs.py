@@ -20,21 +20,19 @@ from accelerate import PartialState
 from torch import nn
 
 from pullpush.cache import atomic_path, content_key, home, locked
-from pullpush.data.batches import Clips, PairDataset
-from pullpush.data.corpora import CorpusConfig, load_data
-from pullpush.data.speech import SpeechConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.batches import PairDataset
+from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.encoders import AUDIO, TEXT, create
 from pullpush.parallel import one_thread, side_by_side
 from pullpush.source import digest
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Data, Trunk, encoded, local_weights, trunk_digest, trunk_of
+from pullpush.training.frozen import Trunk, encoded, local_weights, trunk_digest, trunk_of
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import TERMS, Recipe
 
 KIND = "runs"
 SECONDS = "seconds.json"
-Source = tuple[WorldConfig | CorpusConfig | SpeechConfig, Trunk | None]
+Source = tuple[Config, Trunk | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class Plan:
         base: folder of the run to start from, another plan's `path`; it decides the weights.
     """
 
-    world: Data
+    world: World
     recipe: Recipe
     seed: int = 0
     diagnostics: Diagnostics | None = None
@@ -157,29 +155,29 @@ def _train_order(source: Source, recipe: Recipe, seed: int, diagnostics: Diagnos
 
 
 @lru_cache(maxsize=1)
-def reloaded(config: WorldConfig | CorpusConfig | SpeechConfig, trunk: Trunk | None) -> Data:
+def reloaded(config: Config, trunk: Trunk | None) -> World:
     """A world in another process: read once, for a run on features is not much longer."""
     world = load_data(config)
     return encoded(world, trunk) if trunk else world
 
 
-def code_of(world: Data, recipe: Recipe, diagnostics: Diagnostics | None = None) -> list[Any]:
+def code_of(world: World, recipe: Recipe, diagnostics: Diagnostics | None = None) -> list[Any]:
     """The code that a run goes through, as roots of `digest`: the loop, and what is found by name or by class."""
-    terms = [TERMS[term.name] for term in recipe.terms]
+    terms = [TERMS[term.name].make for term in recipe.terms]
     return [
         train_run,
         recipe,
         terms,
         AUDIO[recipe.audio].make,
         TEXT[recipe.text].make,
-        type(world.train),
-        type(world.valid),
+        world.train.code,
+        world.valid.code,
         diagnostics,
     ]
 
 
 def train_run(
-    world: Data,
+    world: World,
     recipe: Recipe,
     *,
     out: Path | str | None,
@@ -209,7 +207,7 @@ def train_run(
     )
 
 
-def ready(world: Data, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
+def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
     """A recipe's new model and its pairs, with the features of frozen encoders in the cache."""
     model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
     dataset = PairDataset(
