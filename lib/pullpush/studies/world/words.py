@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from pullpush.cache import home
+from pullpush.data.clips import World
 from pullpush.data.tables import read_captions
 from pullpush.data.words import word_frequencies
-from pullpush.data.world import World
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:
@@ -21,3 +23,15 @@ def caption_words(world: World) -> dict[str, pd.DataFrame]:
         texts = sets.setdefault(path.stem.split("_")[0], [])
         texts += [caption for captions in read_captions(path).values() for caption in captions]
     return {name: word_frequencies(captions) for name, captions in sets.items()}
+
+
+def richness(frequencies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """How varied the words of caption sets are, a row a set: how many, how many different, share of the commonest.
+
+    frequencies: name of the set → see `caption_words`.
+    """
+    rows = [
+        (name, len(table), table["count"].sum(), table["frequency"].head(10).sum())
+        for name, table in frequencies.items()
+    ]
+    return pd.DataFrame(rows, columns=["captions", "different words", "words in all", "share of the ten most frequent"])
