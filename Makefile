@@ -1,6 +1,6 @@
 # Everything runs inside .venv, made on first use; no root needed.
 #   make book   environment, recordings, quick profile in executed/local, HTML in _build/html
-#   make test   environment, lint, tests, the smoke book
+#   make test   environment, lint, types, tests, the smoke book
 PYTHON ?= $(shell for v in python3 python3.13 python3.12 python3.11; do $$v -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo $$v && break; done)
 PROFILE ?= quick
 JOBS ?= 2
@@ -18,6 +18,7 @@ book: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/pyrefly check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 smoke: $(STAMP)

@@ -14,7 +14,7 @@ TRAIN = (
 BOOK = (
     *TRAIN,
     *("sklearn", "umap", "click", "papermill", "nbclient", "jupytext", "nbformat", "IPython", "ipywidgets"),
-    *("matplotlib", "seaborn", "PIL"),
+    *("matplotlib", "PIL"),
 )
 PACKAGES = {"train": TRAIN, "book": BOOK}
 
