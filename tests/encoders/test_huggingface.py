@@ -8,10 +8,10 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from pullpush.encoders import create, create_audio
-from pullpush.encoders.sonar import FLORES
+from pullpush.encoders.sonar import flores_codes
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
-WORDS = ["<s>", "<pad>", "</s>", "<unk>", "a", "frog", "croaks", "then", *FLORES.values()]
+WORDS = ["<s>", "<pad>", "</s>", "<unk>", "a", "frog", "croaks", "then", *flores_codes().values()]
 
 
 def noise(*shape, seed=0):

@@ -30,7 +30,7 @@ class EncoderCard(Card):
 
 @dataclass(frozen=True, kw_only=True)
 class AudioEncoderCard(EncoderCard):
-    """An audio encoder. sample_rate: in Hz, of the audio that it takes."""
+    """An audio encoder. sample_rate: in Hz, of what its network hears; `make` gives one that takes 16 kHz."""
 
     sample_rate: int = SAMPLE_RATE
 

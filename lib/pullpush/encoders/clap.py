@@ -48,10 +48,11 @@ CARD = AudioEncoderCard(
     name="clap",
     make=CLAP,
     title="CLAP (HTSAT)",
-    about="The audio tower of LAION's CLAP; resamples to 48 kHz inside, windows of 10 s.",
+    about="The audio tower of LAION's CLAP, on windows of 10 s.",
     source="Wu et al. 2023, Large-scale contrastive language–audio pretraining",
     citation="laion_clap",
     licence="Apache-2.0",
     weights="hub laion/clap-htsat-unfused",
     pretrained=True,
+    sample_rate=48_000,
 )

@@ -82,7 +82,7 @@ def build(architecture: type, model: str | PretrainedConfig, *, pretrained: bool
     if isinstance(model, str):
         model = fetch(lambda: architecture.config_class.from_pretrained(model), model)
     config = copy.deepcopy(model)
-    for key in [key for key in overrides if hasattr(config, key)]:
+    for key in overrides.keys() & config.to_dict().keys():
         setattr(config, key, overrides.pop(key))
     return architecture(config, **overrides)
 

@@ -9,21 +9,21 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-SAMPLE_RATE = 16_000  # Hz: of all audio in the library
+SAMPLE_RATE = 16_000  # Hz, of the audio that every encoder takes
 
 
 class AudioEncoder(nn.Module):
     """Waveforms to features.
 
-    dim: size of a clip's features, set by `__init__`; sample_rate: in Hz, of the audio that `forward` takes.
+    dim: size of a clip's features, set by `__init__`.
     """
 
     dim: int
-    sample_rate: int = SAMPLE_RATE
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` float32 in [-1, 1], zero beyond each clip's end; `(B,)` int64 samples in each clip, None for all T
-        → `(B, dim)` features, not normalised. A clip's features depend on its own samples alone.
+        """`(B, T)` float32 in [-1, 1] at 16 kHz, zero beyond each clip's end; `(B,)` int64 samples in each clip, None
+        for all T → `(B, dim)` features, not normalised. A clip's features depend on its own samples alone. What needs
+        another sample rate resamples here, as clap.py does.
         """
         raise NotImplementedError(f"{type(self).__name__} needs a method forward(audio, lengths)")
 

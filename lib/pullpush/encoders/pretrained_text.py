@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ class PretrainedText(TextEncoder):
         model: name, folder or configuration.
         tokenizer: needed with a configuration; otherwise the model's own.
         pretrained: take the published weights; else random ones in the same architecture.
-        codes: ISO 639-3 → the tokenizer's language codes; None for a tokenizer that marks no language.
+        codes: gives ISO 639-3 → the tokenizer's language codes; None for a tokenizer that marks no language.
         language: what texts are written in when nobody says.
         frozen: keep the weights.
         max_tokens: longer texts are cut.
@@ -39,7 +39,7 @@ class PretrainedText(TextEncoder):
         *,
         model: str | PretrainedConfig,
         tokenizer: PreTrainedTokenizerBase | None = None,
-        codes: Mapping[str, str] | None = None,
+        codes: Callable[[], Mapping[str, str]] | None = None,
         language: str = "eng",
         frozen: bool = False,
         pretrained: bool = True,
@@ -56,7 +56,8 @@ class PretrainedText(TextEncoder):
         self.backbone = Backbone(made, frozen=frozen)
         if tokenizer is None:
             tokenizer = fetch(lambda: transformers.AutoTokenizer.from_pretrained(model), model)
-        self.tokenizer, self.codes, self.language, self.max_tokens = tokenizer, codes, language, max_tokens
+        self.tokenizer, self.language, self.max_tokens = tokenizer, language, max_tokens
+        self.codes = None if codes is None else codes()
         self.dim = self.backbone.model.config.hidden_size
         self._code(language)
 

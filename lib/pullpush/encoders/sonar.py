@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from functools import partial
 
+from pullpush.data.languages import load_languages
 from pullpush.encoders.cards import TextEncoderCard
 from pullpush.encoders.pretrained_text import PretrainedText
 
-# ISO 639-3 → the codes that NLLB's and SONAR's tokenizer put before a text
-FLORES = {
-    "eng": "eng_Latn",
-    "fra": "fra_Latn",
-    "deu": "deu_Latn",
-    "spa": "spa_Latn",
-    "nld": "nld_Latn",
-    "cat": "cat_Latn",
-    "jpn": "jpn_Jpan",
-    "zho": "zho_Hans",
-}
+
+def flores_codes() -> dict[str, str]:
+    """ISO 639-3 → the codes that NLLB's and SONAR's tokenizer put before a text, of the languages that have one.
+
+    >>> flores_codes()["zho"]
+    'zho_Hans'
+    """
+    return {code: language.flores for code, language in load_languages().items() if language.flores}
+
+
 SONAR = partial(
     PretrainedText,
     "transformers.models.m2m_100.modeling_m2m_100:M2M100Encoder",
     model="cointegrated/SONAR_200_text_encoder",
-    codes=FLORES,
+    codes=flores_codes,
 )
 CARD = TextEncoderCard(
     name="sonar",
