@@ -184,10 +184,10 @@ def push_fan(table: pd.DataFrame) -> Figure:
         rows = table[table["weights"] == weights]
         for row, shade in zip(rows.itertuples(), np.linspace(0.35, 1, len(rows)), strict=True):
             tip, colour = (row.parallel, row.perpendicular), to_rgba(BLUE, shade)
-            ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0})
-            ax.plot(*tip, "o", color=colour, markersize=3)
+            ax.plot((0, tip[0]), (0, tip[1]), "-o", color=colour, markevery=[1], markersize=4, linewidth=1.5)
             ax.annotate(f"{row.fraction:g}", tip, (5, 2), textcoords="offset points", fontsize="small")
         ax.set(title=title, xlabel="along û")
+        ax.margins(0.15)
         mark_zero(ax)
     axes[0].set(ylabel="across û", ylim=(0, None))
     return finish(fig, "A number is R over the distance of the pair")
