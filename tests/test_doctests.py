@@ -1,4 +1,4 @@
-"""The library's examples are true, and nothing of its core is public without one."""
+"""The library's examples are true, nothing of its core is public without one, and the reference names what exists."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import socket
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,8 @@ import torch
 
 import pullpush
 
+ROOT = Path(__file__).resolve().parents[1]
+REFERENCE = sorted((ROOT / "book" / "library").glob("*.md"))
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 LINES = 5  # of an example that is read at a glance
 CORE = ["losses", "forces", "metrics"]
@@ -89,3 +92,30 @@ def test_examples_are_short(name):
         if not test.name.endswith("__test__"):
             lines = sum(example.source.count("\n") for example in test.examples)
             assert lines <= LINES, f"the example of {test.name} has {lines} lines"
+
+
+def documented(page: Path) -> dict[str, set[str]]:
+    """The names that a page of the reference takes from each module."""
+    found: dict[str, set[str]] = {}
+    module = ""
+    for kind, name in re.findall(
+        r"^\.\. (currentmodule|autofunction|autoclass):: (\S+)", page.read_text("utf-8"), re.M
+    ):
+        module = name if kind == "currentmodule" else module
+        found.setdefault(module, set()).update([name] * (kind != "currentmodule"))
+    return found
+
+
+@pytest.mark.parametrize("page", REFERENCE, ids=lambda page: page.stem)
+def test_the_reference_names_what_exists(page):
+    for module, names in documented(page).items():
+        missing = {name for name in names if not hasattr(importlib.import_module(module), name)}
+        assert not missing, f"{page.name}: {module} has no {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("part", [*CORE, "encoders", "training"])
+def test_the_reference_has_everything_public(part):
+    module = importlib.import_module(f"pullpush.{part}")
+    (page,) = [page for page in REFERENCE if page.stem == part]
+    missing = public(module).keys() - documented(page)[module.__name__]
+    assert not missing, f"book/library/{part}.md lacks {', '.join(missing)}"

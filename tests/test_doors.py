@@ -77,7 +77,7 @@ from pullpush import forces, losses, metrics
 torch.manual_seed(0)
 audio, text = torch.nn.functional.normalize(torch.randn(2, 6, 4), dim=-1)
 print(losses.info_nce(audio, text, tau=0.1).item() > 0)
-print(losses.InfoNCE()(audio, text).item() > 0)
+print(losses.InfoNCE()(audio, text).value.item() > 0)
 print(sorted(losses.TERMS)[:1])
 print(tuple(forces.decompose(text, audio, tau=0.1).push.shape))
 print(metrics.retrieval(text @ audio.T, torch.eye(6, dtype=torch.bool), ks=(6,))["R@6"])
