@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from PIL import Image
 
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.show.display import gallery, player, search_box
+from pullpush.show.sounds import gallery, log_power, player, thumbnail
 
 
 def tone(seconds: float = 1.0, hertz: float = 440.0, sample_rate: int = SAMPLE_RATE) -> torch.Tensor:
@@ -99,22 +100,21 @@ def test_an_empty_gallery_is_refused():
         gallery([])
 
 
-def test_a_search_box_answers_and_shows_what_went_wrong_in_place(capsys):
-    asked = []
+def test_a_spectrogram_shows_a_tone_at_its_frequency():
+    power = log_power(tone(hertz=2000))
+    assert power.shape == (257, 101)
+    assert power.max() == 0
+    assert (power[:, 50].argmax() * SAMPLE_RATE / 512).item() == pytest.approx(2000, abs=16)
 
-    def answer(query):
-        asked.append(query)
-        if query == "boom":
-            raise RuntimeError("nothing found")
-        return f"answer to {query}"
 
-    box = search_box(answer, examples=["a dog", "boom"])
-    field, examples, _ = box.children
-    field.value = "  a cat "
-    for button in examples.children:
-        button.click()
-    assert [button.description for button in examples.children] == ["a dog", "boom"]
-    assert asked == ["a cat", "a dog", "boom"]
-    shown = capsys.readouterr().out
-    assert "answer to a cat" in shown
-    assert "RuntimeError: nothing found" in shown
+def test_silence_has_a_spectrogram():
+    assert torch.isfinite(log_power(torch.zeros(8000))).all()
+
+
+def test_a_thumbnail_is_a_small_picture_with_high_pitch_on_top():
+    address = thumbnail(tone(hertz=6000))
+    assert len(address) < 60_000
+    picture = Image.open(io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,"))))
+    light = np.asarray(picture.convert("L")).mean(1)
+    assert picture.size[1] == 129
+    assert (128 - light.argmax()) * 2 * SAMPLE_RATE / 512 == pytest.approx(6000, abs=100)

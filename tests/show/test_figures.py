@@ -1,0 +1,345 @@
+"""Every figure of every study draws from a small table, names its axes, and keeps its legend off its data."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from pullpush import studies
+from pullpush.data.clips import World
+from pullpush.data.languages import LANGUAGES
+from pullpush.show.layout import PAGE_WIDTH
+from pullpush.show.palette import PARTS
+from pullpush.studies.consistency import figures as consistency
+from pullpush.studies.forces import figures as forces
+from pullpush.studies.svr import figures as svr
+from pullpush.studies.world import figures as world_figures
+
+STEPS = [1.0, 2.0, 3.0]
+SIX = [f"{base}{more}" for base in ("infonce", "siglip") for more in ("", "+bi-static-svr", "+bi-dynamic-svr")]
+
+
+def over_steps(*columns: str, recipes: tuple[str, ...] = ("infonce", "siglip")) -> pd.DataFrame:
+    """Some recipes and two seeds; one value is missing, as where a step was not watched."""
+    rows = [
+        {"recipe": recipe, "seed": seed, "step": step, **{c: 0.1 * step + 0.02 * seed + 0.01 for c in columns}}
+        for recipe in recipes
+        for seed in (0, 1)
+        for step in STEPS
+    ]
+    table = pd.DataFrame(rows)
+    table.loc[1, list(columns)] = np.nan
+    return table
+
+
+def settings() -> pd.DataFrame:
+    measures = ["perpendicular_share", "perpendicular_over_pull", "sideways_over_pull"]
+    points = [("temperature", t) for t in (0.05, 0.1, 0.5)] + [("batch size", n) for n in (8, 24, 64)]
+    return pd.DataFrame(
+        [
+            {"model": model, "seed": seed, "setting": setting, "value": value, **dict.fromkeys(measures, 0.5)}
+            for model in ("trained", "untrained")
+            for seed in (0, 1)
+            for setting, value in points
+        ]
+    )
+
+
+def local_global() -> pd.DataFrame:
+    rows = [(8, 0.5, 2.0, 1.5, 0.3), (24, 0.5, 1.5, 1.0, 0.5), (64, 0.5, 1.0, 0.5, 0.7)]
+    return pd.DataFrame(rows, columns=["batch_size", "whole", "batch", "variance", "cosine"])
+
+
+def history() -> pd.DataFrame:
+    return pd.DataFrame({"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1], "T2A R@1": [0.1, 0.2, 0.3], "A2T R@1": [0.1] * 3})
+
+
+def frequencies() -> dict[str, pd.DataFrame]:
+    table = pd.DataFrame({"rank": [1, 2, 3], "frequency": [0.5, 0.3, 0.2]})
+    return {"scenes": table, "clotho": table}
+
+
+def negatives(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random((5, 3))
+
+
+def scores() -> pd.DataFrame:
+    columns = {"language": ["eng", "fra"], "value": [0.5, 0.3], "low": [0.4, 0.2], "high": [0.6, 0.5]}
+    return pd.DataFrame({**columns, "chance": [0.1, 0.1]})
+
+
+def departures() -> pd.DataFrame:
+    rows = [(s, r, 1.0, 1 - r, 1 - r, r / 10) for s in ("dot", "cosine") for r in (0.0, 0.5, 1.2)]
+    return pd.DataFrame(rows, columns=["similarity", "radius", "parallel", "perpendicular", "predicted", "error"])
+
+
+def epochs() -> pd.DataFrame:
+    return pd.concat([history().assign(system=name, seed=seed) for name in SIX for seed in (0, 1)])
+
+
+def radii() -> pd.DataFrame:
+    table = over_steps("radius").rename(columns={"recipe": "panel"})
+    return pd.concat([table.assign(system=name) for name in SIX[1:3]])
+
+
+def weights() -> pd.DataFrame:
+    rows = [
+        (s, n, k, (1 if s == "softmax" else -1) * k) for s in ("gradient", "softmax") for n in (0, 1) for k in (1, 2, 3)
+    ]
+    return pd.DataFrame(rows, columns=["system", "seed", "step", "weight"])
+
+
+def cosines() -> pd.DataFrame:
+    values = np.random.default_rng(0).uniform(0, 1, 40)
+    return pd.concat([pd.DataFrame({"system": name, "seed": 0, "cosine": values}) for name in SIX[:3]])
+
+
+def gained() -> pd.DataFrame:
+    rows = [(s, m, 0.01, -0.01, 0.03) for s in ("infonce+bi-static-svr", "siglip") for m in ("T2A R@1", "A2T R@1")]
+    return pd.DataFrame(rows, columns=["system", "metric", "value", "low", "high"])
+
+
+def swept() -> pd.DataFrame:
+    rows = [
+        (setting, value, system, seed, 0.1 * value)
+        for setting in ("alpha", "batch", "tau", "beta")
+        for value in (0.1, 1.0)
+        for system in ("infonce", "infonce+bi-dynamic-svr")
+        for seed in (0, 1)
+    ]
+    return pd.DataFrame(rows, columns=["setting", "value", "system", "seed", "R@1"])
+
+
+def fan() -> pd.DataFrame:
+    rows = [(w, r, 0.3, 1 - r) for w in ("held", "of t_sup") for r in (0.0, 0.5, 1.0)]
+    return pd.DataFrame(rows, columns=["weights", "fraction", "parallel", "perpendicular"])
+
+
+def counted() -> pd.DataFrame:
+    rows = [
+        (s, n, what, k, 10.0 * k)
+        for s in ("ml-clap", "kcl")
+        for n in (0, 1)
+        for what in ("one", "some")
+        for k in (1, 2, 3)
+    ]
+    return pd.DataFrame(rows, columns=["system", "seed", "what", "count", "error"])
+
+
+def bounds() -> pd.DataFrame:
+    rows = [(s, 0, e, left * e, 9 * e, 8 * e, 99 * e) for s, left in (("random", 1), ("all", 0)) for e in (1, 2, 3)]
+    return pd.DataFrame(rows, columns=["sampling", "seed", "epoch", "left", "right", "stepwise", "expanded"])
+
+
+def by_language() -> pd.DataFrame:
+    rows = [(s, n, k, 0.1 + 0.1 * n, 0.01) for s in ("ml-clap", "kcl") for n in (0, 1) for k in ("eng", "el")]
+    return pd.DataFrame(rows, columns=["system", "seed", "language", "accuracy", "chance"])
+
+
+def gained_by_language() -> pd.DataFrame:
+    pairs = (("kcl", "ml-clap"), ("kcl", "cacl"))
+    rows = [(*pair, k, "T2A R@1", 0.1, 0.0, 0.2) for pair in pairs for k in ("eng", "fra")]
+    return pd.DataFrame(rows, columns=["system", "baseline", "language", "metric", "value", "low", "high"])
+
+
+def by_count() -> pd.DataFrame:
+    rows = [(k, n, g, 0.1 * k, 0.2) for k in (1, 2, 4) for n in (0, 1) for g in ("English", "all eight")]
+    return pd.DataFrame(rows, columns=["K", "seed", "group", "T2A R@1", "A2T R@1"])
+
+
+def longer() -> pd.DataFrame:
+    rows = [
+        (s, n, k * t, t, 0.1 * t, 9.0 / t) for s, k in (("ml-clap", 1), ("kcl", 8)) for n in (0, 1) for t in (1, 2, 4)
+    ]
+    return pd.DataFrame(rows, columns=["system", "seed", "texts", "steps", "T2A R@1", "MRV"])
+
+
+def spoken() -> pd.DataFrame:
+    rows = [(s, "ru", text, 50) for s in ("length only", "sounds only", "kcl") for text in ("eng", "ru")]
+    table = pd.DataFrame(rows, columns=["system", "spoken", "text", "items"])
+    for metric in ("R@10", "ahead of like"):
+        table[[metric, f"{metric} low", f"{metric} high"]] = [0.3, 0.2, 0.4]
+    return table
+
+
+def mapped() -> pd.DataFrame:
+    shown = ("audio", *LANGUAGES)
+    rows = [(m, i, k, i + 0.1 * n, i) for m in ("one", "two") for i in range(12) for n, k in enumerate(shown)]
+    return pd.DataFrame(rows, columns=["method", "item", "language", "x", "y"])
+
+
+DRAWN = {
+    "word_frequencies": lambda: world_figures.word_frequencies(frequencies()),
+    "relevance_matrix": lambda: world_figures.relevance_matrix(torch.eye(4)),
+    "learning_curve": lambda: world_figures.learning_curve(history()),
+    "grade_histogram": lambda: world_figures.grade_histogram(torch.tensor([0.0, 0.375, 0.75, 1.0])),
+    "zero_shot_accuracy": lambda: world_figures.zero_shot_accuracy(scores()),
+    "force_history": lambda: forces.force_history(over_steps(*PARTS, "perpendicular_share")),
+    "share_by_setting": lambda: forces.share_by_setting(settings()),
+    "local_global_bars": lambda: forces.local_global_bars(local_global()),
+    "distance_terms": lambda: forces.distance_terms(over_steps("ideal", "noise_penalty", "penalty_ratio")),
+    "drift_curves": lambda: forces.drift_curves(over_steps("a", "b"), {"a": "one", "b": "other"}),
+    "force_plane": lambda: forces.force_plane(
+        [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
+    ),
+    "gain_intervals": lambda: svr.gain_intervals(gained()),
+    "convergence": lambda: svr.convergence(epochs()),
+    "departure_curves": lambda: svr.departure_curves(departures()),
+    "radius_history": lambda: svr.radius_history(radii(), {"infonce": "one", "siglip": "other"}),
+    "weight_history": lambda: svr.weight_history(weights()),
+    "similarity_density": lambda: svr.similarity_density(cosines()),
+    "score_by_setting": lambda: svr.score_by_setting(swept(), {"alpha": "α", "batch": "B", "tau": "τ", "beta": "β"}),
+    "push_fan": lambda: svr.push_fan(fan()),
+    "direction_history": lambda: consistency.direction_history(
+        over_steps("one", "pair", "one gradient", "batch gradient", recipes=("ml-clap", "kcl"))
+    ),
+    "error_by_count": lambda: consistency.error_by_count(counted(), {"one": "K", "some": "m"}),
+    "weight_bound": lambda: consistency.weight_bound(bounds(), {"random": "ml-clap", "all": "kcl"}),
+    "scores_by_language": lambda: consistency.scores_by_language(by_language(), {"accuracy": "accuracy"}, chance=True),
+    "gains_by_language": lambda: consistency.gains_by_language(gained_by_language()),
+    "score_by_count": lambda: consistency.score_by_count(by_count()),
+    "longer_curves": lambda: consistency.longer_curves(longer()),
+    "speech_recall": lambda: consistency.speech_recall(spoken(), {"ru": "Russian"}),
+    "language_map": lambda: consistency.language_map(mapped(), "KCL"),
+}
+
+
+def test_every_figure_of_every_study_is_tried_here():
+    chapters = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
+    modules = [import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters]
+    functions = [f for module in modules for _, f in inspect.getmembers(module, inspect.isfunction)]
+    figures = {
+        f.__name__ for f in functions if f.__module__.endswith(".figures") and f.__annotations__["return"] == "Figure"
+    }
+    assert figures - {"scene_timeline"} == set(DRAWN), "scene_timeline has a test of its own, with a world"
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_figure_fits_the_page_names_its_axes_and_keeps_legends_off_data(name):
+    figure = DRAWN[name]()
+    assert isinstance(figure, Figure)
+    assert figure.get_figwidth() <= PAGE_WIDTH
+    figure.canvas.draw()
+    panels = [ax for ax in figure.axes if ax.has_data() and ax.get_label() != "<colorbar>"]
+    assert panels
+    below = max(ax.get_subplotspec().rowspan.stop for ax in panels)
+    for ax in panels:
+        # An axis shared with a panel beside or below it, or one whose ticks are words, needs no label of its own.
+        words = [
+            tick.get_text() for other in ax.get_shared_y_axes().get_siblings(ax) for tick in other.get_yticklabels()
+        ]
+        beside = [other.get_ylabel() for other in panels if other.get_position().y0 == ax.get_position().y0]
+        assert ax.get_xlabel() or ax.get_subplotspec().rowspan.stop < below, name
+        assert any(beside) or any(word.isalpha() for word in words), name
+    legends = [*figure.legends, *(ax.get_legend() for ax in panels if ax.get_legend())]
+    for legend in legends:
+        assert not any(legend.get_window_extent().overlaps(ax.get_window_extent()) for ax in panels), name
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_no_line_goes_through_two_points_only(name):
+    dashes = {"-", "--", ":", "-."}
+    lines = [line for ax in DRAWN[name]().axes for line in ax.lines if line.get_linestyle() in dashes]
+    for line in (line for line in lines if len(line.get_xdata())):  # an empty one is an entry of a legend
+        x, y = np.unique(line.get_xdata()), np.unique(line.get_ydata())
+        is_reference = len(x) == 1 or len(y) == 1
+        is_thread = line.get_linewidth() < 1  # from a caption of a map to the middle of its clip
+        assert is_reference or is_thread or len(x) >= 3, name
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_figure_can_be_drawn_twice(name):
+    first, second = DRAWN[name](), DRAWN[name]()
+    assert first is not second
+    assert [ax.get_title() for ax in first.axes] == [ax.get_title() for ax in second.axes]
+
+
+def test_families_of_losses_have_panels_of_their_own():
+    axes = svr.convergence(epochs()).axes
+    assert [[line.get_label() for line in ax.lines] for ax in axes[:2]] == [
+        ["InfoNCE", "InfoNCE + bi-StaticSVR", "InfoNCE + bi-DynamicSVR"],
+        ["SigLIP", "SigLIP + bi-StaticSVR", "SigLIP + bi-DynamicSVR"],
+    ]
+    curves = forces.drift_curves(over_steps("a", "b", recipes=tuple(SIX)), {"a": "one", "b": "other"})
+    assert [len(ax.lines) for ax in curves.axes] == [3, 3, 3, 3]
+    assert [len(ax.lines) for ax in forces.drift_curves(over_steps("a"), {"a": "one"}).axes] == [2]
+
+
+def test_gains_are_points_a_colour_a_direction():
+    ax = svr.gain_intervals(gained()).axes[0]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["InfoNCE + bi-StaticSVR", "SigLIP"]
+    marks = [line for line in ax.lines if line.get_linestyle() == "None"]
+    assert [line.get_xdata().tolist() for line in marks] == [[1, 1], [1, 1]]
+    assert len({line.get_color() for line in marks}) == 2
+
+
+def test_a_runaway_is_drawn_seed_by_seed():
+    left, right = svr.weight_history(weights()).axes
+    assert (left.get_yscale(), right.get_yscale()) == ("linear", "log")
+    assert [len([line for line in ax.lines if len(line.get_xdata()) > 2]) for ax in (left, right)] == [2, 2]
+
+
+def test_settings_are_dots_at_equal_distances():
+    ax = svr.score_by_setting(swept(), {"alpha": "α"}).axes[0]
+    assert {line.get_linestyle() for line in ax.lines} == {"None"}
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.1", "1"]
+    np.testing.assert_allclose([line.get_ydata() for line in ax.lines], [[1, 10], [1, 10]])
+
+
+def test_a_run_without_error_is_not_drawn_on_a_logarithmic_axis():
+    figure = DRAWN["weight_bound"]()
+    left, right = figure.axes
+    assert [line.get_label() for line in left.lines] == ["ML-CLAP"]
+    assert {text.get_text() for text in figure.legends[0].get_texts()} > {"ML-CLAP", "Eq. 21"}
+    assert right.get_yscale() == "log"
+
+
+def test_languages_stand_beside_dots_with_a_bar_over_seeds():
+    ax = DRAWN["scores_by_language"]().axes[0]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["English", "Greek"]
+    (bar, *_) = ax.collections[0].get_segments()
+    np.testing.assert_allclose(bar[:, 0], [10, 20])
+    assert bar[0, 1] == bar[1, 1]
+
+
+def test_bars_split_the_force_of_batches_in_two():
+    left = forces.local_global_bars(local_global()).axes[0]
+    assert [bar.get_height() for bar in left.patches] == [0.5, 0.5, 0.5, 1.5, 1.0, 0.5]
+
+
+def test_the_pull_of_the_plane_points_to_the_sound():
+    ax = DRAWN["force_plane"]().axes[0]
+    assert ax.get_aspect() == 1
+    low, high = ax.get_xlim()
+    assert low < 0 < 1.2 < high
+
+
+def test_longer_training_is_drawn_over_texts_and_over_steps():
+    left, right = consistency.longer_curves(longer()).axes[:2]
+    x = {line.get_label(): line.get_xdata().tolist() for line in left.lines}
+    assert x == {"ML-CLAP": [1, 2, 4], "KCL": [8, 16, 32]}
+    assert all(line.get_xdata().tolist() == [1, 2, 4] for line in right.lines)
+
+
+def test_spoken_queries_stand_beside_chance():
+    above, below = DRAWN["speech_recall"]().axes
+    levels = [line.get_xdata()[0] for ax in (above, below) for line in ax.lines if line.get_label() == "chance"]
+    assert levels == [20, 50], "ten of fifty, and half"
+    assert [tick.get_text() for tick in below.get_yticklabels()] == ["English", "Russian"]
+
+
+def test_a_timeline_has_a_bar_for_each_sound_from_its_onset(world: World):
+    scene = max(world.test.columns["scene"], key=lambda scene: len(scene.sounds))
+    ax = world_figures.scene_timeline(world, scene).axes[0]
+    assert [bar.get_x() for bar in ax.patches] == pytest.approx([sound.onset for sound in scene.sounds])
+    assert all(bar.get_x() + bar.get_width() <= scene.duration + 1e-9 for bar in ax.patches)
+    assert len(ax.get_yticklabels()) == len(scene.sounds)
+    assert not any("_" in tick.get_text() for tick in ax.get_yticklabels())
+    assert scene.relation in ax.get_title()

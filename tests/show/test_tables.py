@@ -1,0 +1,44 @@
+"""Tables say percentages, gaps and signs as a page needs them."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from pullpush.show.tables import gains, styled
+
+
+def test_a_table_shows_percentages_and_gaps_and_no_index():
+    frame = pd.DataFrame({"name": ["a", "b"], "share": [0.256, None], "error": [1e-13, 2e-13]}, index=[41, 42])
+    shown = styled(frame, percent=["share"], formats={"error": "{:.0e}"}).to_html()
+    assert "25.6%" in shown
+    assert "–" in shown
+    assert "1e-13" in shown
+    assert ">41<" not in shown
+
+
+def test_numbers_have_true_minus_signs_and_no_negative_zero():
+    frame = pd.DataFrame({"x": [-0.00004, -0.5, 3.0], "text": ["-0.0 [-1.2, 0.8]", "mono-lingual -3", "1e-13"]})
+    shown = styled(frame, formats={"x": "{:.1f}"}).to_html()
+    for text in (">0.0<", ">−0.5<", ">0.0 [−1.2, 0.8]<", ">mono-lingual −3<", ">1e-13<"):
+        assert text in shown
+
+
+def test_gains_stand_side_by_side_in_points():
+    frame = pd.DataFrame(
+        {
+            "system": ["a", "a", "b", "b"],
+            "baseline": "base",
+            "metric": ["T2A R@1", "A2T R@1"] * 2,
+            "value": [0.012, -0.002, 0.05, 0.06],
+            "low": [0.004, -0.018, 0.04, 0.05],
+            "high": [0.02, 0.012, 0.06, 0.07],
+            "wins": ["5/5", "1/5", "5/5", "5/5"],
+        }
+    )
+    shown = gains(frame)
+    assert shown.columns.tolist() == ["system", "over", "T2A R@1", "A2T R@1"]
+    assert shown.data["T2A R@1"].tolist() == ["1.2 [0.4, 2.0], 5/5", "5.0 [4.0, 6.0], 5/5"]
+    assert ">−0.2 [−1.8, 1.2], 1/5<" in shown.to_html()
+    whole = gains(frame.assign(**{"half width": 0.008, "seeds": 5, "clips": 100})).data
+    assert whole["T2A R@1"].tolist() == ["1.2 ± 0.8 [0.4, 2.0], 5/5", "5.0 ± 0.8 [4.0, 6.0], 5/5"]
+    assert whole["seeds × clips"].tolist() == ["5 × 100"] * 2
