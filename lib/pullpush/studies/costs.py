@@ -1,4 +1,4 @@
-"""What a step costs at the papers' sizes: the table that `benchmarks/paper_sizes.py` counts, and where it comes from.
+"""What a step costs at the papers' sizes, read from the table that `benchmarks/paper_sizes.py` counts.
 
 costs.origin()                                    # command, date, versions, what has changed since
 costs.ratios("02-svr")                            # a row a system, a column a cost, over the chapter's first system
@@ -28,13 +28,14 @@ from pullpush.training.recipes import TERMS
 COMMAND = "python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv"
 COUNTED, MEASURED = "counted", "measured, CPU, one thread"
 LOSSES = ("infonce", "svr", "ml-clap", "cacl", "kcl")
+NAMED = 4  # names of changed code that a page gives
 
 
 def table(chapter: str, how: str = COUNTED, *, folder: Path | None = None) -> pd.DataFrame:
     """A chapter's rows: system, text_encoder ("trained", "frozen"), quantity ("FLOPs", "bytes", …), value, ratio.
 
     Args:
-        chapter: such as "02-svr"; ratios are to its first system.
+        chapter: as the table names it, such as "02-svr"; ratios are to its first system.
         how: "counted", or how seconds were measured.
 
     Raises:
@@ -44,12 +45,12 @@ def table(chapter: str, how: str = COUNTED, *, folder: Path | None = None) -> pd
     path = _path(folder)
     if not path.is_file():
         raise DataNotFoundError(f"no {path}: `{COMMAND}` makes it")
-    every = pd.read_csv(path)
+    rows = pd.read_csv(path)
     for column, wanted in (("chapter", chapter), ("how", how)):
-        if wanted not in set(every[column]):
-            raise unknown(f"{column} in {path.name}", wanted, every[column].unique())
-        every = every[every[column] == wanted]
-    return every.drop(columns=["chapter", "how"]).reset_index(drop=True)
+        if wanted not in set(rows[column]):
+            raise unknown(f"{column} in {path.name}", wanted, rows[column].unique())
+        rows = rows[rows[column] == wanted]
+    return rows.drop(columns=["chapter", "how"]).reset_index(drop=True)
 
 
 def ratios(chapter: str, how: str = COUNTED, *, folder: Path | None = None) -> pd.DataFrame:
@@ -77,7 +78,12 @@ def extra(
 
 
 def exact(value: float) -> Difference:
-    """A number that was counted, not sampled: neither seeds nor clips could have given another; its width is 0."""
+    """A number that was counted, not sampled: neither seeds nor clips could have given another; its width is 0.
+
+    Example:
+        >>> exact(0.02).half_width
+        0.0
+    """
     none = Variance(0.0, 0.0, 0.0, {"seed": 0.0, "clip": 0.0, "interaction": 0.0})
     return Difference(value, value, value, 0.0, float(value == 0), float("inf"), 0.95, 1, 1, 1, none)
 
@@ -107,12 +113,14 @@ def stale(how: str = COUNTED, *, folder: Path | None = None) -> tuple[str, ...]:
 
 def origin(how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
     """When and by what the rows were made, and what has changed since."""
-    own = made(how, folder=folder)
+    source = made(how, folder=folder)
     changed = stale(how, folder=folder)
-    since = f" **Older than the code:** {', '.join(changed)}." if changed else ""
+    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+    since = f" **Older than the code:** {', '.join(changed[:NAMED])}{more}." if changed else ""
     return Markdown(
-        f"> {how[0].upper()}{how[1:]} on {own.made} UTC in {own.seconds / 60:.0f} minutes (pullpush {own.version}, "
-        f"torch {own.packages.get('torch', '–')}, code {own.digest[:8]}) by `{own.command}`.{since}"
+        f"> {how[0].upper()}{how[1:]} on {source.made} UTC in {source.seconds / 60:.0f} minutes (pullpush "
+        f"{source.version}, torch {source.packages.get('torch', '–')}, code {source.digest[:8]}) by "
+        f"`{source.command}`.{since}"
     )
 
 
@@ -120,8 +128,8 @@ def write_stamp(how: str, seconds: float, command: str, *, path: Path) -> None:
     """Say beside the table at `path` when, how and with what code rows were found; other ways' stamps stay."""
     target = path.with_suffix(".json")
     stamps: Mapping = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {}
-    own = stamp(code(), seeds=(), seconds=seconds, command=command).to_dict()
-    text = json.dumps({**stamps, how: own}, indent=1, ensure_ascii=False)
+    current = stamp(code(), seeds=(), seconds=seconds, command=command).to_dict()
+    text = json.dumps({**stamps, how: current}, indent=1, ensure_ascii=False)
     target.write_text(text + "\n", encoding="utf-8")
 
 
