@@ -15,7 +15,7 @@ from pathlib import Path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
-from pullpush.site import chapters, executions, ledger_page
+from pullpush.site import chapters, executions, front_page, ledger_page
 
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
@@ -103,9 +103,11 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     for notebook in notebooks:
         (source / f"{notebook.stem}.md").unlink()
         shutil.copyfile(notebook, source / notebook.name)
+    judged = {notebook.stem: notebook.with_suffix(".claims.csv") for notebook in notebooks}
+    claims = ledger_page.gathered(root, judged)
+    front_page.complete(source / "intro.md", claims, notebooks)
     if (source / "claims.md").is_file():
-        judged = {notebook.stem: notebook.with_suffix(".claims.csv") for notebook in notebooks}
-        ledger_page.complete(source / "claims.md", ledger_page.gathered(root, judged))
+        ledger_page.complete(source / "claims.md", claims)
 
 
 def _jupyter_book(source: Path, out: Path, *, log: Path) -> None:
