@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+import yaml
 
 COUNTS = {"train": 20, "valid": 9, "test": 9}
 SOUNDS = ("dog barks", "car passes", "bell rings", "rain falls", "man speaks")
@@ -155,6 +156,69 @@ def vggsound(root: Path, each: int = 2) -> None:
             rows.append((clip, start, label, "test"))
         rows.append((f"train{target}", 5, label, "train"))
     table(root / "vggsound/vggsound.csv", rows)
+
+
+def toy_source(extra: Path) -> Path:
+    """A source of a reader's own, one file in `$PULLPUSH_EXTRA`: tones, their captions made by a formula."""
+    file = extra / "sets" / "toy.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(TOY_SOURCE, encoding="utf-8")
+    return file
+
+
+TOY_SOURCE = '''
+"""Tones of twelve pitches."""
+
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from pullpush.data.listing import DatasetCard, Listing
+
+COUNTS = {"train": 12, "valid": 6, "test": 6}
+
+
+def read(place: Path, split: str) -> Listing:
+    """Recordings whose captions say their pitch."""
+    paths = sorted((place / split).glob("*.wav"))
+    return Listing(paths, [[f"A tone of {path.stem} hertz."] for path in paths])
+
+
+def fetch(root: Path) -> None:
+    """Nothing to download: they are made."""
+    time = np.arange(4000) / 8000
+    for split, count in COUNTS.items():
+        (root / "toy" / split).mkdir(parents=True)
+        for number in range(count):
+            pitch = 200 + 50 * number
+            soundfile.write(root / "toy" / split / f"{pitch}.wav", 0.3 * np.sin(2 * np.pi * pitch * time), 8000)
+
+
+CARD = DatasetCard(
+    name="toy", make=read, title="Toy", about="Tones.", source="nobody", folder="toy", fetch=fetch
+)
+'''
+
+
+def toy_language(extra: Path) -> Path:
+    """A language of a reader's own, one file in `$PULLPUSH_EXTRA`: English spelt backwards."""
+    from pullpush.data import languages
+
+    text = (languages.FOLDER / "eng.yaml").read_text(encoding="utf-8")
+    table = yaml.safe_load(text)
+    for words in (table["events"], table["synthetic"]):
+        for phrases in words.values():
+            phrases["label"] = phrases["label"][::-1]
+            phrases["nouns"] = [noun[::-1] for noun in phrases["nouns"]]
+            pairs = [[part.strip()[::-1] for part in clause.split("|")] for clause in phrases["clauses"]]
+            phrases["clauses"] = [" | ".join(pair) for pair in pairs]
+    table |= {"name": "Toyish", "native": "hsiyot", "html": "x-toy"}
+    del table["book"], table["flores"], table["tuxpaint"]
+    file = extra / "languages" / "qty.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(yaml.safe_dump(table, allow_unicode=True), encoding="utf-8")
+    return file
 
 
 def everything(root: Path) -> None:

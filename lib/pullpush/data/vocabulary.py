@@ -79,7 +79,7 @@ def load_events() -> tuple[Event, ...]:
     >>> load_events()[0].name
     'bassoon'
     """
-    return _load_events(vocabulary_files())
+    return _load_events(tuple((path, path.stat().st_mtime_ns) for path in vocabulary_files()))
 
 
 def vocabulary_files() -> tuple[Path, ...]:
@@ -88,7 +88,7 @@ def vocabulary_files() -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=8)
-def _load_events(_files: Sequence[Path]) -> tuple[Event, ...]:
+def _load_events(_files: Sequence[tuple[Path, int]]) -> tuple[Event, ...]:
     words = {code: one.events for code, one in load_languages().items()}
     return parse_events(read_table(FOLDER / "events.yaml"), words)
 

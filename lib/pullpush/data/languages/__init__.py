@@ -57,7 +57,7 @@ def load_languages() -> dict[str, Language]:
     >>> load_languages()["fra"].native
     'français'
     """
-    return dict(_read_all(language_files()))
+    return dict(_read_all(tuple((path, path.stat().st_mtime_ns) for path in language_files())))
 
 
 def language_files() -> tuple[Path, ...]:
@@ -102,9 +102,9 @@ def read_table(path: Path) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def _read_all(files: Sequence[Path]) -> tuple[tuple[str, Language], ...]:
-    """Pairs of code and language, sorted; read again only where there are other files."""
-    found = [_read(path) for path in files]
+def _read_all(files: Sequence[tuple[Path, int]]) -> tuple[tuple[str, Language], ...]:
+    """Pairs of code and language, sorted; read again only where files are others, or were changed since."""
+    found = [_read(path) for path, _ in files]
     found.sort(key=lambda one: (not one.book, one.book, one.code))
     return tuple((one.code, one) for one in found)
 

@@ -1,0 +1,101 @@
+"""One file adds a source, one a language: each is loaded, told, trained on and searched, and no list is edited."""
+
+from __future__ import annotations
+
+import miniature
+import pytest
+import torch
+
+from pullpush.data import registry
+from pullpush.data.corpora import CorpusConfig, load_corpus
+from pullpush.data.languages import LANGUAGES, VocabularyError, check_language, language, load_languages
+from pullpush.data.world import WorldConfig, load_world
+from pullpush.errors import UnknownNameError
+from pullpush.source import reached
+from pullpush.training import recipe, retrieval_table
+from pullpush.training.runs import Plan
+
+SMALL = {"epochs": 1, "batch_size": 4, "dim": 8, "text": "hashed", "encoder_options": {"audio_channels": (4, 4, 8)}}
+
+
+@pytest.fixture
+def extra(home, tmp_path, monkeypatch):
+    """A reader's own folder, with empty caches."""
+    monkeypatch.setenv("PULLPUSH_EXTRA", str(tmp_path / "extra"))
+    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
+    return tmp_path / "extra"
+
+
+def test_a_source_is_one_file(extra):
+    miniature.toy_source(extra)
+    assert registry.fetch("toy").name == "toy"
+    corpus = load_corpus(CorpusConfig("toy"))
+    assert [len(clips) for clips in corpus.splits.values()] == [12, 6, 6]
+    assert corpus.test.captions("eng")[0] == ["A tone of 200 hertz."]
+    audio, lengths = corpus.test.audio(0)
+    loudest = int(torch.fft.rfft(audio[0]).abs().argmax()) * 16_000 / int(lengths)
+    assert loudest == pytest.approx(200, abs=3)
+    result = Plan(corpus, recipe("infonce", **SMALL)).train()
+    table = retrieval_table(result.model, corpus.test)
+    assert set(table["direction"]) == {"T2A", "A2T"}
+    assert table["value"].between(0, 1).all()
+    read = registry.find("toy").make
+    assert any(name.endswith(":read") for name in reached(read)), "its code can be part of a key"
+
+
+def test_a_language_is_one_file(extra):
+    miniature.toy_language(extra)
+    assert list(load_languages()) == [*LANGUAGES, "qty"]
+    assert (language("qty").name, language("qty").native, language("qty").html) == ("Toyish", "hsiyot", "x-toy")
+    world = load_world(WorldConfig("synthetic", n_train=12, n_valid=4, n_test=6, n_single_per_event=1))
+    english, toyish = world.test.captions("eng"), world.test.captions("qty")
+    assert [len(texts) for texts in toyish] == [len(texts) for texts in english]
+    assert toyish != english
+    assert world.singles.prompts("qty")[0] == "This is a sound of kcolc mrala."
+    result = Plan(world, recipe("cacl", languages=("eng", "qty"), **SMALL)).train()
+    table = retrieval_table(result.model, world.test, ("eng", "qty"))
+    assert set(table["language"]) == {"eng", "qty"}
+
+
+def test_the_eight_of_the_paper_stay_what_they_are(extra):
+    miniature.toy_language(extra)
+    assert LANGUAGES == ("eng", "fra", "deu", "spa", "nld", "cat", "jpn", "zho")
+    assert tuple(code for code, one in load_languages().items() if one.book) == LANGUAGES
+
+
+def test_captions_in_another_language_make_another_world_for_runs(extra):
+    config = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
+    before = load_world(config)
+    file = miniature.toy_language(extra)
+    after = load_world(config)
+    assert after.identity != before.identity
+    assert after.train.key == before.train.key, "nothing is rendered again"
+    file.write_text(file.read_text(encoding="utf-8").replace("kcolc mrala", "kcolC mrala"), encoding="utf-8")
+    assert load_world(config).identity != after.identity
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("native: hsiyot", r"qty\.yaml: missing \['native'\]"),
+        ("name: Toyish", r"qty\.yaml: missing \['name'\]"),
+    ],
+)
+def test_a_language_that_lacks_a_key_is_named(extra, change, complaint):
+    file = miniature.toy_language(extra)
+    file.write_text(file.read_text(encoding="utf-8").replace(change, ""), encoding="utf-8")
+    with pytest.raises(VocabularyError, match=complaint):
+        load_languages()
+
+
+def test_a_language_with_a_key_that_nobody_reads_is_named(extra):
+    file = miniature.toy_language(extra)
+    file.write_text(file.read_text(encoding="utf-8") + "tongue: forked\n", encoding="utf-8")
+    with pytest.raises(VocabularyError, match=r"qty\.yaml: missing nothing, unexpected \['tongue'\]"):
+        check_language("qty")
+
+
+def test_an_unknown_language_gets_the_nearest(extra):
+    miniature.toy_language(extra)
+    with pytest.raises(UnknownNameError, match="did you mean 'qty'"):
+        check_language("qtz")
