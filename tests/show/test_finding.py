@@ -57,6 +57,7 @@ def test_the_push_is_nearly_all_perpendicular(steps):
 
 
 def test_the_picture_is_twice_as_wide_as_high_and_sharp_at_800_pixels():
-    width, height = Image.open(IMAGES / "finding.png").size
+    with Image.open(IMAGES / "finding.png") as picture:
+        width, height = picture.size
     assert width == 2 * height
     assert width >= 1600

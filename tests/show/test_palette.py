@@ -5,18 +5,32 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
+from pullpush import losses
 from pullpush.data.languages import LANGUAGES, load_languages
 from pullpush.metrics import inference
 from pullpush.show import palette
 from pullpush.show.palette import language_colour, language_name, method_name, method_styles
+from pullpush.studies.svr.figures import similarity_density
 
 OKABE_ITO = ["#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"]
 FAMILIES = ["infonce", "infonce+bi-static-svr", "infonce+bi-dynamic-svr"]
 SIX = [*FAMILIES, *(name.replace("infonce", "siglip") for name in FAMILIES)]
 SCHEMES = ["ml-clap", "cacl", "kcl"]
+TOY = """
+from pullpush.losses.contract import Loss, LossCard, Output
+
+
+class ToyDistance(Loss):
+    def forward(self, audio, text):
+        return Output((audio - text).square().sum(dim=1).mean())
+
+
+CARD = LossCard(name="toy-distance", make=ToyDistance, title="Toy Distance", about="Distance.", colour="sky")
+"""
 # Viénot, Brettel & Mollon (1999), in linear RGB: red blindness and green blindness.
 BLINDNESS = {
     "protan": np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]]),
@@ -81,3 +95,16 @@ def test_every_language_of_the_book_has_a_name_and_a_colour_of_its_own():
     assert len({language_colour(code) for code in LANGUAGES}) == len(LANGUAGES)
     assert language_name("jpn") == "Japanese"
     assert (language_name("xx"), language_colour("xx")) == ("xx", palette.BLACK)
+
+
+def test_a_new_loss_has_the_title_and_the_colour_of_its_card(tmp_path, monkeypatch):
+    folder = tmp_path / "losses"
+    folder.mkdir()
+    (folder / "toy_distance.py").write_text(TOY)
+    monkeypatch.setenv("PULLPUSH_EXTRA", str(tmp_path))
+    monkeypatch.setattr(losses, "__path__", list(losses.__path__))  # where the catalogue notes the folder
+    styles = method_styles(["kcl", "toy-distance"])
+    assert styles["toy-distance"] == {"label": "Toy Distance", "colour": palette.ROLES["sky"]}
+    table = pd.DataFrame({"system": ["kcl", "toy-distance"] * 20, "seed": 0, "cosine": np.linspace(0, 1, 40)})
+    lines = similarity_density(table).axes[0].lines
+    assert {line.get_label(): line.get_color() for line in lines} == {"KCL": palette.GREEN, "Toy Distance": palette.SKY}

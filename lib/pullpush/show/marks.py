@@ -8,6 +8,7 @@ figure's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,7 +86,8 @@ def dots(
     middle = scale * table[value].to_numpy(dtype=float)
     span = np.abs(scale * table[[low, high]].to_numpy(dtype=float).T - middle) if low in table else None
     at, error = ((places, middle), "yerr") if upright else ((middle, places), "xerr")
-    ax.errorbar(*at, **{error: span}, fmt=marker, color=colour, label=label, markersize=5, elinewidth=1.5)
+    spans: dict[str, Any] = {error: span}
+    ax.errorbar(*at, **spans, fmt=marker, color=colour, label=label, markersize=5, elinewidth=1.5)
 
 
 def bars(
@@ -141,7 +143,7 @@ def scatter(
     alpha: float = 1.0,
 ) -> None:
     """Points of a map; `sizes` are areas in square points, for all or for each."""
-    edge = {} if marker in "+x|_" else {"edgecolors": "#44444466", "linewidths": 0.4}
+    edge: dict[str, Any] = {} if marker in "+x|_" else {"edgecolors": "#44444466", "linewidths": 0.4}
     ax.scatter(x, y, s=sizes, c=colours, marker=marker, label=label, alpha=alpha, zorder=2, **edge)
 
 

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 from cycler import cycler
 
 from pullpush.data.languages import load_languages
+from pullpush.training.recipes import colour, title
 
 ROLES: Mapping[str, str] = MappingProxyType(
     {
@@ -51,33 +52,6 @@ VERDICTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "reversed": ("s", VERMILION, VERMILION),
     }
 )
-# InfoNCE and its two SVR versions have the colours of SupCLAP's own Figure 4.
-METHOD_COLOURS = {
-    "infonce": BLUE,
-    "infonce+bi-static-svr": GREEN,
-    "infonce+bi-dynamic-svr": ORANGE,
-    "siglip": VERMILION,
-    "siglip+bi-static-svr": SKY,
-    "siglip+bi-dynamic-svr": PURPLE,
-    "simple-reweight": BLACK,
-    "ml-clap": PURPLE,
-    "cacl": ORANGE,
-    "kcl": GREEN,
-}
-METHOD_NAMES = {
-    "ml-clap": "ML-CLAP",
-    "cacl": "CACL",
-    "kcl": "KCL",
-    "infonce": "InfoNCE",
-    "siglip": "SigLIP",
-    "simple-reweight": "Simple Reweight",
-    **{
-        f"{way}-{modelling}-svr{suffix}": f"{way}-{modelling.title()}SVR{remark}"
-        for way in ("uni", "bi")
-        for modelling in ("static", "dynamic")
-        for suffix, remark in (("", ""), ("-constrained", ", constrained"), ("-unconstrained", ", unconstrained"))
-    },
-}
 
 
 def use_style() -> None:
@@ -116,15 +90,14 @@ def method_name(recipe: str) -> str:
         >>> method_name("infonce+bi-dynamic-svr")
         'InfoNCE + bi-DynamicSVR'
     """
-    parts = (part.strip() for part in recipe.split("+"))
-    return " + ".join(METHOD_NAMES.get(part, part) for part in parts)
+    return title(recipe)
 
 
 def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, str]]:
     """Label and colour of each method of one figure, no colour twice.
 
-    A method has the colour that its card names. One without, or whose colour the figure has given to another already,
-    has a colour that follows from its name, and the next free one where that is taken.
+    A method has the colour that its card names, a sum that of recipes.py. One without, or whose colour the figure has
+    given to another already, has a colour that follows from its name, and the next free one where that is taken.
 
     Args:
         recipes: names, in the order in which they choose; a name may come more than once.
@@ -142,8 +115,9 @@ def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, str]]:
     names = list(dict.fromkeys(recipes))
     colours: dict[str, str] = {}
     for name in names:
-        if name in METHOD_COLOURS and METHOD_COLOURS[name] not in colours.values():
-            colours[name] = METHOD_COLOURS[name]
+        wanted = ROLES.get(colour(name))
+        if wanted and wanted not in colours.values():
+            colours[name] = wanted
     for name in (name for name in names if name not in colours):
         colours[name] = _free_colour(name, set(colours.values()), len(names))
     return {name: {"label": method_name(name), "colour": colours[name]} for name in names}
@@ -152,7 +126,7 @@ def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, str]]:
 def _free_colour(name: str, taken: set[str], count: int) -> str:
     start = crc32(name.encode()) % len(FURTHER)
     order = (*FURTHER[start:], *FURTHER[:start], *ROLES.values())
-    free = [colour for colour in order if colour not in taken]
+    free = [one for one in order if one not in taken]
     if not free:
         raise ValueError(f"{count} methods in one figure, but only {len(order)} colours: draw fewer, or panels")
     return free[0]

@@ -18,7 +18,6 @@ from pullpush.show.palette import (
     BLUE,
     GREEN,
     GREY,
-    METHOD_COLOURS,
     PURPLE,
     VERMILION,
     language_colour,
@@ -28,10 +27,11 @@ from pullpush.show.palette import (
 )  # fmt: skip
 from pullpush.studies.consistency.unheard import UNHEARD
 from pullpush.studies.svr.figures import gain_intervals
+from pullpush.training.recipes import RECIPES
 
 __all__ = [
     "direction_history", "error_by_count", "gain_intervals", "gains_by_language", "language_map", "longer_curves",
-    "score_by_count", "scores_by_language", "speech_recall", "weight_bound",
+    "pull_plane", "score_by_count", "scores_by_language", "speech_recall", "weight_bound",
 ]  # fmt: skip
 R1 = ("T2A R@1", "A2T R@1")
 
@@ -57,6 +57,23 @@ def direction_history(table: pd.DataFrame) -> Figure:
     lines = {name: line for columns in curves.values() for name, line in columns.values()}
     handles += [_key(BLACK, name, line) for name, line in lines.items()]
     return finish(fig, spread_note(table), handles=handles)
+
+
+def pull_plane(table: pd.DataFrame) -> Figure:
+    """ATRI Figure 2 measured: the pull of each of a clip's texts on it, and in black their mean.
+
+    table: columns language ("all" for the mean), along, across; see `direction.pull_plane`.
+    """
+    fig, (ax,) = panels(1, height=3.2)
+    for row in table.itertuples():
+        style = (
+            {"color": BLACK, "linewidth": 2.5} if row.language == "all" else {"color": language_colour(row.language)}
+        )
+        label = "mean of all eight" if row.language == "all" else language_name(row.language)
+        ax.plot((0, row.along), (0, row.across), "-o", markevery=[1], markersize=4, label=label, **style)
+    ax.set(xlabel="along the mean", ylabel="across it", aspect="equal")
+    ax.margins(0.1)
+    return finish(fig)
 
 
 def error_by_count(table: pd.DataFrame, panels_of: Mapping[str, str]) -> Figure:
@@ -203,7 +220,7 @@ def speech_recall(table: pd.DataFrame, spoken: Mapping[str, str]) -> Figure:
     table: see `speech_table`, of one set of queries; spoken: code → title of its panel.
     """
     texts, styles = list(dict.fromkeys(table["text"])), method_styles(table["system"])
-    controls = [system for system in styles if system not in METHOD_COLOURS]
+    controls = [system for system in styles if system not in RECIPES]
     for system, colour in zip(controls, (BLACK, GREY), strict=False):
         styles[system] |= {"colour": colour, "marker": "s"}
     measures = {
