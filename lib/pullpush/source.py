@@ -37,7 +37,8 @@ PLUMBING = {
     "pullpush.syntax",
 }
 PLAIN = str | int | float | None
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Registry(dict[K, V]):

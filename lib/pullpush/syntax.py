@@ -11,6 +11,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -80,7 +81,7 @@ class Module:
     def symbol_at(self, line: int) -> str:
         """The symbol whose text holds a line; empty if none does."""
         spans = ((symbol, text) for symbol, texts in self.symbols.items() for text in texts)
-        return next((symbol for symbol, text in spans if text.lineno <= line <= text.end_lineno), "")
+        return next((symbol for symbol, text in spans if text.lineno <= line <= (text.end_lineno or 0)), "")
 
     def read(self, symbol: str) -> tuple[str, set[Name]]:
         """A digest of what a symbol says, and the names that mean something outside of it."""
@@ -139,7 +140,7 @@ class Reader:
         if isinstance(node, FUNCTIONS):
             of = node.args
             every = (*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg)
-            parameters = {parameter.arg: [None] for parameter in every if parameter}
+            parameters: dict[str, list[Name | None]] = {parameter.arg: [None] for parameter in every if parameter}
             body = node.body if isinstance(node.body, list) else [node.body]
             return {"body"}, parameters | _bound(body, self._package)
         if isinstance(node, ast.ClassDef):  # its methods do not see its variables
@@ -155,8 +156,9 @@ def _chain(node: ast.AST | None) -> tuple[str, ...]:
     """`checkpoints.load_model` → ("checkpoints", "load_model"); nothing for what does not begin with a name."""
     if isinstance(node, ast.Name):
         return (node.id,)
-    before = _chain(node.value) if isinstance(node, ast.Attribute) else ()
-    return (*before, node.attr) if before else ()
+    if isinstance(node, ast.Attribute) and (before := _chain(node.value)):
+        return (*before, node.attr)
+    return ()
 
 
 def _is_silent(node: Any, in_class: bool) -> bool:
@@ -174,8 +176,7 @@ def _is_registry(value: ast.AST | None) -> bool:
 def _executed(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements that matter to who imports them: neither `if TYPE_CHECKING` nor `if __name__ == "__main__"`."""
     for statement in statements:
-        condition = ast.unparse(statement.test) if isinstance(statement, ast.If) else ""
-        if "TYPE_CHECKING" in condition or "__name__" in condition:
+        if isinstance(statement, ast.If) and re.search("TYPE_CHECKING|__name__", ast.unparse(statement.test)):
             yield from _executed(statement.orelse)
         elif not _is_silent(statement, False):
             yield statement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from numbers import Real
@@ -40,20 +40,20 @@ class Claim:
     direction: str
     unit: str = ""
     margin: float | None = None
-    value: Mapping[str, Any] | None = None
-    judged: Mapping[str, Any] | None = None
-    reason: Mapping[str, str] | None = None
+    value: Mapping[str, Any] = field(default_factory=dict)
+    judged: Mapping[str, Any] = field(default_factory=dict)
+    reason: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
 
     @property
     def chapter(self) -> str | None:
         """The chapter that judges the claim, or says why not; None where no chapter does."""
-        return (self.judged or self.reason or {}).get("chapter")
+        return (self.judged or self.reason).get("chapter")
 
     @property
     def relative(self) -> bool:
         """Whether it speaks of a ratio minus 1, not of a difference."""
-        return "over" in (self.value or {})
+        return "over" in self.value
 
     @property
     def scale(self) -> float:
@@ -75,14 +75,14 @@ def paper_value(claim: Claim) -> float | None:
         ClaimError: no row, no number, or unequal numbers of rows on the two sides.
     """
     value = claim.value
-    if value is None:
+    if not value:
         return None
     base = dict(value.get("where", {}))
     base |= {"note_contains": value["note_contains"]} if "note_contains" in value else {}
     system = {"system": value["system"]} if "system" in value else {}
     ours = _cells(claim, {**base, **system, **value.get("at", {})})
     operation = next((name for name in ("minus", "over") if name in value), None)
-    side = value.get(operation, 0.0)
+    side = value[operation] if operation else 0.0
     if isinstance(side, Real):  # no other side, or a constant such as 100
         return float(ours.mean() - side)
     other = side if isinstance(side, Mapping) else {**value.get("at", {}), "system": side}
@@ -242,7 +242,8 @@ def _claim(paper: str, item: Any) -> Claim:
     for text, wrong in faults.items():
         if wrong:
             raise _fault(stub, text)
-    claim = Claim(**{**item, "paper": paper, "source": sources})
+    given: dict[str, Any] = {name: value for name, value in item.items() if value is not None}
+    claim = Claim(**given | {"paper": paper, "source": sources})
     number = paper_value(claim)
     if number is not None and not claim.note and not agrees(number, claim):
         text = f"the paper's value is {number:+.4g}, but direction is {direction}: correct one of them, or add a note"

@@ -125,7 +125,7 @@ def mean_and_spread(table: pd.DataFrame, by: str, columns: Sequence[str], *, per
     scale, digits = (100, 1) if percent else (1, 3)
     rows = []
     for name, group in table.groupby(by, sort=False):
-        row = {by: name, "seeds": len(group)}
+        row: dict[str, Any] = {by: name, "seeds": len(group)}
         for column in columns:
             values = scale * group[column]
             spread = f" ± {values.std():.{digits}f}" if len(group) > 1 else ""

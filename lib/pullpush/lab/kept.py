@@ -142,7 +142,7 @@ def command(
 
 
 def _write(scores: Scores, content: str, folder: Path) -> None:
-    flat = {}
+    flat: dict[str, Any] = {}
     for number, trial in enumerate(scores.experiment.trials):
         for seed in trial.seeds or scores.experiment.seeds:
             for metric, values in scores.clips[str(trial), seed].items():

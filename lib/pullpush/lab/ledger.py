@@ -65,8 +65,8 @@ class Ledger:
         `Scores.contrast` is such a function; `baseline_where` goes to it by name where a claim has one.
         """
         for claim in self._named(name, "experiment"):
-            four = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
-            named = {key: claim.judged[key] for key in ("baseline_where",) if key in claim.judged}
+            four: list[Any] = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
+            named: dict[str, Any] = {key: claim.judged[key] for key in ("baseline_where",) if key in claim.judged}
             named |= {"relative": True} if claim.relative else {}
             self._note([claim], contrast(*four, **named))
 
@@ -83,7 +83,7 @@ class Ledger:
                 self._note([claim], why)
                 continue
             try:
-                four = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
+                four: list[Any] = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
                 found = scores.contrast(
                     *four, baseline_where=claim.judged.get("baseline_where"), relative=claim.relative
                 )
@@ -124,8 +124,9 @@ class Ledger:
         """
         families: dict[tuple[str, ...], dict[str, inference.Difference]] = {}
         for id, claim in self.claims.items():
-            if claim.direction != "equal" and not isinstance(self._outcome(claim), str):
-                families.setdefault((claim.paper, *claim.source), {})[id] = self._outcome(claim)
+            outcome = self._outcome(claim)
+            if claim.direction != "equal" and not isinstance(outcome, str):
+                families.setdefault((claim.paper, *claim.source), {})[id] = outcome
         adjusted = {id: one for family in families.values() for id, one in inference.holm(family).items()}
         rows = [self._row(claim, adjusted.get(id, self._outcome(claim))) for id, claim in self.claims.items()]
         return pd.DataFrame(rows, columns=COLUMNS)
@@ -151,7 +152,7 @@ class Ledger:
         row |= {name: getattr(outcome, name) for name in ("p", "p_holm", "seeds", "clips")}
         row["reason"] = ""
         if claim.direction == "equal":
-            return row | {"verdict": inference.verdict(outcome, "equal", margin=claim.margin / claim.scale)}
+            return row | {"verdict": inference.verdict(outcome, "equal", margin=(claim.margin or 0.0) / claim.scale)}
         words = claim.direction.replace("exists", "higher")
         return row | {"verdict": inference.verdict(outcome, number / claim.scale if agrees(number, claim) else words)}
 

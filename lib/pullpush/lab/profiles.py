@@ -148,7 +148,8 @@ def _from_file(path: Path) -> Profile:
     _check(told, base, path)
     merged = {name: {**getattr(base, name), **told[name]} for name in MAPPINGS if name in told}
     about = told.get("about", f"like {base.name}, from {path.name}")
-    return replace(base, **told | merged | {"name": path.stem, "about": about, "file": path.absolute()})
+    changed: dict[str, Any] = told | merged | {"name": path.stem, "about": about, "file": path.absolute()}
+    return replace(base, **changed)
 
 
 def _check(settings: Mapping[str, Any], base: Profile, path: Path) -> None:

@@ -59,7 +59,8 @@ class Stamp:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stamp:
         """What `to_dict` gave."""
-        return cls(**{**data, "seeds": tuple(data["seeds"])})
+        fields: dict[str, Any] = {**data, "seeds": tuple(data["seeds"])}
+        return cls(**fields)
 
     def __str__(self) -> str:
         runs = f"seeds {', '.join(map(str, self.seeds))}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"

@@ -24,6 +24,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -164,6 +165,14 @@ def power(difference: Difference, half_width: float, *, level: float | None = No
     least = bisect.bisect_left(range(10**9), True, lo=2, key=lambda n: bool(reached(MOST_SEEDS, n) <= half_width))
     cure = f"at least {least} clips are needed" if least < 10**9 else "nor would more clips do"
     raise ValueError(f"no number of seeds gives ± {half_width:g} with {clips} clips (± {halves.min():.3g}): {cure}")
+
+
+@overload
+def holm(differences: Mapping[str, Difference]) -> dict[str, Difference]: ...
+
+
+@overload
+def holm(differences: Sequence[Difference]) -> list[Difference]: ...
 
 
 def holm(differences: Mapping[str, Difference] | Sequence[Difference]) -> dict[str, Difference] | list[Difference]:

@@ -116,11 +116,9 @@ def _pages(entry: Mapping[str, Any]) -> Iterator[str]:
 def _assignments(chapter: Chapter, source: str) -> Iterator[tuple[str, Any]]:
     for line in ast.parse(source).body:
         try:
-            if isinstance(line, ast.AnnAssign):
-                yield line.target.id, ast.literal_eval(line.value)
-            else:
-                (target,) = line.targets
-                yield target.id, ast.literal_eval(line.value)
+            assignment: Any = line  # anything else lacks what is asked of it
+            (target,) = [line.target] if isinstance(line, ast.AnnAssign) else assignment.targets
+            yield target.id, ast.literal_eval(assignment.value)
         except (AttributeError, ValueError, TypeError) as error:
             raise ParameterError(
                 f"{chapter.path}: the parameters cell may only assign literals (name = value), "

@@ -43,7 +43,7 @@ def publishable(path: Path, about: dict[str, Any]) -> str:
 def compress_png(data: bytes) -> bytes:
     """A PNG with a palette of 256 colours if that is smaller, else as it was."""
     image = Image.open(io.BytesIO(data))
-    if image.mode == "RGBA" and image.getextrema()[3] == (255, 255):
+    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
         image = image.convert("RGB")
     method = Image.Quantize.FASTOCTREE if image.mode == "RGBA" else Image.Quantize.MEDIANCUT
     buffer = io.BytesIO()

@@ -13,7 +13,7 @@ import click
 from pullpush import __version__
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
-from pullpush.lab.root import find_root
+from pullpush.lab.root import find_root, workplace
 from pullpush.progress import Line, shown
 from pullpush.site import chapters
 from pullpush.site.status import sigterm_as_interrupt
@@ -109,7 +109,7 @@ def run(
     if publish and (parameter or out):
         raise PullPushError("--publish goes without -p and --out: what is published was made with the defaults")
     root, size = find_root(), profiles.profile(profile).name
-    names = [c.name for c in chapters.chapters(root)] if every else [chapter]
+    names = [c.name for c in chapters.chapters(root)] if every else [str(chapter)]
     for finished, name in enumerate(names):
         about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
         if not shown():
@@ -286,7 +286,7 @@ def build(published: bool, profile: str) -> None:
 @main.command("open")
 def open_() -> None:
     """Open the built book in a browser."""
-    page = find_root() / "_build" / "html" / "index.html"
+    page = workplace() / "_build" / "html" / "index.html"
     if not page.is_file():
         raise PullPushError("the book is not built yet: make book, or pullpush build")
     click.echo(page)

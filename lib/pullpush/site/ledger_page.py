@@ -6,7 +6,7 @@ A chapter saves what it judged as `<chapter>.claims.csv`; claims that nothing ju
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def _row(claim: Claim, judged: pd.DataFrame | None) -> dict[str, Any]:
     number = paper_value(claim)
     row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
     row |= {"source": ", ".join(claim.source), "paper_value": np.nan if number is None else number}
-    row |= {"chapter": claim.chapter or "", "verdict": LEFT, "reason": (claim.reason or {}).get("why", "")}
+    row |= {"chapter": claim.chapter or "", "verdict": LEFT, "reason": claim.reason.get("why", "")}
     if not claim.judged:
         return row
     if judged is None:
@@ -96,7 +96,7 @@ def complete(page: Path, table: pd.DataFrame) -> None:
     page.write_text(page.read_text(encoding="utf-8").replace(MARK, body), encoding="utf-8")
 
 
-def html(table: pd.DataFrame, pages: set[str] = frozenset()) -> str:
+def html(table: pd.DataFrame, pages: Collection[str] = frozenset()) -> str:
     """The counts, the filters and the table; pages: names of those that can be linked to."""
     head = "".join(f'<th style="{CELL}">{escape(name)}</th>' for name in HEAD)
     body = "\n".join(_line(row, pages) for _, row in table.iterrows())
@@ -158,7 +158,7 @@ def _select(name: str, table: pd.DataFrame) -> str:
     return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
 
-def _line(row: Mapping[str, Any], pages: set[str]) -> str:
+def _line(row: Mapping[str, Any], pages: Collection[str]) -> str:
     chapter = escape(row["chapter"])
     link = f'<a href="{chapter}.html">{chapter}</a>' if row["chapter"] in pages else chapter
     verdict = f"<strong>{escape(_said(row['verdict']))}</strong>"
