@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from pullpush.data.batches import Clips, is_missing
 from pullpush.metrics import by_clip, difference, language_ranks, zero_shot_predictions
-from pullpush.metrics._retrieval import CARD as RETRIEVAL
-from pullpush.metrics._retrieval import KS, MAP_AT
+from pullpush.metrics._retrieval import KS, MAP_AT, scores_of
 
 
 def embed(
@@ -124,7 +123,7 @@ def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
     """
     clips, captions = len(text), text.shape[1] if text.ndim == 3 else 1
     items = {"T2A": (1, clips), "A2T": (captions, clips * captions)}  # how many are right, of how many
-    chance = {score.name: score.chance for score in RETRIEVAL.scores}
+    chance = {score.name: score.chance for score in scores_of(KS, MAP_AT)}
     rows = []
     for name, values in by_clip(audio, text, KS, MAP_AT).items():
         direction, metric = name.split(" ")
