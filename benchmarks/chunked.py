@@ -34,8 +34,8 @@ from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.training import recipe
-from pullpush.training.loop import make_optimiser
 from pullpush.training.objective import Objective
+from pullpush.training.optimiser import make_optimiser
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import chain
 from typing import ClassVar
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -181,7 +183,7 @@ def test_all_languages_leave_gaps_where_a_translation_is_missing(partial):
     assert batch.texts == ["e0", "e1", "e2", "e3", None]
     assert batch.parallel == (["f0", None, "f2", "f3", "f4"], ["j0", "j1", None, None, "j4"])
     assert batch.parallel_languages == (["fra"] * 5, ["jpn"] * 5)
-    assert batch.there == [[text is not None for text in texts] for texts in (batch.texts, *batch.parallel)]
+    assert batch.present == [[text is not None for text in texts] for texts in (batch.texts, *batch.parallel)]
 
 
 @pytest.mark.parametrize("sampling", ["fixed", "random", "pair"])
@@ -214,4 +216,29 @@ def test_a_complete_split_warns_of_nothing(split):
         warnings.simplefilter("error")
         dataset = PairDataset(split, languages=LANGUAGES, sampling="all")
     assert dataset.missing == dict.fromkeys(LANGUAGES, 0)
-    assert all(map(all, collate([dataset[0]]).there))
+    assert all(map(all, collate([dataset[0]]).present))
+
+
+def test_batches_bring_the_columns_that_are_asked_for(split):
+    four = split.head(4)
+    held = replace(
+        four,
+        columns={
+            **four.columns,
+            "clusters": [3, 1, 2, 0],
+            "hard_negatives": ["a", "b", None, "d"],
+            "teachers": list(np.arange(4 * 2 * 2 * 3, dtype=np.float32).reshape(4, 2, 2, 3)),
+            "speaker": ["x"] * 4,
+        },
+    )
+    dataset = PairDataset(held, columns=("clusters", "hard_negatives", "teachers"))
+    batch = collate([dataset[row] for row in (2, 0)]).to("cpu")
+    assert {*batch.columns} == {"clusters", "hard_negatives", "teachers"}
+    assert batch.columns["clusters"].tolist() == [2, 3]
+    assert batch.columns["hard_negatives"] == [None, "a"]
+    assert batch.columns["teachers"].shape == (2, 2, 2, 3)
+    assert batch.columns["teachers"][1, 0, 1, 2] == 5
+    dataset.bring(())
+    assert collate([dataset[0]]).columns == {}
+    with pytest.raises(UnknownNameError, match="did you mean 'clusters'"):
+        PairDataset(held, columns=("cluster",))

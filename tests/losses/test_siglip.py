@@ -4,17 +4,11 @@ import math
 
 import pytest
 import torch
+from embeddings import pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn import functional as F
 
 from pullpush.losses import SigLIP, siglip
-
-
-def embeddings(n, d=8, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    draw = lambda: F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)  # noqa: E731
-    return draw(), draw()
 
 
 def loop(audio, text, tau, bias, form):
@@ -31,14 +25,14 @@ def loop(audio, text, tau, bias, form):
 @pytest.mark.parametrize("form", ["glap", "siglip"])
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_equals_the_double_loop(n, form):
-    audio, text = embeddings(n)
+    audio, text = pairs(n)
     assert siglip(audio, text, 0.3, -0.8, form).item() == pytest.approx(loop(audio, text, 0.3, -0.8, form), abs=1e-12)
 
 
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 8), seed=st.integers(0, 10_000), tau=st.floats(0.05, 1), bias=st.floats(-3, 3))
 def test_forms_are_one_family_and_modalities_are_symmetric(n, seed, tau, bias):
-    audio, text = embeddings(n, seed=seed)
+    audio, text = pairs(n, seed=seed)
     loss = siglip(audio, text, tau, bias, "glap")
     assert torch.allclose(siglip(audio, text, tau, bias / tau, "siglip"), loss)
     assert torch.allclose(siglip(text, audio, tau, bias, "glap"), loss)
@@ -47,12 +41,12 @@ def test_forms_are_one_family_and_modalities_are_symmetric(n, seed, tau, bias):
 
 
 def test_glap_s_printed_start_is_finite():
-    audio, text = embeddings(4)
+    audio, text = pairs(4)
     assert siglip(audio.float(), text.float(), 0.07, -10.0).isfinite()
 
 
 def test_gradcheck_with_learnable_temperature_and_bias():
-    audio, text = embeddings(4, d=3)
+    audio, text = pairs(4, d=3)
     scalars = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (0.3, -0.5)]
     for form in ("glap", "siglip"):
         assert torch.autograd.gradcheck(
@@ -62,13 +56,23 @@ def test_gradcheck_with_learnable_temperature_and_bias():
 
 
 def test_module_starts_where_siglip_does_and_clamps():
-    loss = SigLIP()
-    assert loss.tau.item() == pytest.approx(0.1)
-    assert loss.bias.item() == -10
+    for form, bias in (("siglip", -10), ("glap", -1)):
+        loss = SigLIP(form=form)
+        assert loss.tau.item() == pytest.approx(0.1)
+        assert loss.bias.item() == bias
     with torch.no_grad():
         loss.temperature.log_scale.fill_(50.0)
     assert loss.tau.item() == pytest.approx(0.01)
     assert not list(SigLIP(learnable=False).parameters())
+
+
+def test_both_forms_start_alike():
+    audio, text = pairs(5)
+    values = [siglip(audio, text, 0.2, form=form) for form in ("glap", "siglip")]
+    torch.testing.assert_close(*values)
+    torch.testing.assert_close(values[0], siglip(audio, text, 0.2, -10.0, "siglip"))
+    for form in ("glap", "siglip"):
+        torch.testing.assert_close(SigLIP(0.2, form=form).double()(audio, text).value, values[0], rtol=1e-6, atol=0)
 
 
 def test_unknown_form_is_named():

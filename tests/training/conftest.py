@@ -3,7 +3,10 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # tests and the processes that they start share standin.py
+# Tests and the processes that they start share standin.py; toys.py is above.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from toys import add  # noqa: E402, F401 - a fixture
 
 
 @pytest.fixture(autouse=True)

@@ -23,14 +23,14 @@ def step(name="infonce", *, lr=0.05, tau=None, model=None, optimiser=torch.optim
     optimiser = optimiser(objective.parameters(), lr=lr)
     start = watch.before(objective, batch)
     outcome = objective(batch)
-    torch.testing.assert_close(start, outcome.pair.text.detach())
-    outcome.pair.text.retain_grad()
+    torch.testing.assert_close(start, outcome.offer.text.detach())
+    outcome.offer.text.retain_grad()
     outcome.loss.backward()
     optimiser.step()
-    row = watch.after(objective, batch, outcome.pair, start)
+    row = watch.after(objective, batch, outcome.offer, start)
     moved = objective.model.encode_text(batch.texts).detach()
-    audio, text = (x.detach().double().numpy() for x in outcome.pair[:2])
-    return row, audio, text, moved.double().numpy(), outcome.pair.text.grad.double().numpy()
+    audio, text = (x.detach().double().numpy() for x in outcome.offer[:2])
+    return row, audio, text, moved.double().numpy(), outcome.offer.text.grad.double().numpy()
 
 
 def cosine(u, v):

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import torch
 from standin import TinyClips, TinyModel
-from torch.nn import functional as F
 
 from pullpush.data.batches import PairDataset, collate
-from pullpush.losses import CACL, KCL, InfoNCE, info_nce, kcl
+from pullpush.losses import kcl
 from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train
-from pullpush.training.adapters import OnEachLanguage, OnLanguages, OnPair, OnTriplet, Pair
 from pullpush.training.evaluate import recall_at_1
 from pullpush.training.objective import Objective, present
 
@@ -35,23 +33,18 @@ def batch():
     return collate([dataset[row] for row in range(7)])
 
 
-def pair(seed=0):
-    audio, *texts = F.normalize(torch.randn(4, 7, 5, generator=torch.Generator().manual_seed(seed)), dim=-1)
-    return Pair(audio, texts[0], tuple(texts[1:]), PRESENT)
-
-
 @pytest.mark.parametrize("chunk", [0, 1, 4, 100])
 def test_kcl_is_that_of_the_texts_that_are_there(chunk):
     model = TinyModel(dropout=0)
     one = batch()
     outcome = Objective(model, recipe("kcl", languages=LANGUAGES, text_chunk=chunk))(one)
-    assert torch.equal(outcome.pair.present, PRESENT)
+    assert torch.equal(outcome.offer.present, PRESENT)
     texts = torch.full((7, 3, 8), float("nan"))  # of gaps nothing is read
     for k, column in enumerate((one.texts, *one.parallel)):
         for i, text in enumerate(column):
             if text is not None:
                 texts[i, k] = model.encode_text([text])[0]
-    torch.testing.assert_close(outcome.loss, kcl(outcome.pair.audio, texts, present=PRESENT))
+    torch.testing.assert_close(outcome.loss, kcl(outcome.offer.audio, texts, present=PRESENT))
 
 
 def test_presence_is_told_only_where_something_is_missing():
@@ -68,39 +61,8 @@ def test_a_blank_text_is_missing_and_never_encoded():
     seen = []
     model.encode_text = lambda texts, languages: (seen.extend(texts), encode(texts))[1]
     outcome = Objective(model, recipe("kcl"))(one)
-    assert torch.equal(outcome.pair.present, PRESENT)
+    assert torch.equal(outcome.offer.present, PRESENT)
     assert all(text and text.strip() for text in seen)
-
-
-def test_pair_losses_see_the_pairs_that_are_there():
-    one = pair()
-    rows = [0, 1, 2, 3, 4, 6]
-    torch.testing.assert_close(OnPair(InfoNCE())(one), info_nce(one.audio[rows], one.text[rows]))
-    with pytest.raises(ValueError, match="no clip of this batch has a text in the main language"):
-        OnPair(InfoNCE())(one._replace(present=PRESENT & torch.tensor([False, True, True])))
-
-
-def test_a_language_counts_as_often_as_it_is_there():
-    one = pair()
-    columns = (one.text, *one.parallel)
-    total = sum(
-        int(own.sum()) * info_nce(one.audio[own], text[own]) for own, text in zip(PRESENT.T, columns, strict=True)
-    )
-    torch.testing.assert_close(OnEachLanguage(InfoNCE())(one), total / PRESENT.sum())
-    whole = one._replace(present=torch.ones(7, 3, dtype=torch.bool))
-    torch.testing.assert_close(OnEachLanguage(InfoNCE())(whole), OnEachLanguage(InfoNCE())(one._replace(present=None)))
-
-
-def test_a_language_that_no_clip_has_is_left_out():
-    one = pair()._replace(present=torch.tensor([[True, False, True]] * 7))
-    two = Pair(one.audio, one.text, one.parallel[1:])
-    for term in (OnEachLanguage(InfoNCE()), OnLanguages(KCL())):
-        torch.testing.assert_close(term(one), term(two))
-
-
-def test_triplets_need_all_texts():
-    with pytest.raises(ValueError, match="texts are missing, which CACL needs"):
-        OnTriplet(CACL())(pair()._replace(parallel=pair().parallel[:1]))
 
 
 @pytest.mark.parametrize("name", ["kcl", "kcl+bi-dynamic-svr"])

@@ -17,9 +17,9 @@ def batch(n=6, **options):
 
 
 def test_loss_is_the_weighted_sum_of_its_terms():
-    terms = (Term("infonce", 0.5, {"tau": 0.1}), Term("siglip", 2.0))
+    terms = (Term("infonce", 0.5, {"tau": 0.1}), Term("siglip", 2.0, {"form": "siglip"}))
     outcome = Objective(TinyModel(), recipe("infonce", terms=terms))(batch())
-    audio, text = outcome.pair[:2]
+    audio, text = outcome.offer[:2]
     torch.testing.assert_close(
         outcome.loss, 0.5 * info_nce(audio, text, 0.1) + 2 * siglip(audio, text, 0.1, -10, "siglip")
     )
@@ -29,9 +29,9 @@ def test_loss_is_the_weighted_sum_of_its_terms():
 def test_parallel_texts_are_embedded_in_their_order(sampling, count):
     model = TinyModel(dropout=0)
     one = batch(languages=("eng", "fra", "zho"), sampling=sampling)
-    pair = Objective(model, recipe("infonce"))(one).pair
-    assert len(pair.parallel) == count
-    for embedding, texts in zip(pair.parallel, one.parallel, strict=True):
+    offer = Objective(model, recipe("infonce"))(one).offer
+    assert len(offer.parallel) == count
+    for embedding, texts in zip(offer.parallel, one.parallel, strict=True):
         torch.testing.assert_close(embedding, model.encode_text(texts))
 
 
@@ -51,7 +51,7 @@ def test_temperature_is_that_of_the_first_term_with_one():
 
 def test_terms_share_one_temperature_unless_one_names_its_own():
     def temperatures(one):
-        return [float(term.loss.tau) for term in Objective(TinyModel(), one).terms]
+        return [float(torch.as_tensor(term.tau).detach()) for term in Objective(TinyModel(), one).terms]
 
     assert temperatures(recipe("siglip+bi-dynamic-svr", tau=0.2)) == pytest.approx([0.2, 0.2])
     assert temperatures(recipe("siglip+bi-dynamic-svr")) == pytest.approx([0.1, 0.1])
@@ -61,7 +61,7 @@ def test_terms_share_one_temperature_unless_one_names_its_own():
 def test_a_learnable_temperature_is_one_parameter_that_all_terms_move():
     objective = Objective(TinyModel(), recipe("infonce-learnable+bi-static-svr"))
     learnt = [name for name, _ in objective.terms.named_parameters()]
-    assert sorted(learnt) == ["0.loss.temperature.log_scale", "1.loss.scalar"]
+    assert sorted(learnt) == ["0.temperature.log_scale", "1.scalar"]
     outcome = objective(batch())
     outcome.terms[1].backward()
     assert objective.temperature.log_scale.grad != 0
@@ -75,14 +75,21 @@ def test_temperature_of_a_loss_that_keeps_a_plain_number():
 def test_each_radius_is_reported():
     terms = (Term("infonce"), *(Term("svr", options={"modelling": "static", "radius": r}) for r in (0.25, 0.75)))
     objective = Objective(TinyModel(), recipe("infonce", terms=terms))
-    assert objective.report() == {}
-    objective(batch())
-    assert objective.report() == {"radius": 0.25, "radius 2": 0.75}
+    assert objective.numbers(objective(batch())) == {"radius": 0.25, "radius 2": 0.75}
+
+
+def test_what_a_loss_learns_is_read_after_the_step():
+    objective = Objective(TinyModel(), recipe("siglip+simple-reweight"))
+    outcome = objective(batch())
+    assert objective.numbers(outcome) == {"bias": -10, "weight": 1}
+    with torch.no_grad():
+        objective.terms[0].bias += 3
+    assert objective.numbers(outcome) == {"bias": -7, "weight": 1}
 
 
 def test_predictor_is_as_wide_as_the_recipes_batch():
     objective = Objective(TinyModel(), recipe("infonce+bi-dynamic-svr", batch_size=7))
-    assert objective.terms[1].loss.predictor.batch_size == 7
+    assert objective.terms[1].predictor.batch_size == 7
 
 
 def test_bfloat16_keeps_the_loss_in_float32_and_the_gradient_for_the_diagnostics():
@@ -97,12 +104,12 @@ def test_bfloat16_keeps_the_loss_in_float32_and_the_gradient_for_the_diagnostics
         one, watch = batch(), Diagnostics()
         start = watch.before(objective, one)
         outcome = towers(one)
-        assert {outcome.loss.dtype, outcome.pair.audio.dtype, outcome.pair.text.dtype} == {torch.float32}
-        torch.testing.assert_close(outcome.loss, info_nce(outcome.pair.audio, outcome.pair.text))
-        outcome.pair.text.retain_grad()
+        assert {outcome.loss.dtype, outcome.offer.audio.dtype, outcome.offer.text.dtype} == {torch.float32}
+        torch.testing.assert_close(outcome.loss, info_nce(outcome.offer.audio, outcome.offer.text))
+        outcome.offer.text.retain_grad()
         accelerator.backward(outcome.loss)
         optimiser.step()
-        row = watch.after(objective, one, outcome.pair, start)
+        row = watch.after(objective, one, outcome.offer, start)
         assert 0 < row["displacement"] < 1e-3  # far finer than the 2⁻⁸ of bfloat16
         assert -1 <= row["gradient_drift"] <= 1
     finally:

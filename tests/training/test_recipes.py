@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from pullpush.errors import UnknownNameError
-from pullpush.losses import SVR, info_nce, siglip
-from pullpush.training import RECIPES, TERMS, Pair, Recipe, Term, recipe
-from pullpush.training.recipes import from_json
+from pullpush.losses import SVR, Offer, apply, info_nce, siglip
+from pullpush.training import RECIPES, Recipe, Term, recipe
+from pullpush.training.recipes import colour, from_json, title
 
 
 def pair(n=5, d=4, parallel=0):
@@ -17,7 +17,7 @@ def pair(n=5, d=4, parallel=0):
     one, two, *others = F.normalize(
         torch.randn(2 + parallel, n, d, generator=generator, dtype=torch.float64), dim=-1
     ).unbind()
-    return Pair(one, two, tuple(others))
+    return Offer(one, two, tuple(others))
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -25,21 +25,25 @@ def test_every_recipe_makes_finite_terms(name):
     one = recipe(name)
     parallel = {"pair": 1, "all": len(one.languages) - 1}.get(one.sampling, 0)
     for term in one.terms:
-        assert torch.isfinite(term.create().double()(pair(parallel=parallel)))
+        assert torch.isfinite(apply(term.create().double(), pair(parallel=parallel)).value)
 
 
 def test_terms_are_the_losses_of_the_library():
     batch = pair()
     infonce = Term("infonce", options={"tau": 0.2, "direction": "t2a"}).create().double()
-    torch.testing.assert_close(infonce(batch), info_nce(batch.audio, batch.text, 0.2, "t2a"), rtol=1e-6, atol=0)
-    sigmoid = Term("siglip", options={"tau": 0.3, "bias": -2.0}).create().double()
-    torch.testing.assert_close(sigmoid(batch), siglip(batch.audio, batch.text, 0.3, -2.0, "siglip"), rtol=1e-6, atol=0)
+    torch.testing.assert_close(
+        apply(infonce, batch).value, info_nce(batch.audio, batch.text, 0.2, "t2a"), rtol=1e-6, atol=0
+    )
+    sigmoid = Term("siglip", options={"tau": 0.3, "bias": -2.0, "form": "siglip"}).create().double()
+    torch.testing.assert_close(
+        apply(sigmoid, batch).value, siglip(batch.audio, batch.text, 0.3, -2.0, "siglip"), rtol=1e-6, atol=0
+    )
 
 
 def test_defaults_are_a_fixed_temperature_and_a_learnable_one_by_name():
     assert not list(recipe("infonce").terms[0].create().parameters())
     assert list(recipe("infonce-learnable").terms[0].create().parameters())
-    assert float(recipe("infonce").terms[0].create().loss.tau) == pytest.approx(0.07)
+    assert float(recipe("infonce").terms[0].create().tau) == pytest.approx(0.07)
 
 
 def test_svr_recipes_are_the_rows_of_the_paper():
@@ -53,16 +57,16 @@ def test_svr_recipes_are_the_rows_of_the_paper():
     ):
         batch, term = pair(), recipe(f"infonce+{name}").terms[1].create(batch_size=5).double()
         reference = SVR(modelling, direction=direction, beta=beta, batch_size=5).double()
-        reference.load_state_dict(term.loss.state_dict())
-        assert torch.equal(term(batch), reference(batch.audio, batch.text)), name
+        reference.load_state_dict(term.state_dict())
+        assert torch.equal(apply(term, batch).value, reference(batch.audio, batch.text).value), name
 
 
 def test_predictor_is_as_wide_as_the_batch_unless_told():
-    width = lambda term, size: term.create(size).loss.predictor.batch_size  # noqa: E731
+    width = lambda term, size: term.create(size).predictor.batch_size  # noqa: E731
     assert width(Term("svr"), 7) == 7
     assert width(Term("svr"), None) == 24
     assert width(Term("svr", options={"batch_size": 9}), 7) == 9
-    assert Term("infonce").create(7).loss.direction == "both"  # has no such option
+    assert Term("infonce").create(7).direction == "both"  # has no such option
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,7 @@ def test_sums_sample_languages_as_their_loss_needs(name, languages, sampling):
 
 def test_options_reach_svr_in_a_sum():
     one = recipe("infonce+bi-dynamic-svr", alpha=0.5, direction="t2a")
-    assert [dict(term.options) for term in one.terms] == [{"direction": "t2a"}, {"alpha": 0.5, "direction": "t2a"}]
+    assert [dict(term.options) for term in one.terms] == [{"direction": "t2a"}, {"alpha": 0.5}]
 
 
 def test_overrides_are_fields_or_options_of_terms():
@@ -93,12 +97,14 @@ def test_overrides_are_fields_or_options_of_terms():
 
 def test_an_option_goes_to_every_term_that_has_it_and_a_temperature_to_the_first():
     both = recipe("infonce+siglip", tau=0.2, bias=-1.0, learnable=True)
-    assert [dict(term.options) for term in both.terms] == [{"tau": 0.2, "learnable": True}, {"bias": -1.0}]
+    infonce, siglip = both.terms
+    assert infonce.options == {"tau": 0.2, "learnable": True}
+    assert siglip.options == {"form": "siglip", "bias": -1.0}
 
 
 def test_an_option_with_a_terms_name_goes_to_that_term_alone():
     one = recipe("infonce+bi-dynamic-svr", **{"svr.tau": 0.2, "svr.direction": "t2a"})
-    assert [dict(term.options) for term in one.terms] == [{}, {"tau": 0.2, "direction": "t2a"}]
+    assert [dict(term.options) for term in one.terms] == [{}, {"tau": 0.2}]
 
 
 @pytest.mark.parametrize(
@@ -174,14 +180,25 @@ def test_json_round_trip(name, lr, tau, languages):
     assert isinstance(from_json(one.to_json()), Recipe)
 
 
-def test_a_new_term_is_one_row(monkeypatch):
-    class Shift(torch.nn.Module):
-        def __init__(self, by=1.0):
-            super().__init__()
-            self.by = by
+def test_the_defaults_of_siglip_are_those_of_the_library_and_its_recipe_says_what_it_changes():
+    assert recipe("siglip").terms[0].options == {"form": "siglip"}
+    assert recipe("siglip", form="glap").terms[0].options == {}
 
-        def forward(self, batch):
-            return batch.audio.mean() * 0 + self.by
 
-    monkeypatch.setitem(TERMS, "shift", TERMS["infonce"]._replace(loss=Shift, adapt=lambda module: module))
-    assert Term("shift", options={"by": 3.0}).create()(pair()) == 3
+@pytest.mark.parametrize(
+    ("name", "shown", "role"),
+    [
+        ("infonce", "InfoNCE", "blue"),
+        ("ml-clap", "ML-CLAP", "purple"),
+        ("siglip+bi-static-svr", "SigLIP + bi-StaticSVR", "sky"),
+        ("infonce + bi-dynamic-svr", "InfoNCE + bi-DynamicSVR", "orange"),
+        ("uni-dynamic-svr-unconstrained", "uni-DynamicSVR, unconstrained", ""),
+        ("something else", "something else", ""),
+    ],
+)
+def test_figures_ask_for_titles_and_roles_of_colours(name, shown, role):
+    assert (title(name), colour(name)) == (shown, role)
+
+
+def test_every_recipe_has_a_title():
+    assert all(title(name) != name for name in RECIPES)

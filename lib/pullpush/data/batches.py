@@ -126,14 +126,14 @@ class PairDataset(Dataset[Item]):
         self.epoch = 0
         self.bring(columns)
         self._captions = {language: _without_blanks(split.captions(language)) for language in languages}
-        self.missing = {language: sum(not own for own in self._captions[language]) for language in languages}
-        self._known = self._languages_of_clips() if any(self.missing.values()) else None
+        self.missing = {language: sum(not texts for texts in self._captions[language]) for language in languages}
+        self._spoken = self._languages_of_clips() if any(self.missing.values()) else None
 
     def _languages_of_clips(self) -> list[tuple[str, ...]]:
         """Each clip's languages, where some are missing; warns."""
-        known = [tuple(name for name in self.languages if self._captions[name][i]) for i in range(len(self))]
+        spoken = [tuple(name for name in self.languages if self._captions[name][i]) for i in range(len(self))]
         needed = 2 if self.sampling == "pair" else 1
-        poor = [index for index, own in enumerate(known) if len(own) < needed]
+        poor = [index for index, languages in enumerate(spoken) if len(languages) < needed]
         if poor:
             some = f"{poor[:5]}{'…' if poor[5:] else ''}"
             raise PullPushError(
@@ -142,7 +142,7 @@ class PairDataset(Dataset[Item]):
             )
         counts = ", ".join(f"{language} {count}" for language, count in self.missing.items() if count)
         warnings.warn(f"missing captions (of {len(self)} clips): {counts}", stacklevel=3)
-        return known
+        return spoken
 
     def coverage(self) -> pd.DataFrame:
         """How many clips have captions in each language: columns language, clips, missing."""
@@ -190,7 +190,7 @@ class PairDataset(Dataset[Item]):
     def _draw(self, index: int) -> tuple[str, tuple[str, ...], int]:
         """The clip's language in this epoch, its parallel languages, and a number that picks the caption."""
         pick, draw = self._numbers(index)
-        languages = self.languages if self._known is None or self.sampling == "all" else self._known[index]
+        languages = self.languages if self._spoken is None or self.sampling == "all" else self._spoken[index]
         main, *others = languages
         if self.sampling == "pair":
             return main, (others[pick % len(others)],), draw
@@ -220,9 +220,9 @@ def is_missing(text: str | None) -> bool:
 
 def _without_blanks(captions: list[list[str]]) -> list[list[str]]:
     """The captions of every clip that are not missing; the list itself if all are there."""
-    if not any(is_missing(text) for own in captions for text in own):
+    if not any(is_missing(text) for texts in captions for text in texts):
         return captions
-    return [[text for text in own if not is_missing(text)] for own in captions]
+    return [[text for text in texts if not is_missing(text)] for texts in captions]
 
 
 def collate(items: Sequence[Item]) -> Batch:

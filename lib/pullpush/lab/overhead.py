@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from pullpush.data.batches import Batch
-from pullpush.training.loop import make_optimiser
 from pullpush.training.objective import Objective
+from pullpush.training.optimiser import make_optimiser
 from pullpush.training.recipes import Recipe
 
 

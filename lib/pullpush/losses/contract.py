@@ -66,6 +66,14 @@ class Loss(nn.Module):
 
     Shapes are checked before `forward`, which sees float32 or float64 alone, outside autocast: a loss need not care.
 
+    Example:
+        >>> import torch
+        >>> class Distance(Loss):
+        ...     def forward(self, audio, text):
+        ...         return Output((audio - text).square().sum(dim=1).mean())
+        >>> Distance()(torch.eye(2), torch.eye(2).flip(0)).value
+        tensor(2.)
+
     Raises:
         TypeError: a subclass whose `forward` does not take what it declares.
     """

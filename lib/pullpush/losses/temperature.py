@@ -48,7 +48,13 @@ class Temperature(nn.Module):
 
 
 class Tempered(Loss):
-    """A loss with a temperature: `temperature`, which may be shared, and its value `tau`."""
+    """A loss with a temperature: `temperature`, which may be shared, and its value `tau`.
+
+    Example:
+        >>> from pullpush.losses import InfoNCE
+        >>> InfoNCE(tau=0.1).tau
+        0.1
+    """
 
     temperature: Temperature
 

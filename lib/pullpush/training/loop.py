@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from accelerate import Accelerator
 from torch import nn
-from torch.optim import Adam, AdamW, Optimizer
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
@@ -30,7 +29,8 @@ from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import shard, world
 from pullpush.training.evaluate import recall_at_1
-from pullpush.training.objective import Objective, Outcome, check_columns
+from pullpush.training.objective import Objective, Outcome, bring_columns
+from pullpush.training.optimiser import clip_gradients, make_optimiser, rate
 from pullpush.training.recipes import Recipe
 
 RECIPE = "recipe.json"
@@ -98,9 +98,7 @@ def train(
         CacheError: a checkpoint cannot be written.
     """
     accelerator = Accelerator(mixed_precision="bf16" if torch.cuda.is_available() else "no")
-    if recipe.columns:
-        check_columns(recipe, train_dataset.offered)
-    train_dataset.bring(recipe.columns)
+    bring_columns(train_dataset, recipe)
     out, base = (Path(place) if place is not None else None for place in (out, base))
     if base:
         checkpoints.load_model(model, base)
@@ -197,39 +195,6 @@ def batches(dataset: PairDataset, recipe: Recipe, *, seed: int, epoch: int, skip
     return DataLoader(dataset, batch_sampler=shares, collate_fn=collate)
 
 
-def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
-    """Adam or AdamW over what is trainable; biases, norms and numbers of a loss do not decay.
-
-    `factor` of a group is its share of the learning rate: a loss's numbers and networks have their own (see Recipe).
-    Where clips are features Adam is most of a step, so that its fused kernel pays; it rounds differently.
-    """
-    model, own = (
-        [parameter for parameter in module.parameters() if parameter.requires_grad]
-        for module in (objective.model, objective.terms)
-    )
-    decay = recipe.weight_decay
-    groups = [
-        {"params": [p for p in model if p.ndim >= 2], "weight_decay": decay, "factor": 1.0},
-        {"params": [p for p in model if p.ndim < 2], "weight_decay": 0.0, "factor": 1.0},
-        {"params": [p for p in own if p.ndim >= 2], "weight_decay": decay, "factor": recipe.network_lr},
-        {"params": [p for p in own if p.ndim == 1], "weight_decay": 0.0, "factor": recipe.network_lr},
-        {"params": [p for p in own if p.ndim == 0], "weight_decay": 0.0, "factor": recipe.scalar_lr},
-    ]
-    return {"adam": Adam, "adamw": AdamW}[recipe.optimiser](
-        [group for group in groups if group["params"]], lr=recipe.lr, fused=recipe.audio == "features" or None
-    )
-
-
-def rate(step: int, total: int, recipe: Recipe) -> float:
-    """Share of the peak learning rate at a step counted from 0: linear warm-up, then constant or a half cosine."""
-    warm = round(recipe.warmup * total)
-    if step < warm:
-        return (step + 1) / warm
-    if recipe.schedule == "constant":
-        return 1.0
-    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(total - warm, 1)))
-
-
 def reseed(seed: int, step: int) -> None:
     """Make torch's random numbers depend on (seed, step, rank) alone: no random state needs to be saved."""
     state = np.random.SeedSequence([seed, step, world()[0]]).generate_state(1, np.uint64)[0]
@@ -250,24 +215,6 @@ def located(batch: Batch, step: int, epoch: int) -> Iterator[None]:
         yield
     except AudioError as error:
         raise TrainingError(f"{error} (in {where(batch, step, epoch)})") from error
-
-
-def clip_gradients(accelerator: Accelerator, objective: Objective, recipe: Recipe) -> dict[str, float]:
-    """Shorten the gradients of the encoders and of the loss's own parameters, each on its own; returns their norms.
-
-    Together, one number of the loss could starve a million weights: SVR's static radius begins with a derivative of
-    about 20 where the encoders' norm is near 1. The loss is an average over the batch and its parameters are few, so
-    that Adam, which does not mind scale, takes care of them; their clip is against outliers alone.
-
-    Returns:
-        gradient, of the encoders; loss_gradient, where the loss has parameters that learn.
-    """
-    longest = recipe.clip or math.inf
-    norms = {"gradient": accelerator.clip_grad_norm_(objective.model.parameters(), longest)}
-    own = [parameter for parameter in objective.terms.parameters() if parameter.requires_grad]
-    if own:
-        norms["loss_gradient"] = accelerator.clip_grad_norm_(own, longest)
-    return {name: float(norm) for name, norm in norms.items()}
 
 
 def check_finite(outcome: Outcome, gradient: dict[str, float], place: str) -> None:

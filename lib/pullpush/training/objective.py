@@ -9,10 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.batches import Batch, is_missing
+from pullpush.data.batches import Batch, PairDataset, is_missing
 from pullpush.errors import TrainingError
-from pullpush.losses import Loss, Offer, Temperature, apply
+from pullpush.losses import TERMS, Loss, Offer, Temperature, apply
 from pullpush.losses.contract import NEEDS
+from pullpush.losses.offer import COLUMNS
 from pullpush.training.chunked import chunk_size, embed_unique
 from pullpush.training.distributed import gather, world
 from pullpush.training.recipes import Recipe
@@ -72,7 +73,7 @@ class Objective(nn.Module):
         return tuple(map(_wide, local))
 
     def further(self, batch: Batch) -> dict[str, Tensor]:
-        """What only some terms need, of all processes: a second pass, hard negatives, teachers, clusters, ids."""
+        """What only some terms need or use, of all processes: a second pass, hard negatives, teachers, clusters …"""
         check_columns(self.recipe, batch.columns)
         makers: dict[str, Callable[[Batch], Tensor]] = {
             "second_text": lambda batch: self._embed_main(batch, batch.texts),
@@ -81,8 +82,9 @@ class Objective(nn.Module):
             "clusters": lambda batch: gather(batch.columns["clusters"].long()),
             "ids": lambda batch: gather(batch.index),
         }
-        needed = {name for term in self.terms for name in (*term.needs, *term.uses)}
-        return {name: make(batch) for name, make in makers.items() if name in needed}
+        asked = {name for term in self.terms for name in (*term.needs, *term.uses)}
+        offered = {name for name in asked if name not in COLUMNS or COLUMNS[name] in batch.columns}
+        return {name: make(batch) for name, make in makers.items() if name in offered}
 
     def _embed_main(self, batch: Batch, texts: Sequence[str | None]) -> Tensor:
         """Embeddings `(N, d)` of one text a clip, in the clips' main languages."""
@@ -105,6 +107,17 @@ class Objective(nn.Module):
         return row
 
 
+def bring_columns(dataset: PairDataset, recipe: Recipe) -> None:
+    """Have batches bring the columns that the terms need, and of those that they merely use what the clips have.
+
+    Raises:
+        TrainingError: see `check_columns`.
+    """
+    offered = dataset.offered if recipe.columns else {}
+    check_columns(recipe, offered)
+    dataset.bring([column for column in recipe.columns if column in offered])
+
+
 def check_columns(recipe: Recipe, offered: Iterable[str]) -> None:
     """Require the columns that the terms of a recipe need.
 
@@ -112,8 +125,8 @@ def check_columns(recipe: Recipe, offered: Iterable[str]) -> None:
         TrainingError: naming the term, what it needs, and what to do.
     """
     for term in recipe.terms:
-        for need, column in term.columns.items():
-            if column not in offered:
+        for need in TERMS[term.name].make.needs:
+            if (column := COLUMNS.get(need)) and column not in offered:
                 raise TrainingError(
                     f"term {term.name!r} needs {need} ({NEEDS[need]}), which these clips do not offer: give them a "
                     f"column {column!r} and make the batches with PairDataset(columns={recipe.columns})"

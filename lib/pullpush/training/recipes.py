@@ -84,9 +84,9 @@ class Recipe:
         object.__setattr__(self, "terms", one_temperature(terms))
         object.__setattr__(self, "languages", languages)
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise unknown(name, getattr(self, name), known)
+        for name, values in choices.items():
+            if getattr(self, name) not in values:
+                raise unknown(name, getattr(self, name), values)
         valid = {
             "terms": len(terms) > 0,
             "dim": self.dim >= 1,
@@ -106,8 +106,8 @@ class Recipe:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the clips that its terms need."""
-        return tuple(dict.fromkeys(column for term in self.terms for column in term.columns.values()))
+        """The columns of the clips that its terms need or use."""
+        return tuple(dict.fromkeys(column for term in self.terms for column in term.columns))
 
     def to_json(self) -> str:
         """The recipe as JSON; `from_json` reads it back."""
@@ -158,8 +158,9 @@ class _Recipes(Mapping[str, Recipe]):
         if name not in TERMS:
             raise unknown("recipe", name, self)
         sampling = TERMS[name].sampling
-        spoken = {} if sampling == "fixed" else {"languages": LANGUAGES, "sampling": sampling}
-        return Recipe(name, (Term(name),), **spoken)
+        if sampling == "fixed":
+            return Recipe(name, (Term(name),))
+        return Recipe(name, (Term(name),), languages=LANGUAGES, sampling=sampling)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*TERMS, *VARIANTS]))
@@ -208,8 +209,8 @@ def recipe(name: str, **overrides: Any) -> Recipe:
     """
     parts = [RECIPES[part.strip()] for part in name.split("+")]
     result = parts[0] if len(parts) == 1 else _sum(parts)
-    known = {item.name for item in fields(Recipe)}
-    changes = {key: value for key, value in overrides.items() if key in known}
+    names = {item.name for item in fields(Recipe)}
+    changes = {key: value for key, value in overrides.items() if key in names}
     result = replace(result, **changes)
     for option in overrides.keys() - changes.keys():
         result = replace(result, terms=_with_option(result, option, overrides[option]))
@@ -241,8 +242,8 @@ def _with_option(base: Recipe, option: str, value: Any) -> tuple[Term, ...]:
     if not takers:
         options = {key for term in base.terms for key in term.settings}
         addressed = {f"{term.name}.{key}" for term in base.terms for key in term.settings}
-        known = addressed if owner else {item.name for item in fields(Recipe)} | options
-        raise unknown("field or option of a recipe", option, known)
+        names = addressed if owner else {item.name for item in fields(Recipe)} | options
+        raise unknown("field or option of a recipe", option, names)
     takers = takers[:1] if name == "tau" and not owner else takers
     return tuple(
         replace(term, options={**term.options, name: value}) if any(term is taker for taker in takers) else term

@@ -40,9 +40,10 @@ class Term:
         return TERMS[self.name].defaults | dict(self.options)
 
     @property
-    def columns(self) -> dict[str, str]:
-        """What it needs that clips bring in columns: need → column."""
-        return {need: COLUMNS[need] for need in TERMS[self.name].make.needs if need in COLUMNS}
+    def columns(self) -> tuple[str, ...]:
+        """The columns of clips that hold what it needs or uses."""
+        loss = TERMS[self.name].make
+        return tuple(COLUMNS[name] for name in (*loss.needs, *loss.uses) if name in COLUMNS)
 
     def create(self, batch_size: int | None = None) -> Loss:
         """The loss, not yet weighted.
@@ -51,7 +52,7 @@ class Term:
         """
         card = TERMS[self.name]
         sized = {"batch_size": batch_size} if batch_size and "batch_size" in card.defaults else {}
-        return card.make(**sized | self.options)
+        return card.make(**{**sized, **self.options})
 
 
 def one_temperature(terms: tuple[Term, ...]) -> tuple[Term, ...]:

@@ -4,17 +4,12 @@ import math
 
 import pytest
 import torch
+from embeddings import pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from pullpush.losses import InfoNCE, info_nce
-
-
-def embeddings(n, d=8, seed=0, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(seed)
-    draw = lambda: F.normalize(torch.randn(n, d, generator=generator, dtype=dtype), dim=1)  # noqa: E731
-    return draw(), draw()
 
 
 def loop_t2a(audio, text, tau):
@@ -29,13 +24,13 @@ def loop_t2a(audio, text, tau):
 @pytest.mark.parametrize("n", [1, 2, 7])
 @pytest.mark.parametrize("tau", [0.07, 0.5])
 def test_equals_the_double_loop(n, tau):
-    audio, text = embeddings(n)
+    audio, text = pairs(n)
     assert info_nce(audio, text, tau, "t2a").item() == pytest.approx(loop_t2a(audio, text, tau), abs=1e-12)
     assert info_nce(audio, text, tau, "a2t").item() == pytest.approx(loop_t2a(text, audio, tau), abs=1e-12)
 
 
 def test_both_is_the_sum_of_the_directions():
-    audio, text = embeddings(5)
+    audio, text = pairs(5)
     both = info_nce(audio, text)
     assert torch.allclose(both, info_nce(audio, text, direction="t2a") + info_nce(audio, text, direction="a2t"))
 
@@ -43,7 +38,7 @@ def test_both_is_the_sum_of_the_directions():
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 9), seed=st.integers(0, 10_000), tau=st.floats(0.02, 2.0))
 def test_permuting_the_batch_and_swapping_modalities_change_nothing(n, seed, tau):
-    audio, text = embeddings(n, seed=seed)
+    audio, text = pairs(n, seed=seed)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     loss = info_nce(audio, text, tau)
     assert torch.allclose(info_nce(audio[order], text[order], tau), loss)
@@ -52,7 +47,7 @@ def test_permuting_the_batch_and_swapping_modalities_change_nothing(n, seed, tau
 
 
 def test_one_pair_has_nothing_to_push_away_from():
-    audio, text = embeddings(1)
+    audio, text = pairs(1)
     assert info_nce(audio, text).item() == 0
 
 
@@ -62,7 +57,7 @@ def test_collapsed_embeddings_cost_log_n_in_each_direction():
 
 
 def test_gradcheck_with_learnable_temperature():
-    audio, text = embeddings(4, d=3)
+    audio, text = pairs(4, d=3)
     tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(info_nce, (audio.requires_grad_(), text.requires_grad_(), tau))
 

@@ -1,0 +1,61 @@
+"""How weights move: the optimiser of a recipe, its learning rate over the steps, and the clipping of gradients."""
+
+from __future__ import annotations
+
+import math
+
+from accelerate import Accelerator
+from torch.optim import Adam, AdamW, Optimizer
+
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import Recipe
+
+
+def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
+    """Adam or AdamW over what is trainable; biases, norms and numbers of a loss do not decay.
+
+    `factor` of a group is its share of the learning rate: a loss's numbers and networks have their own (see Recipe).
+    Where clips are features Adam is most of a step, so that its fused kernel pays; it rounds differently.
+    """
+    encoders, losses = (
+        [parameter for parameter in module.parameters() if parameter.requires_grad]
+        for module in (objective.model, objective.terms)
+    )
+    decay = recipe.weight_decay
+    groups = [
+        {"params": [p for p in encoders if p.ndim >= 2], "weight_decay": decay, "factor": 1.0},
+        {"params": [p for p in encoders if p.ndim < 2], "weight_decay": 0.0, "factor": 1.0},
+        {"params": [p for p in losses if p.ndim >= 2], "weight_decay": decay, "factor": recipe.network_lr},
+        {"params": [p for p in losses if p.ndim == 1], "weight_decay": 0.0, "factor": recipe.network_lr},
+        {"params": [p for p in losses if p.ndim == 0], "weight_decay": 0.0, "factor": recipe.scalar_lr},
+    ]
+    return {"adam": Adam, "adamw": AdamW}[recipe.optimiser](
+        [group for group in groups if group["params"]], lr=recipe.lr, fused=recipe.audio == "features" or None
+    )
+
+
+def rate(step: int, total: int, recipe: Recipe) -> float:
+    """Share of the peak learning rate at a step counted from 0: linear warm-up, then constant or a half cosine."""
+    warm = round(recipe.warmup * total)
+    if step < warm:
+        return (step + 1) / warm
+    if recipe.schedule == "constant":
+        return 1.0
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(total - warm, 1)))
+
+
+def clip_gradients(accelerator: Accelerator, objective: Objective, recipe: Recipe) -> dict[str, float]:
+    """Shorten the gradients of the encoders and of the loss's own parameters, each on its own; returns their norms.
+
+    Together, one number of the loss could starve a million weights: SVR's static radius begins with a derivative of
+    about 20 where the encoders' norm is near 1. The loss is an average over the batch and its parameters are few, so
+    that Adam, which does not mind scale, takes care of them; their clip is against outliers alone.
+
+    Returns:
+        gradient, of the encoders; loss_gradient, where the loss has parameters that learn.
+    """
+    longest = recipe.clip or math.inf
+    norms = {"gradient": accelerator.clip_grad_norm_(objective.model.parameters(), longest)}
+    if learnt := [parameter for parameter in objective.terms.parameters() if parameter.requires_grad]:
+        norms["loss_gradient"] = accelerator.clip_grad_norm_(learnt, longest)
+    return {name: float(norm) for name, norm in norms.items()}

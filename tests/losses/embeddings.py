@@ -1,0 +1,17 @@
+"""Unit vectors for the tests of losses."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def sphere(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Random points on the unit sphere, float64."""
+    generator = torch.Generator().manual_seed(seed)
+    return F.normalize(torch.randn(*shape, generator=generator, dtype=torch.float64), dim=-1).to(dtype)
+
+
+def pairs(n: int, d: int = 6, seed: int = 0, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    """Audio and text, `(n, d)` each."""
+    audio, text = sphere(2, n, d, seed=seed, dtype=dtype)
+    return audio.clone(), text.clone()

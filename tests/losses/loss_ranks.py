@@ -1,0 +1,75 @@
+"""One step of every term in one process or in several; a module of its own, so that processes can import it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from standin import WORDS, TinyClips, TinyModel
+
+from pullpush.data.batches import Batch, PairDataset, collate
+from pullpush.training import Recipe, recipe
+from pullpush.training.distributed import shard
+from pullpush.training.objective import Objective
+
+N = 5
+
+
+def clips(count: int = N, seed: int = 0) -> TinyClips:
+    """Clips with everything that a loss may need."""
+    generator = torch.Generator().manual_seed(seed)
+    columns = {
+        "hard_negatives": [f"eng: no {WORDS[i % 6]}" for i in range(count)],
+        "clusters": [i % 3 for i in range(count)],
+        "teachers": list(torch.randn(count, 2, 2, 4, generator=generator).numpy()),
+    }
+    return TinyClips(count, seed, columns)
+
+
+def plan(name: str, **options: Any) -> Recipe:
+    """A tiny recipe, in three languages if its loss wants several."""
+    languages = ("eng", "fra", "deu") if recipe(name).sampling != "fixed" else ("eng",)
+    return recipe(name, languages=languages, dim=8, batch_size=N, **options)
+
+
+def batch(one: Recipe, rows: Sequence[int] = range(N)) -> Batch:
+    """Some rows of the clips."""
+    dataset = PairDataset(clips(), languages=one.languages, sampling=one.sampling, columns=one.columns)
+    return collate([dataset[row] for row in rows])
+
+
+def step(name: str, rows: Sequence[int] = range(N)) -> dict[str, Any]:
+    """Loss and gradients; without dropout and batch normalisation, which differ between one process and two."""
+    one = plan(name)
+    torch.manual_seed(0)
+    objective = Objective(TinyModel(dropout=0), one)
+    for loss in objective.terms:  # a predictor begins with zeros
+        for parameter in loss.parameters():
+            if parameter.ndim == 2:
+                torch.nn.init.normal_(parameter)
+    outcome = objective(batch(one, rows))
+    outcome.loss.backward()
+    gradients = {key: parameter.grad for key, parameter in objective.named_parameters() if parameter.grad is not None}
+    return {"loss": outcome.loss.detach(), "gradients": gradients}
+
+
+def work(rank: int, names: Sequence[str], port: int, out: Path) -> None:
+    """The share of one of two processes; gradients are averaged as DistributedDataParallel does."""
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    try:
+        results = {}
+        for name in names:
+            results[name] = step(name, shard(list(range(N)), rank, 2))
+            for gradient in results[name]["gradients"].values():
+                dist.all_reduce(gradient)
+                gradient /= 2
+        torch.save(results, out / f"{rank}.pt")
+        dist.barrier()
+    finally:
+        dist.destroy_process_group()
