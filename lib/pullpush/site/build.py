@@ -6,6 +6,7 @@ Nothing is executed here, nothing is fetched, and a warning is an error.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,14 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     front_page.complete(source / "intro.md", claims, notebooks)
     if (source / "claims.md").is_file():
         ledger_page.complete(source / "claims.md", claims)
+    _link_executions(source, {notebook.stem for notebook in notebooks})
+
+
+def _link_executions(source: Path, names: set[str]) -> None:
+    """Let links to `NAME.md`, which JupyterLab and a repository's pages follow, lead to the executed `NAME.ipynb`."""
+    link = re.compile(rf"(\]\((?:\.\./)*(?:{'|'.join(map(re.escape, sorted(names)))}))\.md(?=[)#])")
+    for page in [*source.rglob("*.md"), *source.rglob("*.ipynb")]:
+        page.write_text(link.sub(r"\1.ipynb", page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _jupyter_book(source: Path, out: Path, *, log: Path) -> None:
