@@ -7,9 +7,11 @@ import pytest
 import soundfile
 import torch
 
-from pullpush.data import banks
+from pullpush.data import bank as bank_module
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.banks import Bank, create_bank
+from pullpush.data.bank import Bank, prepare
+from pullpush.data.banks import create_bank
+from pullpush.data.banks.folder import english_phrases
 from pullpush.data.compose import SceneConfig, compose, render
 from pullpush.data.grammar import captions
 from pullpush.data.vocabulary import LANGUAGES, load_events
@@ -106,14 +108,14 @@ def test_a_folders_scenes_can_be_composed_heard_and_told_in_english(home, classe
 
 
 def test_names_get_the_right_article():
-    assert banks._english("alarm").nouns == ("an alarm sound",)
-    assert banks._english("Dog_bark-2").nouns == ("a dog bark 2 sound",)
+    assert english_phrases("alarm").nouns == ("an alarm sound",)
+    assert english_phrases("Dog_bark-2").nouns == ("a dog bark 2 sound",)
 
 
 def test_recordings_are_decoded_once_and_again_when_they_change(home, classes, monkeypatch):
     decoded = []
-    load = banks.load_audio
-    monkeypatch.setattr(banks, "load_audio", lambda path: decoded.append(path.name) or load(path))
+    load = bank_module.load_audio
+    monkeypatch.setattr(bank_module, "load_audio", lambda path: decoded.append(path.name) or load(path))
     first = create_bank(f"folder:{classes}")
     second = create_bank(f"folder:{classes}")
     assert len(decoded) == 3
@@ -170,7 +172,7 @@ def test_the_loudest_part_of_a_long_recording_is_kept():
     wave = torch.cat(
         [0.1 * torch.ones(4 * SAMPLE_RATE), 0.5 * torch.ones(2 * SAMPLE_RATE), 0.1 * torch.ones(SAMPLE_RATE)]
     )
-    kept = banks.prepare(wave, "long")
+    kept = prepare(wave, "long")
     assert len(kept) == 3 * SAMPLE_RATE
     assert (kept > 0.9 * kept.max()).sum() >= 1.95 * SAMPLE_RATE
     assert kept[0] == kept[-1] == 0, "faded where it is cut"
@@ -179,7 +181,7 @@ def test_the_loudest_part_of_a_long_recording_is_kept():
 def test_silence_around_a_recording_goes():
     quiet = torch.zeros(SAMPLE_RATE)
     burst = 0.2 * torch.sin(torch.arange(SAMPLE_RATE // 2) * 0.3)
-    kept = banks.prepare(torch.cat([quiet, burst, quiet]), "burst")
+    kept = prepare(torch.cat([quiet, burst, quiet]), "burst")
     assert len(kept) == pytest.approx(len(burst), abs=0.02 * SAMPLE_RATE)
     assert kept.square().mean().sqrt() == pytest.approx(0.1, abs=1e-3)
 

@@ -24,7 +24,7 @@ from pullpush.data.scene import Scene, Sound
 from pullpush.errors import PullPushError
 
 if TYPE_CHECKING:
-    from pullpush.data.banks import Bank
+    from pullpush.data.bank import Bank
 
 PEAK = 0.95  # louder mixes are scaled down to this, so that int16 never clips
 GAP = 0.1  # seconds of quiet between repetitions, and at least between sounds of a sequence

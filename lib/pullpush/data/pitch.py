@@ -14,7 +14,7 @@ from scipy.signal import resample_poly
 from pullpush.cache import cached_dir, content_key
 
 if TYPE_CHECKING:
-    from pullpush.data.banks import Bank
+    from pullpush.data.bank import Bank
 from pullpush.source import digest
 
 

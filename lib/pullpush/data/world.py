@@ -17,7 +17,8 @@ from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data import store
-from pullpush.data.banks import Bank, create_bank
+from pullpush.data.bank import Bank
+from pullpush.data.banks import create_bank
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.compose import SceneConfig, compose, render, single
 from pullpush.data.draws import number

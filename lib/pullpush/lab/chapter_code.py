@@ -97,9 +97,10 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     sizes = {settings.audio, settings.text, settings.world.get("bank"), "retrieval"}
     named = [
         *(card.make for name, card in TERMS.items() if name in terms),
-        *(BANKS[name] for name in BANKS if name in words | sizes),
     ]
-    named += [card.make for cards in (METRICS, AUDIO, TEXT) for name, card in cards.items() if name in words | sizes]
+    named += [
+        card.make for cards in (METRICS, AUDIO, TEXT, BANKS) for name, card in cards.items() if name in words | sizes
+    ]
     found = symbols(*roots, named) | {f"recipe {name}": content_key(recipe) for name, recipe in recipes.items()}
     found["its cells"] = hashed([ast.unparse(tree) for tree in trees])
     found["the profile"] = content_key(replace(settings, name="", about="", file=None))

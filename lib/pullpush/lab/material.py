@@ -196,7 +196,7 @@ class Scenes(Views):
     def code(self) -> Sequence[Any]:
         """See Material."""
         bank, _, _ = self.book.settings.world["bank"].partition(":")
-        return load_world, BANKS[bank]
+        return load_world, BANKS[bank].make
 
     def data(self, n_train: int | None = None) -> World:
         """See Material."""

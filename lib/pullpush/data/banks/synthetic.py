@@ -1,0 +1,21 @@
+"""Twelve events made by formula: nothing to download."""
+
+from __future__ import annotations
+
+from pullpush.data.bank import BankCard, EventClips
+from pullpush.data.synthetic import synthetic_clips, synthetic_events
+from pullpush.data.vocabulary import Event
+
+
+def read(_: str) -> tuple[tuple[Event, ...], EventClips]:
+    """See synthetic.py."""
+    return synthetic_events(), synthetic_clips()
+
+
+CARD = BankCard(
+    name="synthetic",
+    make=read,
+    title="Synthetic",
+    about="Twelve events made by formula, in three variants each: for tests and the profile smoke.",
+    source="data/synthetic.py",
+)

@@ -1,0 +1,22 @@
+"""The sound effects of Tux Paint's stamps, as `events.yaml` names them."""
+
+from __future__ import annotations
+
+from pullpush.data.bank import BankCard, EventClips, decoded
+from pullpush.data.tuxpaint import fetch, recording
+from pullpush.data.vocabulary import Event, load_events
+
+
+def read(_: str) -> tuple[tuple[Event, ...], EventClips]:
+    """The curated events with their recordings, fetched where they are not on disk."""
+    events, stamps = load_events(), fetch()
+    return events, decoded([[recording(stamps, stamp) for stamp in event.recordings] for event in events])
+
+
+CARD = BankCard(
+    name="tuxpaint",
+    make=read,
+    title="Tux Paint",
+    about="82 events in 89 recordings: animals, instruments, tools, toys and vehicles.",
+    source="the stamps of Tux Paint, 2022-06-04",
+)
