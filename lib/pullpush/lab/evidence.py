@@ -1,4 +1,4 @@
-"""What a page says of its evidence: where stored numbers come from, and what was found of each claim."""
+"""What a page says of its evidence: the origin of stored numbers, the verdicts on claims."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def origin(scores: Scores) -> Markdown:
     lines = [f"> **Stored, not computed on this page:** {_stamped(scores)}. `{command}` makes it again."]
     if scores.stale:
         more = len(scores.stale) - NAMED
-        names = ", ".join(
-            f"`{symbol}` {what}" for symbol, _, what in (one.partition(" ") for one in scores.stale[:NAMED])
-        )
+        changes = [change.partition(" ") for change in scores.stale[:NAMED]]
+        names = ", ".join(f"`{symbol}` {what}" for symbol, _, what in changes)
         lines.append(f"> **Code has changed since:** {names}{f' and {more} more' if more > 0 else ''}.")
     return Markdown("\n>\n".join(lines))
 
@@ -54,7 +53,12 @@ def _stamped(scores: Scores) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers in few characters: `ranges([0, 1, 2, 7]) == "0–2, 7"`."""
+    """Whole numbers in few characters.
+
+    Example:
+        >>> ranges([0, 1, 2, 7])
+        '0–2, 7'
+    """
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][-1] + 1:
@@ -68,7 +72,11 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def verdicts(ledger: Ledger, *ids: str) -> Markdown:
-    """A list of claims, where they stand, and what was found of each; of all that the chapter judges if none is named.
+    """A list of claims, where they stand, and what was found of each.
+
+    Args:
+        ledger: of the chapter.
+        ids: of claims; without any, all that the chapter judges.
 
     Raises:
         UnknownNameError: the chapter has no such claim.
@@ -99,7 +107,12 @@ def _counted(found: pd.Series) -> str:
 
 
 def words_of(verdict: str, count: int = 1) -> str:
-    """A verdict as what is said of some claims: `words_of("holds", 2) == "hold"`."""
+    """A verdict as what is said of some claims.
+
+    Example:
+        >>> words_of("holds"), words_of("holds", 2)
+        ('holds', 'hold')
+    """
     if count == 1:
         return WORDS[verdict]
     return "hold" if verdict == "holds" else WORDS[verdict].replace("is ", "are ", 1)

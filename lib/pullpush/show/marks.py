@@ -45,6 +45,14 @@ def band(
         scale: factor on `y`, 100 for percent.
         apart: a column, such as "seed": a thin line for each of its values instead of the band, where their mean would
             show what none of them did.
+
+    Example:
+        >>> from pullpush.show.layout import panels
+        >>> table = pd.DataFrame({"step": [1, 1, 2, 2, 3, 3], "loss": [3, 4, 2, 3, 1, 2], "seed": [0, 1] * 3})
+        >>> figure, (ax,) = panels(1)
+        >>> band(ax, table, "step", "loss")
+        >>> ax.lines[0].get_ydata().tolist()
+        [3.5, 2.5, 1.5]
     """
     rows = table.dropna(subset=[y]).assign(**{y: lambda found: scale * found[y]})
     by_x = rows.groupby(x)[y]
@@ -82,6 +90,13 @@ def dots(
         label, colour, marker: as in matplotlib.
         scale: factor on the numbers, 100 for percent.
         upright: names on the x-axis, values on the y-axis; otherwise the other way round.
+
+    Example:
+        >>> from pullpush.show.layout import panels
+        >>> figure, (ax,) = panels(1)
+        >>> dots(ax, pd.DataFrame({"value": [0.1, 0.4], "low": [0, 0.3], "high": [0.2, 0.5]}), [0, 1], scale=100)
+        >>> ax.lines[0].get_xdata().tolist()
+        [10.0, 40.0]
     """
     middle = scale * table[value].to_numpy(dtype=float)
     span = np.abs(scale * table[[low, high]].to_numpy(dtype=float).T - middle) if low in table else None
@@ -107,6 +122,13 @@ def bars(
         places: `(bars,)` in the middle of each.
         sizes, start: `(bars,)` or one number, along the other axis.
         width: across, in units of the places.
+
+    Example:
+        >>> from pullpush.show.layout import panels
+        >>> figure, (ax,) = panels(1)
+        >>> bars(ax, [0, 1], [2.0, 3.0], label="queries")
+        >>> [float(bar.get_height()) for bar in ax.patches]
+        [2.0, 3.0]
     """
     if upright:
         ax.bar(places, sizes, bottom=start, width=width, color=colour, label=label)
@@ -121,6 +143,11 @@ def density(
     """How dense `(N,)` values lie: Gaussian kernels, Scott's bandwidth.
 
     limits: where values can lie; without them the curve ends a little outside of the values.
+
+    Example:
+        >>> from pullpush.show.layout import panels
+        >>> figure, (ax,) = panels(1)
+        >>> density(ax, [0.2, 0.5, 0.6], limits=(-1, 1))
     """
     numbers = np.asarray(values, dtype=float)
     margin = 0.1 * np.ptp(numbers)
@@ -142,7 +169,13 @@ def scatter(
     label: str = "",
     alpha: float = 1.0,
 ) -> None:
-    """Points of a map; `sizes` are areas in square points, for all or for each."""
+    """Points of a map; `sizes` are areas in square points, for all or for each.
+
+    Example:
+        >>> from pullpush.show.layout import panels
+        >>> figure, (ax,) = panels(1)
+        >>> scatter(ax, [0.0, 1.0], [2.0, 3.0], label="clips")
+    """
     edge: dict[str, Any] = {} if marker in "+x|_" else {"edgecolors": "#44444466", "linewidths": 0.4}
     ax.scatter(x, y, s=sizes, c=colours, marker=marker, label=label, alpha=alpha, zorder=2, **edge)
 
@@ -155,7 +188,14 @@ def matrix(
     label: str = "",
     colours: str = "cividis",
 ) -> AxesImage:
-    """An image of `(rows, columns)` numbers, the first row on top, with its scale beside it if that has a label."""
+    """An image of `(rows, columns)` numbers, the first row on top, with its scale beside it if that has a label.
+
+    Example:
+        >>> from pullpush.show.layout import panels
+        >>> figure, (ax,) = panels(1)
+        >>> matrix(ax, np.eye(3), label="relevance").get_clim()
+        (0.0, 1.0)
+    """
     image = ax.imshow(
         np.asarray(values), cmap=colours, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect="auto"
     )

@@ -6,7 +6,12 @@ from IPython.display import HTML
 
 
 class Markup(HTML):
-    """HTML with a short text form, for terminals and for diffs of executed notebooks."""
+    """HTML with a short text form, for terminals and for diffs of executed notebooks.
+
+    Example:
+        >>> Markup("<b>a dog barks</b>", "a dog barks")
+        a dog barks
+    """
 
     def __init__(self, data: str, text: str) -> None:
         super().__init__(data)

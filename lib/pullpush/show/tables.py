@@ -48,6 +48,11 @@ def gains(frame: pd.DataFrame) -> Styler:
 
     frame: as `Scores.gains` returns it: columns metric, value, low, high (fractions), and, where it has them, system,
     baseline, half width, wins, seeds and clips.
+
+    Example:
+        >>> row = {"system": "kcl", "metric": "R@1", "value": 0.012, "low": 0.004, "high": 0.02}
+        >>> gains(pd.DataFrame([row])).data["R@1"].tolist()
+        ['1.2 [0.4, 2.0]']
     """
     keys = [column for column in ("system", "baseline") if column in frame]
     wide = frame.assign(cell=[_gain(row) for row in frame.to_dict("records")]).pivot_table(
