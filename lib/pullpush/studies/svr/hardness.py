@@ -14,6 +14,7 @@ from torch import Tensor
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.clips import Clips, World
 from pullpush.lab.probes import probed
+from pullpush.losses import SVR, RadiusPredictor
 from pullpush.studies.svr.histories import fall
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.objective import Objective
@@ -53,7 +54,7 @@ class RadiusProbe(Diagnostics):
     @torch.no_grad()
     def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
         """Columns `radius <kind> <K>`: mean R over the anchors."""
-        loss = next(term for term in objective.terms if getattr(term, "predictor", None) is not None)
+        loss = next(term for term in objective.terms if isinstance(term, SVR) and term.predictor is not None)
         text = objective.model.encode_text(self.batch.texts[: self.anchors])
         audio = objective.model.encode_audio(self.batch.audio, self.batch.lengths)
         similarity = text @ audio.T / loss.tau
@@ -71,7 +72,7 @@ class RadiusProbe(Diagnostics):
         return row
 
     def _radius(
-        self, predictor: torch.nn.Module, positive: Tensor, others: Tensor, order: Tensor, k: int, generator: Any
+        self, predictor: RadiusPredictor, positive: Tensor, others: Tensor, order: Tensor, k: int, generator: Any
     ) -> float:
         """Mean R when K negatives are the first of `order` and the rest random, in random places of the batch."""
         n = predictor.batch_size
