@@ -15,8 +15,9 @@ from pathlib import Path
 
 from pullpush.data import tuxpaint
 from pullpush.data.banks import create_bank
-from pullpush.data.compose import compose, render
+from pullpush.data.composer import compose
 from pullpush.data.pitch import pitch_bank
+from pullpush.data.renderer import render
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import SceneConfig, WorldConfig, load_world
 

@@ -12,8 +12,9 @@ from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.bank import Bank, prepare
 from pullpush.data.banks import create_bank
 from pullpush.data.banks.folder import english_phrases
-from pullpush.data.compose import SceneConfig, compose, render
+from pullpush.data.composer import SceneConfig, compose
 from pullpush.data.grammar import captions
+from pullpush.data.renderer import render
 from pullpush.data.vocabulary import LANGUAGES, load_events
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 

@@ -8,10 +8,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pullpush.data import compose as module
+from pullpush.data import renderer as module
+from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.banks import create_bank
-from pullpush.data.compose import GAP, SAMPLE_RATE, SceneConfig, compose, layers, render, seconds, single
+from pullpush.data.composer import GAP, SceneConfig, compose, seconds, single
 from pullpush.data.pitch import pitch_bank, ratio, shift
+from pullpush.data.renderer import layers, render
 from pullpush.data.scene import Scene, Sound
 from pullpush.errors import PullPushError
 

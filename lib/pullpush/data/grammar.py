@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullpush.data.draws import number
+from pullpush.data.inflection import CASES, article_of, connective
 from pullpush.data.languages import LANGUAGES, check_language
 from pullpush.data.languages import language as find_language
 from pullpush.data.scene import Scene, Sound
@@ -175,8 +176,8 @@ def _caption(form: Form, scene: Scene, phrases: list[Phrases], grammar: Grammar,
         position, kind = piece
         sound, phrase = scene.sounds[order[position]], phrases[order[position]]
         if kind in grammar.agree:
-            part = grammar.agree[kind].get(_article(nouns[position])[0].lower())
-        elif kind in _CASES:
+            part = grammar.agree[kind].get(article_of(nouns[position])[0].lower())
+        elif kind in CASES:
             part = _noun(nouns[position], kind, sound, grammar, dice)
         else:
             part = _clause(phrase.clauses, kind, sound, grammar, dice)
@@ -190,7 +191,7 @@ def _sentence(text: str, title: bool, noisy: bool, grammar: Grammar, dice: _Dice
     """Add the noise, contract, capitalise the first letter and end the sentence."""
     if noisy and dice.chance(P_MENTION):
         pattern = dice.pick(grammar.noise_titles if title else grammar.noise)
-        text = pattern.format(s=text, te=_te(text))
+        text = pattern.format(s=text, te=connective(text))
     text = grammar.contract(text)
     return text[0].upper() + text[1:] + grammar.end
 
@@ -205,7 +206,7 @@ def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar
     adverb = dice.pick(grammar.adverbs.get(_told(sound, dice), ("",)))
     words = {"S": clause.subject, "V": clause.verb, "A": adverb}
     text = grammar.space.join(word for letter in grammar.orders[kind] if (word := words[letter]))
-    return _te(text) if kind == "te" else text
+    return connective(text) if kind == "te" else text
 
 
 def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:
@@ -213,11 +214,11 @@ def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: _Dice) -> 
     patterns = grammar.nouns.get(_told(sound, dice))
     if patterns:
         pattern = dice.pick(patterns)
-        article, rest = _article(noun)
+        article, rest = article_of(noun)
         repeated = grammar.agree.get("repeated", {}).get(article)
         if repeated or "{repeated}" not in pattern:
             noun = pattern.format(noun=noun, article=article, repeated=repeated, rest=rest)
-    return _CASES[case](noun)
+    return CASES[case](noun)
 
 
 def _told(sound: Sound, dice: _Dice) -> str:
@@ -225,42 +226,6 @@ def _told(sound: Sound, dice: _Dice) -> str:
     far = sound.far and dice.chance(P_MENTION)
     often = sound.repeats > 1 and dice.chance(P_MENTION)
     return "both" if far and often else "far" if far else "often" if often else "plain"
-
-
-def _article(noun: str) -> tuple[str, str]:
-    """The first word and the rest; "l'" counts as a word."""
-    match = re.match(r"(\w+['’]|\S+) ?(.*)", noun)
-    return match[1].replace("’", "'"), match[2]
-
-
-def _nominative(noun: str) -> str:
-    return noun
-
-
-def _accusative(noun: str) -> str:
-    """German: only the masculine article shows the case: der tiefe Klang → den tiefen Klang."""
-    article, rest = _article(noun)
-    return f"den {_weak(rest)}" if article == "der" else noun
-
-
-def _dative(noun: str) -> str | None:
-    """German: das, der → dem. None for "die", which may be feminine (der) or plural (den)."""
-    article, rest = _article(noun)
-    return f"dem {_weak(rest)}" if article in ("das", "der") else None
-
-
-def _weak(rest: str) -> str:
-    """German: adjectives up to the noun (the first capital) end in -en behind "den" and "dem"."""
-    before, noun = re.match(r"([^A-ZÄÖÜ]*)(.*)", rest).groups()
-    return re.sub(r"e\b", "en", before) + noun
-
-
-_CASES = {"noun": _nominative, "accusative": _accusative, "dative": _dative}
-
-
-def _te(text: str) -> str:
-    """Japanese: 鳴いている → 鳴いていて, so that another clause can follow."""
-    return text.removesuffix("る") + "て" if text.endswith("る") else text
 
 
 # -------------------------------------------------------------------------------------------------------------- dice

@@ -20,10 +20,11 @@ from pullpush.data import store
 from pullpush.data.bank import Bank
 from pullpush.data.banks import create_bank
 from pullpush.data.clips import Columns, StoredClips, World
-from pullpush.data.compose import SceneConfig, compose, render, single
+from pullpush.data.composer import SceneConfig, compose, single
 from pullpush.data.draws import number
 from pullpush.data.grammar import captions, prompts
 from pullpush.data.pitch import pitch_bank
+from pullpush.data.renderer import render
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.data.vocabulary import Event, vocabulary_files
 from pullpush.progress import hidden

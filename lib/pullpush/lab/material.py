@@ -16,7 +16,7 @@ import pandas as pd
 
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
-from pullpush.data.compose import SceneConfig
+from pullpush.data.composer import SceneConfig
 from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
 from pullpush.data.registry import find
 from pullpush.data.world import WorldConfig, load_world

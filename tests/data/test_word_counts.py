@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pullpush.data.words import word_frequencies, words
+from pullpush.data.word_counts import word_frequencies, words
 
 
 def test_words_are_lower_case_without_punctuation():

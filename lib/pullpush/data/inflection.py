@@ -1,0 +1,41 @@
+"""Words in the forms that a slot of a caption asks for: cases of German, the connective form of Japanese."""
+
+from __future__ import annotations
+
+import re
+
+
+def article_of(noun: str) -> tuple[str, str]:
+    """The first word and the rest; "l'" counts as a word."""
+    match = re.match(r"(\w+['’]|\S+) ?(.*)", noun)
+    return match[1].replace("’", "'"), match[2]
+
+
+def _nominative(noun: str) -> str:
+    return noun
+
+
+def _accusative(noun: str) -> str:
+    """German: only the masculine article shows the case: der tiefe Klang → den tiefen Klang."""
+    article, rest = article_of(noun)
+    return f"den {_weak(rest)}" if article == "der" else noun
+
+
+def _dative(noun: str) -> str | None:
+    """German: das, der → dem. None for "die", which may be feminine (der) or plural (den)."""
+    article, rest = article_of(noun)
+    return f"dem {_weak(rest)}" if article in ("das", "der") else None
+
+
+def _weak(rest: str) -> str:
+    """German: adjectives up to the noun (the first capital) end in -en behind "den" and "dem"."""
+    before, noun = re.match(r"([^A-ZÄÖÜ]*)(.*)", rest).groups()
+    return re.sub(r"e\b", "en", before) + noun
+
+
+CASES = {"noun": _nominative, "accusative": _accusative, "dative": _dative}
+
+
+def connective(text: str) -> str:
+    """Japanese: 鳴いている → 鳴いていて, so that another clause can follow."""
+    return text.removesuffix("る") + "て" if text.endswith("る") else text
