@@ -71,3 +71,15 @@ def test_distances_stand_by_language_then_their_average_and_the_yardstick(run, h
     assert table.loc["avg", ("Dis", "kcl")] == pytest.approx(table.loc[["fra", "deu"], ("Dis", "kcl")].mean())
     assert table.loc["eng, second caption", ("Gap", "kcl")] == pytest.approx(values["Gap within eng"].mean())
     assert scores.values("kcl", "Dis").mean() == pytest.approx(table.loc["avg", ("Dis", "kcl")])
+
+
+def test_tables_with_two_heads_are_saved_flat_and_printed_by_name():
+    table = pd.DataFrame([[1.0, 2.0]], index=pd.Index(["fra"], name="language"))
+    table.columns = pd.MultiIndex.from_tuples([("Gap", "ml-clap"), ("Gap", "kcl")])
+    assert list(comparisons.flat(table)) == ["language", "Gap ML-CLAP", "Gap KCL"]
+    assert list(comparisons.titled(table)) == [("Gap", "ML-CLAP"), ("Gap", "KCL")]
+
+
+def test_a_figure_names_both_systems_of_a_gain():
+    gains = pd.DataFrame({"system": ["kcl"], "baseline": ["ml-clap ×8"], "value": [0.1]})
+    assert comparisons.compared(gains)["system"].item() == "KCL over ML-CLAP ×8"

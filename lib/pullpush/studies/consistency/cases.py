@@ -42,3 +42,17 @@ def ranks_of(table: pd.DataFrame, worst: str) -> tuple[int, dict[str, list[int]]
     rows = table[table["worst of"] == worst]
     by_system = rows.groupby("system", sort=False)["rank"].apply(list)
     return rows["clip"].iloc[0], {method_name(system): places for system, places in by_system.items()}
+
+
+def typical_case(space: Space) -> int:
+    """The clip whose first caption's rank varies over the languages as much as that of the median clip."""
+    order = rank_variance(language_ranks(space.audio, space.texts[:, 0])).argsort(stable=True)
+    return int(order[len(order) // 2])
+
+
+def clip_ranks(spaces: Mapping[str, Space], clip: int) -> dict[str, list[int]]:
+    """Ranks of a clip for its first caption in each language, by the printed names of the systems."""
+    return {
+        method_name(system): language_ranks(space.audio, space.texts[:, 0])[clip].tolist()
+        for system, space in spaces.items()
+    }

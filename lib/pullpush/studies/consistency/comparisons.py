@@ -83,6 +83,12 @@ def _name(system: str) -> str:
     return " ".join([method_name(scheme), *rest])
 
 
+def compared(gains: pd.DataFrame) -> pd.DataFrame:
+    """`Scores.gains` for a figure: the column system says "KCL over ML-CLAP"."""
+    names = named(gains)
+    return gains.assign(system=names["system"] + " over " + names["baseline"])
+
+
 def standings(table: pd.DataFrame, by: str, metrics: Sequence[str]) -> pd.DataFrame:
     """Who stands where, in %: mean ± standard deviation over the runs of each value of a column, such as "system".
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.clips import Clips, World
@@ -108,6 +109,12 @@ def _direction_probe(points: int, data: World, plan: Recipe) -> DirectionProbe:
     return DirectionProbe(data.valid, plan.languages, every=max(1, steps // points), batch_size=size)
 
 
+def last_rows(history: pd.DataFrame) -> pd.DataFrame:
+    """`direction_history` when training ends, means over the seeds: columns system, and those of PROBED."""
+    last = history[history["step"] == history.groupby("recipe")["step"].transform("max")]
+    return last.groupby("recipe", sort=False)[list(PROBED)].mean().rename_axis("system").reset_index()
+
+
 def last_angles(history: pd.DataFrame, scheme: str, column: str = "one") -> np.ndarray:
     """A column of `direction_history` when training under a scheme ends, `(seeds, 1)`."""
     angles = history[history["recipe"] == scheme].sort_values("step").groupby("seed")[column].last()
@@ -132,3 +139,28 @@ def direction_by_count(spaces: Mapping[tuple[str, int], Space]) -> pd.DataFrame:
             for what, error in (("one of K", of_first), ("m of all", of_several)):
                 rows.append((system, seed, what, count, error.nanmean().item()))
     return pd.DataFrame(rows, columns=["system", "seed", "what", "count", "error"])
+
+
+def pull_plane(pulls: Tensor, languages: Sequence[str] = LANGUAGES) -> pd.DataFrame:
+    """The pulls of a clip's texts on it in the plane of their mean and of what they differ in most.
+
+    Args:
+        pulls: `(K, d)`, a text a row.
+        languages: K codes.
+
+    Returns:
+        Columns language, along (the mean's direction), across (up for the first language); the last row is the mean,
+        whose language is "all".
+
+    Example:
+        >>> pull_plane(torch.tensor([[1.0, 1.0], [1.0, -1.0]]), ("eng", "fra"))["across"].tolist()
+        [1.0, -1.0, 0.0]
+    """
+    unit = F.normalize(pulls.mean(dim=0), dim=0)
+    along = pulls @ unit
+    rest = pulls - along[:, None] * unit
+    across = rest @ torch.linalg.svd(rest, full_matrices=False).Vh[0]
+    across = across if across[0] >= 0 else -across
+    table = pd.DataFrame({"language": list(languages), "along": along.numpy(), "across": across.numpy()})
+    table.loc[len(table)] = {"language": "all", "along": float(along.mean()), "across": 0.0}
+    return table

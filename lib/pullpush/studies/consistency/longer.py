@@ -9,6 +9,7 @@ import pandas as pd
 
 from pullpush.lab.scores import Scores
 from pullpush.metrics import Difference
+from pullpush.studies.consistency import comparisons
 from pullpush.studies.consistency.comparisons import by_run, contrasts
 from pullpush.studies.consistency.schemes import TEXTS_PER_CLIP
 
@@ -36,3 +37,11 @@ def longer_gains(scores: Scores, pairs: Iterable[tuple[Length, Length]], metrics
 
     pairs = list(pairs)
     return contrasts(compared(*pair, metric) for metric in metrics for pair in pairs)
+
+
+def standings(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """`comparisons.standings` of a `longer_table`, with the texts read of a clip and the mean rank variance."""
+    means = comparisons.standings(table, "label", metrics)
+    by_label = table.groupby("label", sort=False)[["texts", "MRV"]].mean()
+    means.insert(2, "texts read of a clip", [f"{count:.0f}" for count in by_label["texts"]])
+    return means.assign(MRV=[f"{value:.0f}" for value in by_label["MRV"]])

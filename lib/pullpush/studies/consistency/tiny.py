@@ -123,6 +123,11 @@ def violated(table: pd.DataFrame, side: str = "right") -> np.ndarray:
     return over.groupby(table["seed"]).mean().to_numpy()[:, None]
 
 
+def violations(table: pd.DataFrame, side: str = "right") -> str:
+    """`violated` in the mean over the seeds, in per cent."""
+    return f"{violated(table, side).mean():.0%}"
+
+
 def at_end(table: pd.DataFrame, sampling: str, column: str = "left") -> np.ndarray:
     """A column of `bound_table` after the last epoch, `(seeds, 1)`."""
     last = table[(table["sampling"] == sampling) & (table["epoch"] == table["epoch"].max())]
