@@ -69,6 +69,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
         self.package, self.kind, self.noun = package, kind, noun
         self._files: dict[str, str] = {}
         self._cards: dict[str, C] = {}
+        self._origins: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> C:
         cards = self._found()
@@ -89,16 +90,21 @@ class Catalogue(Mapping[str, C], Generic[C]):
     def __len__(self) -> int:
         return len(self._found())
 
+    def file_of(self, name: str) -> Path:
+        """The file that holds a card; UnknownNameError as for the card itself."""
+        return Path(str(import_module(self._origins[self[name].name]).__file__))
+
     def _found(self) -> dict[str, C]:
         """Name → card, in the order of the files' names."""
         files = modules(self.package)
         if files != self._files:
             invalidate_caches()  # of Python's lists of folders: a file may be younger than they are
-            cards = [card for file in files for card in _cards_of(file, self.kind)]
-            names = [card.name for card in cards]
+            found = [(card, file) for file in files for card in _cards_of(file, self.kind)]
+            names = [card.name for card, _ in found]
             if twice := sorted({name for name in names if names.count(name) > 1}):
                 raise CardError(f"two cards of {self.package} are called {', '.join(twice)}: give one another name")
-            self._files, self._cards = files, dict(zip(names, cards, strict=True))
+            self._files, self._cards = files, {card.name: card for card, _ in found}
+            self._origins = {card.name: file for card, file in found}
         return self._cards
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
-from pullpush.site import chapters, executions, front_page, ledger_page
+from pullpush.site import chapters, contents_page, executions, front_page, ledger_page
 
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
@@ -109,6 +109,8 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     front_page.complete(source / "intro.md", claims, notebooks)
     if (source / "claims.md").is_file():
         ledger_page.complete(source / "claims.md", claims)
+    if (source / "library" / "contents.md").is_file():
+        contents_page.complete(source / "library" / "contents.md", references=source / "references.bib")
     _link_executions(source, {notebook.stem for notebook in notebooks})
 
 

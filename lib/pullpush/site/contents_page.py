@@ -1,0 +1,144 @@
+"""The page *Contents of the library*: a row for each loss, encoder, metric, dataset, bank and language.
+
+Rows come from the cards and from the files of languages, so that what a reader adds stands there, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pullpush.catalogue import Card, Catalogue
+from pullpush.data.banks import BANKS
+from pullpush.data.languages import language_files, load_languages
+from pullpush.data.registry import SETS
+from pullpush.encoders import AUDIO, TEXT
+from pullpush.losses import TERMS
+from pullpush.metrics import METRICS
+
+MARK = "<!-- contents of the library -->"
+LIBRARY = Path(__file__).resolve().parents[2]  # what paths of files are shown below: lib/
+YES, NO = "yes", "no"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A table of the page: its heading, the page of the reference, the cards, and columns that only they have."""
+
+    heading: str
+    reference: str
+    cards: Catalogue[Any]
+    columns: Mapping[str, Callable[[Any], str]]
+
+
+def trained(card: Any) -> str:
+    """Whether training changes an encoder's weights.
+
+    >>> trained(AUDIO["cnn"]), trained(TEXT["use"])
+    ('from scratch', 'never')
+    """
+    return "never" if card.frozen else "on, or frozen" if card.pretrained else "from scratch"
+
+
+WEIGHTS: Mapping[str, Callable[[Any], str]] = {
+    "weights": lambda card: card.weights or "drawn",
+    "trained": trained,
+    "licence": lambda card: card.licence,
+}
+KINDS = (
+    Kind(
+        "Losses",
+        "losses",
+        TERMS,
+        {"needs": lambda card: ", ".join(card.make.needs), "may use": lambda card: ", ".join(card.make.uses)},
+    ),
+    Kind(
+        "Audio encoders",
+        "encoders",
+        AUDIO,
+        {**WEIGHTS, "hears": lambda card: f"{card.sample_rate / 1000:g} kHz"},
+    ),
+    Kind("Text encoders", "encoders", TEXT, {**WEIGHTS, "languages": lambda card: card.languages}),
+    Kind(
+        "Metrics",
+        "metrics",
+        METRICS,
+        {
+            "scores": lambda card: ", ".join(score.name for score in card.scores),
+            "needs": lambda card: ", ".join(card.needs),
+        },
+    ),
+    Kind(
+        "Datasets",
+        "data",
+        SETS,
+        {
+            "truth": lambda card: "labels" if card.labelled else "captions",
+            "fetched by `pullpush fetch`": lambda card: YES if card.fetch else NO,
+        },
+    ),
+    Kind("Banks of sounds", "data", BANKS, {}),
+)
+
+
+def complete(page: Path, *, references: Path) -> None:
+    """Put the tables into a copy of the page, where MARK stands; references: the book's bibliography."""
+    keys = set(re.findall(r"^@\w+\{([^,]+),", references.read_text(encoding="utf-8"), re.MULTILINE))
+    page.write_text(page.read_text(encoding="utf-8").replace(MARK, markdown(keys)), encoding="utf-8")
+
+
+def markdown(citations: Collection[str] = ()) -> str:
+    """All tables, each under its heading; citations: keys of the bibliography, which are cited where a card has one."""
+    parts = []
+    for kind in KINDS:
+        parts.append(f"## {kind.heading}\n\n[Reference]({kind.reference}.md)\n\n{_written(table(kind, citations))}")
+    return "\n\n".join([*parts, f"## Languages\n\n{_written(languages())}"])
+
+
+def table(kind: Kind, citations: Collection[str] = ()) -> pd.DataFrame:
+    """A row a card: name, what it is, what only this kind has, source, file."""
+    rows = []
+    for name, card in kind.cards.items():
+        row = {"name": f"`{name}`", "what it is": f"**{card.title}.** {card.about}"}
+        row |= {column: value(card) for column, value in kind.columns.items()}
+        rows.append(row | {"source": _source(card, citations), "file": f"`{_shown(kind.cards.file_of(name))}`"})
+    return pd.DataFrame(rows)
+
+
+def languages() -> pd.DataFrame:
+    """A row a language: its code, its names, where it occurs, file."""
+    files = {path.stem: path for path in language_files()}
+    rows = [
+        {
+            "name": f"`{code}`",
+            "what it is": f"**{language.name}.** {language.native}",
+            "in ATRI": YES if language.book else NO,
+            "SONAR's code": f"`{language.flores}`" if language.flores else "",
+            "captions in Tux Paint": YES if language.tuxpaint else NO,
+            "file": f"`{_shown(files[code])}`",
+        }
+        for code, language in load_languages().items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _source(card: Card, citations: Collection[str]) -> str:
+    cited = f" {{cite:p}}`{card.citation}`" if card.citation in citations else ""
+    return f"{card.source}{cited}".strip()
+
+
+def _shown(file: Path) -> str:
+    """A file of the library by its path in it; the reader's own by its name."""
+    return str(file.relative_to(LIBRARY)) if file.is_relative_to(LIBRARY) else file.name
+
+
+def _written(rows: pd.DataFrame) -> str:
+    """A table in Markdown, without columns that are empty."""
+    rows = rows.loc[:, (rows != "").any()]
+    lines = [rows.columns, ["---"] * len(rows.columns), *rows.to_numpy()]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
