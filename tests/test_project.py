@@ -10,22 +10,28 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 import yaml
+from toys import add  # noqa: F401 - a fixture
 
 import pullpush
 from pullpush import extras
 from pullpush.lab import profiles
+from pullpush.losses import TERMS
+from pullpush.metrics import METRICS
 from pullpush.site import chapters
 from pullpush.site.cli import main
+from pullpush.training import recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 LIB = ROOT / "lib" / "pullpush"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
 # Data flows one way; a module imports from its own part and from those before it.
 INNER = [
@@ -255,6 +261,31 @@ def test_readme_lists_every_part_of_the_library_and_every_chapter_with_its_execu
     for chapter in chapters.chapters(ROOT):
         assert f"(book/{chapter.name}.md)" in README
         assert f"(executed/quick/{chapter.name}.ipynb)" in README
+
+
+def shown_file(path: str) -> str:
+    """The code that CONTRIBUTING shows below the heading that names a file."""
+    return blocks(CONTRIBUTING.split(f"`{path}`\n")[1], "python")[0]
+
+
+def test_the_loss_that_contributing_shows_is_found_and_is_what_it_says(add):  # noqa: F811
+    add("losses/triplet.py", shown_file("losses/triplet.py"))
+    assert recipe("infonce+triplet", margin=0.1).terms[1].options == {"margin": 0.1}
+    torch.manual_seed(0)
+    audio, text = torch.nn.functional.normalize(torch.randn(2, 5, 4, dtype=torch.float64), dim=-1)
+    expected = []
+    for row, anchor in enumerate(text):
+        hardest = max(float(anchor @ other) for at, other in enumerate(audio) if at != row)
+        expected.append(max(0.0, 0.3 + hardest - float(anchor @ audio[row])))
+    value, report = TERMS["triplet"].make(margin=0.3)(audio, text)
+    assert float(value) == pytest.approx(sum(expected) / 5, rel=1e-12)
+    assert float(report["violated"]) == sum(one > 0 for one in expected) / 5
+
+
+def test_the_metric_that_contributing_shows_is_found_and_is_what_it_says(add):  # noqa: F811
+    add("metrics/spread.py", shown_file("metrics/spread.py"))
+    square = SimpleNamespace(audio=torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
+    assert METRICS["spread"].make(square)["spread"].tolist() == [1, 1, 1, 1]
 
 
 # What README's table of chapters says was found, and the claims that say so.
