@@ -81,7 +81,8 @@ def _figure_text(executed: Mapping[str, Path], words: str) -> str:
     if found is None:  # an experiment that was not kept for this profile has no figure
         return ""
     figure = found.replace(f'id="{anchor(number)}" ', "")  # the anchor is the chapter's
-    return f'```{{raw}} html\n<a href="{chapter}.html#{anchor(number)}" style="color:inherit">{figure}</a>\n```'
+    link = f'<a href="{chapter}.html#{anchor(number)}" style="color:inherit;text-decoration:none">{figure}</a>'
+    return f"```{{raw}} html\n{link}\n```"
 
 
 def _outputs(notebook: Path) -> Iterator[str]:
