@@ -35,8 +35,7 @@ def cacl(audio: Tensor, english: Tensor, other: Tensor, tau: float | Tensor = 0.
         tensor(0.2395)
     """
     check_shapes(audio=audio, english=english, other=other)
-    pairs = ((audio, english), (audio, other), (english, other))
-    return sum(ml_clap(u, v, tau) for u, v in pairs) / 3  # Eq. 12
+    return (ml_clap(audio, english, tau) + ml_clap(audio, other, tau) + ml_clap(english, other, tau)) / 3  # Eq. 12
 
 
 class CACL(Tempered):

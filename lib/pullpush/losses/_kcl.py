@@ -56,13 +56,15 @@ def kcl(
         >>> kcl(audio, audio[:, None].expand(3, 2, 3), tau=0.5)  # two languages with the same embeddings
         tensor(0.2395)
     """
-    check_shapes(audio=audio, texts=texts, **({} if present is None else {"present": present}))
+    check_shapes(audio=audio, texts=texts)
     check_temperature(tau)
     check_choice("candidates", candidates, get_args(Candidates))
     if present is None:
         present = texts.new_ones(texts.shape[:2], dtype=torch.bool)
-    elif not present.any():
-        raise ValueError("no text of this batch is present in any language: leave such clips out before")
+    else:
+        check_shapes(texts=texts, present=present)
+        if not present.any():
+            raise ValueError("no text of this batch is present in any language: leave such clips out before")
     with no_autocast(audio):
         a, t = widen(audio, texts)
         t = torch.where(present[..., None], t, 0)  # a NaN placeholder must not reach a gradient

@@ -69,8 +69,7 @@ def kcl(audio: Tensor, texts: Tensor, tau: float = 0.07) -> Tensor:
 
 def cacl(audio: Tensor, english: Tensor, other: Tensor, tau: float = 0.07) -> Tensor:
     """L = 1/6N Σ over audio–English, audio–other, English–other of both directions of InfoNCE (ATRI Eq. 12, 13)."""
-    pairs = ((audio, english), (audio, other), (english, other))
-    return sum(info_nce(u, v, tau) for u, v in pairs) / 6
+    return (info_nce(audio, english, tau) + info_nce(audio, other, tau) + info_nce(english, other, tau)) / 6
 
 
 def decompose(text: Tensor, audio: Tensor, tau: float = 0.07) -> tuple[Tensor, Tensor, Tensor, Tensor]:
