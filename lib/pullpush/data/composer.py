@@ -6,7 +6,7 @@ Composing draws from `(seed, index)` alone, so that a scene is known without its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,7 +153,7 @@ def _draw_sound(bank: Bank, config: SceneConfig, event: int, share: float, rng: 
     )
     most = min(config.max_repeats, int(share / (seconds(bank, sound) + GAP)))
     if rng.random() < config.p_repeat and most >= 2:
-        sound = Sound(**{**sound.__dict__, "repeats": int(rng.integers(2, most + 1))})
+        sound = replace(sound, repeats=int(rng.integers(2, most + 1)))
     return sound
 
 

@@ -87,7 +87,7 @@ def load_corpus(config: CorpusConfig) -> World:
         for split in SPLITS
     }
     tables = _tables(dataset.where(datasets_home()))
-    texts = [[list(own) for own in splits[split].columns["english"]] for split in ("train", "valid")]
+    texts = [[list(captions) for captions in splits[split].columns["english"]] for split in ("train", "valid")]
     words = content_key([texts, {language: _fingerprint(path) for language, path in tables.items()}])
     return World(config, splits, words)
 
@@ -164,7 +164,7 @@ def recorded_captions(title: str, tables: Mapping[str, Path], columns: Columns, 
         raise unknown(
             f"language of {title}'s captions", language, [*(["eng"] if "english" in columns else []), *tables]
         )
-    return [list(own) for own in columns["english"]]
+    return [list(captions) for captions in columns["english"]]
 
 
 def label_prompts(classes: Sequence[str], language: str = "eng") -> list[str]:
@@ -227,13 +227,9 @@ def _stored(
 def _some(files: Listing, most: int, *, spread: bool) -> Listing:
     """`most` of the clips: the first ones, or spread evenly, since labelled sets are often sorted by class."""
     rows = np.linspace(0, len(files.paths) - 1, most).round().astype(int) if spread else range(most)
-    return files._replace(
-        **{
-            part: [own[row] for row in rows]
-            for part in ("paths", "captions", "labels")
-            if (own := getattr(files, part))
-        }
-    )
+    given = {part: getattr(files, part) for part in ("paths", "captions", "labels") if getattr(files, part)}
+    chosen: dict[str, Any] = {part: [values[row] for row in rows] for part, values in given.items()}
+    return files._replace(**chosen)
 
 
 def _tables(folder: Path) -> dict[str, Path]:

@@ -109,11 +109,11 @@ def _phrases(event: Event, language: str) -> Phrases:
 @cache
 def load_grammar(language: str) -> Grammar:
     """The grammar of one language, from its file."""
-    known = {"agree": {}, "contractions": {}, "progressive": None, **find_language(language).grammar}
-    forms = {relation: known.pop(relation) for relation in ("single", "sequence", "overlap")}
-    contractions = tuple((re.compile(pattern), text) for pattern, text in known.pop("contractions").items())
-    progressive = re.compile(known.pop("progressive")) if known["progressive"] else known.pop("progressive")
-    return Grammar(**known, contractions=contractions, progressive=progressive, forms=forms)
+    entry: dict[str, Any] = {"agree": {}, "contractions": {}, "progressive": None, **find_language(language).grammar}
+    forms = {relation: entry.pop(relation) for relation in ("single", "sequence", "overlap")}
+    contractions = tuple((re.compile(pattern), text) for pattern, text in entry.pop("contractions").items())
+    progressive = re.compile(entry.pop("progressive")) if entry["progressive"] else entry.pop("progressive")
+    return Grammar(**entry, contractions=contractions, progressive=progressive, forms=forms)
 
 
 PROMPTS: dict[str, str] = {language: load_grammar(language).prompt for language in LANGUAGES}
@@ -199,7 +199,7 @@ def _sentence(text: str, title: bool, noisy: bool, grammar: Grammar, dice: _Dice
 def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:
     """A clause in the order that `kind` names; simple: not progressive; te: in the Japanese connective form."""
     if kind == "simple":  # "after a frog is croaking" is no English
-        clauses = [clause for clause in clauses if not grammar.progressive.match(clause.verb)]
+        clauses = [clause for clause in clauses if not (grammar.progressive and grammar.progressive.match(clause.verb))]
         if not clauses:
             return None
     clause = dice.pick(clauses)

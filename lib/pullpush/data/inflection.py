@@ -7,8 +7,8 @@ import re
 
 def article_of(noun: str) -> tuple[str, str]:
     """The first word and the rest; "l'" counts as a word."""
-    match = re.match(r"(\w+['’]|\S+) ?(.*)", noun)
-    return match[1].replace("’", "'"), match[2]
+    first, rest = re.findall(r"^(\w+['’]|\S+) ?(.*)", noun)[0]
+    return first.replace("’", "'"), rest
 
 
 def _nominative(noun: str) -> str:
@@ -29,7 +29,7 @@ def _dative(noun: str) -> str | None:
 
 def _weak(rest: str) -> str:
     """German: adjectives up to the noun (the first capital) end in -en behind "den" and "dem"."""
-    before, noun = re.match(r"([^A-ZÄÖÜ]*)(.*)", rest).groups()
+    before, noun = re.findall(r"^([^A-ZÄÖÜ]*)(.*)", rest)[0]
     return re.sub(r"e\b", "en", before) + noun
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -22,7 +22,8 @@ SAME_SET = 0.75  # relevance of the same events in another order or relation
 class HasCategory(Protocol):
     """What relevance needs to know of an event."""
 
-    category: str
+    @property
+    def category(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -139,5 +140,5 @@ def to_json(scenes: Iterable[Scene]) -> str:
 
 def from_json(text: str) -> tuple[Scene, ...]:
     """The scenes that `to_json` wrote, exactly."""
-    rows = (json.loads(line) for line in text.splitlines())
-    return tuple(Scene(**{**row, "sounds": tuple(Sound(**sound) for sound in row["sounds"])}) for row in rows)
+    rows: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
+    return tuple(Scene(**row | {"sounds": tuple(Sound(**sound) for sound in row["sounds"])}) for row in rows)

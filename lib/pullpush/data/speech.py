@@ -139,18 +139,18 @@ def caption_groups(texts: dict[str, dict[str, str]]) -> dict[str, str]:
 
     Capital letters and signs at the ends do not tell captions apart.
     """
-    parent: dict[str, str] = {stamp: stamp for own in texts.values() for stamp in own}
+    parent: dict[str, str] = {stamp: stamp for captions in texts.values() for stamp in captions}
 
     def root(stamp: str) -> str:
         while parent[stamp] != stamp:
             parent[stamp] = stamp = parent[parent[stamp]]
         return stamp
 
-    for own in texts.values():
+    for captions in texts.values():
         first: dict[str, str] = {}
-        for stamp, text in own.items():
-            one, other = root(first.setdefault(text.casefold().strip(" .!?…。！"), stamp)), root(stamp)
-            parent[max(one, other)] = min(one, other)
+        for stamp, text in captions.items():
+            left, right = root(first.setdefault(text.casefold().strip(" .!?…。！"), stamp)), root(stamp)
+            parent[max(left, right)] = min(left, right)
     return {stamp: root(stamp) for stamp in parent}
 
 
@@ -158,9 +158,9 @@ def _texts(captions: pd.DataFrame, languages: Sequence[str]) -> dict[str, dict[s
     """Language → stamp → caption, in the order of the stamps."""
     table = captions.drop_duplicates(["stamp", "language"]).sort_values("stamp", kind="stable")
     return {
-        language: dict(own[["stamp", "text"]].itertuples(index=False))
+        language: dict(rows[["stamp", "text"]].itertuples(index=False))
         for language in dict.fromkeys(languages)
-        for own in [table[table["language"] == language]]
+        for rows in [table[table["language"] == language]]
     }
 
 

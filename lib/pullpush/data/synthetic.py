@@ -28,7 +28,7 @@ def synthetic_events() -> tuple[Event, ...]:
     >>> [event.name for event in synthetic_events()[:3]]
     ['beep', 'bell', 'buzz']
     """
-    words = {code: one.synthetic for code, one in load_languages().items()}
+    words = {code: language.synthetic for code, language in load_languages().items()}
     return tuple(Event(name, CATEGORIES[name], (), phrases_of(name, words)) for name in sorted(FORMULAS))
 
 

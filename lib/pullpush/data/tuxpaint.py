@@ -244,4 +244,4 @@ def parse_captions(content: bytes) -> list[tuple[str, str, str]]:
 
 def _codes() -> dict[str, str]:
     """The stamps' code of a language → its ISO 639-3 code, of the languages that the book knows."""
-    return {one.tuxpaint: code for code, one in load_languages().items() if one.tuxpaint}
+    return {language.tuxpaint: code for code, language in load_languages().items() if language.tuxpaint}

@@ -89,7 +89,7 @@ def vocabulary_files() -> tuple[Path, ...]:
 
 @lru_cache(maxsize=8)
 def _load_events(_files: Sequence[tuple[Path, int]]) -> tuple[Event, ...]:
-    words = {code: one.events for code, one in load_languages().items()}
+    words = {code: language.events for code, language in load_languages().items()}
     return parse_events(read_table(FOLDER / "events.yaml"), words)
 
 
@@ -120,10 +120,10 @@ def parse_events(
         VocabularyError: an entry is malformed or of no event, a language lacks an event, a recording is there twice,
             or two events share a phrase.
     """
-    for code, own in words.items():
-        if strange := sorted(set(own) - set(table)):
+    for code, phrases in words.items():
+        if strange := sorted(set(phrases) - set(table)):
             raise VocabularyError(f"{code}.yaml: {strange[0]}: no such event in events.yaml")
-        if code in required and (missing := sorted(set(table) - set(own))):
+        if code in required and (missing := sorted(set(table) - set(phrases))):
             raise VocabularyError(f"{code}.yaml: missing the event {missing[0]!r}")
     events = tuple(_parse_event(name, table[name], words) for name in sorted(table))
     _check_distinct(events)
@@ -171,7 +171,11 @@ def _parse_event(name: str, entry: Mapping[str, Any], words: Mapping[str, Mappin
 
 def phrases_of(name: str, words: Mapping[str, Mapping[str, Any]]) -> dict[str, Phrases]:
     """An event's phrases by language, of those languages that have them; words: see `parse_events`."""
-    return {code: parse_phrases(own[name], where=f"{code}.yaml: {name}") for code, own in words.items() if name in own}
+    return {
+        code: parse_phrases(phrases[name], where=f"{code}.yaml: {name}")
+        for code, phrases in words.items()
+        if name in phrases
+    }
 
 
 def _check_distinct(events: tuple[Event, ...]) -> None:

@@ -32,10 +32,10 @@ def world(book: Session, **overrides: Any) -> World:
 def sized(book: Session, name: str, **overrides: Any) -> Recipe:
     """A recipe at the profile's size: its encoders, dimensions, epochs and batch size, unless `overrides` differ."""
     size = {field: getattr(book.settings, field) for field in ("audio", "text", "dim", "epochs", "batch_size")}
-    one = {**size, **overrides}
-    options = encoder_options(book, one["audio"], one["text"]) | one.get("encoder_options", {})
-    tuning = {} if one["audio"] == "features" else book.settings.fine_tuning
-    return recipe(name, **{**tuning, **one, "encoder_options": options})
+    fields = {**size, **overrides}
+    options = encoder_options(book, fields["audio"], fields["text"]) | fields.get("encoder_options", {})
+    tuning = {} if fields["audio"] == "features" else book.settings.fine_tuning
+    return recipe(name, **{**tuning, **fields, "encoder_options": options})
 
 
 def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,17 +82,22 @@ def train(
 
 
 def train_all(
-    book: Session, data: World, plans: Sequence[tuple[str, int]], *, diagnostics: Diagnostics | None = WATCH, **own: Any
+    book: Session,
+    data: World,
+    plans: Sequence[tuple[str, int]],
+    *,
+    diagnostics: Diagnostics | None = WATCH,
+    **overrides: Any,
 ) -> dict[tuple[str, int], Result]:
     """Train several (recipe, seed), side by side on a CPU; each is read from the cache if it is there.
 
     Args:
         book, data, diagnostics: see `train`.
         plans: recipe and seed of each run.
-        own: recipe → overrides for it.
+        overrides: recipe → overrides for it.
     """
-    recipes = [sized(book, name, **own.get(name, {})) for name, _ in plans]
-    whole = [Plan(data, one, seed, diagnostics) for one, (_, seed) in zip(recipes, plans, strict=True)]
+    recipes = [sized(book, name, **overrides.get(name, {})) for name, _ in plans]
+    whole = [Plan(data, recipe, seed, diagnostics) for recipe, (_, seed) in zip(recipes, plans, strict=True)]
     return dict(zip(plans, train_plans(whole), strict=True))
 
 

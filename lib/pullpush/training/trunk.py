@@ -47,8 +47,8 @@ def trunk_digest(trunk: Trunk) -> str:
     if not isinstance(trunk, Published):
         return checkpoints.digest(_best(trunk))
     weights = local_weights(trunk.options)
-    told = {name: str(value) for name, value in trunk.options.items() if name not in weights}
-    return content_key([trunk.audio, told, trunk.seed, *weights.values()])
+    options = {name: str(value) for name, value in trunk.options.items() if name not in weights}
+    return content_key([trunk.audio, options, trunk.seed, *weights.values()])
 
 
 def trunk_encoder(trunk: Trunk) -> str:
@@ -89,8 +89,8 @@ def load_trunk(trunk: Trunk) -> nn.Module:
     """
     if isinstance(trunk, Published):
         return create_audio(trunk.audio, seed=trunk.seed, **trunk.options).eval()
-    one = _recipe(trunk)
-    model = create(one.audio, one.text, dim=one.dim, **one.encoder_options)
+    recipe = _recipe(trunk)
+    model = create(recipe.audio, recipe.text, dim=recipe.dim, **recipe.encoder_options)
     return checkpoints.load_model(model, trunk).audio.eval()
 
 

@@ -105,8 +105,8 @@ def read_table(path: Path) -> dict[str, Any]:
 def _read_all(files: Sequence[tuple[Path, int]]) -> tuple[tuple[str, Language], ...]:
     """Pairs of code and language, sorted; read again only where files are others, or were changed since."""
     found = [_read(path) for path, _ in files]
-    found.sort(key=lambda one: (not one.book, one.book, one.code))
-    return tuple((one.code, one) for one in found)
+    found.sort(key=lambda item: (not item.book, item.book, item.code))
+    return tuple((item.code, item) for item in found)
 
 
 def _read(path: Path) -> Language:
@@ -123,5 +123,5 @@ def _read(path: Path) -> Language:
     return Language(path.stem, **table)
 
 
-LANGUAGES = tuple(one.code for one in load_languages().values() if one.book)
+LANGUAGES = tuple(code for code, found in load_languages().items() if found.book)
 """ISO 639-3 codes of the eight languages of the ATRI paper, in its order."""
