@@ -24,8 +24,8 @@ MAP_AT = (10, 16)
 def retrieval(
     similarity: Tensor,
     relevance: Tensor,
-    ks: Sequence[int] = (1, 5, 10),
-    map_at: Sequence[int] = (10, 16),
+    ks: Sequence[int] = KS,
+    map_at: Sequence[int] = MAP_AT,
     *,
     threshold: float = 1.0,
 ) -> dict[str, float]:
@@ -43,8 +43,8 @@ def retrieval(
 def retrieval_per_query(
     similarity: Tensor,
     relevance: Tensor,
-    ks: Sequence[int] = (1, 5, 10),
-    map_at: Sequence[int] = (10, 16),
+    ks: Sequence[int] = KS,
+    map_at: Sequence[int] = MAP_AT,
     *,
     threshold: float = 1.0,
 ) -> dict[str, Tensor]:
@@ -106,8 +106,9 @@ def caption_relevance(clips: int, captions: int) -> Tensor:
 def by_clip(
     audio: Tensor,
     text: Tensor,
-    ks: Sequence[int] = (1, 5, 10),
-    map_at: Sequence[int] = (10, 16),
+    *,
+    ks: Sequence[int] = KS,
+    map_at: Sequence[int] = MAP_AT,
 ) -> dict[str, Tensor]:
     """Both directions in the protocol of AudioCaps and Clotho, for each of N clips with C captions.
 
@@ -147,8 +148,9 @@ def by_clip(
 def audio_text(
     audio: Tensor,
     text: Tensor,
-    ks: Sequence[int] = (1, 5, 10),
-    map_at: Sequence[int] = (10, 16),
+    *,
+    ks: Sequence[int] = KS,
+    map_at: Sequence[int] = MAP_AT,
 ) -> dict[str, dict[str, float]]:
     """Means of `by_clip`, by direction: `{"T2A": {"R@1": …}, "A2T": {…}}`, fractions; arguments and errors as there.
 
@@ -156,7 +158,7 @@ def audio_text(
     {'T2A': {'R@1': 1.0}, 'A2T': {'R@1': 1.0}}
     """
     table: dict[str, dict[str, float]] = {"T2A": {}, "A2T": {}}
-    for name, values in by_clip(audio, text, ks, map_at).items():
+    for name, values in by_clip(audio, text, ks=ks, map_at=map_at).items():
         side, metric = name.split(" ")
         table[side][metric] = values.mean().item()
     return table
@@ -207,7 +209,7 @@ def retrieval_by_clip(embedded: Embeddings) -> Values:
 
 
 def _both(audio: Tensor, text: Tensor) -> dict[str, Tensor]:
-    values = by_clip(audio, text, KS, (10,))
+    values = by_clip(audio, text, map_at=(10,))
     return values | {"R@1": (values["T2A R@1"] + values["A2T R@1"]) / 2}
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-def alignment(audio: Tensor, text: Tensor, alpha: float = 2.0) -> Tensor:
+def alignment(audio: Tensor, text: Tensor, *, alpha: float = 2.0) -> Tensor:
     """Mean ‖a − t‖^α over positive pairs; `(N, d)`, `(N, d)` L2-normalised → 0-d. 0 is perfect.
 
     >>> alignment(torch.eye(2), torch.eye(2).flip(0))
@@ -17,7 +17,7 @@ def alignment(audio: Tensor, text: Tensor, alpha: float = 2.0) -> Tensor:
     return (audio - text).norm(dim=1).pow(alpha).mean()
 
 
-def uniformity(embeddings: Tensor, t: float = 2.0) -> Tensor:
+def uniformity(embeddings: Tensor, *, t: float = 2.0) -> Tensor:
     """log of the mean of exp(−t‖x − y‖²) over distinct pairs; `(N, d)` L2-normalised, N ≥ 2 → 0-d.
 
     Lower is more uniform; 0 means that all points coincide.

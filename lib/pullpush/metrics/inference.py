@@ -153,7 +153,7 @@ def power(difference: Difference, half_width: float, *, level: float | None = No
     quantile = _quantile(difference.level if level is None else level)
     parts, trunks, clips = difference.variance, difference.trunks, clips or difference.clips
 
-    def reached(seeds: ArrayLike, clips: int) -> Array:
+    def reached(seeds: Array | int, clips: int) -> Array:
         row = (parts.trunk + parts.seed / seeds) / trunks
         rest = (parts.trunk_clip + parts.interaction / seeds) / (trunks * clips)
         error, df = standard_error(row, parts.clip / clips, rest, trunks if trunks > 1 else seeds, clips)
@@ -206,7 +206,7 @@ def verdict(difference: Difference, effect: float | str, *, margin: float | None
         raise ValueError(f"the effect 'equal', and it alone, takes a positive margin: got {effect!r}, margin={margin}")
     if margin is not None:
         return HOLDS if max(-low, high) <= margin else REVERSED if max(low, -high) > margin else CANNOT_TELL
-    number = {"higher": np.inf, "lower": -np.inf}.get(effect, effect)
+    number = np.inf if effect == "higher" else -np.inf if effect == "lower" else effect
     if isinstance(number, str) or not abs(number) > 0:
         raise ValueError(f"effect must be 'higher', 'lower', 'equal' or a number other than 0, got {effect!r}")
     if difference.stands:

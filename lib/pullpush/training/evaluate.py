@@ -125,7 +125,7 @@ def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
     items = {"T2A": (1, clips), "A2T": (captions, clips * captions)}  # how many are right, of how many
     chance = {score.name: score.chance for score in scores_of(KS, MAP_AT)}
     rows = []
-    for name, values in by_clip(audio, text, KS, MAP_AT).items():
+    for name, values in by_clip(audio, text).items():
         direction, metric = name.split(" ")
         rows.append((direction, metric, *_interval(values), chance[name](*items[direction])))
     return pd.DataFrame(rows, columns=["direction", "metric", "value", "low", "high", "chance"])
