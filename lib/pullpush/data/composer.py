@@ -85,13 +85,23 @@ def compose(
 
     Raises:
         PullPushError: the bank has fewer events than `config.min_events`, or no allowed set was found.
+
+    >>> from pullpush.data.banks import create_bank
+    >>> scene = compose(create_bank("synthetic"), SceneConfig(), seed=0, index=0)
+    >>> scene == compose(create_bank("synthetic"), SceneConfig(), seed=0, index=0)
+    True
     """
     rng = np.random.default_rng([seed, index])
     return _arrange(bank, config, _draw_events(len(bank.events), config, rng, events_allowed), rng)
 
 
 def single(bank: Bank, event: int, config: SceneConfig, *, seed: int, index: int) -> Scene:
-    """A scene with one event alone, for zero-shot classification; deterministic by `(seed, event, index)`."""
+    """A scene with one event alone, for zero-shot classification; deterministic by `(seed, event, index)`.
+
+    >>> from pullpush.data.banks import create_bank
+    >>> single(create_bank("synthetic"), 3, SceneConfig(), seed=0, index=0).events
+    (3,)
+    """
     return _arrange(bank, config, [event], np.random.default_rng([seed, event, index]))
 
 
@@ -158,7 +168,13 @@ def _draw_sound(bank: Bank, config: SceneConfig, event: int, share: float, rng: 
 
 
 def seconds(bank: Bank, sound: Sound) -> float:
-    """How long a sound lasts with its shift and repetitions, where nothing cuts it."""
+    """How long a sound lasts with its shift and repetitions, where nothing cuts it.
+
+    >>> from pullpush.data.banks import create_bank
+    >>> bank = create_bank("synthetic")
+    >>> seconds(bank, Sound(0, 0, 0.0)) == len(bank.clips[0][0]) / 16_000
+    True
+    """
     once = len(bank.clips[sound.event][sound.clip]) / float(ratio(sound.semitones)) / SAMPLE_RATE
     return sound.repeats * once + (sound.repeats - 1) * GAP
 

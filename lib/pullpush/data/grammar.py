@@ -74,6 +74,11 @@ def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5
     Raises:
         UnknownNameError: there is no such language, or an event has no phrases in it.
         ValueError: n < 1.
+
+    >>> from pullpush.data.synthetic import synthetic_events
+    >>> scene = Scene((Sound(1, 0, onset=0.0),), "single", None, 2.0)
+    >>> captions(scene, synthetic_events(), language="eng", n=1)
+    ['You can hear the ringing of a bell.']
     """
     grammar = load_grammar(check_language(language))
     if n < 1:
@@ -94,7 +99,12 @@ def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5
 
 
 def prompts(events: Sequence[Event], language: str) -> list[str]:
-    """One sentence per event that names its label, for zero-shot classification; see `PROMPTS`."""
+    """One sentence per event that names its label, for zero-shot classification; see `PROMPTS`.
+
+    >>> from pullpush.data.synthetic import synthetic_events
+    >>> prompts(synthetic_events(), "fra")[0]
+    'Ceci est un son de réveil.'
+    """
     grammar = load_grammar(check_language(language))
     return [grammar.contract(grammar.prompt.format(label=_phrases(event, language).label)) for event in events]
 

@@ -6,7 +6,11 @@ import re
 
 
 def article_of(noun: str) -> tuple[str, str]:
-    """The first word and the rest; "l'" counts as a word."""
+    """The first word and the rest; "l'" counts as a word.
+
+    >>> article_of("l'aboiement d'un chien")
+    ("l'", "aboiement d'un chien")
+    """
     first, rest = re.findall(r"^(\w+['’]|\S+) ?(.*)", noun)[0]
     return first.replace("’", "'"), rest
 
@@ -37,5 +41,9 @@ CASES = {"noun": _nominative, "accusative": _accusative, "dative": _dative}
 
 
 def connective(text: str) -> str:
-    """Japanese: 鳴いている → 鳴いていて, so that another clause can follow."""
+    """Japanese: 鳴いている → 鳴いていて, so that another clause can follow.
+
+    >>> connective("鳴いている")
+    '鳴いていて'
+    """
     return text.removesuffix("る") + "て" if text.endswith("る") else text

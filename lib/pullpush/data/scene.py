@@ -50,6 +50,9 @@ class Scene:
 
     relation: "single" (one sound), "sequence" (each begins after the one before has ended) or "overlap" (they sound
     together). snr_db: level of the sounds over the background noise, None without noise.
+
+    >>> Scene((Sound(2, 0, onset=0.0), Sound(1, 0, onset=1.0)), "sequence", None, 3.0).graph
+    ('sequence', (2, 1))
     """
 
     sounds: tuple[Sound, ...]
@@ -88,6 +91,12 @@ def relevance(scene_a: Scene, scene_b: Scene, events: Sequence[HasCategory]) -> 
     - 0: nothing in common.
 
     Pitch, level, distance, repetition and noise do not count: captions mention them only sometimes.
+
+    >>> from pullpush.data.synthetic import synthetic_events
+    >>> one, two = Sound(2, 0, onset=0.0), Sound(1, 0, onset=1.0)
+    >>> scenes = (Scene((one, two), relation, None, 3.0) for relation in ("sequence", "overlap"))
+    >>> relevance(*scenes, synthetic_events())
+    0.75
     """
     return float(relevance_matrix([scene_a], [scene_b], events)[0, 0])
 
@@ -139,6 +148,11 @@ def to_json(scenes: Iterable[Scene]) -> str:
 
 
 def from_json(text: str) -> tuple[Scene, ...]:
-    """The scenes that `to_json` wrote, exactly."""
+    """The scenes that `to_json` wrote, exactly.
+
+    >>> scenes = (Scene((Sound(2, 0, onset=0.0),), "single", None, 2.0),)
+    >>> from_json(to_json(scenes)) == scenes
+    True
+    """
     rows: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
     return tuple(Scene(**row | {"sounds": tuple(Sound(**sound) for sound in row["sounds"])}) for row in rows)

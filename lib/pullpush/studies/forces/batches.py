@@ -34,8 +34,8 @@ def local_global_table(found: Mapping[int, LocalGlobal]) -> pd.DataFrame:
 
 def local_share(found: LocalGlobal, less: LocalGlobal | None = None) -> Difference:
     """How much of E‖F⊥‖² of mini-batches fluctuates from batch to batch; `less` that share of other batches."""
-    ours, theirs = (None if one is None else _share(one.variance, one.batch) for one in (found, less))
-    return by_clip(ours if theirs is None else ours - theirs)
+    share = _share(found.variance, found.batch)
+    return by_clip(share if less is None else share - _share(less.variance, less.batch))
 
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:

@@ -104,10 +104,10 @@ def departure(anchor: Tensor, positive: Tensor, tau: float, *, radii: Sequence[f
     text, audio = anchor.double(), positive.double()
     distance = (audio - text).norm(dim=1)
     unit = F.normalize(audio - text, dim=1)
-    radii = np.linspace(0, 1.4 * float(distance.mean()), 15) if radii is None else radii
+    sizes = np.linspace(0, 1.4 * float(distance.mean()), 15) if radii is None else radii
     rows = []
     for similarity in ("dot", "cosine"):
-        for radius in map(float, radii):
+        for radius in map(float, sizes):
             push = push_by_negative(text, audio, radius, tau, similarity=similarity)
             weight = _of_negatives(probabilities(text, audio, radius, tau, similarity=similarity))
             law = _law(text, audio, radius, weight, tau)
