@@ -336,7 +336,7 @@ def test_a_changed_loss_retrains_what_used_it_and_a_changed_docstring_nothing(si
         return done.stdout
 
     def change(old: str, new: str) -> None:
-        path = library / "losses" / "svr.py"
+        path = library / "losses" / "_radius.py"
         text = path.read_text()
         assert text.count(old) == 1
         path.write_text(text.replace(old, new))
