@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, ScalarFormatter
+from matplotlib.ticker import ScalarFormatter
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, spread_note
+from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, plain_logarithm, spread_note
 from pullpush.show.marks import band, dots, scatter
 from pullpush.show.palette import (
     BLACK,
@@ -24,7 +24,7 @@ from pullpush.show.palette import (
     language_name,
     method_name,
     method_styles,
-)  # fmt: skip
+)
 from pullpush.studies.consistency.unheard import UNHEARD
 from pullpush.studies.svr.figures import gain_intervals
 from pullpush.training.recipes import RECIPES
@@ -64,13 +64,11 @@ def pull_plane(table: pd.DataFrame) -> Figure:
 
     table: columns language ("all" for the mean), along, across; see `direction.pull_plane`.
     """
+    styles = {code: {"label": language_name(code), "color": language_colour(code)} for code in table["language"]}
+    styles["all"] = {"label": "mean of all eight", "color": BLACK, "linestyle": "--", "linewidth": 2.5}
     fig, (ax,) = panels(1, height=3.2)
     for row in table.itertuples():
-        style = (
-            {"color": BLACK, "linewidth": 2.5} if row.language == "all" else {"color": language_colour(row.language)}
-        )
-        label = "mean of all eight" if row.language == "all" else language_name(row.language)
-        ax.plot((0, row.along), (0, row.across), "-o", markevery=[1], markersize=4, label=label, **style)
+        ax.plot((0, row.along), (0, row.across), marker="o", markevery=[1], markersize=4, **styles[row.language])
     ax.set(xlabel="along the mean", ylabel="across it", aspect="equal")
     ax.margins(0.1)
     return finish(fig)
@@ -132,7 +130,7 @@ def scores_by_language(table: pd.DataFrame, metrics: Mapping[str, str], *, chanc
             ax.plot(level, range(len(languages)), "|", color=BLACK, markersize=10, label="chance")
         name_places(ax, [_name(code) for code in languages])
         ax.set(xlabel=f"{name} (%)", xlim=(0, None))
-    return finish(fig, spread_note(table, "bar"))
+    return finish(fig, spread_note(table, "bar", within=("system",)))
 
 
 def gains_by_language(table: pd.DataFrame) -> Figure:
@@ -206,9 +204,7 @@ def longer_curves(table: pd.DataFrame) -> Figure:
         ax.xaxis.set_major_formatter(ScalarFormatter())
         if metric == "MRV":
             ax.set_yscale("log")
-            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            ax.yaxis.set_major_formatter(ScalarFormatter())
-            ax.yaxis.set_minor_formatter("")
+            plain_logarithm(ax.yaxis)
         ax.set_xlabel({"texts": "texts read for each clip", "steps": "steps"}[x] if number > 1 else "")
         ax.set_ylabel(metrics[metric][0] if number % 2 == 0 else "")
     return finish(fig, spread_note(table))
