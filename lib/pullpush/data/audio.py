@@ -45,6 +45,9 @@ def check_audible(wave: Tensor, name: str | Path) -> Tensor:
 
     Raises:
         AudioError: it is silence; `name` says which recording.
+
+    >>> check_audible(torch.full((160,), 0.1), "a.wav").shape
+    torch.Size([160])
     """
     loudest = float(_frame_levels(wave).max()) if wave.numel() else -float("inf")
     if loudest < SILENCE_DB:
@@ -56,6 +59,9 @@ def trim_silence(wave: Tensor, *, floor_db: float = -40.0) -> Tensor:
     """Cut what is quieter than `floor_db` relative to the loudest 10 ms from both ends: `(T,)` → `(T',)`, T' ≥ 1.
 
     Silence as a whole is returned as it came.
+
+    >>> trim_silence(torch.cat([torch.zeros(800), torch.ones(160), torch.zeros(800)])).shape
+    torch.Size([160])
     """
     levels = _frame_levels(wave)
     if wave.numel() == 0 or levels.max() < SILENCE_DB:
@@ -69,6 +75,9 @@ def normalise_rms(wave: Tensor, *, level_db: float = -20.0, peak: float = 0.99) 
     """Scale `wave` `(T,)` to a root mean square of `level_db` dB full scale, or less where its peak would pass `peak`.
 
     Silence stays silence.
+
+    >>> normalise_rms(torch.tensor([0.5, -0.5]))
+    tensor([ 0.1000, -0.1000])
     """
     rms, highest = float(wave.double().square().mean().sqrt()), float(wave.abs().max())
     if rms == 0:

@@ -56,6 +56,9 @@ def prepare(wave: Tensor, name: str | Path) -> Tensor:
 
     Raises:
         AudioError: it is silent; `name` says which.
+
+    >>> prepare(torch.cat([torch.zeros(16_000), torch.full((64_000,), 0.3)]), "long").shape
+    torch.Size([48000])
     """
     wave = trim_silence(check_audible(wave, name))
     most = round(MAX_SECONDS * SAMPLE_RATE)

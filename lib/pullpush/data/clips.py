@@ -109,6 +109,11 @@ class StoredClips:
     waveforms: the store, and rows: `(N,)` int64, which of its recordings these are; write: (columns, language) →
     captions of every clip; compare: (columns, other columns) →
     relevance `(N, M)`; ask: language → one prompt a class. Class numbers stand in the column "label".
+
+    >>> waves = Waveforms(np.array([0, 100, 200, 300], np.int16), np.array([1, 4]))
+    >>> clips = StoredClips("test", "key", waves, np.arange(2), {"file": ["a", "b"]}, lambda columns, language: [])
+    >>> clips.audio([0, 1])[1], clips.select([1]).columns
+    (tensor([1, 3]), {'file': ['b']})
     """
 
     name: str
@@ -248,5 +253,11 @@ class World:
 
 
 def load_data(config: Config) -> World:
-    """What a configuration describes: `load_data(WorldConfig("synthetic"))` renders scenes."""
+    """What a configuration describes: `load_data(WorldConfig("synthetic"))` renders scenes.
+
+    >>> from pullpush.data.world import WorldConfig
+    >>> world = load_data(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
+    >>> {name: len(clips) for name, clips in world.splits.items()}
+    {'train': 4, 'valid': 2, 'test': 2, 'singles': 12}
+    """
     return config.load()

@@ -49,6 +49,9 @@ def labelled(title: str, paths: list[Path], labels: Sequence[str]) -> Listing:
 
     Raises:
         DataNotFoundError: recordings are missing.
+
+    >>> labelled("Mine", [], []).classes
+    ()
     """
     require_all(title, paths, "its table")
     return Listing(paths, labels=list(labels), classes=tuple(sorted(set(labels))))

@@ -39,7 +39,11 @@ class PitchBank:
 
 
 def ratio(semitones: int) -> Fraction:
-    """Speed factor of a shift as a fraction: 2^(semitones / 12) within 0.2 cents up to an octave."""
+    """Speed factor of a shift as a fraction: 2^(semitones / 12) within 0.2 cents up to an octave.
+
+    >>> float(ratio(12))
+    2.0
+    """
     return Fraction(2 ** (semitones / 12)).limit_denominator(200)
 
 

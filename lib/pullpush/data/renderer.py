@@ -32,6 +32,12 @@ def render(scene: Scene, bank: Bank, config: SceneConfig) -> Tensor:
 
     Raises:
         ValueError: the scene asks for an event, clip or shift that this bank and configuration do not have.
+
+    >>> from pullpush.data.banks import create_bank
+    >>> bank, config = create_bank("synthetic"), SceneConfig()
+    >>> scene = Scene((Sound(0, 0, onset=0.0),), "single", None, 2.0)
+    >>> render(scene, bank, config).shape
+    torch.Size([32000])
     """
     sounds, noise = layers(scene, bank, config)
     mix = sounds + noise

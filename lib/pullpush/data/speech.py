@@ -121,6 +121,9 @@ def translations(texts: Mapping[str, Mapping[str, str]], columns: Columns, langu
 
     Raises:
         UnknownNameError: no stamp has a caption in that language.
+
+    >>> translations({"eng": {"frog": "A frog."}}, {"stamp": ["frog", "newt"]}, "eng")
+    [['A frog.'], []]
     """
     if language not in texts:
         raise unknown("language of captions", language, texts)
@@ -138,6 +141,9 @@ def caption_groups(texts: dict[str, dict[str, str]]) -> dict[str, str]:
     """Stamp → the first of all stamps that it shares a caption with, in any language, directly or through others.
 
     Capital letters and signs at the ends do not tell captions apart.
+
+    >>> caption_groups({"eng": {"a": "A cat.", "b": "a cat", "c": "A dog."}})
+    {'a': 'a', 'b': 'a', 'c': 'c'}
     """
     parent: dict[str, str] = {stamp: stamp for captions in texts.values() for stamp in captions}
 

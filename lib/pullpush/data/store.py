@@ -25,6 +25,9 @@ class Waveforms:
     """Recordings in one array.
 
     samples: all of them, int16, memory-mapped; stops: `(N,)` int64, where each ends; sample_rate: in Hz.
+
+    >>> Waveforms(np.array([0, 16384, 32767], np.int16), np.array([1, 3]))[1]
+    array([16384, 32767], dtype=int16)
     """
 
     samples: np.ndarray

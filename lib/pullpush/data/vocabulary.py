@@ -131,7 +131,11 @@ def parse_events(
 
 
 def parse_clause(text: str, *, where: str = "clause") -> Clause:
-    """`"a frog | croaks"` → `Clause("a frog", "croaks")`; `VocabularyError` naming `where` if it is not such a pair."""
+    """`"a frog | croaks"` → `Clause("a frog", "croaks")`; `VocabularyError` naming `where` if it is not such a pair.
+
+    >>> parse_clause("a frog | croaks")
+    Clause(subject='a frog', verb='croaks')
+    """
     parts = [part.strip() for part in text.split(SEPARATOR)] if isinstance(text, str) else []
     if len(parts) != 2 or not all(parts):
         raise VocabularyError(f'{where}: expected "subject {SEPARATOR} verb", got {text!r}')
@@ -139,7 +143,12 @@ def parse_clause(text: str, *, where: str = "clause") -> Clause:
 
 
 def parse_phrases(entry: Mapping[str, Any], *, where: str = "phrases") -> Phrases:
-    """`{clauses: [...], nouns: [...], label: ...}` → `Phrases`; `VocabularyError` naming `where` if malformed."""
+    """`{clauses: [...], nouns: [...], label: ...}` → `Phrases`; `VocabularyError` naming `where` if malformed.
+
+    >>> clauses = ["a frog | croaks", "a frog | calls"]
+    >>> parse_phrases({"clauses": clauses, "nouns": ["a frog's call"], "label": "frog"}).nouns
+    ("a frog's call",)
+    """
     if not isinstance(entry, Mapping) or set(entry) != {"clauses", "nouns", "label"}:
         raise VocabularyError(f"{where}: expected the keys clauses, nouns, label, got {entry!r}")
     for key in ("clauses", "nouns"):

@@ -14,7 +14,11 @@ _WORD = re.compile(rf"{_UNSPACED}|(?:(?!{_UNSPACED})\w)+(?:['’·-](?:(?!{_UNSP
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation; apostrophes and hyphens within a word stay."""
+    """The words of a text in lower case, without punctuation; apostrophes and hyphens within a word stay.
+
+    >>> words("A dog's bark, 犬が")
+    ['a', "dog's", 'bark', '犬', 'が']
+    """
     return _WORD.findall(text.lower())
 
 
@@ -26,6 +30,9 @@ def word_frequencies(captions: Iterable[str], *, vocabulary: int = 20_000) -> pd
     Returns:
         One row a word: rank (from 1), word, count, and frequency, the count divided by the number of all words in the
         captions (also of those beyond the cut). Ties are in alphabetical order.
+
+    >>> word_frequencies(["A frog croaks.", "a frog"]).head(2)["word"].tolist()
+    ['a', 'frog']
     """
     if isinstance(captions, str):
         raise TypeError("captions must be several texts, got one string")

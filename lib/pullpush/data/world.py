@@ -80,6 +80,11 @@ def load_world(config: WorldConfig) -> World:
         UnknownNameError, DataNotFoundError: the bank is unknown, or cannot be fetched.
         PullPushError: the bank is too small for the splits.
         CacheError: the cache cannot be written.
+
+    >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
+    >>> audio, lengths = world.train.audio([0, 1])
+    >>> len(world.train), audio.shape[0], len(world.train.captions("deu")[0])
+    (4, 2, 5)
     """
     bank = create_bank(config.bank)
     sizes = {"train": config.n_train, "valid": config.n_valid, "test": config.n_test}
@@ -90,7 +95,11 @@ def load_world(config: WorldConfig) -> World:
 
 
 def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
-    """The split that owns a combination of events, by a hash of their names: the same in every process."""
+    """The split that owns a combination of events, by a hash of their names: the same in every process.
+
+    >>> split_of([1, 2], create_bank("synthetic"), seed=0) == split_of([2, 1], create_bank("synthetic"), seed=0)
+    True
+    """
     names = sorted(bank.events[event].name for event in events)
     point = number(("combination", seed, *names)) / 2**64
     return "train" if point < SHARES["train"] else "valid" if point < 1 - SHARES["test"] else "test"

@@ -65,8 +65,10 @@ class Encoded:
 
     clips: what was encoded; features: `(N, D)` float32, memory-mapped; key: of both.
 
-    >>> Encoded(clips, np.zeros((len(clips), 4), np.float32)).audio([0, 1])  # doctest: +SKIP
-    (tensor([[0., 0., 0., 0.], [0., 0., 0., 0.]]), tensor([4, 4]))
+    >>> from pullpush.data.world import WorldConfig, load_world
+    >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
+    >>> Encoded(world.test, np.ones((2, 3), np.float32)).audio(0)
+    (tensor([[1., 1., 1.]]), tensor([3]))
     """
 
     clips: Clips

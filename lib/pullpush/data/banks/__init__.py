@@ -31,6 +31,9 @@ def create_bank(name: str) -> Bank:
         UnknownNameError: there is no such bank, or no event of such a category in it.
         DataNotFoundError: its recordings are not on disk and cannot be fetched.
         AudioError: a recording is corrupt, empty or silent; the message names the file.
+
+    >>> [event.name for event in create_bank("synthetic:sweep").events]
+    ['fall', 'rise']
     """
     kind, _, argument = name.partition(":")
     if kind not in BANKS:

@@ -32,7 +32,11 @@ def read(path: str) -> tuple[tuple[Event, ...], EventClips]:
 
 
 def english_phrases(name: str) -> Phrases:
-    """`dog_bark` → "a dog bark sound | is heard" …"""
+    """`dog_bark` → "a dog bark sound | is heard" …
+
+    >>> english_phrases("dog_bark").nouns
+    ('a dog bark sound',)
+    """
     label = " ".join(name.replace("_", " ").replace("-", " ").replace("|", " ").split()).lower()
     sound = f"{'an' if label[:1] in 'aeiou' else 'a'} {label} sound"
     return Phrases((Clause(sound, "is heard"), Clause(sound, "can be heard")), (sound,), label)

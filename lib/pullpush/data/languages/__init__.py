@@ -82,7 +82,11 @@ def language(code: str) -> Language:
 
 
 def check_language(code: str) -> str:
-    """Return `code` if captions can be written in it; raise `UnknownNameError` with the codes that exist otherwise."""
+    """Return `code` if captions can be written in it; raise `UnknownNameError` with the codes that exist otherwise.
+
+    >>> check_language("jpn")
+    'jpn'
+    """
     return code if code in LANGUAGES else language(code).code
 
 
