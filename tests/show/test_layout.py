@@ -16,6 +16,7 @@ from pullpush.show.layout import (
     mark_zero,
     name_places,
     panels,
+    plain_logarithm,
     scale_points,
     signed,
     spread_note,
@@ -63,6 +64,8 @@ def test_a_note_counts_the_seeds():
     table = pd.DataFrame({"seed": [0, 0, 1, 2]})
     assert spread_note(table) == "Means of 3 seeds; bands from the least to the most"
     assert spread_note(table.head(1), "bar") == "One seed"
+    apart = pd.DataFrame({"system": ["a", "a", "b", "b", "b"], "seed": [0, 1, 0, 1, 2]})
+    assert spread_note(apart, "bar", within=["system"]) == "Means of 2 to 3 seeds; bars from the least to the most"
 
 
 def test_names_stand_at_places_from_the_top_or_from_the_left():
@@ -92,6 +95,17 @@ def test_a_small_range_is_linear_and_a_large_one_logarithmic_with_a_remark():
     assert low < -40
     assert high > 25
     assert "−10" in [tick.get_text() for tick in large.get_xticklabels()]
+
+
+def test_a_logarithm_is_written_in_plain_numbers():
+    ax = plt.subplots()[1]
+    ax.plot([1, 2], [150, 2500])
+    ax.set_yscale("log")
+    plain_logarithm(ax.yaxis)
+    ax.figure.canvas.draw()
+    low, high = ax.get_ylim()
+    shown = [float(tick.get_text()) for tick in ax.get_yticklabels() if low <= tick.get_position()[1] <= high]
+    assert shown == [200, 500, 1000, 2000]
 
 
 def test_limits_hold_zero_and_all_that_is_finite():

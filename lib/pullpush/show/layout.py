@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from pullpush.show.palette import BLACK, GREY
 
@@ -60,10 +61,23 @@ def finish(fig: Figure, note: str = "", *, handles: Sequence[Artist] | None = No
     return fig
 
 
-def spread_note(table: pd.DataFrame, mark: str = "band", by: str = "seed") -> str:
-    """What a band or a bar spans: "Means of 5 seeds; bands from the least to the most"."""
-    count = table[by].nunique() if by in table else 1
-    return f"Means of {count} {by}s; {mark}s from the least to the most" if count > 1 else f"One {by}"
+def spread_note(table: pd.DataFrame, mark: str = "band", *, within: Sequence[str] = ()) -> str:
+    """What a band or a bar spans, and over how many seeds.
+
+    Args:
+        table: with a column seed.
+        mark: "band" or "bar".
+        within: columns whose groups may have different numbers of seeds.
+
+    Example:
+        >>> spread_note(pd.DataFrame({"seed": [0, 0, 1]}))
+        'Means of 2 seeds; bands from the least to the most'
+    """
+    counts = table.groupby(list(within))["seed"].nunique() if within else pd.Series([table["seed"].nunique()])
+    least, most = counts.min(), counts.max()
+    if most == 1:
+        return "One seed"
+    return f"Means of {least if least == most else f'{least} to {most}'} seeds; {mark}s from the least to the most"
 
 
 def name_places(ax: Axes, names: Sequence[str], *, axis: str = "y", rotation: float = 0) -> None:
@@ -89,6 +103,13 @@ def dodge(number: int, count: int, width: float = 0.6) -> float:
 def whole_numbers(ax: Axes) -> None:
     """Ticks of the x-axis at whole numbers, as for epochs."""
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def plain_logarithm(axis: Axis) -> None:
+    """Ticks at 1, 2, 5, 10 … in plain numbers; the axis must be logarithmic already."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def mark_zero(ax: Axes, axis: str = "x") -> None:

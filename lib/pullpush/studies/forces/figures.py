@@ -99,7 +99,7 @@ def drift_curves(table: pd.DataFrame, readings: Mapping[str, str]) -> Figure:
         ax.set(title=title if number < len(readings) else "")
         ax.set_xlabel("step" if number >= len(axes) - len(readings) else "")
         ax.set_ylabel("cosine with the pull" if number % len(readings) == 0 else "")
-    return finish(fig, spread_note(table))
+    return finish(fig, spread_note(table, within=("recipe",)))
 
 
 def force_plane(

@@ -16,11 +16,12 @@ from pullpush.show.layout import (
     mark_zero,
     name_places,
     panels,
+    plain_logarithm,
     scale_points,
     signed,
     spread_note,
     whole_numbers,
-)  # fmt: skip
+)
 from pullpush.show.marks import band, density, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION, method_name, method_styles
 from pullpush.studies.forces.figures import drift_curves
@@ -72,7 +73,7 @@ def convergence(history: pd.DataFrame) -> Figure:
         ax.set_xlabel("epoch" if number >= len(families) else "")
         ax.set_ylabel(f"validation {column} (%)" if number % len(families) == 0 else "")
         whole_numbers(ax)
-    return finish(fig, spread_note(history))
+    return finish(fig, spread_note(history, within=("system",)))
 
 
 def departure_curves(table: pd.DataFrame) -> Figure:
@@ -106,19 +107,19 @@ def radius_history(
         table: columns panel, `by`, seed, step and `column`, the number that a loss learns.
         panels_of: value of the column panel → title.
     """
-    fig, axes = panels(len(panels_of), height=3.2, sharey=True)
+    table = table[table["panel"].isin(list(panels_of))]
+    groups = list(dict.fromkeys(table[by]))
+    shades = zip(groups, (SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE, ORANGE), strict=False)
+    plain = {group: {"label": str(group), "colour": colour} for group, colour in shades}
+    styles = method_styles(groups) if by == "system" else plain
+    fig, axes = panels(len(panels_of), sharey=True)
     for ax, (panel, title) in zip(axes, panels_of.items(), strict=True):
-        rows = table[table["panel"] == panel]
-        groups = list(dict.fromkeys(rows[by]))
-        named = method_styles(groups) if by == "system" else {}
-        for group, colour in zip(groups, (SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE), strict=False):
-            style = named.get(group, {"label": str(group), "colour": colour})
-            band(ax, rows[rows[by] == group], "step", column, **style)
+        for group, rows in table[table["panel"] == panel].groupby(by, sort=False):
+            band(ax, rows, "step", column, **styles[group])
         mark_zero(ax, "y")
         ax.set(xlabel="step", title=title)
-        ax.legend(loc="upper left", bbox_to_anchor=(0, -0.2))  # below, clear of the curves
     axes[0].set_ylabel(ylabel)
-    return finish(fig, spread_note(table), handles=[])
+    return finish(fig, spread_note(table, within=("panel", by)))
 
 
 def weight_history(table: pd.DataFrame) -> Figure:
@@ -135,6 +136,7 @@ def weight_history(table: pd.DataFrame) -> Figure:
         ax.set(xlabel="step", ylabel="learnt weight w", title=method_name(system))
         if rows["weight"].min() > 0:
             ax.set_yscale("log")
+            plain_logarithm(ax.yaxis)
     return finish(fig, f"A line a seed ({table['seed'].nunique()}); w = 1 is InfoNCE")
 
 
@@ -158,6 +160,8 @@ def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric
     rows = -(-len(settings) // columns)
     fig, axes = panels(columns, rows, height=2.5)
     styles = method_styles(table["system"])
+    if len(styles) == 1:
+        styles = {system: {"colour": BLUE} for system in styles}
     for ax, (setting, title) in zip(axes, settings.items(), strict=False):
         found = table[table["setting"] == setting]
         values, systems = sorted(found["value"].unique()), list(dict.fromkeys(found["system"]))
@@ -172,8 +176,7 @@ def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric
         ax.set_ylabel(f"{metric} (%)")
     for ax in axes[len(settings) :]:
         ax.remove()
-    handles = [] if len(styles) == 1 else None
-    return finish(fig, spread_note(table, "bar"), handles=handles)
+    return finish(fig, spread_note(table, "bar", within=("setting", "value", "system")))
 
 
 def push_fan(table: pd.DataFrame) -> Figure:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from pullpush.data.clips import World
-from pullpush.data.compose import seconds
+from pullpush.data.composer import seconds
 from pullpush.data.scene import Scene
 from pullpush.show.layout import finish, name_places, panels, signed, whole_numbers
 from pullpush.show.marks import bars, dots, matrix
