@@ -28,6 +28,9 @@ class ByteTransformer(TextEncoder):
         heads: attention heads; divides `width`.
         dropout: in attention and feed-forward layers.
         max_bytes: longer texts are cut; 384 bytes are 128 Chinese characters.
+
+    >>> ByteTransformer(width=8, layers=1, heads=2)(["a frog", "青蛙"]).shape
+    torch.Size([2, 8])
     """
 
     def __init__(
@@ -51,7 +54,12 @@ class ByteTransformer(TextEncoder):
 
 
 def encode_bytes(texts: Sequence[str], max_bytes: int) -> tuple[Tensor, Tensor]:
-    """UTF-8 bytes of each text, at least one: `(B, longest)` int64 padded with zeros, and `(B,)` lengths."""
+    """UTF-8 bytes of each text, at least one: `(B, longest)` int64 padded with zeros, and `(B,)` lengths.
+
+    >>> encode_bytes(["ab", ""], 8)
+    (tensor([[97, 98],
+            [32,  0]]), tensor([2, 1]))
+    """
     rows = [torch.tensor(list(text.encode("utf-8", "surrogatepass")[:max_bytes] or b" ")) for text in texts]
     return pad_sequence(rows, batch_first=True), torch.tensor([len(row) for row in rows])
 

@@ -14,6 +14,9 @@ from pullpush.errors import AudioError
 def check_audio(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     """`(B, T)` audio with zeros beyond each length, and `(B,)` int64 lengths on its device.
 
+    >>> check_audio(torch.ones(1, 3), torch.tensor([2]))
+    (tensor([[1., 1., 0.]]), tensor([2]))
+
     Raises:
         AudioError: wrong shape or dtype, lengths outside 1 … T, or samples that are not finite.
     """
@@ -45,6 +48,9 @@ def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
 
 def check_texts(texts: Sequence[str]) -> list[str]:
     """The texts as a list.
+
+    >>> check_texts(("a frog",))
+    ['a frog']
 
     Raises:
         TypeError: one string instead of a list of them, or something in the list that is not a string.

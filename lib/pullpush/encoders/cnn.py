@@ -51,6 +51,9 @@ class CNN(AudioEncoder):
         channels: output channels of each block.
         hop: step between spectrogram frames in seconds.
         spec_augment: blank parts of the spectrogram in training mode.
+
+    >>> CNN(channels=(4, 8))(torch.zeros(2, 16_000)).shape
+    torch.Size([2, 128])
     """
 
     def __init__(

@@ -24,6 +24,10 @@ class DualEncoder(nn.Module):
         text: texts to features, see interface.py.
         dim: d, dimensions of the joint space.
         hidden: hidden size of both projections; None means `2 * dim`.
+
+    >>> model = create("cnn", "hashed", dim=8)
+    >>> model.encode_audio(torch.zeros(2, 16_000)).shape
+    torch.Size([2, 8])
     """
 
     def __init__(self, audio: AudioEncoder, text: TextEncoder, *, dim: int = 256, hidden: int | None = None) -> None:

@@ -14,6 +14,10 @@ class Features(AudioEncoder):
 
     Args:
         dim: size of a clip's features.
+
+    >>> import torch
+    >>> Features(2)(torch.tensor([[1.0, 2.0]]))
+    tensor([[1., 2.]])
     """
 
     def __init__(self, dim: int) -> None:

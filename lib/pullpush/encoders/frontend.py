@@ -28,6 +28,10 @@ class LogMel(nn.Module):
         hop: step between frames in seconds.
         spec_augment: in training mode, blank one band of at most `mels // 8` bands and one stretch of at most
             an eighth of the frames, drawn separately for each clip (SpecAugment).
+
+    >>> mel, mask = LogMel(mels=8)(torch.zeros(1, 16_000), torch.tensor([8000]))
+    >>> mel.shape, int(mask.sum())
+    (torch.Size([1, 8, 99]), 49)
     """
 
     def __init__(

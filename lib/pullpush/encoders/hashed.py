@@ -23,6 +23,10 @@ class HashedNGrams(FrozenText):
     Args:
         features: size of the feature vector.
         orders: lengths of the n-grams.
+
+    >>> one, other = HashedNGrams()(["A frog.", "a frog."])
+    >>> bool((one == other).all())
+    True
     """
 
     def __init__(self, *, features: int = 512, orders: Sequence[int] = (1, 2, 3, 4)) -> None:
@@ -38,6 +42,9 @@ def hash_ngrams(texts: Sequence[str], features: int, orders: Sequence[int]) -> n
     """Signed counts of character n-grams, square-rooted and L2-normalised: `(N, features)` float32.
 
     The text is NFKC-normalised, case-folded and put between spaces, so that n-grams see where words begin.
+
+    >>> hash_ngrams(["aha"], 4, (1,)).round(2)
+    array([[0.  , 0.63, 0.63, 0.45]], dtype=float32)
     """
     counts = np.zeros((len(texts), features), dtype=np.float32)
     for row, text in zip(counts, texts, strict=True):

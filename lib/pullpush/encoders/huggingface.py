@@ -88,6 +88,10 @@ def build(architecture: type, model: str | PretrainedConfig, *, pretrained: bool
 
 
 def split_rows(audio: Tensor, lengths: Tensor | None) -> list[Tensor]:
-    """`(B, T)`, `(B,)` → B clips `(lengths[i],)`."""
+    """`(B, T)`, `(B,)` → B clips `(lengths[i],)`.
+
+    >>> split_rows(torch.ones(2, 3), torch.tensor([1, 2]))
+    [tensor([1.]), tensor([1., 1.])]
+    """
     audio, lengths = zero_padding(audio, lengths)
     return [row[:length] for row, length in zip(audio, lengths.tolist(), strict=True)]

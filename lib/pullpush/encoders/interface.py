@@ -16,6 +16,13 @@ class AudioEncoder(nn.Module):
     """Waveforms to features.
 
     dim: size of a clip's features, set by `__init__`.
+
+    >>> class Loudness(AudioEncoder):
+    ...     dim = 1
+    ...     def forward(self, audio, lengths=None):
+    ...         return audio.square().mean(dim=1, keepdim=True)
+    >>> Loudness().dim
+    1
     """
 
     dim: int
@@ -32,6 +39,13 @@ class TextEncoder(nn.Module):
     """Texts to features.
 
     dim: size of a text's features, set by `__init__`.
+
+    >>> class Length(TextEncoder):
+    ...     dim = 1
+    ...     def forward(self, texts, languages=None):
+    ...         return Tensor([[len(text)] for text in texts])
+    >>> Length()(["a frog"])
+    tensor([[6.]])
     """
 
     dim: int

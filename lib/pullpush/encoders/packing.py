@@ -39,6 +39,9 @@ def batches(pieces: Sequence[list[int]], layout: Layout | None) -> Iterator[Batc
     """The texts, given as tokens, in batches of `USE_TOKENS` tokens and `layout.texts` texts.
 
     A text too long for such a batch is alone, without fillers; so is every text where there is no layout.
+
+    >>> [batch.places for batch in batches([[5], [6, 7]], LAYOUTS[0])]
+    [{0: 0, 1: 1}]
     """
     rows: list[list[int]] = []
     places: dict[int, int] = {}

@@ -9,7 +9,11 @@ SMALLEST_NORM = 1e-6  # below it a vector is divided by this instead, so that ze
 
 
 def normalise(x: Tensor) -> Tensor:
-    """L2-normalise the last axis of `(…, d)`; computed in at least float32; the zero vector stays zero."""
+    """L2-normalise the last axis of `(…, d)`; computed in at least float32; the zero vector stays zero.
+
+    >>> normalise(torch.tensor([3.0, 4.0]))
+    tensor([0.6000, 0.8000])
+    """
     x = x.to(torch.promote_types(x.dtype, torch.float32))
     return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=SMALLEST_NORM)
 
@@ -21,6 +25,9 @@ class Projection(nn.Module):
         inputs: size of the encoder's features.
         outputs: d, dimensions of the joint space.
         hidden: size between the two layers; None means `outputs`.
+
+    >>> Projection(4, 2)(torch.ones(3, 4)).norm(dim=1)
+    tensor([1., 1., 1.], grad_fn=...)
     """
 
     def __init__(self, inputs: int, outputs: int = 256, hidden: int | None = None) -> None:

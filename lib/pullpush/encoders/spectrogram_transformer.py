@@ -23,6 +23,9 @@ class SpectrogramTransformer(AudioEncoder):
         patch: bands and frames in a patch.
         dropout: in attention and feed-forward layers.
         spec_augment: blank parts of the spectrogram in training mode.
+
+    >>> SpectrogramTransformer(width=16, layers=1, heads=2)(torch.zeros(2, 16_000)).shape
+    torch.Size([2, 16])
     """
 
     def __init__(

@@ -32,6 +32,10 @@ class FeatureStore:
         encode: texts → `(N, dim)` float array; called with unseen texts only.
         dim: size of a feature vector.
         path: SQLite file, made when the first text is encoded; None keeps features in memory only.
+
+    >>> store = FeatureStore(lambda texts: np.array([[len(text)] for text in texts]), dim=1)
+    >>> store(["ab", "c"]).tolist()
+    [[2.0], [1.0]]
     """
 
     def __init__(self, encode: Encode, dim: int, path: Path | None = None) -> None:

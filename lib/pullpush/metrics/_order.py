@@ -7,7 +7,11 @@ from torch import Tensor
 
 
 def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:
-    """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be."""
+    """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be.
+
+    >>> relevant_items(torch.zeros(1, 2), torch.tensor([[0.5, 1.0]]), 1.0)
+    tensor([[False,  True]])
+    """
     if similarity.ndim != 2 or similarity.shape != relevance.shape:
         raise ValueError(
             f"similarity and relevance must have one shape (Q, M), got {tuple(similarity.shape)} "
@@ -27,6 +31,9 @@ def first_items(similarity: Tensor, relevance: Tensor, k: int) -> Tensor:
     """The first k items (all, if there are fewer) of `sorted_items`, `(Q, k)`.
 
     Only queries with ties among their first k + 1 items need to be sorted; that is much of the time and memory.
+
+    >>> first_items(torch.tensor([[0.1, 0.9, 0.5]]), torch.tensor([[True, False, False]]), 2)
+    tensor([[1, 2]])
     """
     if similarity.shape[1] <= k:
         return sorted_items(similarity, relevance)
@@ -39,7 +46,11 @@ def first_items(similarity: Tensor, relevance: Tensor, k: int) -> Tensor:
 
 
 def sorted_items(similarity: Tensor, relevance: Tensor) -> Tensor:
-    """The items `(Q, M)`, most similar first and ties by least relevance."""
+    """The items `(Q, M)`, most similar first and ties by least relevance.
+
+    >>> sorted_items(torch.tensor([[0.5, 0.5, 0.9]]), torch.tensor([[True, False, False]]))
+    tensor([[2, 1, 0]])
+    """
     # Two stable sorts: the second keeps the first's order among ties, the least relevant in front.
     by_relevance = relevance.double().argsort(dim=1, stable=True)
     by_similarity = similarity.gather(1, by_relevance).argsort(dim=1, descending=True, stable=True)

@@ -65,6 +65,9 @@ def retrieval_per_query(
     Returns:
         Name → `(Q,)` float64 tensor.
 
+    >>> retrieval_per_query(torch.tensor([[0.9, 0.1]]), torch.tensor([[False, True]]), ks=(1, 2), map_at=())
+    {'R@1': tensor([0.], dtype=torch.float64), 'R@2': tensor([1.], dtype=torch.float64)}
+
     Raises:
         ValueError: shapes differ, NaN similarity, or queries without a relevant item (named).
     """

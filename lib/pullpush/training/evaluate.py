@@ -58,7 +58,12 @@ def embed_audio(model: nn.Module, split: Clips, *, batch_size: int = 64) -> Tens
 
 
 def embed_texts(model: nn.Module, texts: Sequence[str], *, language: str = "eng", batch_size: int = 64) -> Tensor:
-    """Embeddings of texts of one language, `(M, d)` float32 on the CPU."""
+    """Embeddings of texts of one language, `(M, d)` float32 on the CPU.
+
+    >>> from pullpush.encoders import create
+    >>> embed_texts(create("cnn", "hashed", dim=8), ["a frog", "a bell"]).shape
+    torch.Size([2, 8])
+    """
     parts = []
     with _evaluating(model):
         for rows in _blocks(len(texts), batch_size):
@@ -70,6 +75,10 @@ def embed_captions(
     model: nn.Module, captions: Sequence[Sequence[str]], *, language: str = "eng", batch_size: int = 64
 ) -> Tensor:
     """Embeddings of C captions of each of N clips, `(N, C, d)` float32 on the CPU.
+
+    >>> from pullpush.encoders import create
+    >>> embed_captions(create("cnn", "hashed", dim=8), [["a frog", "frogs"], ["a bell", "bells"]]).shape
+    torch.Size([2, 2, 8])
 
     Raises:
         ValueError: the clips differ in their number of captions.
@@ -120,6 +129,9 @@ def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
     Returns:
         Columns direction ("T2A", "A2T"), metric, value, low, high (95 % over clips, of this one model; within 0 … 1),
         chance (the expectation for a random order); fractions.
+
+    >>> retrieval_rows(torch.eye(4), torch.eye(4)).loc[0, ["metric", "value", "chance"]].to_dict()
+    {'metric': 'R@1', 'value': 1.0, 'chance': 0.25}
     """
     clips, captions = len(text), text.shape[1] if text.ndim == 3 else 1
     items = {"T2A": (1, clips), "A2T": (captions, clips * captions)}  # how many are right, of how many
