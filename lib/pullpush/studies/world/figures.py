@@ -75,13 +75,13 @@ def grade_histogram(grade: ArrayLike) -> Figure:
 
 
 def zero_shot_accuracy(table: pd.DataFrame) -> Figure:
-    """Accuracy by the language of the prompts with its 95 % interval over clips.
+    """Accuracy by the language of the prompts with its 95 % interval over events.
 
     table: columns language, value, low, high and chance (fractions).
     """
     fig, (ax,) = panels(1, height=0.9 + 0.3 * len(table), width=6)
     rows = np.arange(len(table))
-    dots(ax, table, rows, scale=100, label="accuracy, 95 % interval over clips")
+    dots(ax, table, rows, scale=100, label="accuracy, 95 % interval over events")
     ax.plot(100 * table["chance"], rows, "|", color=VERMILION, markersize=12, markeredgewidth=2, label="chance")
     name_places(ax, [language_name(code) for code in table["language"]])
     ax.set(xlabel="zero-shot accuracy (%)", xlim=(0, None))
