@@ -23,7 +23,7 @@ from pullpush import __version__
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
-from pullpush.lab.root import find_root
+from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters, kernel, status
 from pullpush.site.chapters import Chapter
 from pullpush.site.clean import publishable
@@ -87,7 +87,7 @@ def run(
     values = _values(chapter, settings, parameters or {})
     out = out or place(root, settings.name, published=publish)
     failed = failed or place(root, "failed", published=publish) / settings.name
-    with status.run_folder(root / "executed") as folder:
+    with status.run_folder(workplace(root) / "executed") as folder:
         return _execute(chapter, settings, values, folder, out=out, failed=failed, root=root, watch=watch)
 
 
