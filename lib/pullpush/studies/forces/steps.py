@@ -14,7 +14,12 @@ AS_PRINTED = "gradient_drift_pull"  # Figure 1 read literally: the gradient agai
 
 
 def late(steps: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Means of columns over the second half of training: recipe, seed, columns."""
+    """Means of columns over the second half of training: recipe, seed, columns.
+
+    >>> steps = pd.DataFrame({"recipe": "infonce", "seed": 0, "step": [1, 2, 3, 4], "drift": [0.9, 0.7, 0.4, 0.2]})
+    >>> late(steps, ["drift"]).round(3).to_dict("records")
+    [{'recipe': 'infonce', 'seed': 0, 'drift': 0.3}]
+    """
     rows = steps[steps["step"] > steps["step"].max() / 2]
     return rows.groupby(["recipe", "seed"], sort=False)[list(columns)].mean().reset_index()
 

@@ -37,12 +37,20 @@ def false_negatives(tested: Tensor, trained: Tensor, batch_size: int) -> pd.Data
 
 
 def off_diagonal(relevance: Tensor) -> Tensor:
-    """Relevance of all pairs of different clips, `(N, N)` → `(N² − N,)`."""
+    """Relevance of all pairs of different clips, `(N, N)` → `(N² − N,)`.
+
+    >>> off_diagonal(torch.tensor([[1.0, 0.5], [0.0, 1.0]])).tolist()
+    [0.5, 0.0]
+    """
     return relevance[~torch.eye(len(relevance), dtype=torch.bool)]
 
 
 def first_grades(similarity: Tensor, relevance: Tensor) -> Tensor:
-    """How well the clip that comes first fits each query, `(N, N)` and `(N, N)` → `(N,)` in [0, 1]."""
+    """How well the clip that comes first fits each query, `(N, N)` and `(N, N)` → `(N,)` in [0, 1].
+
+    >>> first_grades(torch.tensor([[0.9, 0.1], [0.8, 0.2]]), torch.tensor([[1.0, 0.5], [0.5, 1.0]])).tolist()
+    [1.0, 0.5]
+    """
     return relevance[torch.arange(len(relevance)), similarity.argmax(dim=1)]
 
 
