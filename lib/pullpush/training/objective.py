@@ -163,7 +163,8 @@ def _hard_negatives(batch: Batch) -> Sequence[str]:
 def _teacher_similarity(batch: Batch) -> Tensor:
     """`(N, N)` float32: entry i, j is the mean over teachers of (clip i)·(text j)."""
     audio, text = gather(batch.columns["teachers"].float()).unbind(dim=2)  # (N, T, D) each
-    return torch.einsum("itd,jtd->ij", audio, text) / audio.shape[1]
+    with torch.autocast(audio.device.type, enabled=False):
+        return torch.einsum("itd,jtd->ij", audio, text) / audio.shape[1]
 
 
 def _wide(embedding: Tensor) -> Tensor:
