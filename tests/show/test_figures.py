@@ -16,7 +16,7 @@ from pullpush import studies
 from pullpush.data.clips import World
 from pullpush.data.languages import LANGUAGES
 from pullpush.show.layout import PAGE_WIDTH
-from pullpush.show.palette import PARTS
+from pullpush.show.palette import PARTS, language_colour
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.forces import figures as forces
 from pullpush.studies.svr import figures as svr
@@ -175,6 +175,11 @@ def mapped() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "item", "language", "x", "y"])
 
 
+def pulls() -> pd.DataFrame:
+    rows = [("eng", 1.0, 0.4), ("fra", 0.8, -0.4), ("all", 0.9, 0.0)]
+    return pd.DataFrame(rows, columns=["language", "along", "across"])
+
+
 DRAWN = {
     "word_frequencies": lambda: world_figures.word_frequencies(frequencies()),
     "relevance_matrix": lambda: world_figures.relevance_matrix(torch.eye(4)),
@@ -207,6 +212,7 @@ DRAWN = {
     "score_by_count": lambda: consistency.score_by_count(by_count()),
     "longer_curves": lambda: consistency.longer_curves(longer()),
     "speech_recall": lambda: consistency.speech_recall(spoken(), {"ru": "Russian"}),
+    "pull_plane": lambda: consistency.pull_plane(pulls()),
     "language_map": lambda: consistency.language_map(mapped(), "KCL"),
 }
 
@@ -251,7 +257,8 @@ def test_no_line_goes_through_two_points_only(name):
         x, y = np.unique(line.get_xdata()), np.unique(line.get_ydata())
         is_reference = len(x) == 1 or len(y) == 1
         is_thread = line.get_linewidth() < 1  # from a caption of a map to the middle of its clip
-        assert is_reference or is_thread or len(x) >= 3, name
+        is_vector = (line.get_xdata()[0], line.get_ydata()[0]) == (0, 0) and line.get_marker() == "o"
+        assert is_reference or is_thread or is_vector or len(x) >= 3, name
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -319,6 +326,13 @@ def test_the_pull_of_the_plane_points_to_the_sound():
     assert ax.get_aspect() == 1
     low, high = ax.get_xlim()
     assert low < 0 < 1.2 < high
+
+
+def test_pulls_are_vectors_in_the_colours_of_their_languages():
+    lines = consistency.pull_plane(pulls()).axes[0].lines
+    tips = {line.get_label(): (line.get_xdata()[1], line.get_ydata()[1], line.get_color()) for line in lines}
+    assert tips["English"] == (1.0, 0.4, language_colour("eng"))
+    assert tips["French"] == (0.8, -0.4, language_colour("fra"))
 
 
 def test_longer_training_is_drawn_over_texts_and_over_steps():
