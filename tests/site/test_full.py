@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from pullpush.cache import home
 from pullpush.errors import DataNotFoundError
-from pullpush.lab import material, session
+from pullpush.lab import common, material, session
 from pullpush.site.cli import main
 from pullpush.training.frozen import Published, encoded, on_features, trunk_digest
 from pullpush.training.loop import is_finished
@@ -97,7 +97,7 @@ def test_the_trunk_is_the_published_encoder_itself(mini):
     assert heard.train.dim == noisy.train.dim == 16
     assert not (heard.train.audio(0)[0] == noisy.train.audio(0)[0]).any()
     assert heard.test.captions("eng") == data.test.captions("eng")
-    keys = {Plan(world, material.common.sized(book, "infonce")).key for world in (data, heard, noisy)}
+    keys = {Plan(world, common.sized(book, "infonce")).key for world in (data, heard, noisy)}
     assert len(keys) == 3
 
 
@@ -105,7 +105,7 @@ def test_runs_in_other_processes_read_the_same_dataset(mini):
     book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
     ground = material.of(book)
     heard = encoded(ground.data(n_train=16), ground.trunk())
-    one = material.common.sized(book, "infonce", tau=0.1, **on_features(heard))
+    one = common.sized(book, "infonce", tau=0.1, **on_features(heard))
     plans = [Plan(heard, one, seed) for seed in (0, 1)]
     train_all(plans, jobs=2)
     assert all(is_finished(home() / "runs" / plan.key) for plan in plans)
@@ -114,7 +114,7 @@ def test_runs_in_other_processes_read_the_same_dataset(mini):
 def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_path):
     one = miniature.published_models(tmp_path)["audio_model"]
     book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
-    plan = material.common.sized(book, "infonce", encoder_options={"audio_model": one})
+    plan = common.sized(book, "infonce", encoder_options={"audio_model": one})
     data = material.of(book).data()
     before = trunk_digest(Published("whisper", {"model": one})), Plan(data, plan).key
     torch.manual_seed(12345)

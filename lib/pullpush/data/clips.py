@@ -27,16 +27,23 @@ class NoLabelsError(PullPushError, ValueError):
 
 
 class Clips(Protocol):
-    """What all clips offer.
+    """What all clips offer."""
 
-    name: "train", "valid", "test" …; key: names the audio's content; graded: whether relevance has degrees; columns:
-    what else is known of each clip, by name: its scene, speaker, file, label …, N values each.
-    """
+    @property
+    def name(self) -> str:
+        """ "train", "valid", "test" …"""
 
-    name: str
-    key: str
-    graded: bool
-    columns: Columns
+    @property
+    def key(self) -> str:
+        """Names the audio's content."""
+
+    @property
+    def graded(self) -> bool:
+        """Whether relevance has degrees."""
+
+    @property
+    def columns(self) -> Columns:
+        """What else is known of each clip, by name: its scene, speaker, file, label …, N values each."""
 
     def __len__(self) -> int: ...
 

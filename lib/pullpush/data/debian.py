@@ -136,6 +136,8 @@ def _tar_of(archive: Path) -> Iterator[tarfile.TarFile]:
     elif shutil.which("dpkg-deb"):
         command = ["dpkg-deb", "--fsys-tarfile", str(archive)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as dpkg:
+            assert dpkg.stdout is not None  # pipes, as was asked
+            assert dpkg.stderr is not None
             try:
                 with tarfile.open(fileobj=dpkg.stdout, mode="r|") as tar:
                     yield tar

@@ -88,7 +88,8 @@ def _knock(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndar
 
 def _bell(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
     partials = (0.5, 1, 1.2, 1.5, 2, 2.66)  # hum, prime, tierce, quint, nominal of a church bell, and one above
-    return sum(_tone(time, 600 * height * partial) * np.exp(-3 * partial * time) for partial in partials)
+    tones = (_tone(time, 600 * height * partial) * np.exp(-3 * partial * time) for partial in partials)
+    return sum(tones, np.zeros_like(time))
 
 
 def _hiss(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
@@ -142,7 +143,7 @@ SECONDS = {"beep": 0.6, "knock": 0.6, "rise": 0.7, "fall": 0.7, "whistle": 0.6, 
 def _tone(time: np.ndarray, frequency: np.ndarray | float, *, harmonics: int = 1) -> np.ndarray:
     """A tone whose frequency in Hz may change over time, with harmonics falling as 1/k."""
     phase = 2 * np.pi * np.cumsum(np.broadcast_to(frequency, time.shape)) / SAMPLE_RATE
-    return sum(np.sin(k * phase) / k for k in range(1, harmonics + 1))
+    return sum((np.sin(k * phase) / k for k in range(1, harmonics + 1)), np.zeros_like(phase))
 
 
 def _strokes(time: np.ndarray, *, every: float, decay: float) -> np.ndarray:

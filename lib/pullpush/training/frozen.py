@@ -213,7 +213,7 @@ def on_features(world: World) -> dict[str, Any]:
     """What a recipe needs to learn from an encoded world: `recipe("kcl", **on_features(world), epochs=3)`."""
     if trunk_of(world) is None:
         raise ValueError("this world holds waveforms: make features of it by `encoded`")
-    return {"audio": "features", "encoder_options": {"audio_dim": world.train.dim}}
+    return {"audio": "features", "encoder_options": {"audio_dim": world.train.audio(0)[0].shape[1]}}
 
 
 def trunk_features(

@@ -1,0 +1,96 @@
+"""A real dataset as a chapter's material: its trunk is the profile's audio encoder as it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pullpush.data.clips import World
+from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.registry import find
+from pullpush.encoders import AUDIO, TEXT
+from pullpush.lab import common
+from pullpush.lab.session import Session
+from pullpush.lab.views import Labelled, Material, Trunk
+from pullpush.training.frozen import Published, encoded, splits_encoder
+
+
+class Real(Material):
+    """A real dataset; the trunk is the profile's audio encoder as it is published.
+
+    An encoder without published weights is trained on the dataset first, with InfoNCE.
+    """
+
+    def __init__(self, book: Session, name: str, compute_long: bool = False) -> None:
+        super().__init__(book, book, compute_long)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """See Material."""
+        return self._name
+
+    @property
+    def code(self) -> Sequence[Any]:
+        """See Material."""
+        names = (*self._pair, *self.book.settings.zero_shot)
+        return load_corpus, load_labelled, *(find(name).make for name in names)
+
+    @property
+    def pair_names(self) -> tuple[str, ...]:
+        """See Material."""
+        return tuple(find(name).title for name in self._pair)
+
+    @property
+    def _pair(self) -> list[str]:
+        return list(dict.fromkeys(name for name in (self.name, self.book.settings.other) if name))
+
+    @property
+    def random_text(self) -> Mapping[str, Any]:
+        """The same architecture untrained, where there is another."""
+        pretrained = TEXT[self.book.settings.text].pretrained
+        return {"encoder_options": {"text_pretrained": False}} if pretrained else {"text": "hashed"}
+
+    def data(self, n_train: int | None = None) -> World:
+        """See Material."""
+        return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
+
+    def _load(self, name: str, **sizes: Any) -> World:
+        return load_corpus(CorpusConfig(name, **{**self.book.settings.clips, **sizes}))
+
+    def whole(self) -> World:
+        """See Material."""
+        return self.data()
+
+    def trunk(self) -> Trunk:
+        """See Material."""
+        if self._published:
+            return Published(self.book.settings.audio, self._audio_options)
+        return common.train(self.book, self.data(), "infonce", diagnostics=None)
+
+    def random_trunk(self) -> Trunk:
+        """See Material."""
+        if self._published:
+            return Published(self.book.settings.audio, self._audio_options | {"pretrained": False}, self.book.seed)
+        still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
+        return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
+
+    @property
+    def _published(self) -> bool:
+        return AUDIO[self.book.settings.audio].pretrained
+
+    @property
+    def _audio_options(self) -> dict[str, Any]:
+        options = self.book.settings.encoder_options.items()
+        return {name.removeprefix("audio_"): value for name, value in options if name.startswith("audio_")}
+
+    def pair(self, trunk: Trunk) -> dict[str, World]:
+        """This dataset and the profile's other one; without one, this dataset alone."""
+        return {find(name).title: encoded(self._load(name), trunk) for name in self._pair}
+
+    def sounds(self, data: World, trunk: Trunk) -> dict[str, Labelled]:
+        """The profile's labelled datasets."""
+        hear: Callable = splits_encoder(trunk)
+        seconds = {"seconds": data.config.seconds}
+        sets = {find(name).title: load_labelled(name, **seconds) for name in self.book.settings.zero_shot}
+        return {title: Labelled(hear(split), split.prompts()) for title, split in sets.items()}
