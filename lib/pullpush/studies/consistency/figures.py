@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,9 @@ def pull_plane(table: pd.DataFrame) -> Figure:
 
     table: columns language ("all" for the mean), along, across; see `direction.pull_plane`.
     """
-    styles = {code: {"label": language_name(code), "color": language_colour(code)} for code in table["language"]}
+    styles: dict[str, dict[str, Any]] = {
+        code: {"label": language_name(code), "color": language_colour(code)} for code in table["language"]
+    }
     styles["all"] = {"label": "mean of all eight", "color": BLACK, "linestyle": "--", "linewidth": 2.5}
     fig, (ax,) = panels(1, height=3.2)
     for row in table.itertuples():
