@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,8 +14,9 @@ from torch.nn import functional as F
 
 from pullpush.show.markup import Markup
 
-TITLE = "Forces on a text embedding, interactive"
+FORCE_TITLE = "Forces on a text embedding, interactive"
 RADIUS_TITLE = "The semantic radius of SVR, interactive"
+DIGITS = 5  # of the numbers in a page
 
 
 def force_lab(
@@ -40,9 +42,16 @@ def force_lab(
         tau: temperature at which the page opens.
         negatives: negatives per anchor.
         height: of the frame, CSS pixels.
+
+    Returns:
+        A frame that holds page and data, and needs neither a server nor a network.
+
+    Example:
+        >>> force_lab(torch.eye(3), torch.eye(3).flip(0), ["a dog", "a cat", "rain"], [0])
+        Forces on a text embedding, interactive
     """
-    shown = [_anchor(text.double(), audio.double(), captions, i, negatives) for i in anchors]
-    return _frame("force_lab.html", {"tau": tau, "anchors": shown}, TITLE, height)
+    shown = [_force_data(text.double(), audio.double(), captions, i, negatives) for i in anchors]
+    return _frame("force_lab.html", {"tau": tau, "anchors": shown}, FORCE_TITLE, height)
 
 
 def radius_lab(
@@ -58,23 +67,12 @@ def radius_lab(
     """What SVR makes of each negative's push (SupCLAP Eq. 17–18), with sliders for R and τ; arguments of `force_lab`.
 
     The parts are those of the dot product, α = 1; with "cosine" the probabilities follow the renormalised t_sup.
+
+    Example:
+        >>> radius_lab(torch.eye(3), torch.eye(3).flip(0), ["a dog", "a cat", "rain"], [0])
+        The semantic radius of SVR, interactive
     """
-    shown = []
-    for i in anchors:
-        anchor, partner, rest, unit, names = _around(text.double(), audio.double(), captions, i, negatives)
-        along = rest @ unit
-        shown.append(
-            {
-                "caption": captions[i],
-                "names": names,
-                "distance": round((partner - anchor).norm().item(), 5),
-                "positive": round((anchor @ partner).item(), 5),
-                "similarity": _rounded(rest @ anchor),
-                "withPositive": _rounded(rest @ partner),
-                "along": _rounded(along),
-                "across": _rounded((rest - along[:, None] * unit).norm(dim=1)),
-            }
-        )
+    shown = [_radius_data(text.double(), audio.double(), captions, i, negatives) for i in anchors]
     return _frame("radius_lab.html", {"tau": tau, "anchors": shown}, RADIUS_TITLE, height)
 
 
@@ -88,32 +86,51 @@ def _frame(page: str, data: dict, title: str, height: int) -> Markup:
     return Markup(f'<div><iframe srcdoc="{document}" title="{title}" style="{style}"></iframe></div>', title)
 
 
-def _around(
-    text: Tensor, audio: Tensor, captions: Sequence[str], i: int, negatives: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor, list[str]]:
-    """An anchor, its positive, its negatives `(M, d)`, û, and the negatives' captions."""
-    others = [j for j in range(len(audio)) if j != i][:negatives]
-    unit = F.normalize(audio[i] - text[i], dim=0)
-    return text[i], audio[i], audio[others], unit, [captions[j] for j in others]
+class _Surroundings(NamedTuple):
+    """An anchor with what pulls it and pushes it."""
+
+    anchor: Tensor
+    positive: Tensor
+    negatives: Tensor
+    """`(M, d)`."""
+    unit: Tensor
+    """û, from the anchor to its positive."""
+    shared: dict
+    """What both pages hold of it."""
 
 
-def _anchor(text: Tensor, audio: Tensor, captions: Sequence[str], i: int, negatives: int) -> dict:
-    anchor, partner, rest, unit, names = _around(text, audio, captions, i, negatives)
-    points = torch.cat([anchor[None], rest])
+def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int, count: int) -> _Surroundings:
+    others = [other for other in range(len(audio)) if other != row][:count]
+    anchor, positive, negatives = text[row], audio[row], audio[others]
+    unit = F.normalize(positive - anchor, dim=0)
+    shared = {
+        "caption": captions[row],
+        "names": [captions[other] for other in others],
+        "distance": round((positive - anchor).norm().item(), DIGITS),
+        "positive": round((anchor @ positive).item(), DIGITS),
+        "similarity": _rounded(negatives @ anchor),
+        "along": _rounded(negatives @ unit),
+        "withPositive": _rounded(negatives @ positive),
+    }
+    return _Surroundings(anchor, positive, negatives, unit, shared)
+
+
+def _force_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int, count: int) -> dict:
+    anchor, positive, negatives, unit, shared = _surroundings(text, audio, captions, row, count)
+    points = torch.cat([anchor[None], negatives])
     across = points - (points @ unit)[:, None] * unit
-    return {
-        "caption": captions[i],
-        "names": names,
-        "distance": round((partner - anchor).norm().item(), 5),
-        "positive": round((anchor @ partner).item(), 5),
-        "positiveAlong": round((partner @ unit).item(), 5),
-        "similarity": _rounded(rest @ anchor),
-        "along": _rounded(rest @ unit),
-        "position": _rounded((rest - anchor) @ unit),
-        "withPositive": _rounded(rest @ partner),
-        "gram": [_rounded(row) for row in across @ across.T],
+    return shared | {
+        "positiveAlong": round((positive @ unit).item(), DIGITS),
+        "position": _rounded((negatives - anchor) @ unit),
+        "gram": [_rounded(products) for products in across @ across.T],
     }
 
 
+def _radius_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int, count: int) -> dict:
+    _, _, negatives, unit, shared = _surroundings(text, audio, captions, row, count)
+    across = negatives - (negatives @ unit)[:, None] * unit
+    return shared | {"across": _rounded(across.norm(dim=1))}
+
+
 def _rounded(values: Tensor) -> list[float]:
-    return [round(value, 5) for value in values.tolist()]
+    return [round(value, DIGITS) for value in values.tolist()]
