@@ -9,7 +9,7 @@ import pandas as pd
 from pullpush.cache import home
 from pullpush.data.clips import World
 from pullpush.data.tables import read_captions
-from pullpush.data.words import word_frequencies
+from pullpush.data.word_counts import word_frequencies
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:
