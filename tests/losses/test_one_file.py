@@ -141,8 +141,8 @@ MODEST = '''
         uses = ("clusters",)
 
         def forward(self, audio, text, clusters=None):
-            known = audio.new_tensor(float(clusters is not None))
-            return Output((audio - text).square().mean(), {"clustered": known})
+            clustered = audio.new_tensor(float(clusters is not None))
+            return Output((audio - text).square().mean(), {"clustered": clustered})
 
 
     CARD = LossCard(name="modest", make=Modest, title="Modest", about="Uses clusters.")
