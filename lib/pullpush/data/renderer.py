@@ -28,7 +28,7 @@ FAR_DB = -9.0  # level of a distant sound relative to a near one
 
 
 def render(scene: Scene, bank: Bank, config: SceneConfig) -> Tensor:
-    """The scene's audio, `(T,)` float32 at 16 kHz with |x| < 1 and T = round(duration * 16000).
+    """The scene's audio, `(T,)` float32 at 16 kHz with `|x| < 1` and T = round(duration * 16000).
 
     Raises:
         ValueError: the scene asks for an event, clip or shift that this bank and configuration do not have.

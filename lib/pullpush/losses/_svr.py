@@ -81,7 +81,7 @@ def svr(
     includes the positive (default; at R = 0 the loss is `info_nce` of that direction).
 
     R < 0 magnifies the perpendicular push and R > ‖a⁺ − t⁺‖ inverts it; both are computed as they stand, see
-    `radius_constraint`. With the cosine the loss stays bounded as |R| grows (t_sup turns into ±û), with the dot
+    `radius_constraint`. With the cosine the loss stays bounded as `|R|` grows (t_sup turns into ±û), with the dot
     product it grows linearly. a⁺ = t⁺ and vectors t_sup without length are finite in value and gradient.
 
     Memory beyond the embeddings is 64 MiB in float32 whatever N is: similarities are made and used in blocks of
@@ -131,7 +131,7 @@ class SVR(Tempered):
     """α·L_svr + β·L_cons, to be added to InfoNCE or SigLIP (SupCLAP Eq. 6 and 9), with a radius that learns.
 
     modelling: `"static"`, one learnable scalar for all samples and both directions (`learnable=False` fixes it), or
-        `"dynamic"`, a `RadiusPredictor` on the similarities cos/τ, one for both directions.
+    `"dynamic"`, a `RadiusPredictor` on the similarities cos/τ, one for both directions.
     direction: `"both"` ("bi"), `"t2a"` ("uni") or `"a2t"`.
     alpha, beta: the weights; the paper has α = 1 and, for DynamicSVR, β = 0.01; 0 leaves the constraint out.
     tau, similarity, positive_in_denominator: as in `svr`; learnable: whether the static radius learns.

@@ -60,8 +60,8 @@ class Loss(nn.Module):
 
     needs: the arguments of `forward` in their order; uses: further ones, which default to None where a batch has none.
     languages: how a loss of (audio, text) is applied to clips with texts in several languages. "main": to the main
-        text; "each": to each language, then the mean; "groups": as "each", but it also takes all at once, as
-        `(G, N, d)`, for the mean over G. A loss that needs `texts` or `other` gets these as they are.
+    text; "each": to each language, then the mean; "groups": as "each", but it also takes all at once, as
+    `(G, N, d)`, for the mean over G. A loss that needs `texts` or `other` gets these as they are.
     temperature: what terms of one objective share; None where a loss has none.
 
     Shapes are checked before `forward`, which sees float32 or float64 alone, outside autocast: a loss need not care.
