@@ -49,6 +49,16 @@ def test_a_loss_whose_forward_is_not_as_declared_is_refused():
                 return Output(texts.sum())
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [((0.07,), {}), ((), {"tau": 0.07}), ((), {"audio": torch.eye(3)})],
+    ids=["more", "tau", "twice"],
+)
+def test_what_a_loss_does_not_take_is_refused(given, named):
+    with pytest.raises(TypeError, match=r"InfoNCE takes \(audio, text\), each once"):
+        InfoNCE()(torch.eye(3), torch.eye(3), *given, **named)
+
+
 def test_what_a_loss_gives_back_has_names():
     value, report = InfoNCE()(torch.eye(3), torch.eye(3))
     assert value == InfoNCE()(text=torch.eye(3), audio=torch.eye(3)).value

@@ -88,9 +88,9 @@ def test_gradcheck_of_kcl(candidates):
     audio, texts = sphere(3, 4).requires_grad_(), sphere(3, 2, 4, seed=1).requires_grad_()
     tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
     present = torch.tensor([[True, False], [True, True], [False, True]])
-    for given in (None, present):
+    for gaps in (None, present):
         assert torch.autograd.gradcheck(
-            lambda a, t, s: kcl(a, t, s, present=given, candidates=candidates),  # noqa: B023
+            lambda a, t, s: kcl(a, t, s, present=gaps, candidates=candidates),  # noqa: B023
             (audio, texts, tau),
         )
 

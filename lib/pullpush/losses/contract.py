@@ -112,13 +112,16 @@ class Loss(nn.Module):
             ValueError: a shape that does not fit, or an option's value.
             TypeError: something is missing or has the wrong type.
         """
-        tensors = dict(zip((*self.needs, *self.uses), given, strict=False)) | named
+        names = (*self.needs, *self.uses)
+        tensors = dict(zip(names, given, strict=False)) | named
+        if len(given) + len(named) > len(tensors) or tensors.keys() - {*names}:
+            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), each once")
         if missing := [name for name in self.needs if tensors.get(name) is None]:
             raise TypeError(f"{type(self).__name__} needs {', '.join(missing)}: {NEEDS[missing[0]]}")
         tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
         check_shapes(groups=self.languages == "groups", **tensors)
-        names = [name for name, tensor in tensors.items() if tensor.is_floating_point()]
-        wide = dict(zip(names, widen(*(tensors[name] for name in names)), strict=True))
+        floats = [name for name, tensor in tensors.items() if tensor.is_floating_point()]
+        wide = dict(zip(floats, widen(*(tensors[name] for name in floats)), strict=True))
         first = tensors[self.needs[0]]
         with no_autocast(first):
             value, report = super().__call__(**tensors | wide)
