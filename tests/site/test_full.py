@@ -13,9 +13,10 @@ from pullpush.cache import home
 from pullpush.errors import DataNotFoundError
 from pullpush.lab import common, material, session
 from pullpush.site.cli import main
-from pullpush.training.frozen import Published, encoded, on_features, trunk_digest
+from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import is_finished
 from pullpush.training.runs import Plan, train_all
+from pullpush.training.trunk import Published, trunk_digest
 
 
 @pytest.fixture(scope="module")

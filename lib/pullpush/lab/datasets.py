@@ -12,7 +12,8 @@ from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab import common
 from pullpush.lab.session import Session
 from pullpush.lab.views import Labelled, Material, Trunk
-from pullpush.training.frozen import Published, encoded, splits_encoder
+from pullpush.training.frozen import encoded, splits_encoder
+from pullpush.training.trunk import Published
 
 
 class Real(Material):

@@ -10,8 +10,9 @@ from pullpush.data.clips import Clips, World
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.session import Session
-from pullpush.training.frozen import Published, encoded
+from pullpush.training.frozen import encoded
 from pullpush.training.loop import Result
+from pullpush.training.trunk import Published
 
 PARTS = {"frozen/half": 2, "frozen/quarter": 4}
 Trunk = Result | Published

@@ -31,29 +31,7 @@ from pullpush.parallel import in_threads
 from pullpush.progress import hidden
 from pullpush.source import digest
 from pullpush.training.loop import Result
-from pullpush.training.trunk import (
-    Published,
-    Trunk,
-    load_trunk,
-    local_weights,
-    trunk_digest,
-    trunk_encoder,
-)
-
-__all__ = [
-    "Encoded",
-    "Published",
-    "Trunk",
-    "encoded",
-    "load_trunk",
-    "local_weights",
-    "on_features",
-    "splits_encoder",
-    "trunk_digest",
-    "trunk_encoder",
-    "trunk_features",
-    "trunk_of",
-]
+from pullpush.training.trunk import Published, Trunk, load_trunk, trunk_digest, trunk_encoder
 
 KIND = "features"
 BLOCK = 64  # clips encoded at once

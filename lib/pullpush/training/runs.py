@@ -26,9 +26,10 @@ from pullpush.encoders import AUDIO, TEXT, create
 from pullpush.parallel import one_thread, side_by_side
 from pullpush.source import digest
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Trunk, encoded, local_weights, trunk_digest, trunk_of
+from pullpush.training.frozen import encoded, trunk_of
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import TERMS, Recipe
+from pullpush.training.trunk import Trunk, local_weights, trunk_digest
 
 KIND = "runs"
 SECONDS = "seconds.json"
