@@ -36,6 +36,22 @@ def test_systems_are_compared_at_the_points_that_both_have(svr_varied):
     assert found["lr", 2e-3] == svr_varied.contrast(SVR, BASE, "R@1", where)
 
 
+def test_a_value_is_compared_with_the_one_that_is_the_start(svr_varied):
+    found = comparisons.over_start(svr_varied, BASE, "value", [1e-3, 2e-3], 1e-3)
+    assert list(found) == [("value = 0.002", "value = 0.001")]
+    where, other = {"value": 2e-3}, {"value": 1e-3}
+    (difference_found,) = found.values()
+    assert difference_found == svr_varied.contrast(BASE, BASE, "R@1", where, baseline_where=other)
+
+
+def test_radii_are_gathered_by_trunk(svr_scores):
+    table = comparisons.radius_by_trunk({"one": svr_scores, "other": svr_scores}, SVR)
+    assert list(table["curve"].unique()) == ["one", "other"]
+    assert set(table["system"]) == {SVR}
+    halves = [rows["radius"].to_numpy() for _, rows in table.groupby("curve", sort=False)]
+    np.testing.assert_array_equal(*halves)
+
+
 def test_differences_are_adjusted_within_their_table_and_scaled():
     one, other = difference([[0.01], [0.02], [0.015]]), difference([[0.08], [0.09], [0.07]])
     table = comparisons.differences({("a",): one, ("b",): other}, ["name"])

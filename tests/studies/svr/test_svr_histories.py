@@ -30,6 +30,12 @@ def test_a_system_drifts_as_itself_in_every_reading(svr_scores):
     assert {one.value for one in same.values()} == {0.0}
 
 
+def test_drifts_of_several_experiments_skip_those_without_scores(svr_scores):
+    found = histories.drifts_of({"here": svr_scores, "nowhere": {}}, [(SVR, BASE)])
+    assert list(found) == [("here", SVR, reading) for reading in histories.READINGS]
+    assert list(found.values()) == list(histories.drifts(svr_scores, SVR, BASE).values())
+
+
 def test_the_first_epoch_is_paired_by_seed(svr_scores):
     first = svr_scores.history[svr_scores.history["epoch"] == 1].set_index(["system", "seed"])["R@1"]
     one = histories.after_first_epoch(svr_scores, SVR, BASE)
