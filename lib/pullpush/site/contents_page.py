@@ -22,18 +22,22 @@ from pullpush.losses import TERMS
 from pullpush.metrics import METRICS
 
 MARK = "<!-- contents of the library -->"
-LIBRARY = Path(__file__).resolve().parents[2]  # what paths of files are shown below: lib/
 YES, NO = "yes", "no"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A table of the page: its heading, the page of the reference, the cards, and columns that only they have."""
+    """A table of the page.
+
+    heading: above it; reference: the page of the reference; cards: a row each; columns: what only this kind has;
+    weights: where an encoder's weights come from, told below what it is.
+    """
 
     heading: str
     reference: str
     cards: Catalogue[Any]
     columns: Mapping[str, Callable[[Any], str]]
+    weights: bool = False
 
 
 def trained(card: Any) -> str:
@@ -45,11 +49,7 @@ def trained(card: Any) -> str:
     return "never" if card.frozen else "on, or frozen" if card.pretrained else "from scratch"
 
 
-WEIGHTS: Mapping[str, Callable[[Any], str]] = {
-    "weights": lambda card: card.weights or "drawn",
-    "trained": trained,
-    "licence": lambda card: card.licence,
-}
+ENCODER: Mapping[str, Callable[[Any], str]] = {"trained": trained, "licence": lambda card: card.licence}
 KINDS = (
     Kind(
         "Losses",
@@ -61,9 +61,10 @@ KINDS = (
         "Audio encoders",
         "encoders",
         AUDIO,
-        {**WEIGHTS, "hears": lambda card: f"{card.sample_rate / 1000:g} kHz"},
+        {**ENCODER, "hears": lambda card: f"{card.sample_rate / 1000:g} kHz"},
+        weights=True,
     ),
-    Kind("Text encoders", "encoders", TEXT, {**WEIGHTS, "languages": lambda card: card.languages}),
+    Kind("Text encoders", "encoders", TEXT, {**ENCODER, "languages": lambda card: card.languages}, weights=True),
     Kind(
         "Metrics",
         "metrics",
@@ -79,7 +80,7 @@ KINDS = (
         SETS,
         {
             "truth": lambda card: "labels" if card.labelled else "captions",
-            "fetched by `pullpush fetch`": lambda card: YES if card.fetch else NO,
+            "`pullpush fetch`": lambda card: YES if card.fetch else NO,
         },
     ),
     Kind("Banks of sounds", "data", BANKS, {}),
@@ -96,17 +97,23 @@ def markdown(citations: Collection[str] = ()) -> str:
     """All tables, each under its heading; citations: keys of the bibliography, which are cited where a card has one."""
     parts = []
     for kind in KINDS:
-        parts.append(f"## {kind.heading}\n\n[Reference]({kind.reference}.md)\n\n{_written(table(kind, citations))}")
-    return "\n\n".join([*parts, f"## Languages\n\n{_written(languages())}"])
+        folder = kind.cards.package.replace(".", "/")
+        head = f"## {kind.heading}\n\nFiles of `lib/{folder}`; [reference]({kind.reference}.md)."
+        parts.append(f"{head}\n\n{_written(table(kind, citations))}")
+    head = "## Languages\n\nFiles of `lib/pullpush/data/languages`; [reference](data.md)."
+    return "\n\n".join([*parts, f"{head}\n\n{_written(languages())}"])
 
 
 def table(kind: Kind, citations: Collection[str] = ()) -> pd.DataFrame:
-    """A row a card: name, what it is, what only this kind has, source, file."""
+    """A row a card: name, what it is with its source, what only this kind has, file."""
     rows = []
     for name, card in kind.cards.items():
-        row = {"name": f"`{name}`", "what it is": f"**{card.title}.** {card.about}"}
+        what = [f"**{card.title}.** {card.about}", _source(card, citations)]
+        if kind.weights and card.weights:
+            what.append(f"Weights: {card.weights}")
+        row = {"name": f"`{name}`", "what it is": "<br>".join(part for part in what if part)}
         row |= {column: value(card) for column, value in kind.columns.items()}
-        rows.append(row | {"source": _source(card, citations), "file": f"`{_shown(kind.cards.file_of(name))}`"})
+        rows.append(row | {"file": f"`{kind.cards.file_of(name).name}`"})
     return pd.DataFrame(rows)
 
 
@@ -120,7 +127,7 @@ def languages() -> pd.DataFrame:
             "in ATRI": YES if language.book else NO,
             "SONAR's code": f"`{language.flores}`" if language.flores else "",
             "captions in Tux Paint": YES if language.tuxpaint else NO,
-            "file": f"`{_shown(files[code])}`",
+            "file": f"`{files[code].name}`",
         }
         for code, language in load_languages().items()
     ]
@@ -130,11 +137,6 @@ def languages() -> pd.DataFrame:
 def _source(card: Card, citations: Collection[str]) -> str:
     cited = f" {{cite:p}}`{card.citation}`" if card.citation in citations else ""
     return f"{card.source}{cited}".strip()
-
-
-def _shown(file: Path) -> str:
-    """A file of the library by its path in it; the reader's own by its name."""
-    return str(file.relative_to(LIBRARY)) if file.is_relative_to(LIBRARY) else file.name
 
 
 def _written(rows: pd.DataFrame) -> str:
