@@ -17,12 +17,11 @@ from typing import Any
 
 import torch
 from accelerate import PartialState
-from torch import nn
 
 from pullpush.cache import atomic_path, content_key, home, locked
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import Clips, Config, World, load_data
-from pullpush.encoders import AUDIO, TEXT, create
+from pullpush.encoders import AUDIO, TEXT, DualEncoder, create
 from pullpush.parallel import one_thread, side_by_side
 from pullpush.source import digest
 from pullpush.training.diagnostics import Diagnostics
@@ -208,7 +207,7 @@ def train_run(
     )
 
 
-def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDataset]:
+def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[DualEncoder, PairDataset]:
     """A recipe's new model and its pairs, with the features of frozen encoders in the cache."""
     model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
     dataset = PairDataset(
@@ -218,10 +217,8 @@ def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[nn.Module, PairDa
     return model, dataset
 
 
-def precompute(model: nn.Module, dataset: PairDataset, valid: Clips) -> None:
+def precompute(model: DualEncoder, dataset: PairDataset, valid: Clips) -> None:
     """Encode what a frozen text encoder will be asked for at once, which is faster than batch by batch."""
-    if not hasattr(model, "precompute_text"):
-        return
     count = None if dataset.choice == "random" else 1
     texts = [
         text
