@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 from toys import add  # noqa: F401 - a fixture
 
 from pullpush.data.languages import load_languages
@@ -10,6 +11,7 @@ from pullpush.encoders import AUDIO
 from pullpush.lab.root import find_root
 from pullpush.losses import TERMS
 from pullpush.site import contents_page
+from pullpush.site.cli import main
 
 PAGE = f"# Contents\n\nBefore.\n\n{contents_page.MARK}\n\nAfter.\n"
 TOY = """
@@ -75,6 +77,16 @@ def test_the_readers_own_stand_there_too(add):  # noqa: F811
     (line,) = [row for row in rows if row.startswith("| `toy`")]
     assert line == r"| `toy` | **A\|B.** A toy.<br>us | from scratch | CC0-1.0 | 16 kHz | `toy.py` |"
     assert "toy" in AUDIO
+
+
+def test_the_command_lists_the_same_by_name():
+    said = CliRunner().invoke(main, ["list", "--contents"])
+    assert said.exit_code == 0
+    lines = said.output.splitlines()
+    assert len(lines) == sum(1 + len(kind.cards) for kind in contents_page.KINDS) + 1 + len(load_languages())
+    assert (
+        "  kcl               KCL. Every clip with its texts in all languages at once, one InfoNCE a language." in lines
+    )
 
 
 def test_the_books_page_waits_for_the_tables():

@@ -71,8 +71,14 @@ def fetch(datasets: tuple[str, ...]) -> None:
 
 
 @main.command("list")
-def list_() -> None:
+@click.option("--contents", is_flag=True, help="Show the losses, encoders, metrics, data and languages instead.")
+def list_(contents: bool) -> None:
     """Show the chapters with their parameters, and the profiles."""
+    if contents:
+        from pullpush.site import contents_page  # encoders and data take a second to import
+
+        click.echo(contents_page.plain())
+        return
     for chapter in chapters.chapters(find_root()):
         click.secho(chapter.name, bold=True)
         for name, default in chapters.parameters(chapter).items():

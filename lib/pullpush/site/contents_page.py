@@ -104,6 +104,19 @@ def markdown(citations: Collection[str] = ()) -> str:
     return "\n\n".join([*parts, f"{head}\n\n{_written(languages())}"])
 
 
+def plain() -> str:
+    """The same for a terminal: a line for each card and language.
+
+    >>> print(plain())  # doctest: +ELLIPSIS
+    Losses
+      cacl              CACL. Clip, English text and one text in another language, ...
+    """
+    lines = []
+    for kind in KINDS:
+        lines += [kind.heading, *(f"  {name:17} {card.title}. {card.about}" for name, card in kind.cards.items())]
+    return "\n".join([*lines, "Languages", *(f"  {code:17} {one.name}" for code, one in load_languages().items())])
+
+
 def table(kind: Kind, citations: Collection[str] = ()) -> pd.DataFrame:
     """A row a card: name, what it is with its source, what only this kind has, file."""
     rows = []
