@@ -321,6 +321,14 @@ def test_bars_split_the_force_of_batches_in_two():
     assert [bar.get_height() for bar in left.patches] == [0.5, 0.5, 0.5, 1.5, 1.0, 0.5]
 
 
+def test_two_epochs_and_two_batch_sizes_are_dots():
+    """As in the profile smoke."""
+    curve = world_figures.learning_curve(history().head(2))
+    sizes = forces.local_global_bars(local_global().head(2))
+    for ax in (*curve.axes, sizes.axes[1]):
+        assert {line.get_linestyle() for line in ax.lines} == {"None"}
+
+
 def test_the_pull_of_the_plane_points_to_the_sound():
     ax = DRAWN["force_plane"]().axes[0]
     assert ax.get_aspect() == 1

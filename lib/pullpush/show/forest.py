@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +23,14 @@ CLAIM_LENGTH = 63  # characters of a line
 ALIKE = 6  # how many times farther from zero the numbers of a panel may reach than those of one of its sources
 SHORT = {"text-to-audio": "T2A", "audio-to-text": "A2T", "T2A recall at one": "T2A R@1", "A2T recall at one": "A2T R@1"}
 SMALL = 8  # points, of letters
-DIAMOND = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none", "zorder": 3}
+DIAMOND: dict[str, Any] = {
+    "marker": "D",
+    "mfc": "none",
+    "mec": BLACK,
+    "markersize": 4.5,
+    "linestyle": "none",
+    "zorder": 3,
+}
 
 
 def claim_forest(table: pd.DataFrame) -> Figure:

@@ -106,8 +106,12 @@ def whole_numbers(ax: Axes) -> None:
 
 
 def plain_logarithm(axis: Axis) -> None:
-    """Ticks at 1, 2, 5, 10 … in plain numbers; the axis must be logarithmic already."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    """Ticks at 1, 2, 5, 10 …, or at the powers of ten alone where there are many, in plain numbers.
+
+    axis: logarithmic already, with all its data.
+    """
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1,) if high > 300 * low else (1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 

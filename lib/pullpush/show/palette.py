@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 from zlib import crc32
 
 import matplotlib.pyplot as plt
@@ -93,7 +94,7 @@ def method_name(recipe: str) -> str:
     return title(recipe)
 
 
-def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, str]]:
+def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Label and colour of each method of one figure, no colour twice.
 
     A method has the colour that its card names, a sum that of recipes.py. One without, or whose colour the figure has

@@ -72,8 +72,9 @@ def pull_plane(table: pd.DataFrame) -> Figure:
     fig, (ax,) = panels(1, height=3.2)
     for row in table.itertuples():
         ax.plot((0, row.along), (0, row.across), marker="o", markevery=[1], markersize=4, **styles[row.language])
-    ax.set(xlabel="along the mean", ylabel="across it", aspect="equal")
+    ax.set(xlabel="along the mean", ylabel="across it")
     ax.margins(0.1)
+    ax.set_aspect("equal", adjustable="datalim")
     return finish(fig)
 
 

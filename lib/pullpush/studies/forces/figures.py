@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pullpush.show.layout import finish, mark_zero, panels, spread_note
+from pullpush.show.layout import finish, mark_zero, panels, plain_logarithm, spread_note
 from pullpush.show.marks import band, bars, scatter
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION, method_styles
 
@@ -59,7 +59,7 @@ def local_global_bars(table: pd.DataFrame) -> Figure:
     bars(left, places, table["variance"], start=repeated, colour=SKY, label="fluctuates from batch to batch")
     left.axhline(table["whole"].iloc[0], color=BLACK, linestyle="--", label="all negatives (global)")
     left.set_xticks(places, table["batch_size"])
-    right.plot(table["batch_size"], table["cosine"], "o-", color=BLACK)
+    band(right, table, "batch_size", "cosine", style="o-", colour=BLACK)
     _name_powers(right, table["batch_size"])
     left.set(xlabel="batch size", ylabel="mean ‖F⊥‖²")
     right.set(xlabel="batch size", ylabel="cosine with the global F⊥", ylim=(0, 1.02))
@@ -75,6 +75,7 @@ def distance_terms(table: pd.DataFrame) -> Figure:
     mark_zero(left, "y")
     left.set(xlabel="step", ylabel="change of ‖t⁺ − a⁺‖² a step")
     right.set(xlabel="step", ylabel="penalty / |ideal term|", yscale="log")
+    plain_logarithm(right.yaxis)
     return finish(fig, spread_note(table))
 
 
@@ -127,9 +128,9 @@ def force_plane(
     ax.annotate("", partner, (0, 0), arrowprops={"arrowstyle": "-|>", "color": BLACK, "lw": 2.5})
     ax.plot(0, 0, "s", color=BLACK, markersize=9, label="caption")
     ax.plot(*partner, "*", color=ORANGE, markersize=16, label="its sound")
-    shown = np.concatenate([np.zeros((1, 2)), partner[None], np.array(tips), *[points[:, :2] for points in negatives]])
-    (left, low), (right, high) = shown.min(0) - 0.12, shown.max(0) + 0.12
-    ax.set(xlim=(left, right), ylim=(low, high), aspect="equal")
+    ax.update_datalim(tips)  # for an arrow does not count
+    ax.margins(0.1)
+    ax.set_aspect("equal", adjustable="datalim")
     ax.set(xlabel="along û, towards the sound", ylabel="across û")
     return finish(fig)
 

@@ -13,7 +13,7 @@ from pullpush.data.clips import World
 from pullpush.data.composer import seconds
 from pullpush.data.scene import Scene
 from pullpush.show.layout import finish, name_places, panels, signed, whole_numbers
-from pullpush.show.marks import bars, dots, matrix
+from pullpush.show.marks import band, bars, dots, matrix
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, language_name
 
 
@@ -55,9 +55,9 @@ def word_frequencies(tables: Mapping[str, pd.DataFrame]) -> Figure:
 def learning_curve(history: pd.DataFrame) -> Figure:
     """Training loss and validation recall over epochs; `history` has epoch, loss and R@1 columns of both directions."""
     fig, (left, right) = panels(2)
-    left.plot(history["epoch"], history["loss"], "o-", color=BLACK)
+    band(left, history, "epoch", "loss", style="o-", colour=BLACK)
     for column, colour in (("T2A R@1", BLUE), ("A2T R@1", ORANGE)):
-        right.plot(history["epoch"], 100 * history[column], "o-", color=colour, label=column)
+        band(right, history, "epoch", column, style="o-", colour=colour, label=column, scale=100)
     left.set(xlabel="epoch", ylabel="training loss", ylim=(0, None))
     right.set(xlabel="epoch", ylabel="validation R@1 (%)", ylim=(0, None))
     for ax in (left, right):
