@@ -141,7 +141,8 @@ def _roots(trees: Sequence[ast.Module]) -> Iterator[str]:
 
 
 def _uses(nodes: Sequence[ast.AST]) -> set[Use]:
-    attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
-    of_attributes = {id(node.value) for node in attributes}
+    pairs = [(node.value, node) for node in nodes if isinstance(node, ast.Attribute)]
+    attributes = [(value, node.attr) for value, node in pairs if isinstance(value, ast.Name)]
+    of_attributes = {id(value) for value, _ in attributes}
     alone = [node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in of_attributes]
-    return {(node.value.id, node.attr) for node in attributes} | {(name, "") for name in alone}
+    return {(value.id, attribute) for value, attribute in attributes} | {(name, "") for name in alone}

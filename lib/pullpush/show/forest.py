@@ -67,19 +67,19 @@ def _panels(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """The claims of each panel: of one unit, in points first; in other units of sources whose numbers are alike."""
     several = rows["paper"].nunique() > 1
     rows = rows.assign(place=rows["source"].str.partition(", ")[0] + ("\n" + rows["paper"] if several else ""))
-    found: list[list[pd.DataFrame]] = []
+    panels: list[list[pd.DataFrame]] = []
     for unit in sorted(rows["unit"].unique(), key=lambda unit: unit != "points"):  # the others keep their order
-        reaches: list[float] = []
-        for _, source in rows[rows["unit"] == unit].groupby("place", sort=False):
+        reaches: list[float] = []  # of the sources of the last panel, without those that are zero throughout
+        for number, (_, source) in enumerate(rows[rows["unit"] == unit].groupby("place", sort=False)):
             reach = source[["low", "high"]].abs().to_numpy(dtype=float).max()
-            known = [*reaches, reach] if reach else reaches
-            alike = unit == "points" or not known or max(known) <= ALIKE * min(known)
-            if (reaches and not alike) or not found or found[-1][0]["unit"].iloc[0] != unit:
-                found.append([])
-                known = [reach] if reach else []
-            found[-1].append(source)
-            reaches = known
-    return [_with_texts(pd.concat(sources)) for sources in found]
+            longer = [*reaches, reach] if reach else reaches
+            alike = unit == "points" or not longer or max(longer) <= ALIKE * min(longer)
+            if number == 0 or not alike:
+                panels.append([])
+                longer = longer[-1:]
+            panels[-1].append(source)
+            reaches = longer
+    return [_with_texts(pd.concat(sources)) for sources in panels]
 
 
 def _with_texts(rows: pd.DataFrame) -> pd.DataFrame:

@@ -127,7 +127,7 @@ def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, Any]]:
 def _free_colour(name: str, taken: set[str], count: int) -> str:
     start = crc32(name.encode()) % len(FURTHER)
     order = (*FURTHER[start:], *FURTHER[:start], *ROLES.values())
-    free = [one for one in order if one not in taken]
+    free = [candidate for candidate in order if candidate not in taken]
     if not free:
         raise ValueError(f"{count} methods in one figure, but only {len(order)} colours: draw fewer, or panels")
     return free[0]

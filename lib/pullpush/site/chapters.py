@@ -117,7 +117,7 @@ def _assignments(chapter: Chapter, source: str) -> Iterator[tuple[str, Any]]:
     for line in ast.parse(source).body:
         try:
             assignment: Any = line  # anything else lacks what is asked of it
-            (target,) = [line.target] if isinstance(line, ast.AnnAssign) else assignment.targets
+            (target,) = [assignment.target] if isinstance(line, ast.AnnAssign) else assignment.targets
             yield target.id, ast.literal_eval(assignment.value)
         except (AttributeError, ValueError, TypeError) as error:
             raise ParameterError(

@@ -47,7 +47,7 @@ def gathered(root: Path, tables: Mapping[str, Path]) -> pd.DataFrame:
     tables: chapter → the file of its judged claims. A claim whose chapter is not among them has no verdict.
     """
     found = {chapter: pd.read_csv(path).set_index("id") for chapter, path in tables.items() if path.is_file()}
-    rows = [_row(claim, found.get(claim.chapter)) for claim in load_all(folder=root / "book" / "claims")]
+    rows = [_row(claim, found.get(claim.chapter or "")) for claim in load_all(folder=root / "book" / "claims")]
     return pd.DataFrame(rows, columns=[*COLUMNS, *FURTHER])
 
 

@@ -78,7 +78,8 @@ def sweep(
         work = stack.enter_context(workers(jobs, dask))
         prepare(list(missing.values()))
         watch(f"{len(skipped)}/{len(plans)} runs")
-        outcomes = stack.enter_context(closing(work({key: sent(run.order) for key, run in missing.items()})))
+        calls: dict[str, Callable[[], None]] = {key: sent(run.order) for key, run in missing.items()}
+        outcomes = stack.enter_context(closing(work(calls)))
         for key, seconds, message in outcomes:
             if not message and not missing[key].finished:
                 message = f"it is not in the cache: let all machines share {home()}, and restart workers of older code"

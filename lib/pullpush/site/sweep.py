@@ -140,9 +140,8 @@ def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lam
         _running.add(process)
         try:
             with suppress(OSError):  # it may have ended already; its status says why
-                process.stdin.write(json.dumps(order) + "\n")
-                process.stdin.flush()
-            for line in process.stdout:
+                print(json.dumps(order), file=process.stdin, flush=True)
+            for line in process.stdout or ():
                 if re.fullmatch(r"cell \d+/\d+", line.strip()):
                     watch(line.strip())
             code = process.wait()

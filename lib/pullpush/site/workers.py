@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,7 +18,7 @@ PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
 
 Outcome = tuple[str, float, str]  # key, seconds, what went wrong
-Work = Callable[[Mapping[str, Callable[[], None]]], Iterator[Outcome]]
+Work = Callable[[Mapping[str, Callable[[], None]]], Generator[Outcome, None, None]]
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def workers(jobs: int, dask: str) -> Iterator[Work]:
         yield lambda calls: _on_cluster(client, dask, calls)
 
 
-def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Iterator[Outcome]:
+def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Generator[Outcome, None, None]:
     left = dict(calls)
     for _ in range(ROUNDS):
         pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
@@ -74,7 +74,7 @@ def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Iterato
     yield from ((key, 0.0, "its process was killed, again and again: too little memory?") for key in left)
 
 
-def _on_cluster(client: Any, address: str, calls: Mapping[str, Callable[[], None]]) -> Iterator[Outcome]:
+def _on_cluster(client: Any, address: str, calls: Mapping[str, Callable[[], None]]) -> Generator[Outcome, None, None]:
     from dask.distributed import CancelledError, as_completed
 
     gone = f"the cluster at {address} went away with {{}} runs to go: give the same command again, there or elsewhere"
