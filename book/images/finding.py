@@ -33,8 +33,8 @@ def gains() -> pd.DataFrame:
     rows = []
     for (system, baseline), name in COMPARED.items():
         for direction in ("T2A", "A2T"):
-            one = difference(found[system, direction], found[baseline, direction])
-            rows.append((name, direction, one.value, one.low, one.high))
+            gain = difference(found[system, direction], found[baseline, direction])
+            rows.append((name, direction, gain.value, gain.low, gain.high))
     return pd.DataFrame(rows, columns=["name", "direction", "value", "low", "high"])
 
 

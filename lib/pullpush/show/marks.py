@@ -61,8 +61,8 @@ def band(
         summary = pd.DataFrame({"value": middle, "low": by_x.min(), "high": by_x.max()})
         dots(ax, summary, middle.index, label=label, colour=colour, upright=True)
     elif apart:
-        for number, (_, one) in enumerate(rows.groupby(apart)):
-            ax.plot(one[x], one[y], style, color=colour, linewidth=1.2, label="" if number else label)
+        for number, (_, part) in enumerate(rows.groupby(apart)):
+            ax.plot(part[x], part[y], style, color=colour, linewidth=1.2, label="" if number else label)
     else:
         ax.plot(middle.index, middle, style, color=colour, label=label)
         ax.fill_between(middle.index, by_x.min(), by_x.max(), color=colour, alpha=0.18, linewidth=0)

@@ -40,7 +40,7 @@ def gain_intervals(table: pd.DataFrame, metrics: Mapping[str, str] | Sequence[st
     table: columns system, metric, value, low, high (fractions).
     """
     systems = list(dict.fromkeys(table["system"]))
-    fig, (ax,) = panels(1, height=1.1 + 0.34 * len(systems))
+    fig, (ax,) = panels(1, height=1.3 + 0.35 * len(systems))
     for number, metric in enumerate(metrics):
         rows = table[table["metric"] == metric].set_index("system").loc[systems]
         places = np.arange(len(systems)) + dodge(number, len(metrics), 0.5)
@@ -119,7 +119,7 @@ def radius_history(
         mark_zero(ax, "y")
         ax.set(xlabel="step", title=title)
     axes[0].set_ylabel(ylabel)
-    return finish(fig, spread_note(table, within=("panel", by)))
+    return finish(fig, spread_note(table, within=("panel", by)), handles=[] if len(groups) == 1 else None)
 
 
 def weight_history(table: pd.DataFrame) -> Figure:
@@ -165,8 +165,8 @@ def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric
     for ax, (setting, title) in zip(axes, settings.items(), strict=False):
         found = table[table["setting"] == setting]
         values, systems = sorted(found["value"].unique()), list(dict.fromkeys(found["system"]))
-        for number, (system, one) in enumerate(found.groupby("system", sort=False)):
-            spread = one.groupby("value")[metric].agg(["mean", "min", "max"])
+        for number, (system, runs) in enumerate(found.groupby("system", sort=False)):
+            spread = runs.groupby("value")[metric].agg(["mean", "min", "max"])
             places = np.searchsorted(values, spread.index) + dodge(number, len(systems), 0.45)
             columns_of = {"value": "mean", "low": "min", "high": "max"}
             dots(ax, spread, places, scale=100, upright=True, **columns_of, **styles[system])
