@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pullpush.studies.world.words import caption_words
+from pullpush.data.words import word_frequencies
+from pullpush.studies.world.words import caption_words, richness
 
 
 def test_captions_of_real_sets_are_counted_beside_the_scenes(world, home):
@@ -21,3 +22,11 @@ def test_captions_of_real_sets_are_counted_beside_the_scenes(world, home):
     counts = found["clotho"].set_index("word")["count"]
     assert (counts["a"], counts["dog"], counts["barks"], counts["howls"]) == (3, 2, 1, 1)
     assert list(caption_words(world)) == ["scenes"]
+
+
+def test_richness_counts_all_words_and_different_ones():
+    table = richness({"one": word_frequencies(["a dog barks", "a cat"]), "two": word_frequencies(["rain"])})
+    assert table["captions"].tolist() == ["one", "two"]
+    assert table["different words"].tolist() == [4, 1]
+    assert table["words in all"].tolist() == [5, 1]
+    assert table["share of the ten most frequent"].tolist() == [1.0, 1.0]
