@@ -169,12 +169,12 @@ class _Walk:
             if not symbol or target in self.found:
                 continue
             module = self._module(name)
-            said, names = module.read(symbol)
+            said, names = module.read(symbol)  # pyrefly: ignore[missing-attribute]
             # What a name means is part of what is said: `from a import f` may become `from b import f`.
             meanings = {f"{used.module}:{'.'.join(used.parts)}": sorted(self._targets(used)) for used in names}
             self.found[target] = hashed([said, {name: found for name, found in meanings.items() if found}])
             queue += [found for targets in meanings.values() for found in targets]
-            queue += [f"{name}:{EFFECTS}"] * (EFFECTS in module.symbols)
+            queue += [f"{name}:{EFFECTS}"] * (EFFECTS in module.symbols)  # pyrefly: ignore[missing-attribute]
 
     def _targets(self, name: Name, passed: frozenset[Name] = frozenset()) -> set[str]:
         """What a name leads to: symbols "module:name", or "module.name" where code is installed."""

@@ -136,6 +136,7 @@ def _scored(ground: Ground, experiment: Experiment, trial: Trial, plan: Plan) ->
         def build(path: Any, score: Callable[[Embeddings], Values] = metric.make) -> None:
             values = score(embedded)
             with open(path, "wb") as file:
+                # pyrefly: ignore[bad-argument-type]
                 np.savez_compressed(file, **{name: values[name] for name in values})
 
         with np.load(cached_file("scores", f"{key}.npz", build), allow_pickle=False) as file:

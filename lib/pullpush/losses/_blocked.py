@@ -76,14 +76,14 @@ class _Contrast(torch.autograd.Function):
                 # P_sup of negative j is pushes_j·scale (Eq. 3); scaling rows of d costs less than rows of N.
                 scale = (largest - positive - loss).exp()[..., None]
                 diagonal.copy_(-total_push)  # times scale: P⁺ − 1, or −1 without the positive in the denominator
-                torch.bmm(pushes, keys, out=gradients[0][group, row]).mul_(scale)
-                gradients[1][group].baddbmm_(pushes.mT, scale * rows)
+                torch.bmm(pushes, keys, out=gradients[0][group, row]).mul_(scale)  # pyrefly: ignore[bad-index]
+                gradients[1][group].baddbmm_(pushes.mT, scale * rows)  # pyrefly: ignore[bad-index]
         ctx.save_for_backward(*gradients)
         return total / (groups * n)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyrefly: ignore[bad-override]
         groups, n, _ = ctx.saved_tensors[0].shape
         scale = gradient / (groups * n)
         return *(scale * saved for saved in ctx.saved_tensors), None, None

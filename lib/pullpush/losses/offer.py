@@ -52,7 +52,7 @@ class Offer(NamedTuple):
         by_clip = {name: tensor[rows] for name, tensor in offer._asdict().items() if torch.is_tensor(tensor)}
         if self.teacher_similarity is not None:
             by_clip["teacher_similarity"] = self.teacher_similarity[rows][:, rows]
-        return offer._replace(**by_clip)
+        return offer._replace(**by_clip)  # pyrefly: ignore[bad-argument-type]
 
 
 def apply(loss: Loss, offer: Offer) -> Output:
@@ -103,7 +103,7 @@ def _each_language(loss: Loss, offer: Offer) -> Output:
         values.append(share * value)
         reports.append(report)
     means = {name: torch.stack([report[name] for report in reports]).mean() for name in reports[0]}
-    return Output(sum(values) / (1 + len(offer.parallel)), means)
+    return Output(sum(values) / (1 + len(offer.parallel)), means)  # pyrefly: ignore[bad-argument-type]
 
 
 def _call(loss: Loss, offer: Offer) -> Output:

@@ -78,6 +78,7 @@ def sweep(
         work = stack.enter_context(workers(jobs, dask))
         prepare(list(missing.values()))
         watch(f"{len(skipped)}/{len(plans)} runs")
+        # pyrefly: ignore[bad-argument-type, bad-assignment]
         calls: dict[str, Callable[[], None]] = {key: sent(run.order) for key, run in missing.items()}
         outcomes = stack.enter_context(closing(work(calls)))
         for key, seconds, message in outcomes:

@@ -214,7 +214,7 @@ def _stop(pool: Executor, pending: Mapping[Future[str], Cell]) -> None:
     while not all(future.done() for future in pending):
         for process in list(_running):  # again and again, since a thread may just have been starting one
             with suppress(OSError, ValueError):  # it has gone, or knows already
-                process.stdin.close()
+                process.stdin.close()  # pyrefly: ignore[missing-attribute]
         time.sleep(0.05)
 
 

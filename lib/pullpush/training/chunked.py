@@ -64,7 +64,9 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None) -> tuple[Ten
         for pair, is_present in zip(zip(texts, languages, strict=True), flags, strict=True)
         if is_present
     }
+    # pyrefly: ignore[missing-attribute]
     pairs = sorted(pairs, key=lambda pair: len(pair[0].encode("utf-8", "surrogatepass")))  # less padding in each chunk
+    # pyrefly: ignore[bad-argument-count, bad-argument-type]
     table = in_chunks(model, *map(list, zip(*pairs, strict=True)), chunk)
     row = {pair: number for number, pair in enumerate(pairs)}
     nothing = len(pairs)  # the row of zeros
@@ -141,7 +143,7 @@ class _Cached(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyrefly: ignore[bad-override]
         _ = ctx.saved_tensors  # asks whether the weights are those of the forward pass, and the graph is still there
         work = list(zip(ctx.parts, gradient.split([len(texts) for texts, _ in ctx.parts]), strict=True))
         last, ctx.last = ctx.last, None

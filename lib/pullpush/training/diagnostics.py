@@ -61,11 +61,12 @@ class Diagnostics:
             rows = offer.present[:, 0]
             if not rows.any():
                 return {}
+            # pyrefly: ignore[unsupported-operation]
             audio, text, gradient, moved = audio[rows], text[rows], gradient[rows], moved[rows]
         tau = self.tau or objective.tau or DEFAULT_TAU
         return (
             force_norms(text, audio, tau)
-            | drifts("gradient", -gradient, text, audio, tau)
+            | drifts("gradient", -gradient, text, audio, tau)  # pyrefly: ignore[unsupported-operation]
             | drifts("update", moved - text, text, audio, tau)
             | distances(text, moved, audio)
         )

@@ -51,7 +51,7 @@ class _Gather(torch.autograd.Function):
         return torch.cat([part[:number] for part, number in zip(parts, counts, strict=True)])
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> Tensor:
+    def backward(ctx, gradient: Tensor) -> Tensor:  # pyrefly: ignore[bad-override]
         gradient = gradient.clone(memory_format=torch.contiguous_format)
         dist.all_reduce(gradient)
         return gradient[ctx.start : ctx.start + ctx.count]

@@ -135,7 +135,7 @@ def train(
 
                 if watched:
                     reseed(seed, step)  # dropout falls on the texts before, in and after the step alike
-                    start = diagnostics.before(objective, batch)
+                    start = diagnostics.before(objective, batch)  # pyrefly: ignore[missing-attribute]
                 reseed(seed, step)
                 with located(batch, step, epoch + 1):
                     outcome = towers(batch)
@@ -152,6 +152,7 @@ def train(
                 row |= details(objective, outcome, recipe)
                 if watched:
                     reseed(seed, step)
+                    # pyrefly: ignore[missing-attribute]
                     row |= diagnostics.after(objective, batch, outcome.offer, start)
                 done.steps.append(row)
                 done.step = step
@@ -182,6 +183,7 @@ def train(
 
 def batch_rows(dataset: PairDataset, recipe: Recipe, *, seed: int, epoch: int) -> list[list[int]]:
     """The clips of every step of an epoch, over all processes; the last batch may be short."""
+    # pyrefly: ignore[bad-argument-type]
     order = list(loader(dataset, recipe.batch_size, seed=seed, epoch=epoch).batch_sampler)
     full = [rows for rows in order if len(rows) >= world()[1]]  # every process needs a clip
     if not full:
@@ -254,7 +256,8 @@ def is_finished(out: Path) -> bool:
 def write_tables(result: Result) -> None:
     """Recipe and tables as text, for readers; `train` itself reads the checkpoint."""
     for name, table in (("history", result.history), ("steps", result.steps)):
-        with atomic_path(result.path / f"{name}.csv") as path:
+        with atomic_path(result.path / f"{name}.csv") as path:  # pyrefly: ignore[unsupported-operation]
             table.to_csv(path, index=False, lineterminator="\n")
+    # pyrefly: ignore[unsupported-operation]
     with atomic_path(result.path / RECIPE) as path:  # last: it says that the run is complete
         path.write_text(result.recipe.to_json() + "\n", encoding="utf-8")

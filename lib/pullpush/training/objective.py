@@ -57,6 +57,7 @@ class Objective(nn.Module):
         outputs = [apply(term, offer) for term in self.terms]
         values = tuple(output.value for output in outputs)
         loss = sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+        # pyrefly: ignore[bad-argument-type]
         return Outcome(loss, values, tuple(dict(output.report) for output in outputs), offer)
 
     def embed(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -79,7 +80,7 @@ class Objective(nn.Module):
             "second_text": lambda batch: self._embed_main(batch, batch.texts),
             "hard_negatives": lambda batch: self._embed_main(batch, _hard_negatives(batch)),
             "teacher_similarity": _teacher_similarity,
-            "clusters": lambda batch: gather(batch.columns["clusters"].long()),
+            "clusters": lambda batch: gather(batch.columns["clusters"].long()),  # pyrefly: ignore[missing-attribute]
             "ids": lambda batch: gather(batch.index),
         }
         asked = {name for term in self.terms for name in (*term.needs, *term.uses)}
@@ -157,11 +158,12 @@ def _hard_negatives(batch: Batch) -> Sequence[str]:
     texts = batch.columns["hard_negatives"]
     if poor := [index for index, text in zip(batch.index.tolist(), texts, strict=True) if is_missing(text)]:
         raise TrainingError(f"clips {poor} have no hard negative: leave them out")
-    return texts
+    return texts  # pyrefly: ignore[bad-return]
 
 
 def _teacher_similarity(batch: Batch) -> Tensor:
     """`(N, N)` float32: entry i, j is the mean over teachers of (clip i)·(text j)."""
+    # pyrefly: ignore[missing-attribute]
     audio, text = gather(batch.columns["teachers"].float()).unbind(dim=2)  # (N, T, D) each
     with torch.autocast(audio.device.type, enabled=False):
         return torch.einsum("itd,jtd->ij", audio, text) / audio.shape[1]

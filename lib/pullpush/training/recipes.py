@@ -226,6 +226,7 @@ def _sum(parts: list[Recipe]) -> Recipe:
     """One recipe with the terms of all parts."""
     settings: dict[str, Any] = {}
     for item in fields(Recipe)[2:]:  # all but name and terms
+        # pyrefly: ignore[not-callable]
         default = item.default if item.default is not MISSING else item.default_factory()
         values = [getattr(part, item.name) for part in parts]
         chosen = [value for value in values if value != default]

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import ScalarFormatter
+from matplotlib.typing import LineStyleType
 
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, plain_logarithm, spread_note
 from pullpush.show.marks import band, dots, scatter
@@ -56,7 +57,7 @@ def direction_history(table: pd.DataFrame) -> Figure:
     right.set(xlabel="step", title="gradient of the weights")
     handles = [_key(style["colour"], f"trained with {style['label']}") for style in styles.values()]
     lines = {name: line for columns in curves.values() for name, line in columns.values()}
-    handles += [_key(BLACK, name, line) for name, line in lines.items()]
+    handles += [_key(BLACK, name, line) for name, line in lines.items()]  # pyrefly: ignore[bad-argument-type]
     return finish(fig, spread_note(table), handles=handles)
 
 
@@ -250,6 +251,6 @@ def _name(code: str) -> str:
     return UNHEARD[code][0] if code in UNHEARD else language_name(code)
 
 
-def _key(colour: str, label: str, line: str = "-", marker: str = "") -> Line2D:
+def _key(colour: str, label: str, line: LineStyleType = "-", marker: str = "") -> Line2D:
     """An entry of a legend."""
     return Line2D([], [], color=colour, label=label, linestyle=line, marker=marker)

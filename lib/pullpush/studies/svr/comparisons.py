@@ -67,7 +67,7 @@ def differences(found: Mapping[tuple, Difference], heads: Sequence[str], *, scal
     scale: of fractions, 100 gives points.
     """
     rows = []
-    for key, one in holm(found).items():
+    for key, one in holm(found).items():  # pyrefly: ignore[no-matching-overload]
         numbers = (scale * number for number in (one.value, one.low, one.high, one.half_width))
         rows.append((*key, *numbers, one.p_holm, one.seeds, one.clips))
     return pd.DataFrame(rows, columns=[*heads, *EXTREMES])

@@ -7,6 +7,7 @@ Everywhere `anchor` are texts and `positive` their sounds, `(N, d)` unit vectors
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ def parts_by_loss(anchor: Tensor, positive: Tensor, losses: Mapping[str, Loss], 
     return pd.DataFrame(rows, columns=["loss", "parallel", "perpendicular", "drift"])
 
 
-def text_losses(tau: float, radius: float, weights: Sequence[tuple[str, float]]) -> dict[str, Loss]:
+def text_losses(tau: float, radius: float, weights: Sequence[tuple[Any, float]]) -> dict[str, Loss]:
     """The text-to-audio halves of InfoNCE, of it with SVR at a radius, and of Simple Reweight, (form, w) each."""
     table: dict[str, Loss] = {
         "InfoNCE": lambda a, t: info_nce(a, t, tau, direction="t2a"),
@@ -71,7 +72,7 @@ def radius_effects(
     on the sounds that reaches a⁺ through the support vector.
     """
     losses = {radius: lambda a, t, radius=radius: svr(a, t, radius, tau) for radius in radii}
-    parts = parts_by_loss(anchor, positive, losses, batch_size=batch_size)
+    parts = parts_by_loss(anchor, positive, losses, batch_size=batch_size)  # pyrefly: ignore[bad-argument-type]
     parts = parts.drop(columns="drift").rename(columns={"loss": "radius"})
     parts["across/along"] = parts["perpendicular"] / parts["parallel"]
     batches = [slice(start, start + batch_size) for start in range(0, len(anchor) - batch_size + 1, batch_size)]

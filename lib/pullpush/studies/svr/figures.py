@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,7 +111,7 @@ def radius_history(
     table = table[table["panel"].isin(list(panels_of))]
     groups = list(dict.fromkeys(table[by]))
     shades = zip(groups, (SKY, BLUE, GREEN, VERMILION, BLACK, PURPLE, ORANGE), strict=False)
-    plain = {group: {"label": str(group), "colour": colour} for group, colour in shades}
+    plain: dict[str, dict[str, Any]] = {group: {"label": str(group), "colour": colour} for group, colour in shades}
     styles = method_styles(groups) if by == "system" else plain
     fig, axes = panels(len(panels_of), sharey=True)
     for ax, (panel, title) in zip(axes, panels_of.items(), strict=True):
