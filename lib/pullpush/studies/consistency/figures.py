@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import ScalarFormatter
-from matplotlib.typing import LineStyleType
 
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, plain_logarithm, spread_note
 from pullpush.show.marks import band, dots, scatter
@@ -251,6 +251,6 @@ def _name(code: str) -> str:
     return UNHEARD[code][0] if code in UNHEARD else language_name(code)
 
 
-def _key(colour: str, label: str, line: LineStyleType = "-", marker: str = "") -> Line2D:
+def _key(colour: str, label: str, line: Any = "-", marker: str = "") -> Line2D:
     """An entry of a legend."""
     return Line2D([], [], color=colour, label=label, linestyle=line, marker=marker)
