@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from typing import Any
 
 import numpy as np
 import pandas as pd
