@@ -54,7 +54,7 @@ def speech(root: Path) -> Clips:
 
 def toy(root: Path) -> Clips:
     """A source that a reader adds in one file."""
-    miniature.toy_source(root / "extra")
+    miniature.toy_source(root / "extra", "toy")
     registry.fetch("toy")
     return load_corpus(CorpusConfig("toy")).train
 

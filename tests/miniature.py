@@ -158,11 +158,14 @@ def vggsound(root: Path, each: int = 2) -> None:
     table(root / "vggsound/vggsound.csv", rows)
 
 
-def toy_source(extra: Path) -> Path:
-    """A source of a reader's own, one file in `$PULLPUSH_EXTRA`: tones, their captions made by a formula."""
-    file = extra / "sets" / "toy.py"
+def toy_source(extra: Path, name: str) -> Path:
+    """A source of a reader's own, one file in `$PULLPUSH_EXTRA`: tones, their captions made by a formula.
+
+    name: another in each file of tests, as a process imports a module once.
+    """
+    file = extra / "sets" / f"{name}.py"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(TOY_SOURCE, encoding="utf-8")
+    file.write_text(TOY_SOURCE.replace("NAME", name), encoding="utf-8")
     return file
 
 
@@ -189,14 +192,14 @@ def fetch(root: Path) -> None:
     """Nothing to download: they are made."""
     time = np.arange(4000) / 8000
     for split, count in COUNTS.items():
-        (root / "toy" / split).mkdir(parents=True)
+        (root / "NAME" / split).mkdir(parents=True)
         for number in range(count):
             pitch = 200 + 50 * number
-            soundfile.write(root / "toy" / split / f"{pitch}.wav", 0.3 * np.sin(2 * np.pi * pitch * time), 8000)
+            soundfile.write(root / "NAME" / split / f"{pitch}.wav", 0.3 * np.sin(2 * np.pi * pitch * time), 8000)
 
 
 CARD = DatasetCard(
-    name="toy", make=read, title="Toy", about="Tones.", source="nobody", folder="toy", fetch=fetch
+    name="NAME", make=read, title="Toy", about="Tones.", source="nobody", folder="NAME", fetch=fetch
 )
 '''
 

@@ -27,9 +27,9 @@ def extra(home, tmp_path, monkeypatch):
 
 
 def test_a_source_is_one_file(extra):
-    miniature.toy_source(extra)
-    assert registry.fetch("toy").name == "toy"
-    corpus = load_corpus(CorpusConfig("toy"))
+    miniature.toy_source(extra, "tones")
+    assert registry.fetch("tones").name == "tones"
+    corpus = load_corpus(CorpusConfig("tones"))
     assert [len(clips) for clips in corpus.splits.values()] == [12, 6, 6]
     assert corpus.test.captions("eng")[0] == ["A tone of 200 hertz."]
     audio, lengths = corpus.test.audio(0)
@@ -39,7 +39,7 @@ def test_a_source_is_one_file(extra):
     table = retrieval_table(result.model, corpus.test)
     assert set(table["direction"]) == {"T2A", "A2T"}
     assert table["value"].between(0, 1).all()
-    read = registry.find("toy").make
+    read = registry.find("tones").make
     assert any(name.endswith(":read") for name in reached(read)), "its code can be part of a key"
 
 
