@@ -81,7 +81,7 @@ def build(architecture: type, model: str | PretrainedConfig, *, pretrained: bool
         return fetch(lambda: architecture.from_pretrained(model, **overrides), model)
     if isinstance(model, str):
         model = fetch(lambda: architecture.config_class.from_pretrained(model), model)
-    config = copy.deepcopy(model)
+    config: Any = copy.deepcopy(model)
     for key in overrides.keys() & config.to_dict().keys():
         setattr(config, key, overrides.pop(key))
     return architecture(config, **overrides)

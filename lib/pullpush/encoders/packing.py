@@ -55,8 +55,8 @@ def batches(pieces: Sequence[list[int]], layout: Layout | None) -> Iterator[Batc
             longer, places = [piece], {}
         rows = longer
         places[i] = len(rows) - 1
-    if places:
-        yield Batch(rows + _rest(rows, layout), places)
+    if places:  # there are some with a layout alone
+        yield Batch(rows + _rest(rows, layout), places)  # pyrefly: ignore[bad-argument-type]
 
 
 def _has_room(rows: list[list[int]], layout: Layout) -> bool:

@@ -117,7 +117,8 @@ class FeatureStore:
 
     def _write(self, features: dict[str, np.ndarray]) -> None:
         rows = [(text, vector.astype("<f2").tobytes()) for text, vector in features.items()]
-        with closing(sqlite3.connect(self.path, timeout=60)) as base, base:
+        # Called where there is a path.
+        with closing(sqlite3.connect(self.path, timeout=60)) as base, base:  # pyrefly: ignore[no-matching-overload]
             base.execute("CREATE TABLE IF NOT EXISTS features (text TEXT PRIMARY KEY, feature BLOB) WITHOUT ROWID")
             base.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
 

@@ -27,8 +27,6 @@ Values = dict[str, np.ndarray]  # by the name of the score: `(N,)` a clip, or `(
 class Embeddings(Protocol):
     """What a model makes of its test data: each made when it is first asked for, and once for all metrics.
 
-    languages: ISO 639-3 codes; the first is what the others are compared with.
-
     >>> from types import SimpleNamespace
     >>> pairs = Tensor([[1, 0], [0, 1]])
     >>> embedded = SimpleNamespace(languages=("eng",), audio=pairs, texts=lambda language: pairs[:, None])
@@ -36,7 +34,9 @@ class Embeddings(Protocol):
     [1.0, 1.0]
     """
 
-    languages: Sequence[str]
+    @property
+    def languages(self) -> Sequence[str]:
+        """ISO 639-3 codes; the first is what the others are compared with."""
 
     @property
     def audio(self) -> Tensor:

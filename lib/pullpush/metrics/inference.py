@@ -24,7 +24,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -153,7 +153,7 @@ def power(difference: Difference, half_width: float, *, level: float | None = No
     quantile = _quantile(difference.level if level is None else level)
     parts, trunks, clips = difference.variance, difference.trunks, clips or difference.clips
 
-    def reached(seeds: Array | int, clips: int) -> Array:
+    def reached(seeds: Any, clips: int) -> Array:
         row = (parts.trunk + parts.seed / seeds) / trunks
         rest = (parts.trunk_clip + parts.interaction / seeds) / (trunks * clips)
         error, df = standard_error(row, parts.clip / clips, rest, trunks if trunks > 1 else seeds, clips)

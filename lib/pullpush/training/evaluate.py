@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pandas as pd
 import torch
@@ -20,7 +21,7 @@ def embed(
     split: Clips,
     *,
     language: str = "eng",
-    caption: int | str = 0,
+    caption: Any = 0,
     batch_size: int = 64,
 ) -> tuple[Tensor, Tensor]:
     """Embeddings of all clips of a split and of their captions, float32 on the CPU.
@@ -29,7 +30,7 @@ def embed(
         model: has `encode_audio` and `encode_text`; evaluated in eval mode and left in the mode it was in.
         split: the clips.
         language: of the captions.
-        caption: which caption of each clip, or "all".
+        caption: the number of the caption of each clip, or "all".
         batch_size: clips encoded at once.
 
     Returns:
@@ -135,7 +136,7 @@ def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
     """
     clips, captions = len(text), text.shape[1] if text.ndim == 3 else 1
     items = {"T2A": (1, clips), "A2T": (captions, clips * captions)}  # how many are right, of how many
-    chance = {score.name: score.chance for score in scores_of(KS, MAP_AT)}
+    chance: dict[str, Any] = {score.name: score.chance for score in scores_of(KS, MAP_AT)}
     rows = []
     for name, values in by_clip(audio, text).items():
         direction, metric = name.split(" ")
