@@ -12,7 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import ScalarFormatter
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, plain_logarithm, spread_note
+from pullpush.show.layout import (
+    dodge,
+    finish,
+    mark_zero,
+    name_places,
+    panels,
+    plain_logarithm,
+    spread_note,
+    whole_numbers,
+)
 from pullpush.show.marks import band, dots, scatter
 from pullpush.show.palette import (
     BLACK,
@@ -113,6 +122,9 @@ def weight_bound(table: pd.DataFrame, samplings: Mapping[str, str]) -> Figure:
         right.plot([], [], line, color=BLACK, label=name)
     left.set(xlabel="epoch", ylabel="‖w − w′‖", title="what happened", ylim=(0, None))
     right.set(xlabel="epoch", ylabel="‖w − w′‖ and its bounds", title="what the bound allows", yscale="log")
+    plain_logarithm(right.yaxis)
+    for ax in (left, right):
+        whole_numbers(ax)
     return finish(fig, spread_note(table))
 
 
