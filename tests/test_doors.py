@@ -88,7 +88,7 @@ print(sorted({name.split(".")[0] for name in sys.modules} & HIDDEN))
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [*lines[:2], *lines[3:]] == ["True", "True", "(6, 4)", "100.0", "1.0", "[]"]
+    assert [*lines[:2], *lines[3:]] == ["True", "True", "(6, 4)", "1.0", "1.0", "[]"]
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,7 @@ def test_the_lines_of_readmes_first_screen_run_as_they_stand():
     exec(lines, names)
     assert names["loss"] > 0
     assert torch.all((names["share"] > 0) & (names["share"] <= 1))
-    assert 0 <= names["scores"]["R@1"] <= names["scores"]["R@10"] <= 100
+    assert 0 <= names["scores"]["R@1"] <= names["scores"]["R@10"] <= 1
 
 
 def test_readme_lists_every_part_of_the_library_and_every_chapter_with_its_execution():
