@@ -25,8 +25,8 @@ def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction:
         direction: anchors: `"t2a"`, `"a2t"` or `"both"`.
 
     Returns:
-        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for N = 1: there
-        is nothing to push away from.
+        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for N = 1,
+        where there is nothing to push away from.
 
     Raises:
         ValueError: wrong shapes, a temperature that is not positive, an unknown direction.

@@ -29,7 +29,7 @@ def ml_clap(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07) -> Tensor:
         tau: temperature, a positive number or a 0-d tensor that gradients reach.
 
     Returns:
-        0-d tensor: half of `info_nce(audio, text, tau)`.
+        0-d tensor, half of `info_nce(audio, text, tau)`.
 
     Raises:
         ValueError: wrong shapes, or a temperature that is not positive.

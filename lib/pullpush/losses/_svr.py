@@ -98,7 +98,7 @@ def svr(
 
     Returns:
         0-d tensor, mean over N and G, in the dtype of the embeddings; bfloat16 and float16 are computed in float32,
-        also under autocast. Zero for N = 1 in either reading: there is nothing to push away from.
+        also under autocast. Zero for N = 1 in either reading, where there is nothing to push away from.
 
     Raises:
         ValueError: wrong shapes, a temperature that is not positive, an unknown direction or similarity.
