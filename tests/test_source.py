@@ -539,7 +539,9 @@ def test_training_depends_on_its_metrics_and_not_on_the_losses_that_it_finds_by_
     found = reached(train, recipes.Recipe)
     assert {"pullpush.training.evaluate:recall_at_1", "pullpush.training.objective:Objective"} <= {*found}
     assert {"pullpush.training.terms:Term", "pullpush.losses:TERMS", "pullpush.losses.offer:apply"} <= {*found}
-    assert not [name for name in found if name.startswith(("pullpush.losses._svr", "pullpush.losses._info_nce:info_nce"))]
+    assert not [
+        name for name in found if name.startswith(("pullpush.losses._svr", "pullpush.losses._info_nce:info_nce"))
+    ]
     assert "pullpush.losses._svr:SVR" in reached(train, recipes.TERMS["svr"].make)
     assert "pullpush.encoders.cnn:CNN" in reached(AUDIO["cnn"].make)
 

@@ -121,7 +121,9 @@ def test_two_processes_cannot_keep_one_table(scores, tmp_path):
 
 def test_changed_code_is_named(scores):
     assert kept.why_stale(scores.stamp, CODE) == ()
-    assert kept.why_stale(scores.stamp, CODE | {"pullpush.losses._svr:SVR": "9"}) == ("pullpush.losses._svr:SVR changed",)
+    assert kept.why_stale(scores.stamp, CODE | {"pullpush.losses._svr:SVR": "9"}) == (
+        "pullpush.losses._svr:SVR changed",
+    )
 
 
 def test_the_command_names_profile_and_parameters_where_they_differ():

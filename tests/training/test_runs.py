@@ -144,4 +144,8 @@ def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):
             return waves * (float("nan") if index == 17 else 1), lengths
 
     with pytest.raises(TrainingError, match=r"finite.*step \d of epoch 1, with clips \[.*\b17\b.*\]"):
-        train_run(replace(world, splits={**world.splits, "train": Broken(world.train)}), recipe("infonce", **SMALL), out=tmp_path)
+        train_run(
+            replace(world, splits={**world.splits, "train": Broken(world.train)}),
+            recipe("infonce", **SMALL),
+            out=tmp_path,
+        )
