@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 
 from pullpush import losses
 from pullpush.data.languages import LANGUAGES, load_languages
@@ -107,4 +107,5 @@ def test_a_new_loss_has_the_title_and_the_colour_of_its_card(tmp_path, monkeypat
     assert styles["toy-distance"] == {"label": "Toy Distance", "colour": palette.ROLES["sky"]}
     table = pd.DataFrame({"system": ["kcl", "toy-distance"] * 20, "seed": 0, "cosine": np.linspace(0, 1, 40)})
     lines = similarity_density(table).axes[0].lines
-    assert {line.get_label(): line.get_color() for line in lines} == {"KCL": palette.GREEN, "Toy Distance": palette.SKY}
+    drawn = {line.get_label(): to_hex(line.get_color()).upper() for line in lines}
+    assert drawn == {"KCL": palette.GREEN, "Toy Distance": palette.SKY}

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
-from scipy.stats import gaussian_kde
 
 from pullpush.show.palette import BLUE
 
@@ -142,7 +142,7 @@ def density(
 ) -> None:
     """How dense `(N,)` values lie: Gaussian kernels, Scott's bandwidth.
 
-    limits: where values can lie; without them the curve ends a little outside of the values.
+    limits: where values can lie; the curve ends a bandwidth outside of the values, and never outside of these.
 
     Example:
         >>> from pullpush.show.layout import panels
@@ -150,12 +150,8 @@ def density(
         >>> density(ax, [0.2, 0.5, 0.6], limits=(-1, 1))
     """
     numbers = np.asarray(values, dtype=float)
-    margin = 0.1 * np.ptp(numbers)
-    low, high = numbers.min() - margin, numbers.max() + margin
-    if limits is not None:
-        low, high = max(low, limits[0]), min(high, limits[1])
-    x = np.linspace(low, high, 300)
-    ax.plot(x, gaussian_kde(numbers)(x), color=colour, label=label)
+    sns.kdeplot(x=numbers, ax=ax, color=colour, label=label, clip=limits, cut=1, gridsize=300)
+    ax.set(xlabel="", ylabel="")
 
 
 def scatter(

@@ -12,6 +12,7 @@ from typing import Any
 from zlib import crc32
 
 import matplotlib.pyplot as plt
+import seaborn as sns
 from cycler import cycler
 
 from pullpush.data.languages import load_languages
@@ -57,6 +58,7 @@ VERDICTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 
 def use_style() -> None:
     """Set the book's look for all figures that follow."""
+    sns.set_theme(context="notebook", style="ticks")
     plt.rcParams.update(
         {
             "figure.dpi": 110,
