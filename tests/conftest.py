@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+# A shell lets what it runs in the background ignore Ctrl-C, and processes that tests start and stop would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, str(Path(__file__).parent))  # tests of data, the lab and the book share miniature.py
 
 import miniature

@@ -14,7 +14,7 @@ TRAIN = (
 BOOK = (
     *TRAIN,
     *("sklearn", "umap", "click", "papermill", "nbclient", "jupytext", "nbformat", "IPython", "ipywidgets"),
-    *("matplotlib", "PIL"),
+    *("matplotlib", "seaborn", "PIL"),
 )
 PACKAGES = {"train": TRAIN, "book": BOOK}
 
