@@ -19,10 +19,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from pullpush.show.markup import Markup
+from pullpush.show.pictures import compress_png
 
 NUMBER = re.compile(r"(\d+L?)\.([1-9]\d*)")
 LOOK = "color:inherit;font-weight:normal;font-size:0.92em"  # the site's theme prints captions too pale to be read
-COLOURS = 256  # of the picture: a palette makes it three times smaller
 
 
 def figure(fig: Figure, number: str, caption: str, *, alt: str, paper: str = "") -> None:
@@ -75,10 +75,8 @@ def _picture(fig: Figure) -> tuple[str, int]:
     """The figure as a PNG in base64, and its width in pixels; cut to what is drawn, as notebooks do."""
     drawn = io.BytesIO()
     fig.savefig(drawn, format="png", bbox_inches="tight")
-    image = Image.open(drawn).convert("RGB")
-    small = io.BytesIO()
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-    return base64.b64encode(small.getvalue()).decode("ascii"), image.width
+    data = compress_png(drawn.getvalue())
+    return base64.b64encode(data).decode("ascii"), Image.open(io.BytesIO(data)).width
 
 
 def _inline(text: str) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import io
 import os
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from PIL import Image
+
+from pullpush.show.pictures import compress_png
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-COLOURS = 256
 
 
 def publishable(path: Path, about: dict[str, Any]) -> str:
@@ -38,17 +37,6 @@ def publishable(path: Path, about: dict[str, Any]) -> str:
     nbformat.write(notebook, partial)
     os.replace(partial, path)
     return "".join(stderr)
-
-
-def compress_png(data: bytes) -> bytes:
-    """A PNG with a palette of 256 colours if that is smaller, else as it was."""
-    image = Image.open(io.BytesIO(data))
-    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
-        image = image.convert("RGB")
-    method = Image.Quantize.FASTOCTREE if image.mode == "RGBA" else Image.Quantize.MEDIANCUT
-    buffer = io.BytesIO()
-    image.quantize(COLOURS, method=method, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
-    return min(buffer.getvalue(), data, key=len)
 
 
 def _is_stderr(output: NotebookNode) -> bool:

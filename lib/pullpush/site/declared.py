@@ -12,6 +12,7 @@ from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.root import find_root
 from pullpush.site import chapters
+from pullpush.training.runs import Plan
 
 TAGS = ("setup", "experiments")
 
@@ -76,6 +77,11 @@ def chosen(plan: Declared, only: Sequence[str] = ()) -> list[Experiment]:
     return [experiment for experiment in plan.experiments.values() if experiment.long]
 
 
+def runs_of(plan: Declared, experiment: Experiment) -> dict[str, Plan]:
+    """The runs of an experiment by their keys; trials may share some."""
+    return {run.key: run for run in compute.plans_of(plan.ground, experiment).values()}
+
+
 class State(NamedTuple):
     """How an experiment stands: whether it is long, its runs that are there, all of its runs, and what was kept."""
 
@@ -103,9 +109,9 @@ def states(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     found = []
     for experiment in chosen(plan, only or list(plan.experiments)):
-        runs = {run.key: run.finished for run in compute.plans_of(plan.ground, experiment).values()}
+        runs = runs_of(plan, experiment).values()
         said = _kept(plan, experiment, root) if experiment.long else ""
-        found.append(State(experiment.name, experiment.long, sum(runs.values()), len(runs), said))
+        found.append(State(experiment.name, experiment.long, sum(run.finished for run in runs), len(runs), said))
     return found
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.confirm import differences, part
+from pullpush.lab.experiments import Experiment
 from pullpush.lab.provenance import stamp
-from pullpush.site.declared import LongError, chosen, declared
+from pullpush.site.declared import LongError, chosen, declared, runs_of
 
 
 def keep(
@@ -30,14 +31,13 @@ def keep(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     folders = []
     for experiment in chosen(plan, only):
-        options = {"profile": profile, "parameters": parameters}
-        again, then = (kept.command(verb, name, experiment.name, **options) for verb in ("sweep", "keep"))
-        plans = compute.plans_of(plan.ground, experiment).values()
-        missing = sum(not run.finished for run in plans)
+        sweep, both = _commands(name, experiment, profile, parameters)
+        runs = runs_of(plan, experiment).values()
+        missing = sum(not run.finished for run in runs)
         if missing:
-            raise LongError(f"{missing} of {len(plans)} runs of {experiment.name} are missing: {again}")
+            raise LongError(f"{missing} of {len(runs)} runs of {experiment.name} are missing: {sweep}")
         scores = compute.compute(plan.ground, experiment)
-        scores = replace(scores, stamp=replace(scores.stamp, command=f"{again} && {then}"))
+        scores = replace(scores, stamp=replace(scores.stamp, command=both))
         content = compute.content_of(plan.ground, experiment)
         folders.append(kept.keep(scores, plan.ground.book.chapter, content, root=root))
     return folders
@@ -72,10 +72,9 @@ def confirm(
     for experiment in chosen(plan, only):
         chapter, content = plan.ground.book.chapter, compute.content_of(plan.ground, experiment)
         found = kept.read(experiment, chapter, content, root=root)
-        options = {"profile": profile, "parameters": parameters}
-        again, then = (kept.command(verb, name, experiment.name, **options) for verb in ("sweep", "keep"))
+        _, both = _commands(name, experiment, profile, parameters)
         if found is None:
-            raise LongError(f"nothing was kept of {experiment.name} as it is declared: {again} && {then}")
+            raise LongError(f"nothing was kept of {experiment.name} as it is declared: {both}")
         code = compute.code_of(plan.ground, experiment)
         stale = kept.why_stale(found.stamp, code)
         if not stale and not only:
@@ -85,12 +84,20 @@ def confirm(
         scores = compute.compute(plan.ground, chosen_part)
         if wrong := differences(found, scores):
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-            raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}: {again} && {then}")
-        count, whole = (len(list(each.cells)) for each in (chosen_part, experiment))
+            raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}: {both}")
+        count, whole = (len(runs_of(plan, each)) for each in (chosen_part, experiment))
         now = stamp(code, seeds=(), seconds=0)
         first = found.stamp.confirmed.get("code", found.stamp.digest)
         confirmed = {"made": now.made, "runs": count, "of": whole, "code": first}
-        made = replace(found.stamp, code=code, command=f"{again} && {then}", confirmed=confirmed)
+        made = replace(found.stamp, code=code, command=both, confirmed=confirmed)
         folders.append(kept.restamp(chapter, experiment.name, content, made, root=root))
         report(f"{experiment.name}: {count} of {whole} runs trained again, every number the same")
     return folders
+
+
+def _commands(name: str, experiment: Experiment, profile: str, parameters: Mapping[str, Any] | None) -> tuple[str, str]:
+    """What to type to train an experiment's runs, and to keep what they find as well."""
+    sweep, keep = (
+        kept.command(verb, name, experiment.name, profile=profile, parameters=parameters) for verb in ("sweep", "keep")
+    )
+    return sweep, f"{sweep} && {keep}"
