@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import pytest
 from toys import add  # noqa: F401 - a fixture
@@ -112,6 +113,20 @@ def test_folders_of_the_reader_are_separated_as_in_path(tmp_path, monkeypatch):
     assert extra_folders("losses") == (tmp_path / "a" / "losses", tmp_path / "b" / "losses")
     monkeypatch.delenv(EXTRA)
     assert extra_folders("losses") == ()
+
+
+def test_files_of_a_folder_that_is_named_no_longer_are_forgotten(tmp_path, monkeypatch):
+    for folder in ("old", "new"):
+        file = tmp_path / folder / "metrics" / "moved.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(TOY.format(name=folder))
+    for folder, other in (("old", "new"), ("new", "old")):
+        monkeypatch.setenv(EXTRA, str(tmp_path / folder))
+        assert METRICS.file_of(folder).is_relative_to(tmp_path / folder)
+        assert other not in METRICS
+    monkeypatch.delenv(EXTRA)
+    assert not {"old", "new"} & METRICS.keys()
+    assert "pullpush.metrics.moved" not in sys.modules
 
 
 def test_digests_do_not_change_with_what_a_catalogue_holds(add):  # noqa: F811

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module, invalidate_caches
@@ -22,6 +23,7 @@ from typing import Any, Generic, TypeVar
 from pullpush.errors import PullPushError, unknown
 
 EXTRA = "PULLPUSH_EXTRA"
+_ADDED: dict[str, list[str]] = {}  # package → the reader's folders that lie on its path
 
 
 class CardError(PullPushError, TypeError):
@@ -92,7 +94,8 @@ class Catalogue(Mapping[str, C], Generic[C]):
 
     def file_of(self, name: str) -> Path:
         """The file that holds a card; UnknownNameError as for the card itself."""
-        return Path(str(import_module(self._origins[self[name].name]).__file__))
+        card = self[name]  # first: looking for it may find other files than last time
+        return Path(str(import_module(self._origins[card.name]).__file__))
 
     def _found(self) -> dict[str, C]:
         """Name → card, in the order of the files' names."""
@@ -115,9 +118,12 @@ def modules(package: str) -> dict[str, str]:
         CardError: two files of one name, of which Python would import one.
     """
     places = import_module(package).__path__
-    for folder in extra_folders(package.rpartition(".")[2]):
-        if str(folder) not in places:
-            places.append(str(folder))
+    folders = [str(folder) for folder in extra_folders(package.rpartition(".")[2])]
+    for gone in [place for place in _ADDED.get(package, ()) if place not in folders]:
+        _forget(package, gone)
+    added = [folder for folder in folders if folder not in places]
+    places.extend(added)
+    _ADDED[package] = [*_ADDED.get(package, ()), *added]
     found: dict[str, str] = {}
     for place in places:
         for name in [entry.name for entry in pkgutil.iter_modules([place]) if entry.name[:2] != "__"]:
@@ -125,6 +131,17 @@ def modules(package: str) -> dict[str, str]:
                 raise CardError(f"{name}.py lies in {place} and in {first}: give one another name")
             found[f"{package}.{name}"] = place
     return dict(sorted(found.items()))
+
+
+def _forget(package: str, folder: str) -> None:
+    """Take a folder that `$PULLPUSH_EXTRA` names no longer out of its package, and what was imported from it."""
+    parent = import_module(package)
+    parent.__path__[:] = [place for place in parent.__path__ if place != folder]
+    _ADDED[package].remove(folder)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{package}.") and Path(getattr(module, "__file__", None) or "/").parent == Path(folder):
+            del sys.modules[name]
+            vars(parent).pop(name.rpartition(".")[2], None)
 
 
 def extra_folders(name: str) -> tuple[Path, ...]:
