@@ -36,7 +36,8 @@ class Card:
 
     name: as recipes and tables write it; make: the class or function; title: as figures write it; about: one sentence;
     source: paper and equations, or where it comes from; citation: its key in references.bib; colour: its role in
-    `show.palette`, for what figures compare.
+    `show.palette`, for what figures compare. Of what others made (recordings, weights), for the page *Sources*:
+    authors, whom to credit; licence, under which they give it; version, such as that of a package.
     """
 
     name: str
@@ -46,6 +47,9 @@ class Card:
     source: str = ""
     citation: str = ""
     colour: str = ""
+    authors: str = ""
+    licence: str = ""
+    version: str = ""
 
 
 C = TypeVar("C", bound=Card)
