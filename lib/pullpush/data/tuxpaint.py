@@ -8,12 +8,9 @@ project's own release is fetched instead, against a checksum. `$PULLPUSH_TUXPAIN
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import shutil
-import sys
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,20 +19,21 @@ import pandas as pd
 import pooch
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.data import debian
+from pullpush.data import archives, debian
 from pullpush.data.languages import load_languages
 from pullpush.errors import DataNotFoundError
 
 SOURCE = "PULLPUSH_TUXPAINT"
-PACKAGE = "tuxpaint-stamps-default"
-PACKAGE_SHA256 = "6db6c1bfc870a47f1499d6203b083522eacb57c5f9c87d468f2e92eb6d9d5f34"  # 2022.06.04-1
+PACKAGE = debian.Package(
+    "tuxpaint-stamps-default", "2022.06.04-1", "6db6c1bfc870a47f1499d6203b083522eacb57c5f9c87d468f2e92eb6d9d5f34", 161
+)
 RELEASE = (
     "https://downloads.sourceforge.net/project/tuxpaint/tuxpaint-stamps/2022-06-04/tuxpaint-stamps-2022.06.04.tar.gz"
 )
 RELEASE_SHA256 = "842065576fae554358e00e51d71a492616a6490b12b592228067477c287a0bf8"
 ADVICE = (
-    f"connect to the network and try again, or set {SOURCE} to a copy that you have: the package {PACKAGE}_*.deb, the "
-    "project's release tuxpaint-stamps-*.tar.gz, or an unpacked folder 'stamps'. Without it there is the bank "
+    f"connect to the network and try again, or set {SOURCE} to a copy that you have: the package {PACKAGE.name}_*.deb, "
+    "the project's release tuxpaint-stamps-*.tar.gz, or an unpacked folder 'stamps'. Without it there is the bank "
     "'synthetic' (profile smoke)"
 )
 
@@ -140,8 +138,9 @@ def _download(folder: Path, progress: bool) -> None:
 
 def _from_apt(work: Path, progress: bool) -> Path:
     """The distribution's package."""
-    _tell(progress, f"fetching {PACKAGE} (161 MB) by apt")
-    return debian.download(PACKAGE, work)
+    _tell(progress, f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt")
+    with debian.apt() as download:
+        return download(PACKAGE, work)
 
 
 def _from_upstream(work: Path, progress: bool) -> Path:
@@ -159,19 +158,12 @@ def _from_upstream(work: Path, progress: bool) -> Path:
 
 def _compare(archive: Path) -> None:
     """Warn where an archive is not one that the book was measured on; its signature is apt's to check."""
-    with archive.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest not in (PACKAGE_SHA256, RELEASE_SHA256):
-        warnings.warn(
-            f"{archive.name} is not version 2022.06.04 of the stamps, which the book's numbers were measured on "
-            f"(its sha256 is {digest[:12]}…): results may differ",
-            stacklevel=2,
-        )
+    debian.compare(archive, "version 2022.06.04 of the stamps", PACKAGE.sha256, RELEASE_SHA256)
 
 
 def _tell(progress: bool, message: str) -> None:
-    if progress and os.environ.get("PULLPUSH_PROGRESS") != "0":
-        print(f"pullpush: {message}", file=sys.stderr, flush=True)
+    if progress:
+        debian.say(message)
 
 
 def _unpack(archive: Path, folder: Path, progress: bool) -> None:
@@ -180,7 +172,7 @@ def _unpack(archive: Path, folder: Path, progress: bool) -> None:
     tree = folder / "unpacked"
     tree.mkdir()
     try:
-        debian.unpack(archive, tree)
+        archives.unpack(archive, tree)
     except DataNotFoundError as error:
         raise DataNotFoundError(f"{error}, or {ADVICE}") from error
     os.replace(_stamps_in(tree), folder / "stamps")
