@@ -154,7 +154,7 @@ class Partial:
     def __len__(self):
         return 5
 
-    def audio(self, index):
+    def audio(self, index, *, sample_rate=None):
         return torch.ones(1, 3), torch.tensor([3])
 
     def captions(self, language):

@@ -25,7 +25,7 @@ class TinyClips:
     def __len__(self) -> int:
         return len(self.waves)
 
-    def audio(self, index):
+    def audio(self, index, *, sample_rate=None):
         rows = torch.atleast_1d(torch.as_tensor(index))
         lengths = self.lengths[rows]
         waves = self.waves[rows, : int(lengths.max())].clone()
@@ -38,6 +38,8 @@ class TinyClips:
 
 class TinyModel(nn.Module):
     """Two linear towers with dropout and batch normalisation, so that randomness and buffers matter."""
+
+    sample_rate = None  # clips as they come
 
     def __init__(self, dim: int = 8, dropout: float = 0.1, seed: int = 0) -> None:
         super().__init__()

@@ -139,8 +139,8 @@ def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):
         def __len__(self):
             return len(self.split)
 
-        def audio(self, index):
-            waves, lengths = self.split.audio(index)
+        def audio(self, index, *, sample_rate=None):
+            waves, lengths = self.split.audio(index, sample_rate=sample_rate)
             return waves * (float("nan") if index == 17 else 1), lengths
 
     with pytest.raises(TrainingError, match=r"finite.*step \d of epoch 1, with clips \[.*\b17\b.*\]"):

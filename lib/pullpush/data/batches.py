@@ -92,6 +92,7 @@ class PairDataset(Dataset[Item]):
         captions: "first" takes each clip's first caption, "random" draws one per clip and epoch. Texts in
             `parallel` have the same caption number.
         seed: of all draws, with the epoch and the clip's index.
+        sample_rate: in Hz, of the audio; None: as the clips come. `train` asks for that of its model.
         columns: which of the clips' columns a batch brings; `train` asks for those that its recipe needs.
 
     Missing translations: "fixed", "random" and "pair" choose among the languages that a clip has captions in, in their
@@ -113,6 +114,7 @@ class PairDataset(Dataset[Item]):
         sampling: str = "fixed",
         captions: str = "first",
         seed: int = 0,
+        sample_rate: int | None = None,
         columns: Sequence[str] = (),
     ) -> None:
         if sampling not in SAMPLING:
@@ -123,7 +125,7 @@ class PairDataset(Dataset[Item]):
         if not languages or (sampling == "pair" and len(languages) < 2):
             raise ValueError(f"sampling {sampling!r} needs more languages than {languages}")
         self.split, self.languages, self.sampling, self.choice, self.seed = split, languages, sampling, captions, seed
-        self.epoch = 0
+        self.sample_rate, self.epoch = sample_rate, 0
         self.bring(columns)
         self._captions = {language: _without_blanks(split.captions(language)) for language in languages}
         self.missing = {language: sum(not texts for texts in self._captions[language]) for language in languages}
@@ -174,7 +176,7 @@ class PairDataset(Dataset[Item]):
 
     def __getitem__(self, index: int) -> Item:
         index = range(len(self))[index]  # negative numbers count from the end; others raise IndexError
-        audio, lengths = self.split.audio(index)
+        audio, lengths = self.split.audio(index, sample_rate=self.sample_rate)
         language, others, draw = self._draw(index)
         return Item(
             index,

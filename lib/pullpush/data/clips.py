@@ -56,7 +56,8 @@ class Clips(Protocol):
 
         Args:
             index: one number, several, or a slice; negative numbers count from the end.
-            sample_rate: in Hz; default: the store's, 16,000 in all worlds of the book.
+            sample_rate: in Hz, what the encoder that they are for takes (`encoder.sample_rate`); default: the store's,
+                16,000 in all worlds of scenes. None is what features ask for and give.
 
         Returns:
             `(B, T)` float32 in [-1, 1], zero beyond each length, and the lengths `(B,)` int64 in samples.

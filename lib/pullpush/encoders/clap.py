@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch import Tensor
-from torchaudio.functional import resample
 
 from pullpush.encoders.cards import AudioEncoderCard
 from pullpush.encoders.huggingface import Backbone, build, fetch, split_rows
-from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
+from pullpush.encoders.interface import AudioEncoder
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -34,13 +33,13 @@ class CLAP(AudioEncoder):
             self.extractor = fetch(lambda: extractor.from_pretrained(model), model)
         else:
             self.extractor = extractor(feature_size=model.num_mel_bins, truncation="rand_trunc")
-        self.dim = self.backbone.model.config.hidden_size
+        self.dim, self.sample_rate = self.backbone.model.config.hidden_size, self.extractor.sampling_rate
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
-        rate, longest = self.extractor.sampling_rate, self.extractor.nb_max_samples
-        clips = [resample(clip, SAMPLE_RATE, rate)[:longest].cpu().numpy() for clip in split_rows(audio, lengths)]
-        inputs = self.extractor(clips, sampling_rate=rate, return_tensors="pt").to(self.backbone.device)
+        """`(B, T)` 48 kHz, `(B,)` samples → `(B, dim)`."""
+        longest = self.extractor.nb_max_samples
+        clips = [clip[:longest].cpu().numpy() for clip in split_rows(audio, lengths)]
+        inputs = self.extractor(clips, sampling_rate=self.sample_rate, return_tensors="pt").to(self.backbone.device)
         return self.backbone(**inputs).pooler_output
 
 

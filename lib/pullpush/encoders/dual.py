@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pullpush.encoders.cards import AUDIO, TEXT
-from pullpush.encoders.checks import check_audio, check_texts
-from pullpush.encoders.interface import AudioEncoder, TextEncoder
+from pullpush.encoders.checks import check_audio, check_rate, check_seconds, check_texts
+from pullpush.encoders.interface import AudioEncoder, Model, TextEncoder
 from pullpush.encoders.projection import Projection
 from pullpush.errors import unknown
 
 
-class DualEncoder(nn.Module):
+class DualEncoder(Model):
     """Two encoders, each followed by its projection into the joint space.
 
     Args:
@@ -43,20 +43,29 @@ class DualEncoder(nn.Module):
         """Where the parameters are."""
         return self.text_projection.layers[0].weight.device
 
-    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+    @property
+    def sample_rate(self) -> int | None:
+        """The audio encoder's, in Hz; None for features."""
+        return self.audio.sample_rate
+
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None, *, sample_rate: int | None = None) -> Tensor:
         """Clips to embeddings.
 
         Args:
-            audio: `(B, T)` floating point, 16 kHz, in [-1, 1]; on any device.
+            audio: `(B, T)` floating point, at the model's rate, in [-1, 1]; on any device.
             lengths: `(B,)` samples in each clip; what lies beyond does not matter. None: all T.
+            sample_rate: what the audio is in, in Hz, to be sure; None: not compared.
 
         Returns:
             `(B, d)` float32, rows of unit length, on the model's device.
 
         Raises:
-            AudioError: wrong shape or dtype, lengths outside 1 … T, or samples that are not finite.
+            AudioError: another sample rate than the encoder's, wrong shape or dtype, lengths outside 1 … T, clips
+                longer than the encoder takes, or samples that are not finite.
         """
+        check_rate(sample_rate, self.audio)
         audio, lengths = check_audio(audio, lengths)
+        check_seconds(lengths, self.audio)
         return self.audio_projection(self.audio(audio.to(self.device), lengths.to(self.device)))
 
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:

@@ -20,6 +20,8 @@ class Features(AudioEncoder):
     tensor([[1., 2.]])
     """
 
+    sample_rate = None
+
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = dim
@@ -43,4 +45,5 @@ CARD = AudioEncoderCard(
     source="ours",
     licence="MIT",
     frozen=True,
+    sample_rate=None,
 )

@@ -12,9 +12,9 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
 from torch import Tensor, nn
 
+from pullpush.encoders.backbone import Backbone as Backbone
 from pullpush.encoders.masks import zero_padding
 from pullpush.errors import DataNotFoundError
 
@@ -22,39 +22,6 @@ if TYPE_CHECKING:  # transformers takes seconds to import: only a pretrained enc
     from transformers import PretrainedConfig
 
 T = TypeVar("T")
-
-
-class Backbone(nn.Module):
-    """Holds a pretrained model; a frozen one is kept out of the module tree, but follows it to its device."""
-
-    def __init__(self, model: nn.Module, *, frozen: bool) -> None:
-        super().__init__()
-        self.frozen = frozen
-        if frozen:
-            # In a tuple it is no submodule: neither trained, nor saved, nor put into training mode.
-            self.outside = (model.eval().requires_grad_(False),)
-        else:
-            self.inside = model.train()
-
-    @property
-    def model(self) -> nn.Module:
-        """The pretrained model."""
-        return self.outside[0] if self.frozen else self.inside
-
-    @property
-    def device(self) -> torch.device:
-        """Where its weights are."""
-        return next(self.model.parameters()).device
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Backbone:
-        """What `.to`, `.half` and their like call."""
-        if self.frozen and recurse:
-            self.model._apply(fn)
-        return super()._apply(fn, recurse)
-
-    def forward(self, **inputs: Any) -> Any:
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            return self.model(**inputs)
 
 
 def fetch(load: Callable[[], T], name: str) -> T:
@@ -90,6 +57,7 @@ def build(architecture: type, model: str | PretrainedConfig, *, pretrained: bool
 def split_rows(audio: Tensor, lengths: Tensor | None) -> list[Tensor]:
     """`(B, T)`, `(B,)` → B clips `(lengths[i],)`.
 
+    >>> import torch
     >>> split_rows(torch.ones(2, 3), torch.tensor([1, 2]))
     [tensor([1.]), tensor([1., 1.])]
     """

@@ -1,38 +1,87 @@
-"""What an encoder is: the two contracts that `DualEncoder` relies on.
+"""What a model and its encoders are: the contracts that training, evaluation and `DualEncoder` rely on.
 
 A new encoder is one file: a class that keeps one of these contracts, and its card (see cards.py).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
-SAMPLE_RATE = 16_000  # Hz, of the audio that every encoder takes
+from pullpush.errors import unknown
+
+SAMPLE_RATE = 16_000  # Hz, that an encoder takes unless it says otherwise
+TRAINABLE = ("all", "upper")
 
 
 class AudioEncoder(nn.Module):
     """Waveforms to features.
 
     dim: size of a clip's features, set by `__init__`.
+    sample_rate: in Hz, of the audio that `forward` takes; None for what are no waveforms. Whoever reads clips asks for
+    this rate (`Clips.audio(index, sample_rate=encoder.sample_rate)`), so that a recording is resampled once, from its
+    source, and encoders do not resample.
+    max_seconds: of the longest clip that `forward` takes; None for any.
 
     >>> class Loudness(AudioEncoder):
     ...     dim = 1
     ...     def forward(self, audio, lengths=None):
     ...         return audio.square().mean(dim=1, keepdim=True)
-    >>> Loudness().dim
-    1
+    >>> Loudness().dim, Loudness().sample_rate
+    (1, 16000)
     """
 
     dim: int
+    sample_rate: int | None = SAMPLE_RATE
+    max_seconds: float | None = None
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` float32 in [-1, 1] at 16 kHz, zero beyond each clip's end; `(B,)` int64 samples in each clip, None
-        for all T → `(B, dim)` features, not normalised. A clip's features depend on its own samples alone. What needs
-        another sample rate resamples here, as clap.py does.
+        """`(B, T)` float32 in [-1, 1] at the encoder's rate, zero beyond each clip's end; `(B,)` int64 samples in each
+        clip, None for all T → `(B, dim)` features, not normalised. A clip's features depend on its own samples alone.
         """
         raise NotImplementedError(f"{type(self).__name__} needs a method forward(audio, lengths)")
+
+
+class SplitAudioEncoder(AudioEncoder):
+    """An audio encoder in two parts, so that only the upper one need be trained, from activations kept of the lower.
+
+    trainable: "all", or "upper": then the lower part has no gradient, stays in evaluation mode and is kept out of the
+    optimiser and of checkpoints (its layers lie in a `Backbone(…, frozen=True)`).
+
+    >>> class Halves(SplitAudioEncoder):
+    ...     dim = 1
+    ...     def lower(self, audio, lengths=None):
+    ...         return audio.abs(), lengths
+    ...     def upper(self, activations, sizes):
+    ...         return activations.sum(1, keepdim=True) / sizes[:, None]
+    >>> Halves()(torch.tensor([[1.0, -3.0]]), torch.tensor([2]))
+    tensor([[2.]])
+    """
+
+    def __init__(self, *, trainable: str = "all") -> None:
+        super().__init__()
+        if trainable not in TRAINABLE:
+            raise unknown("trainable part", trainable, TRAINABLE)
+        self.trainable = trainable
+
+    @abstractmethod
+    def lower(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As `forward` takes clips → `(B, S)` float32 activations, each clip's flattened into one row and zero beyond
+        its end, and `(B,)` int64, how many of them are the clip's own. They depend on its own samples alone.
+        """
+
+    @abstractmethod
+    def upper(self, activations: Tensor, sizes: Tensor) -> Tensor:
+        """`(B, S)` and `(B,)` as `lower` gives them, in rows that may be longer → `(B, dim)` features."""
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """See `AudioEncoder`."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.trainable == "all"):
+            activations, sizes = self.lower(audio, lengths)
+        return self.upper(activations, sizes)
 
 
 class TextEncoder(nn.Module):
@@ -58,3 +107,23 @@ class TextEncoder(nn.Module):
 
     def precompute(self, texts: Sequence[str]) -> None:
         """Encode at once what will be asked for later. Here: nothing; encoders whose features stay as they are do."""
+
+
+class Model(nn.Module):
+    """Clips and texts to one space: what training and evaluation ask of a model, a `DualEncoder` or a published one.
+
+    sample_rate: in Hz, of the audio that `encode_audio` takes; None for what are no waveforms.
+    """
+
+    @property
+    def sample_rate(self) -> int | None:
+        """See above."""
+        return SAMPLE_RATE
+
+    @abstractmethod
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, T)` clips at `sample_rate` and `(B,)` samples in each → `(B, d)` float32, rows of unit length."""
+
+    @abstractmethod
+    def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """B texts and their ISO 639-3 codes → `(B, d)` float32, rows of unit length."""

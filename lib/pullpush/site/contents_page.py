@@ -61,7 +61,7 @@ KINDS = (
         "Audio encoders",
         "encoders",
         AUDIO,
-        {**ENCODER, "hears": lambda card: f"{card.sample_rate / 1000:g} kHz"},
+        {**ENCODER, "hears": lambda card: f"{card.sample_rate / 1000:g} kHz" if card.sample_rate else "features"},
         weights=True,
     ),
     Kind("Text encoders", "encoders", TEXT, {**ENCODER, "languages": lambda card: card.languages}, weights=True),
@@ -99,9 +99,9 @@ def markdown(citations: Collection[str] = ()) -> str:
     for kind in KINDS:
         folder = kind.cards.package.replace(".", "/")
         head = f"## {kind.heading}\n\nFiles of `lib/{folder}`; [reference]({kind.reference}.md)."
-        parts.append(f"{head}\n\n{_written(table(kind, citations))}")
+        parts.append(f"{head}\n\n{written(table(kind, citations))}")
     head = "## Languages\n\nFiles of `lib/pullpush/data/languages`; [reference](data.md)."
-    return "\n\n".join([*parts, f"{head}\n\n{_written(languages())}"])
+    return "\n\n".join([*parts, f"{head}\n\n{written(languages())}"])
 
 
 def plain() -> str:
@@ -152,7 +152,7 @@ def _source(card: Card, citations: Collection[str]) -> str:
     return f"{card.source}{cited}".strip()
 
 
-def _written(rows: pd.DataFrame) -> str:
+def written(rows: pd.DataFrame) -> str:
     """A table in Markdown, without columns that are empty."""
     rows = rows.loc[:, (rows != "").any()]
     lines = [rows.columns, ["---"] * len(rows.columns), *rows.to_numpy()]

@@ -9,15 +9,16 @@ from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pullpush.data.batches import Clips, is_missing
+from pullpush.encoders.interface import Model
 from pullpush.metrics import by_clip, difference, language_ranks, zero_shot_predictions
 from pullpush.metrics._retrieval import KS, MAP_AT, scores_of
 
 
 def embed(
-    model: nn.Module,
+    model: Model,
     split: Clips,
     *,
     language: str = "eng",
@@ -27,7 +28,7 @@ def embed(
     """Embeddings of all clips of a split and of their captions, float32 on the CPU.
 
     Args:
-        model: has `encode_audio` and `encode_text`; evaluated in eval mode and left in the mode it was in.
+        model: evaluated in eval mode and left in the mode it was in.
         split: the clips.
         language: of the captions.
         caption: the number of the caption of each clip, or "all".
@@ -48,17 +49,17 @@ def embed(
     return embed_audio(model, split, batch_size=batch_size), text if caption == "all" else text[:, 0]
 
 
-def embed_audio(model: nn.Module, split: Clips, *, batch_size: int = 64) -> Tensor:
+def embed_audio(model: Model, split: Clips, *, batch_size: int = 64) -> Tensor:
     """Embeddings of all clips, `(N, d)` float32 on the CPU."""
     parts = []
     with _evaluating(model) as device:
         for rows in _blocks(len(split), batch_size):
-            audio, lengths = split.audio(list(rows))
+            audio, lengths = split.audio(list(rows), sample_rate=model.sample_rate)
             parts.append(model.encode_audio(audio.to(device), lengths.to(device)).float().cpu())
     return torch.cat(parts)
 
 
-def embed_texts(model: nn.Module, texts: Sequence[str], *, language: str = "eng", batch_size: int = 64) -> Tensor:
+def embed_texts(model: Model, texts: Sequence[str], *, language: str = "eng", batch_size: int = 64) -> Tensor:
     """Embeddings of texts of one language, `(M, d)` float32 on the CPU.
 
     >>> from pullpush.encoders import create
@@ -73,7 +74,7 @@ def embed_texts(model: nn.Module, texts: Sequence[str], *, language: str = "eng"
 
 
 def embed_captions(
-    model: nn.Module, captions: Sequence[Sequence[str]], *, language: str = "eng", batch_size: int = 64
+    model: Model, captions: Sequence[Sequence[str]], *, language: str = "eng", batch_size: int = 64
 ) -> Tensor:
     """Embeddings of C captions of each of N clips, `(N, C, d)` float32 on the CPU.
 
@@ -91,7 +92,7 @@ def embed_captions(
     return flat.view(len(captions), -1, flat.shape[1])
 
 
-def retrieval_table(model: nn.Module, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
+def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
     """Retrieval in both directions with all captions of each clip, one block of rows a language.
 
     Clips without a caption in a language are neither queries nor items in it; a warning says how many they are.
@@ -144,7 +145,7 @@ def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["direction", "metric", "value", "low", "high", "chance"])
 
 
-def recall_at_1(model: nn.Module, split: Clips, *, language: str = "eng") -> dict[str, float]:
+def recall_at_1(model: Model, split: Clips, *, language: str = "eng") -> dict[str, float]:
     """R@1 of both directions and their mean ("R@1") with the first caption of each clip: what training selects by.
 
     Clips without a caption in this language are no queries.
@@ -166,11 +167,11 @@ def recall_at_1(model: nn.Module, split: Clips, *, language: str = "eng") -> dic
     return {**values, "R@1": sum(values.values()) / 2}
 
 
-def zero_shot(model: nn.Module, split: Clips, prompts: Sequence[str], *, language: str = "eng") -> pd.DataFrame:
+def zero_shot(model: Model, split: Clips, prompts: Sequence[str], *, language: str = "eng") -> pd.DataFrame:
     """Zero-shot classification of clips with one event each by the nearest prompt.
 
     Args:
-        model: has `encode_audio` and `encode_text`.
+        model: of clips and texts.
         split: clips with `labels` `(N,)` int64, of two classes at least.
         prompts: one a class, in the order of the labels, such as "This is a sound of a frog."
         language: of the prompts.
@@ -210,7 +211,7 @@ def _blocks(count: int, size: int) -> Iterator[range]:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[torch.device]:
+def _evaluating(model: Model) -> Iterator[torch.device]:
     """Eval mode without gradients; gives the model's device and restores its mode."""
     training = model.training
     model.eval()

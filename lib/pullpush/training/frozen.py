@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data.clips import Clips, Columns, Index, World
 from pullpush.data.store import row_numbers
-from pullpush.encoders import AUDIO
-from pullpush.encoders.checks import check_audio
-from pullpush.errors import TrainingError
+from pullpush.encoders import AUDIO, AudioEncoder
+from pullpush.encoders.checks import check_audio, check_seconds
+from pullpush.errors import AudioError, TrainingError
 from pullpush.parallel import in_threads
 from pullpush.progress import hidden
 from pullpush.source import digest
@@ -74,10 +74,13 @@ class Encoded:
         """Features of some clips, `(B, D)` float32, and their lengths `(B,)` int64, all D; index as for `Clips`.
 
         Raises:
-            ValueError: a sample rate was asked for, which features have none of.
+            AudioError: a sample rate was asked for, which features have none of.
         """
         if sample_rate is not None:
-            raise ValueError(f"features have no sample rate, got {sample_rate}: ask the clips that were encoded")
+            raise AudioError(
+                f"features have no sample rate, got {sample_rate}: ask the clips that were encoded, or take the audio "
+                "encoder for features (on_features)"
+            )
         features = self.features[row_numbers(index, len(self))]  # a copy: the cache cannot be written to
         return torch.from_numpy(features), torch.full((len(features),), self.dim)
 
@@ -158,7 +161,7 @@ def splits_encoder(base: Trunk | Result, *, progress: bool | None = None) -> Cal
     source = _source(base)
     weights = trunk_digest(source)
     code = digest(trunk_features, AUDIO[trunk_encoder(source)].make)
-    trunk: list[nn.Module] = []  # read once, and only if a split is not there yet
+    trunk: list[AudioEncoder] = []  # read once, and only if a split is not there yet
 
     def encode(clips: Clips) -> Encoded:
         def build(place: Path) -> None:
@@ -195,7 +198,7 @@ def on_features(world: World) -> dict[str, Any]:
 
 
 def trunk_features(
-    trunk: nn.Module, clips: Clips, *, jobs: int | None = None, progress: bool | None = None
+    trunk: AudioEncoder, clips: Clips, *, jobs: int | None = None, progress: bool | None = None
 ) -> np.ndarray:
     """Features of all clips, `(N, D)` float32.
 
@@ -206,7 +209,8 @@ def trunk_features(
 
     @torch.no_grad()
     def block(start: int) -> np.ndarray:
-        audio, lengths = check_audio(*clips.audio(slice(start, start + BLOCK)))
+        audio, lengths = check_audio(*clips.audio(slice(start, start + BLOCK), sample_rate=trunk.sample_rate))
+        check_seconds(lengths, trunk)
         features = trunk(audio.to(device), lengths.to(device)).float().cpu().numpy()
         bar.update(len(features))
         return features

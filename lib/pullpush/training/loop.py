@@ -22,6 +22,7 @@ from tqdm.auto import tqdm
 
 from pullpush.cache import atomic_path, content_key
 from pullpush.data.batches import Batch, Clips, PairDataset, collate, loader
+from pullpush.encoders.interface import Model
 from pullpush.errors import AudioError, TrainingError
 from pullpush.progress import hidden
 from pullpush.training import checkpoints
@@ -61,7 +62,7 @@ class Result:
 
 
 def train(
-    model: nn.Module,
+    model: Model,
     recipe: Recipe,
     train_dataset: PairDataset,
     valid_split: Clips,
@@ -80,9 +81,9 @@ def train(
     Best is the highest mean of R@1 in both directions on the validation clips with their first captions.
 
     Args:
-        model: see `Objective`; trained in place. Parameters that do not require gradients stay as they are.
+        model: trained in place. Parameters that do not require gradients stay as they are.
         recipe: terms, optimiser, epochs, batch size; its encoders and languages are those of `model`, `train_dataset`.
-        train_dataset: the pairs.
+        train_dataset: the pairs; it gives audio at the model's rate from now on.
         valid_split: the clips to choose the best epoch by, in the dataset's first language.
         out: folder for checkpoints and tables; None keeps nothing.
         seed: of batch order and dropout.
@@ -99,6 +100,7 @@ def train(
     """
     accelerator = Accelerator(mixed_precision="bf16" if torch.cuda.is_available() else "no")
     bring_columns(train_dataset, recipe)
+    train_dataset.sample_rate = model.sample_rate
     out, base = (Path(place) if place is not None else None for place in (out, base))
     if base:
         checkpoints.load_model(model, base)

@@ -211,7 +211,12 @@ def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[DualEncoder, Pair
     """A recipe's new model and its pairs, with the features of frozen encoders in the cache."""
     model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
     dataset = PairDataset(
-        world.train, languages=recipe.languages, sampling=recipe.sampling, captions=recipe.captions, seed=seed
+        world.train,
+        languages=recipe.languages,
+        sampling=recipe.sampling,
+        captions=recipe.captions,
+        seed=seed,
+        sample_rate=model.sample_rate,
     )
     precompute(model, dataset, world.valid)
     return model, dataset

@@ -8,10 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from pullpush.cache import content_key
-from pullpush.encoders import create, create_audio
+from pullpush.encoders import AudioEncoder, create, create_audio
 from pullpush.errors import DataNotFoundError
 from pullpush.training import checkpoints
 from pullpush.training.loop import RECIPE
@@ -80,7 +78,7 @@ def _file_digest(path: Path, changed: int) -> str:
     return checkpoints.digest(path)
 
 
-def load_trunk(trunk: Trunk) -> nn.Module:
+def load_trunk(trunk: Trunk) -> AudioEncoder:
     """The audio encoder of a finished run with its best weights, or a published one: without projection, in eval mode.
 
     Raises:
