@@ -22,6 +22,10 @@ class CacheError(PullPushError, OSError):
     """The cache cannot be written or read: read-only, full, or damaged."""
 
 
+class WeightsError(PullPushError, ValueError):
+    """Published weights are not those that the code was written for: another checksum, or other tensors."""
+
+
 class TrainingError(PullPushError, RuntimeError):
     """Training cannot go on, for example because the loss is not finite."""
 

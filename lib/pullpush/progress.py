@@ -27,6 +27,12 @@ def shown() -> bool:
     return not hidden() and sys.stderr.isatty()
 
 
+def tell(message: str, progress: bool = True) -> None:
+    """Say on standard error what takes a while, in a terminal or not, unless $PULLPUSH_PROGRESS is 0."""
+    if progress and os.environ.get("PULLPUSH_PROGRESS") != "0":
+        print(f"pullpush: {message}", file=sys.stderr, flush=True)
+
+
 class Line:
     """One line of the terminal, rewritten in place: what is being done, how far it is, and for how many seconds.
 

