@@ -16,7 +16,7 @@ from pathlib import Path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
-from pullpush.site import chapters, contents_page, executions, front_page, ledger_page
+from pullpush.site import chapters, contents_page, executions, front_page, ledger_page, sources_page
 
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
@@ -111,6 +111,8 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
         ledger_page.complete(source / "claims.md", claims)
     if (source / "library" / "contents.md").is_file():
         contents_page.complete(source / "library" / "contents.md", references=source / "references.bib")
+    if (source / "sources.md").is_file():
+        sources_page.complete(source / "sources.md", notebooks)
     _link_executions(source, {notebook.stem for notebook in notebooks})
 
 

@@ -19,4 +19,7 @@ CARD = BankCard(
     title="Tux Paint",
     about="82 events in 89 recordings: animals, instruments, tools, toys and vehicles.",
     source="the stamps of Tux Paint, 2022-06-04",
+    authors="Bill Kendrick and the authors of Tux Paint's stamps",
+    licence="GPL-2.0-or-later; some recordings in the public domain",
+    version="2022.06.04 (Debian: tuxpaint-stamps-default)",
 )

@@ -37,7 +37,11 @@ CARD = DatasetCard(
     title="Clotho",
     about="About 6,000 recordings of 15 to 30 seconds from Freesound, with five captions each.",
     source="Drossos et al. 2020, Clotho: an audio captioning dataset",
+    authors="Drossos, Lipping and Virtanen; the people of Freesound",
+    licence="captions: Tampere University's, not for commercial use; each sound its own Creative Commons licence",
+    version="2.1",
     citation="clotho",
     folder="CLOTHO_v2.1",
     fetch=fetch,
+    seconds=30.0,
 )

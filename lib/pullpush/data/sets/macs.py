@@ -29,6 +29,8 @@ CARD = DatasetCard(
     title="MACS",
     about="About 3,900 recordings of airports, public squares and parks, with two to five captions each.",
     source="Martín-Morató and Mesaros 2021, MACS: multi-annotator captioned soundscapes",
+    authors="Martín-Morató and Mesaros, Tampere University",
+    licence="captions and sounds: Tampere University's, not for commercial use",
     folder="MACS",
     fetch=fetch,
 )

@@ -45,6 +45,8 @@ CARD = DatasetCard(
     title="WavCaps",
     about="About 400,000 recordings of AudioSet, the BBC, Freesound and SoundBible, with one caption each.",
     source="Mei et al. 2023, WavCaps: a ChatGPT-assisted weakly-labelled audio captioning dataset",
+    authors="Mei et al.; Freesound, BBC Sound Effects, SoundBible, AudioSet",
+    licence="captions CC BY 4.0; for academic use only",
     folder="WavCaps",
     fetch=fetch,
 )
