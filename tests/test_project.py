@@ -356,7 +356,6 @@ LONG = 250  # lines of a file that is read in one go
 LONGER = {
     "data/batches.py": "which texts a clip brings, and how they become a batch, are one set of draws",
     "data/clips.py": "the protocol of clips beside its one implementation",
-    "data/corpora.py": "captioned, labelled and private recordings are read in one way",
     "data/grammar.py": "all slots and forms of a caption in any language",
     "forces.py": "pull, push, drift and their audits, with their equations",
     "lab/claims.py": "what a claim may say, and every fault that is answered",

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from pullpush.cache import home
-from pullpush.data import aac, corpora, registry
+from pullpush.data import aac, decoding, registry
 from pullpush.data.batches import PairDataset, collate
 from pullpush.data.clips import load_data
 from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
@@ -77,10 +77,22 @@ def test_long_clips_are_cut_and_a_split_may_be_cut_short(root):
     assert corpus.train.head(3).relevance(corpus.train).argmax(1).tolist() == [0, 1, 2]
 
 
+def test_clips_are_cut_as_long_as_the_dataset_has_them_unless_told_otherwise(root):
+    miniature.clotho(root)
+    miniature.audiocaps(root)
+    for name in ("CLOTHO_v2.1/clotho_audio_files/evaluation/Sound 300, take 1.wav",):
+        miniature.tone(root / name, 0, rate=44_100, seconds=31)
+    first = sorted((root / "AUDIOCAPS/audio_32000Hz/test").iterdir())[0]
+    miniature.tone(first, 30, rate=32_000, seconds=31)
+    longest = {name: max(load_corpus(CorpusConfig(name)).test.lengths) / 16_000 for name in ("clotho", "audiocaps")}
+    assert longest == {"clotho": 30, "audiocaps": 10}
+    assert max(load_corpus(CorpusConfig("clotho", seconds=float("inf"))).test.lengths) == 31 * 16_000
+
+
 def test_recordings_are_decoded_once(root, monkeypatch):
     miniature.audiocaps(root)
     first = load_data(CorpusConfig("audiocaps"))
-    monkeypatch.setattr(corpora, "load_audio", None)  # nobody may decode again
+    monkeypatch.setattr(decoding, "load_audio", None)  # nobody may decode again
     again = load_data(CorpusConfig("audiocaps"))
     assert torch.equal(first.test.audio(2)[0], again.test.audio(2)[0])
     assert first.identity == again.identity
@@ -297,7 +309,10 @@ def test_real_clotho_clips_load_in_clothos_layout(root):
     assert len(corpus.test) == 7
     assert {len(own) for own in corpus.test.captions("eng")} == {5}
     audio, lengths = corpus.test.audio(range(7))
-    assert set(lengths.tolist()) == {160_000}, "Clotho's clips are 15 s and longer"
+    assert 15 * 16_000 <= min(lengths) <= max(lengths) <= 30 * 16_000, "whole clips"
+    cut = load_corpus(CorpusConfig("clotho", seconds=10))
+    assert set(cut.test.lengths.tolist()) == {160_000}
+    assert torch.equal(cut.test.audio(0)[0][0], audio[0, :160_000])
     assert (audio.abs().amax(1) > 0.01).all()
 
 

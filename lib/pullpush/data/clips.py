@@ -97,12 +97,9 @@ def identity(columns: Columns, other: Columns) -> Tensor:
     >>> identity({"file": ["a", "b"]}, {"file": ["b"]}).tolist()
     [[0.0], [1.0]]
     """
-    place = {name: column for column, name in enumerate(other["file"])}
-    matrix = torch.zeros(len(columns["file"]), len(place))
-    for row, name in enumerate(columns["file"]):
-        if name in place:
-            matrix[row, place[name]] = 1
-    return matrix
+    number = {name: place for place, name in enumerate([*columns["file"], *other["file"]])}
+    rows, items = (torch.tensor([number[name] for name in held["file"]]) for held in (columns, other))
+    return (rows[:, None] == items).float()
 
 
 def no_prompts(language: str) -> list[str]:

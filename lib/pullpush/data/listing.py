@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +24,33 @@ class Listing(NamedTuple):
     labels: list[str] = []  # noqa: RUF012
     classes: tuple[str, ...] = ()
 
+    def rows(self, chosen: Iterable[int]) -> Listing:
+        """Some of the recordings by their numbers, in that order; the classes stay.
+
+        >>> Listing([Path("a.wav"), Path("b.wav")], [["one"], ["two"]]).rows([1]).captions
+        [['two']]
+        """
+        chosen = list(chosen)
+        captions = [self.captions[row] for row in chosen] if self.captions else []
+        labels = [self.labels[row] for row in chosen] if self.labels else []
+        return Listing([self.paths[row] for row in chosen], captions, labels, self.classes)
+
+
+class Subset(NamedTuple):
+    """Some of a dataset's test clips, that papers test on: how many, and whether the clip of a file's stem is one."""
+
+    clips: int
+    holds: Callable[[str], bool]
+
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetCard(Card):
     """A dataset; `make` is a function (its folder, split) → Listing, of "train", "valid" or "test".
 
     folder: its place below `registry.datasets_home()`; labelled: one label a clip in place of captions; fetch: fills
-    its folder, given the home of datasets; how: what to do where `fetch` cannot.
+    its folder, given the home of datasets; how: what to do where `fetch` cannot. seconds: how long its longest clips
+    are, as models are tested on them; subsets: some of the test clips, by the name that papers have for them. of: for
+    names with an argument ("folder:/path"), the card of that one.
     """
 
     make: Callable[[Path, str], Listing] = field(repr=False)
@@ -38,6 +58,9 @@ class DatasetCard(Card):
     labelled: bool = False
     fetch: Callable[[Path], None] | None = field(default=None, repr=False)
     how: str = ""
+    seconds: float = 10.0
+    subsets: Mapping[str, Subset] = field(default_factory=dict, repr=False)
+    of: Callable[[DatasetCard, str], DatasetCard] | None = field(default=None, repr=False)
 
     def where(self, root: Path) -> Path:
         """Its folder."""

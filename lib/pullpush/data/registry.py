@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from pullpush.cache import home
@@ -22,18 +21,22 @@ def datasets_home() -> Path:
 
 
 def find(name: str) -> DatasetCard:
-    """The dataset `name`, or "folder:/path" for recordings of your own.
+    """The dataset `name`; of those with an argument that one: "folder:/path", recordings of your own.
 
     Raises:
         UnknownNameError: no such dataset; the nearest names are given.
+        PullPushError: an argument that cannot be used.
 
-    >>> find("esc50").title
-    'ESC-50'
+    >>> find("esc50").title, find("folder:/data/mine").title
+    ('ESC-50', 'mine')
     """
-    kind, _, path = name.partition(":")
-    if kind == "folder" and path:
-        return replace(SETS["folder"], title=Path(path).name, folder=str(Path(path).expanduser().absolute()))
-    return SETS[name]
+    kind, _, argument = name.partition(":")
+    dataset = SETS[kind if argument else name]
+    if not argument:
+        return dataset
+    if dataset.of is None:
+        raise PullPushError(f"{kind} is one dataset, got {name!r}: ask for {kind!r}")
+    return dataset.of(dataset, argument)
 
 
 def listing(name: str, split: str) -> Listing:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 from pullpush.data.aac import module_of, read_columns
-from pullpush.data.listing import DatasetCard, Listing, warn_of_missing
+from pullpush.data.listing import DatasetCard, Listing, Subset, warn_of_missing
 from pullpush.errors import DataNotFoundError
 
 
@@ -33,6 +34,21 @@ def read(place: Path, split: str) -> Listing:
     return Listing(paths, [columns["captions"][row] for row in rows])
 
 
+@cache
+def ids_957() -> frozenset[str]:
+    """The YouTube ids of the 957 test clips that ML-CLAP's code lists; the table of AudioCaps 1.0 has 975.
+
+    >>> len(ids_957())
+    957
+    """
+    return frozenset((Path(__file__).parent / "audiocaps_957.txt").read_text(encoding="ascii").split())
+
+
+def in_957(stem: str) -> bool:
+    """Whether the file `<youtube id>_<start>` is one of the 957: `in_957("7fmOlUlwoNg_20")`."""
+    return stem.rpartition("_")[0] in ids_957()
+
+
 def fetch(root: Path) -> None:
     """Download it from YouTube."""
     for program in ("yt-dlp", "ffmpeg"):
@@ -52,4 +68,5 @@ CARD = DatasetCard(
     citation="audiocaps",
     folder="AUDIOCAPS",
     fetch=fetch,
+    subsets={"957": Subset(957, in_957), "975": Subset(975, bool)},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pullpush.data.listing import DatasetCard, Listing, require_all
@@ -25,6 +26,11 @@ def read(place: Path, split: str) -> Listing:
     return Listing(paths, list(captions.values()))
 
 
+def located(card: DatasetCard, path: str) -> DatasetCard:
+    """The card of one folder."""
+    return replace(card, title=Path(path).name, folder=str(Path(path).expanduser().absolute()))
+
+
 CARD = DatasetCard(
     name="folder",
     make=read,
@@ -32,5 +38,6 @@ CARD = DatasetCard(
     about="Recordings of your own with captions.csv: folder:/path names their folder.",
     source="the reader",
     folder="folder",
+    of=located,
     how="write folder:/path, where /path holds captions.csv and its recordings",
 )

@@ -1,0 +1,126 @@
+"""What recordings are captioned with: their tables' captions as papers clean them, one of them or each as a pair."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pullpush.cache import content_key
+from pullpush.data.clips import Columns, NoLabelsError, StoredClips
+from pullpush.data.tables import read_captions
+from pullpush.errors import unknown
+
+CLEANINGS = ("none", "ml-clap", "dcase")
+PROMPT = "This is a sound of {label}."  # SupCLAP §4.1
+_SPACED = re.compile(r'[(),.!?;:|*"，。！？；：、]')
+_REMOVED = str.maketrans("", "", string.punctuation)
+
+
+def clean(text: str, cleaning: str) -> str:
+    """A caption as a paper's code hands it to the text encoder.
+
+    cleaning: "none", as it is written; "ml-clap", in lower case with punctuation turned into spaces, as ML-CLAP and
+    WavCaps do (but for the spaces that theirs leaves at the end); "dcase", in lower case without punctuation, as the
+    baseline of DCASE 2025 does. Apostrophes and hyphens stay with "ml-clap" and vanish with "dcase".
+
+    Raises:
+        UnknownNameError: another cleaning.
+
+    >>> clean("A dog barks, then it's quiet.", "ml-clap"), clean("A dog barks, then it's quiet.", "dcase")
+    ("a dog barks then it's quiet", 'a dog barks then its quiet')
+    """
+    if cleaning not in CLEANINGS:
+        raise unknown("text cleaning", cleaning, CLEANINGS)
+    if cleaning == "none":
+        return text
+    if cleaning == "dcase":
+        return text.lower().translate(_REMOVED)
+    return " ".join(_SPACED.sub(" ", text.lower()).split())
+
+
+def captions_in(spoken: str, columns: Columns, language: str) -> list[list[str]]:
+    """The column "captions", which is in one language; `UnknownNameError` for others."""
+    if language != spoken:
+        raise unknown("language of these captions", language, [spoken])
+    return [list(texts) for texts in columns["captions"]]
+
+
+def recorded_captions(
+    title: str, tables: Mapping[str, Path], cleaning: str, columns: Columns, language: str
+) -> list[list[str]]:
+    """The captions of recordings: English ones from their column, others from tables; none for files not in a table.
+
+    Raises:
+        UnknownNameError: the dataset has no captions in this language.
+    """
+    if language in tables:
+        table = read_captions(tables[language])
+        found = [table.get(name, []) for name in columns["file"]]
+    elif language == "eng" and "english" in columns:
+        found = columns["english"]
+    else:
+        offered = [*(["eng"] if "english" in columns else []), *tables]
+        raise unknown(f"language of {title}'s captions", language, offered)
+    return [[clean(text, cleaning) for text in captions] for captions in found]
+
+
+def every_caption(clips: StoredClips) -> StoredClips:
+    """Clips of which each comes once for each of its English captions: what ML-CLAP, GLAP and DCASE call an epoch.
+
+    A clip's twins may meet in a batch, where a loss takes each for the other's negative. Captions in a further language
+    go with the English ones by their number; a twin without one has none.
+
+    Returns:
+        One row a caption, clip by clip; the column "caption" has its number, from 0.
+    """
+    counts = [len(captions) for captions in clips.captions("eng")]
+    twins = clips.select([row for row, count in enumerate(counts) for _ in range(count)])
+    numbers = [number for count in counts for number in range(count)]
+    return replace(
+        twins,
+        key=content_key([twins.key, "every caption"]),
+        columns={**twins.columns, "caption": numbers},
+        write=partial(numbered_captions, clips.write),
+    )
+
+
+def numbered_captions(write, columns: Columns, language: str) -> list[list[str]]:
+    """Of what `write` gives for each clip, the caption that the column "caption" numbers."""
+    captions = write(columns, language)
+    return [texts[number : number + 1] for texts, number in zip(captions, columns["caption"], strict=True)]
+
+
+def shared_captions(captions: Sequence[Sequence[str]]) -> int:
+    """How many captions another clip has, too, in the same words; a system cannot tell whose they are.
+
+    Ties count against the system here, by the order of sorting elsewhere.
+
+    >>> shared_captions([["a dog barks", "a dog"], ["a dog barks"], ["rain", "rain"]])
+    2
+    """
+    owners: dict[str, set[int]] = {}
+    for clip, texts in enumerate(captions):
+        for text in texts:
+            owners.setdefault(text, set()).add(clip)
+    return sum(len(owners[text]) > 1 for texts in captions for text in texts)
+
+
+def label_prompts(classes: Sequence[str], language: str = "eng") -> list[str]:
+    """One English sentence a class, as SupCLAP asks for it.
+
+    Raises:
+        NoLabelsError: there are no classes.
+        UnknownNameError: another language than English.
+
+    >>> label_prompts(["dog_bark"])
+    ['This is a sound of dog bark.']
+    """
+    if not classes:
+        raise NoLabelsError("these clips have captions, not labels: take a classification set such as esc50")
+    if language != "eng":
+        raise unknown("language of these classes", language, ["eng"])
+    return [PROMPT.format(label=label.replace("_", " ")) for label in classes]
