@@ -1,0 +1,138 @@
+"""The network of CED and Dasheng: a vision transformer over patches of a mel spectrogram in decibels, at 16 kHz.
+
+Dinkel et al. 2024, CED: consistent ensemble distillation for audio tagging; Dinkel et al. 2024, Scaling up masked
+audio encoder learning for general audio classification (Dasheng). Both differ in the size of a patch alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torchaudio.functional import amplitude_to_DB, melscale_fbanks
+
+from pullpush.encoders.huggingface import split_rows
+from pullpush.encoders.interface import SAMPLE_RATE
+from pullpush.encoders.masks import length_mask, masked_mean
+from pullpush.encoders.vit import EPSILON, Block, Patches, Size, size_of, stacked
+from pullpush.encoders.weight_files import fill_from, read_tensors, weight_file
+from pullpush.errors import WeightsError
+
+MELS, HOP, WINDOW = 64, 160, 512
+LOUDEST = 120.0  # dB below a clip's loudest place, where its spectrogram ends
+WINDOW_SAMPLES = 10 * SAMPLE_RATE  # what both were trained on; their positions reach a little further
+
+
+class BandNorm(nn.Module):
+    """Batch normalisation of each mel band by the statistics that were published, in training, too.
+
+    Statistics of a batch would hold its padding, and make a clip's features depend on the others of the batch.
+    """
+
+    def __init__(self, bands: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(bands)), nn.Parameter(torch.zeros(bands))
+        self.register_buffer("running_mean", torch.zeros(bands))
+        self.register_buffer("running_var", torch.ones(bands))
+
+    def forward(self, spectrogram: Tensor) -> Tensor:
+        """`(bands, frames)` → the same."""
+        return F.batch_norm(spectrogram.T, self.running_mean, self.running_var, self.weight, self.bias).T
+
+
+class SpectrogramViT(nn.Module):
+    """The network; its features are the mean over the clip's own patches, before any classifier.
+
+    Args:
+        size: of the transformer.
+        patch: bands and frames of a patch; patches do not overlap.
+        columns: patches that the learnt positions in time reach.
+
+    >>> SpectrogramViT(Size(8, 1, 2), patch=(16, 16), columns=63)(torch.zeros(2, 16_000), None).shape
+    torch.Size([2, 8])
+    """
+
+    def __init__(self, size: Size, *, patch: tuple[int, int], columns: int) -> None:
+        super().__init__()
+        self.patch, self.columns = patch, columns
+        # Constants, not state: they follow the module to its device but stay out of checkpoints.
+        self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
+        bank = melscale_fbanks(WINDOW // 2 + 1, 0.0, SAMPLE_RATE / 2, MELS, SAMPLE_RATE)
+        self.register_buffer("bank", bank, persistent=False)
+        self.init_bn = BandNorm(MELS)
+        self.patch_embed = Patches(size.width, patch, patch)
+        self.time_pos_embed = nn.Parameter(torch.randn(1, size.width, 1, columns) * 0.02)
+        self.freq_pos_embed = nn.Parameter(torch.randn(1, size.width, MELS // patch[0], 1) * 0.02)
+        self.blocks = nn.ModuleList(Block(size.width, size.heads) for _ in range(size.depth))
+        self.norm = nn.LayerNorm(size.width, EPSILON)
+
+    def forward(self, audio: Tensor, lengths: Tensor | None) -> Tensor:
+        """`(B, T)` 16 kHz, at most `columns` patches long; `(B,)` samples → `(B, width)`."""
+        x, frames = stacked([self._spectrogram(clip) for clip in split_rows(audio, lengths)])
+        x = self.patch_embed(x)
+        rows, columns = x.shape[2:]
+        x = x + self.time_pos_embed[..., :columns] + self.freq_pos_embed
+        mask = length_mask(frames // self.patch[1], columns).repeat(1, rows)
+        x = x.flatten(2).mT
+        for block in self.blocks:
+            x = block(x, mask)
+        return masked_mean(self.norm(x).mT, mask)
+
+    def _spectrogram(self, clip: Tensor) -> Tensor:
+        """`(T,)` → `(MELS, frames)`. Each clip by itself: its ends are mirrored, and its decibels end where its own
+        loudest place says, which the published code asks of the whole batch."""
+        shortest = (self.patch[1] - 1) * HOP + WINDOW  # for one patch, and for the mirrored ends
+        with torch.autocast(clip.device.type, enabled=False):  # half precision is too coarse for power spectra
+            clip = F.pad(clip.float(), (0, max(0, shortest - len(clip))))
+            spectrum = torch.stft(clip, WINDOW, HOP, window=self.window, return_complex=True)
+            power = self.bank.T @ (spectrum.real.square() + spectrum.imag.square())
+            return self.init_bn(amplitude_to_DB(power, 10.0, 1e-10, 0.0, LOUDEST))
+
+
+def published_vit(
+    model: str | Size,
+    *,
+    pretrained: bool,
+    sizes: Mapping[str, Size],
+    heads: Mapping[int, int],
+    patch: tuple[int, int],
+    columns: int,
+) -> SpectrogramViT:
+    """A network with the weights of a model, or with random ones.
+
+    Args:
+        model: see `weight_file`; a size stands for random weights.
+        pretrained: whether the weights are wanted; without them a name in `sizes` needs no network.
+        sizes: names on the hub, without commits → their sizes.
+        heads: attention heads by width.
+        patch, columns: see `SpectrogramViT`.
+
+    Raises:
+        DataNotFoundError, WeightsError: the weights are not to be had, or are of another network.
+    """
+    if not isinstance(model, str):
+        return SpectrogramViT(model, patch=patch, columns=columns)
+    if not pretrained and model.partition("@")[0] in sizes:
+        return SpectrogramViT(sizes[model.partition("@")[0]], patch=patch, columns=columns)
+    tensors = renamed(read_tensors(weight_file(model))[0])
+    if "norm.weight" not in tensors:
+        raise WeightsError(f"the weights of {model} are of another network: they have no tensor norm.weight")
+    network = SpectrogramViT(size_of(tensors, dict(heads)), patch=patch, columns=columns)
+    if pretrained:
+        fill_from(network, tensors, model)
+    return network
+
+
+def renamed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Published names → those of `SpectrogramViT`, without classifiers and constants.
+
+    On the hub the network lies below `encoder.`; in the authors' own files its first norm is the second layer of three.
+
+    >>> list(renamed({"encoder.init_bn.1.weight": torch.ones(1), "outputlayer.0.weight": torch.ones(1)}))
+    ['init_bn.weight']
+    """
+    left_out = ("outputlayer.", "front_end.", "init_bn.num_batches_tracked")
+    names = {name: name.removeprefix("encoder.").replace("init_bn.1.", "init_bn.") for name in tensors}
+    return {new: tensors[name] for name, new in names.items() if not new.startswith(left_out)}

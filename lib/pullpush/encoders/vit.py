@@ -1,0 +1,101 @@
+"""The vision transformer that published audio encoders share (Dosovitskiy et al. 2021), with masks for clips' ends.
+
+Its modules are named as in timm, whose names CED, Dasheng and PaSST keep: `blocks.0.attn.qkv.weight` and so on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+EPSILON = 1e-6  # of the layer norms
+
+
+class Size(NamedTuple):
+    """How big a vision transformer is; it stands for a model with random weights."""
+
+    width: int
+    depth: int
+    heads: int
+
+
+class Attention(nn.Module):
+    """Self-attention, `(B, S, width)`, with one matrix for queries, keys and values."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width must be divisible by heads, got width={width}, heads={heads}")
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """mask: `(B, S)` bool, true for the places that may be looked at."""
+        batch, places, width = x.shape
+        q, k, v = self.qkv(x).view(batch, places, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        x = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None])
+        return self.proj(x.transpose(1, 2).reshape(batch, places, width))
+
+
+class MLP(nn.Module):
+    """Linear–GELU–Linear over each place."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(width, 4 * width)
+        self.fc2 = nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc2(F.gelu(self.fc1(x)))
+
+
+class Block(nn.Module):
+    """A pre-norm transformer layer.
+
+    >>> Block(8, 2)(torch.zeros(1, 3, 8), torch.tensor([[True, True, False]])).shape
+    torch.Size([1, 3, 8])
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width, EPSILON), nn.LayerNorm(width, EPSILON)
+        self.attn, self.mlp = Attention(width, heads), MLP(width)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        x = x + self.attn(self.norm1(x), mask)
+        return x + self.mlp(self.norm2(x))
+
+
+class Patches(nn.Module):
+    """A spectrogram `(B, 1, bands, frames)` as patches `(B, width, rows, columns)`."""
+
+    def __init__(self, width: int, patch: tuple[int, int], stride: tuple[int, int]) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(1, width, patch, stride)
+
+    def forward(self, spectrogram: Tensor) -> Tensor:
+        return self.proj(spectrogram)
+
+
+def stacked(spectrograms: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Spectrograms `(bands, frames)` of clips of several lengths → `(B, 1, bands, F)`, zero beyond each, and `(B,)`
+    int64, the frames of each.
+
+    >>> stacked([torch.ones(1, 2), torch.ones(1, 1)])[0].tolist()
+    [[[[1.0, 1.0]]], [[[1.0, 0.0]]]]
+    """
+    frames = torch.tensor([spectrogram.shape[1] for spectrogram in spectrograms], device=spectrograms[0].device)
+    most = int(frames.max())
+    rows = [F.pad(spectrogram, (0, most - spectrogram.shape[1])) for spectrogram in spectrograms]
+    return torch.stack(rows)[:, None], frames
+
+
+def size_of(tensors: dict[str, Tensor], heads: dict[int, int]) -> Size:
+    """The size of a published network: its tensors, and heads by width."""
+    width = len(tensors["norm.weight"])
+    depth = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+    return Size(width, depth, heads.get(width, max(1, width // 64)))
