@@ -5,7 +5,7 @@ Each split is rendered once, cached by the content of everything that shapes it,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,19 @@ from pullpush.data.vocabulary import Event, vocabulary_files
 from pullpush.progress import hidden
 from pullpush.source import digest, digest_files
 
-__all__ = ["World", "WorldConfig", "load_world", "split_of"]
+__all__ = [
+    "World",
+    "WorldConfig",
+    "draw_scenes",
+    "draw_singles",
+    "load_world",
+    "scene_clips",
+    "split_of",
+    "words_of",
+    "write_captions",
+]
+
+Caption = Callable[[Columns, str], list[list[str]]]
 
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
 ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
@@ -90,8 +102,7 @@ def load_world(config: WorldConfig) -> World:
     sizes = {"train": config.n_train, "valid": config.n_valid, "test": config.n_test}
     sizes["singles"] = config.n_single_per_event
     splits = {name: _load_split(name, size, bank, config) for name, size in sizes.items()}
-    words = content_key([bank.events, digest_files(*vocabulary_files())])
-    return World(config, splits, words, bank)
+    return World(config, splits, words_of(bank), bank)
 
 
 def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
@@ -115,13 +126,25 @@ def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
     return relevance_matrix(columns["scene"], other["scene"], events)
 
 
-def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> StoredClips:
-    """Read the split from the cache, rendering it first if it is not there."""
-    key = content_key([digest(_draw_singles, _draw_scenes, _write), bank.key, name, size, config.seed, config.scene])
+def scene_clips(
+    name: str, key: str, draw: Callable[[], Sequence[Scene]], bank: Bank, config: SceneConfig, write: Caption
+) -> StoredClips:
+    """Scenes as clips: drawn and rendered when first asked for, then read from the cache.
+
+    Args:
+        name: of the split.
+        key: of all that shapes its scenes and their sound.
+        draw: gives the scenes.
+        bank: what they are composed of.
+        config: what they sound like.
+        write: (columns, language) → captions of every scene.
+
+    Raises:
+        CacheError: the cache cannot be written.
+    """
 
     def build(folder: Path) -> None:
-        scenes = _draw_singles(bank, size, config) if name == "singles" else _draw_scenes(name, size, bank, config)
-        _write(folder, scenes, bank, config.scene, name)
+        _write(folder, draw(), bank, config, name)
 
     folder = cached_dir("worlds", key, build)
     scenes = from_json((folder / "scenes.jsonl").read_text(encoding="utf-8"))
@@ -134,11 +157,43 @@ def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> Stored
         store.read(folder),
         np.arange(len(scenes)),
         columns,
-        partial(write_captions, bank.events, config.captions_per_scene, config.seed),
+        write,
         partial(grade, bank.events),
         partial(prompts, bank.events),
         graded=True,
     )
+
+
+def words_of(bank: Bank) -> str:
+    """What decides the captions of a bank's scenes, as a digest."""
+    return content_key([bank.events, digest_files(*vocabulary_files())])
+
+
+def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> StoredClips:
+    """Read the split from the cache, rendering it first if it is not there."""
+    key = content_key([digest(_draw_singles, _draw_scenes, _write), bank.key, name, size, config.seed, config.scene])
+    draw = (
+        partial(_draw_singles, bank, size, config)
+        if name == "singles"
+        else partial(_draw_scenes, name, size, bank, config)
+    )
+    write = partial(write_captions, bank.events, config.captions_per_scene, config.seed)
+    return scene_clips(name, key, draw, bank, config.scene, write)
+
+
+def draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[Scene]:
+    """`size` scenes of the split `name` ("train", "valid" or "test"), of the combinations of a bank's events it owns.
+
+    >>> scenes = draw_scenes("test", 3, create_bank("synthetic"), WorldConfig("synthetic"))
+    >>> [len(scene.events) for scene in scenes]
+    [3, 3, 1]
+    """
+    return _draw_scenes(name, size, bank, config)  # whose digest names rendered worlds: it keeps its name
+
+
+def draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
+    """`each` scenes of every event alone, in the order of the events."""
+    return _draw_singles(bank, each, config)
 
 
 def _draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[Scene]:

@@ -1,0 +1,31 @@
+"""Further recordings of events of the bank `tuxpaint`, as `takes.yaml` names them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pullpush.data.bank import BankCard, EventClips, decoded
+from pullpush.data.takes import fetch, load_takes
+from pullpush.data.vocabulary import Event, load_events
+
+
+def read(_: str) -> tuple[tuple[Event, ...], EventClips]:
+    """Tux Paint's events that have further recordings, with those alone."""
+    takes, files = load_takes(), fetch()
+    events = tuple(replace(event, recordings=takes[event.name]) for event in load_events() if event.name in takes)
+    return events, decoded([[files[take] for take in event.recordings] for event in events])
+
+
+CARD = BankCard(
+    name="takes",
+    make=read,
+    title="Further takes",
+    about="20 events of Tux Paint in 31 further recordings: known sounds, never heard in training.",
+    source="GCompris, Scratch, OpenSFX, Minetest's home decor and the freedesktop sound theme",
+    authors="the authors of GCompris, Lionel Allorge, the MIT Media Lab, the authors of OpenSFX (Jarred Gib, dobroide, "
+    "l0calh05t, David R Barnes; edited by Wuzzy), Vanessa Ezekowitz, horsthorstensen",
+    licence="GPL-3.0-or-later and Free Art (GCompris), CC BY-SA 3.0 (Scratch, OpenSFX, freedesktop), CC BY-SA 4.0 "
+    "(home decor)",
+    version="Debian: gcompris-qt-data 3.1, scratch 1.4.0.6, openttd-opensfx 1.0.3, minetest-mod-homedecor 20210327.1, "
+    "sound-theme-freedesktop 0.8",
+)

@@ -1,0 +1,105 @@
+"""Combinations, recordings and events that training has not met: each split holds out what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pullpush.data import held_out
+from pullpush.data.held_out import TESTS, HeldOutConfig, load_held_out, named_events, two_banks
+from pullpush.data.renderer import render
+from pullpush.data.store import to_int16
+from pullpush.data.world import WorldConfig
+from pullpush.errors import PullPushError
+
+WORLD = WorldConfig("synthetic", n_train=120, n_valid=10, n_test=20, n_single_per_event=2)
+
+
+@pytest.fixture(scope="module")
+def world(module_home):
+    return load_held_out(HeldOutConfig(WORLD, takes=""))
+
+
+def events(split) -> set[int]:
+    return {event for scene in split.columns["scene"] for event in scene.events}
+
+
+def combinations(split) -> set[frozenset[int]]:
+    return {frozenset(scene.events) for scene in split.columns["scene"] if len(scene.events) > 1}
+
+
+def test_training_never_names_the_events_of_the_split_events(world):
+    named = events(world.train) | events(world.valid)
+    assert events(world.split("events"))
+    assert not events(world.split("events")) & named
+    for split in ("test", "heard", "recordings"):
+        assert events(world.split(split)) <= named
+
+
+def test_no_combination_of_a_test_split_was_met_in_training(world):
+    met = combinations(world.train) | combinations(world.valid)
+    for split in TESTS:
+        assert combinations(world.split(split))
+        assert not combinations(world.split(split)) & met
+
+
+def test_recordings_hold_the_graphs_of_heard_scene_by_scene_in_other_recordings(world):
+    heard, recordings = (world.split(name) for name in ("heard", "recordings"))
+    assert [s.graph for s in heard.columns["scene"]] == [s.graph for s in recordings.columns["scene"]]
+    assert heard.key != recordings.key
+    known, unknown = two_banks("synthetic", "")
+    for bank, split in ((known, heard), (unknown, recordings)):
+        audio, lengths = split.audio(3)
+        rendered = to_int16(render(split.columns["scene"][3], bank, WORLD.scene).numpy())
+        np.testing.assert_array_equal(to_int16(audio[0, : int(lengths)].numpy()), rendered)
+    for kept, held in zip(known.clips, unknown.clips, strict=True):
+        assert not any(len(a) == len(b) and bool((a == b).all()) for a in kept for b in held)
+
+
+def test_clips_of_one_event_are_labelled_in_the_order_of_all_events(world):
+    singles, further = world.singles, world.split("recording_singles")
+    assert singles.labels.tolist() == [event for event in range(12) for _ in range(2)]
+    assert events(world.split("recordings")) <= set(further.labels.tolist())
+    assert len(singles.prompts()) == len(further.prompts()) == len(world.bank)
+
+
+def test_relevance_and_captions_speak_of_the_same_events_in_all_splits(world):
+    scene = world.split("recordings").columns["scene"][0]
+    twin = world.split("heard").relevance(world.split("recordings"))
+    assert twin.diagonal().tolist() == [1.0] * WORLD.n_test
+    caption = " ".join(world.split("recordings").captions("eng")[0]).lower()
+    nouns = {
+        word
+        for event in scene.events
+        for noun in world.bank.events[event].phrases["eng"].nouns
+        for word in noun.split()
+    }
+    assert any(word in caption for word in nouns - {"the", "a", "of", "an"})
+
+
+def test_a_share_of_each_category_is_never_named(module_home):
+    heard, unheard = two_banks("synthetic", "")
+    for share, expected in ((0.5, 7), (0.34, 10), (0.01, 12)):
+        named = named_events(heard, unheard, share, seed=0)
+        assert len(named) == expected, share
+        assert {heard.events[row].category for row in named} == {event.category for event in heard.events}
+    assert named_events(heard, unheard, 0.5, seed=0) != named_events(heard, unheard, 0.5, seed=1)
+
+
+def test_events_with_further_recordings_are_named_first(module_home, monkeypatch):
+    heard, unheard = two_banks("synthetic", "")
+    some = held_out._part(unheard, "some", tuple(c if row in (0, 5) else () for row, c in enumerate(unheard.clips)))
+    assert {0, 5} <= set(named_events(heard, some, 0.5, seed=3))
+
+
+def test_a_bank_without_further_recordings_is_refused(module_home, monkeypatch):
+    heard, unheard = two_banks("synthetic", "")
+    none = held_out._part(unheard, "none", ((),) * len(unheard))
+    monkeypatch.setattr(held_out, "two_banks", lambda bank, takes: (heard, none))
+    with pytest.raises(PullPushError, match="no event that training names has a further recording in 'synthetic'"):
+        load_held_out(HeldOutConfig(WORLD, takes=""))
+
+
+def test_a_share_outside_0_to_1_is_refused():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        HeldOutConfig(share=1.5)
