@@ -1,0 +1,182 @@
+"""Sound effects: aiSFX, a network that was trained to name the sounds of nine effects libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pullpush.encoders.backbone import Backbone
+from pullpush.encoders.cards import AudioEncoderCard
+from pullpush.encoders.interface import SplitAudioEncoder
+from pullpush.encoders.masks import length_mask, zero_padding
+from pullpush.encoders.wheels import Wheel, fill, weights
+
+WHEEL = Wheel(
+    package="aisfx",
+    version="0.1.2",
+    sha256="bfe219950715af179e9a1653e7117cc1852baef267cd6596c42cad74afe1d194",
+    members=("aisfx/models/checkpoint.pth",),
+    licence="CC BY 4.0",
+    megabytes=23.1,
+)
+SFX_RATE = 44_100  # Hz
+MELS, WINDOW, HOP = 96, 2048, 1024  # bands between 0 and 22.05 kHz; samples
+LARGEST = 9.457798957824707  # of log10(10⁴ mel + 1) in its training data; silence is 0
+FRAMES = 100  # frames of a block, 2.3 s
+WIDTHS = (64, 128, 256, 512)  # channels of the four blocks of layers
+POOLS = (2, 2, 2, 1)  # frames and bands that become one after each
+UPPER_SIZE = (WIDTHS[2], FRAMES // 8, MELS // 8)  # what the last block of layers takes
+
+
+class Layers(nn.Module):
+    """Two 3×3 convolutions, each rectified, and a maximum over `pool` × `pool`.
+
+    Batch normalisation is folded into the convolutions, so that fine-tuning moves their weights and biases.
+    """
+
+    def __init__(self, inputs: int, outputs: int, pool: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1)
+        self.pool = pool
+        for layer in (self.conv1, self.conv2):  # random ones keep the spread of what passes through
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(P, inputs, F, M)` → `(P, outputs, F // pool, M // pool)`."""
+        return F.max_pool2d(F.relu(self.conv2(F.relu(self.conv1(x)))), self.pool)
+
+
+class SFX(SplitAudioEncoder):
+    """aiSFX: mean over a clip of the embeddings of blocks of 2.3 s, before the classifiers.
+
+    A block of 100 frames begins each 50, as in the paper; the last one is completed with silence, so that every sample
+    is heard. Apart from that features are those of the reference implementation, with Essentia's spectrogram, which is
+    written anew here, see tests/encoders/test_sfx.py.
+
+    Args:
+        pretrained: take the published weights, fetched when first needed; else random ones.
+        frozen: keep the weights.
+        trainable: "all", or "upper": the last two of the eight convolutions, three quarters of all weights.
+        step: frames between two blocks; 100 takes blocks that do not overlap, twice as fast.
+
+    >>> encoder = SFX(pretrained=False)
+    >>> encoder(torch.zeros(1, 44_100)).shape, encoder.sample_rate
+    (torch.Size([1, 512]), 44100)
+    """
+
+    dim = WIDTHS[-1]
+    sample_rate = SFX_RATE
+
+    def __init__(
+        self, *, pretrained: bool = True, frozen: bool = False, trainable: str = "all", step: int = FRAMES // 2
+    ) -> None:
+        super().__init__(trainable=trainable)
+        if not 1 <= step <= FRAMES:
+            raise ValueError(f"step must lie in 1 … {FRAMES} frames, so that no frame is left out, got {step}")
+        self.step = step
+        self.register_buffer("window", torch.hann_window(WINDOW, periodic=False), persistent=False)
+        self.register_buffer("bank", torch.from_numpy(mel_bank()), persistent=False)
+        widths = zip((1, *WIDTHS), WIDTHS, POOLS, strict=False)
+        network = nn.ModuleDict({f"block{place}": Layers(*sizes) for place, sizes in enumerate(widths, 1)})
+        if pretrained:
+            fill(network, weights(WHEEL, read), WHEEL)
+        *lower, upper = network.values()
+        self.first = Backbone(nn.Sequential(*lower), frozen=frozen or trainable == "upper")
+        self.last = Backbone(upper, frozen=frozen)
+
+    def lower(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """`(B, T)` 44.1 kHz, `(B,)` samples → `(B, S)` activations, `(B,)` how many of them are each clip's."""
+        audio, lengths = zero_padding(audio, lengths)
+        counts = self._blocks(lengths)
+        mel = self._mel(audio.float(), FRAMES + self.step * (int(counts.max()) - 1))
+        blocks = mel.unfold(1, FRAMES, self.step).mT.flatten(0, 1)  # (B · most blocks, FRAMES, MELS)
+        heard = length_mask(counts, int(counts.max())).flatten()
+        x = self.first(blocks[heard][:, None])
+        out = x.new_zeros(len(heard), x[0].numel())
+        out[heard] = x.flatten(1)
+        return out.view(len(audio), -1), counts * x[0].numel()
+
+    def upper(self, activations: Tensor, sizes: Tensor) -> Tensor:
+        """`(B, S)`, `(B,)` as `lower` gives them → `(B, dim)`: mean over blocks."""
+        size = int(np.prod(UPPER_SIZE))
+        counts = (sizes // size).tolist()
+        blocks = torch.cat([row[: n * size].view(n, *UPPER_SIZE) for row, n in zip(activations, counts, strict=True)])
+        embedded = self.last(blocks).mean(dim=3).amax(dim=2)  # mean over bands, maximum over time
+        return torch.stack([clip.mean(dim=0) for clip in embedded.split(counts)])
+
+    def _frames(self, lengths: Tensor) -> Tensor:
+        """`(B,)` samples → `(B,)` frames that hold some of them; frame j is centred on sample 1,024 j."""
+        return (lengths + HOP - 1) // HOP + 1
+
+    def _blocks(self, lengths: Tensor) -> Tensor:
+        """`(B,)` samples → `(B,)` blocks that cover them."""
+        return ((self._frames(lengths) - FRAMES).clamp(min=0) + self.step - 1) // self.step + 1
+
+    def _mel(self, audio: Tensor, frames: int) -> Tensor:
+        """`(B, T)` → `(B, frames, MELS)`, 0 for silence, hence beyond the clip's end."""
+        needed = (frames - 1) * HOP + WINDOW
+        audio = F.pad(audio, (WINDOW // 2, max(0, needed - WINDOW // 2 - audio.shape[1])))[:, :needed]
+        with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
+            spectrum = torch.stft(audio, WINDOW, HOP, WINDOW, self.window, center=False, return_complex=True)
+            power = (spectrum.real.square() + spectrum.imag.square()).mT @ self.bank
+            return torch.log10(1e4 * power + 1) / LARGEST
+
+
+def mel_bank() -> np.ndarray:
+    """Essentia's mel filters as aiSFX sets them, `(WINDOW / 2 + 1, MELS)` float32.
+
+    Their slopes are straight on HTK's mel scale, not over frequency, and the weights of a filter sum to one.
+
+    >>> mel_bank().sum(axis=0).min().round(3)
+    np.float32(1.0)
+    """
+    frequency = np.arange(WINDOW // 2 + 1) * SFX_RATE / WINDOW
+    mel = 1127.01048 * np.log1p(frequency / 700)
+    edges = np.linspace(0, mel[-1], MELS + 2)
+    width = edges[1]
+    bank = np.clip(1 - np.abs(mel[:, None] - edges[1:-1]) / width, 0, None)
+    return (bank / bank.sum(axis=0)).astype(np.float32)
+
+
+def read(folder: Path) -> dict[str, Tensor]:
+    """The network's tensors out of the wheel, its batch normalisation folded in, without the classifiers."""
+    import numpy._core.multiarray as multiarray
+
+    # Beside the tensors lie sizes of data sets, counted in NumPy's integers: harmless, so they may be read.
+    harmless: list[Any] = [(multiarray.scalar, "numpy.core.multiarray.scalar"), np.dtype, np.dtypes.Int64DType]
+    with torch.serialization.safe_globals(harmless):
+        state, _ = torch.load(folder / WHEEL.members[0], map_location="cpu", weights_only=True)
+    found = {}
+    for block in range(1, len(WIDTHS) + 1):
+        for layer in (1, 2):
+            place = f"embedding_net.conv_block{block}"
+            norm = {key: state[f"{place}.bn{layer}.{key}"] for key in ("weight", "bias", "running_mean", "running_var")}
+            scale = norm["weight"] / torch.sqrt(norm["running_var"] + 1e-5)
+            weight = state[f"{place}.conv{layer}.weight"]
+            found[f"block{block}.conv{layer}.weight"] = weight * scale[:, None, None, None]
+            found[f"block{block}.conv{layer}.bias"] = norm["bias"] - norm["running_mean"] * scale
+    return found
+
+
+CARD = AudioEncoderCard(
+    name="sfx",
+    make=SFX,
+    title="aiSFX",
+    about="A network that was trained to name the sounds of effects libraries, 44.1 kHz; mean over blocks of 2.3 s.",
+    citation="aisfx",
+    source="Ma & Lerch 2022, Representation learning for the automatic indexing of sound effects libraries",
+    authors="Alison B. Ma, Alexander Lerch",
+    licence=WHEEL.licence,
+    version=WHEEL.requirement,
+    weights=f"wheel {WHEEL.requirement}",
+    pretrained=True,
+    wheel=WHEEL,
+    sample_rate=SFX_RATE,
+)

@@ -1,0 +1,43 @@
+"""What tests of encoders with published weights share: weights and recordings of the reader's own cache, and a tune."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+import torch
+from torch import Tensor
+
+from pullpush import cache
+from pullpush.data import tuxpaint
+from pullpush.data.audio import load_audio
+from pullpush.errors import DataNotFoundError
+
+HOME = cache.home()  # before any test points it elsewhere
+T = TypeVar("T")
+
+
+def fetched(make: Callable[[], T]) -> T:
+    """What `make` makes of what it fetches; the test is skipped where that is not to be had."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_HOME", str(HOME))
+        try:
+            return make()
+        except DataNotFoundError as error:
+            pytest.skip(f"cannot be fetched here: {error}")
+
+
+def stamp(name: str, *, sample_rate: int) -> Tensor:
+    """The recording of one of Tux Paint's stamps, `(T,)`."""
+    root = fetched(lambda: tuxpaint.fetch(progress=False))
+    return load_audio(tuxpaint.recording(root, name), sample_rate=sample_rate)
+
+
+def tune(seconds: float, sample_rate: int) -> Tensor:
+    """Three notes by turns, four a second, each with five partials, `(T,)`: the same on every machine."""
+    time = torch.arange(round(seconds * sample_rate), dtype=torch.float64) / sample_rate
+    hertz = 110.0 * (2 + torch.floor(4 * time) % 3)
+    phase = 2 * torch.pi * hertz.cumsum(0) / sample_rate
+    partials = sum(torch.sin(k * phase) / k for k in range(1, 6))
+    return (partials * (0.1 + 0.05 * torch.sin(4 * torch.pi * time))).float()
