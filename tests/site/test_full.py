@@ -16,7 +16,7 @@ from pullpush.site.cli import main
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.loop import is_finished
 from pullpush.training.runs import Plan, train_all
-from pullpush.training.trunk import Published, trunk_digest
+from pullpush.training.trunk import Published
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +127,10 @@ def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_p
     book = session.start("02-svr", profile=str(mini), out=mini.parent / "session")
     plan = common.sized(book, "infonce", encoder_options={"audio_model": one})
     data = material.of(book).data()
-    before = trunk_digest(Published("whisper", {"model": one})), Plan(data, plan).key
+    before = Published("whisper", {"model": one}).digest, Plan(data, plan).key
     torch.manual_seed(12345)
     miniature.published_models(tmp_path)
-    after = trunk_digest(Published("whisper", {"model": one})), Plan(data, plan).key
+    after = Published("whisper", {"model": one}).digest, Plan(data, plan).key
     assert before[0] != after[0]
     assert before[1] != after[1]
 

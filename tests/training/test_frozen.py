@@ -16,7 +16,6 @@ from pullpush.training import (
     Diagnostics,
     embed,
     encoded,
-    frozen,
     on_features,
     recipe,
     retrieval_table,
@@ -25,6 +24,7 @@ from pullpush.training import (
 )
 from pullpush.training.frozen import Encoded
 from pullpush.training.runs import Plan, ready, train_all, train_run
+from pullpush.training.trunk import FinishedRun
 
 SMALL = {"epochs": 2, "batch_size": 16, "dim": 16, "text": "hashed"}
 TRUNK = {"encoder_options": {"audio_channels": (8, 8, 16)}}
@@ -164,7 +164,7 @@ def test_run_key_knows_the_trunk(world, base, fast):
 
 def test_features_are_computed_once(world, base, monkeypatch):
     first = encoded(world, base)
-    monkeypatch.setattr(frozen, "load_trunk", lambda folder: pytest.fail("encoded again"))
+    monkeypatch.setattr(FinishedRun, "load", lambda trunk: pytest.fail("encoded again"))
     again = encoded(world, base.path)
     assert np.array_equal(first.train.features, again.train.features)
     assert len(list((home() / "features").glob("[!.]*"))) == len(SPLITS)

@@ -33,9 +33,12 @@ class EncoderCard(Card):
 
 @dataclass(frozen=True, kw_only=True)
 class AudioEncoderCard(EncoderCard):
-    """An audio encoder. sample_rate: in Hz, of the audio that it takes; None for what are no waveforms."""
+    """An audio encoder. sample_rate: in Hz, of the audio that it takes; None for what are no waveforms; split: it is a
+    `SplitAudioEncoder`, whose `make` takes `trainable` ("all" or "upper").
+    """
 
     sample_rate: int | None = SAMPLE_RATE
+    split: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

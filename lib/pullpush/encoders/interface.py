@@ -52,11 +52,8 @@ class SplitAudioEncoder(AudioEncoder):
     optimiser and of checkpoints (its layers lie in a `Backbone(…, frozen=True)`).
 
     >>> class Halves(SplitAudioEncoder):
-    ...     dim = 1
-    ...     def lower(self, audio, lengths=None):
-    ...         return audio.abs(), lengths
-    ...     def upper(self, activations, sizes):
-    ...         return activations.sum(1, keepdim=True) / sizes[:, None]
+    ...     lower = lambda self, audio, lengths=None: (audio.abs(), lengths)
+    ...     upper = lambda self, activations, sizes: activations.sum(1, keepdim=True) / sizes[:, None]
     >>> Halves()(torch.tensor([[1.0, -3.0]]), torch.tensor([2]))
     tensor([[2.]])
     """

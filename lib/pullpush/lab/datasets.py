@@ -11,8 +11,8 @@ from pullpush.data.registry import find
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab import common
 from pullpush.lab.session import Session
-from pullpush.lab.views import Labelled, Material, Trunk
-from pullpush.training.frozen import encoded, splits_encoder
+from pullpush.lab.views import Labelled, Material
+from pullpush.training.frozen import Base, encoded, splits_encoder
 from pullpush.training.trunk import Published
 
 
@@ -63,13 +63,13 @@ class Real(Material):
         """See Material."""
         return self.data()
 
-    def trunk(self) -> Trunk:
+    def trunk(self) -> Base:
         """See Material."""
         if self._published:
             return Published(self.book.settings.audio, self._audio_options)
         return common.train(self.book, self.data(), "infonce", diagnostics=None)
 
-    def random_trunk(self) -> Trunk:
+    def random_trunk(self) -> Base:
         """See Material."""
         if self._published:
             return Published(self.book.settings.audio, self._audio_options | {"pretrained": False}, self.book.seed)
@@ -85,11 +85,11 @@ class Real(Material):
         options = self.book.settings.encoder_options.items()
         return {name.removeprefix("audio_"): value for name, value in options if name.startswith("audio_")}
 
-    def pair(self, trunk: Trunk) -> dict[str, World]:
+    def pair(self, trunk: Base) -> dict[str, World]:
         """This dataset and the profile's other one; without one, this dataset alone."""
         return {find(name).title: encoded(self._load(name), trunk) for name in self._pair}
 
-    def sounds(self, data: World, trunk: Trunk) -> dict[str, Labelled]:
+    def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """The profile's labelled datasets."""
         hear: Callable = splits_encoder(trunk)
         seconds = {"seconds": data.config.seconds}

@@ -14,8 +14,8 @@ from pullpush.data.composer import SceneConfig
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.lab import common
 from pullpush.lab.session import Session
-from pullpush.lab.views import Labelled, Material, Trunk
-from pullpush.training.frozen import encoded
+from pullpush.lab.views import Labelled, Material
+from pullpush.training.frozen import Base, encoded
 from pullpush.training.loop import Result
 
 SCENES = "scenes"
@@ -103,10 +103,10 @@ class Scenes(Material):
         """See Material."""
         return untrained_trunk(self.book)
 
-    def pair(self, trunk: Trunk) -> dict[str, World]:
+    def pair(self, trunk: Base) -> dict[str, World]:
         """See `two_worlds`."""
         return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data()).items()}
 
-    def sounds(self, data: World, trunk: Trunk) -> dict[str, Labelled]:
+    def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """The world's own single-event clips."""
         return {"single events": Labelled(data.singles, data.singles.prompts())}

@@ -10,12 +10,9 @@ from pullpush.data.clips import Clips, World
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.session import Session
-from pullpush.training.frozen import encoded
-from pullpush.training.loop import Result
-from pullpush.training.trunk import Published
+from pullpush.training.frozen import Base, encoded
 
 PARTS = {"frozen/half": 2, "frozen/quarter": 4}
-Trunk = Result | Published
 
 
 class Labelled(NamedTuple):
@@ -65,19 +62,19 @@ class Material(ABC):
         """The same at the profile's whole size, for training end to end."""
 
     @abstractmethod
-    def trunk(self) -> Trunk:
+    def trunk(self) -> Base:
         """The audio encoder that all systems share."""
 
     @abstractmethod
-    def random_trunk(self) -> Trunk:
+    def random_trunk(self) -> Base:
         """One of the same architecture that has learnt nothing."""
 
     @abstractmethod
-    def pair(self, trunk: Trunk) -> dict[str, World]:
+    def pair(self, trunk: Base) -> dict[str, World]:
         """Two worlds that differ, encoded, to train on one and test on the other."""
 
     @abstractmethod
-    def sounds(self, data: World, trunk: Trunk) -> dict[str, Labelled]:
+    def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
 
     def view(self, name: str) -> View:

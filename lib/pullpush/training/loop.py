@@ -60,6 +60,16 @@ class Result:
     recipe: Recipe
     path: Path | None
 
+    def __fspath__(self) -> str:
+        """The run's folder: a result stands for it where a path does.
+
+        Raises:
+            TrainingError: the run was kept in memory only.
+        """
+        if self.path is None:
+            raise TrainingError("the run was kept in memory only: train it with a folder (out=…), or by a Plan")
+        return str(self.path)
+
 
 def train(
     model: Model,

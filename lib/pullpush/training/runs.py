@@ -28,7 +28,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import encoded, trunk_of
 from pullpush.training.loop import Result, is_finished, train
 from pullpush.training.recipes import TERMS, Recipe
-from pullpush.training.trunk import Trunk, local_weights, trunk_digest
+from pullpush.training.trunk import Trunk, local_weights
 
 KIND = "runs"
 SECONDS = "seconds.json"
@@ -60,7 +60,7 @@ class Plan:
         code = digest(*code_of(world, recipe, self.diagnostics))
         parts = [code, *world.identity, recipe, self.seed, self.base.name if self.base else None, self.diagnostics]
         trunk, weights = trunk_of(world), local_weights(recipe.encoder_options)
-        return content_key([*parts, *([trunk_digest(trunk)] if trunk else []), *([weights] if weights else [])])
+        return content_key([*parts, *([trunk.digest] if trunk else []), *([weights] if weights else [])])
 
     @property
     def path(self) -> Path:

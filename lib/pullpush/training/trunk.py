@@ -2,60 +2,170 @@
 
 from __future__ import annotations
 
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pullpush.cache import content_key
 from pullpush.encoders import AudioEncoder, create, create_audio
-from pullpush.errors import DataNotFoundError
+from pullpush.encoders.upper import require_split
+from pullpush.errors import DataNotFoundError, TrainingError, unknown
 from pullpush.training import checkpoints
 from pullpush.training.loop import RECIPE
 from pullpush.training.recipes import Recipe, from_json
 
+LEVELS = ("features", "lower")
+
+
+class Trunk(ABC):
+    """An audio encoder that clips are heard through once."""
+
+    @property
+    def level(self) -> str:
+        """What is kept of clips: "features", what the encoder gives; "lower", the activations of its lower part."""
+        return "features"
+
+    @abstractmethod
+    def at(self, level: str) -> Trunk:
+        """The same trunk with another level.
+
+        Raises:
+            TrainingError, UnknownNameError: there is no such level of it.
+        """
+
+    @property
+    @abstractmethod
+    def encoder(self) -> str:
+        """Its name in `encoders.AUDIO`. Raises `DataNotFoundError` where there is no finished run."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """What tells it from others, its weights above all. Raises `DataNotFoundError` where there is no such run."""
+
+    @abstractmethod
+    def load(self) -> AudioEncoder:
+        """The encoder with its weights, without projection, in eval mode.
+
+        Raises:
+            DataNotFoundError, TrainingError: see `frozen.encoded`.
+            UnknownNameError: no such encoder or option.
+        """
+
+    @property
+    @abstractmethod
+    def upper_options(self) -> dict[str, Any]:
+        """What a recipe's audio encoder "upper" needs to go on from the lower activations."""
+
 
 @dataclass(frozen=True)
-class Published:
+class FinishedRun(Trunk):
+    """The audio encoder of a finished run with its best weights; folder: of the run."""
+
+    folder: Path
+
+    def at(self, level: str) -> FinishedRun:
+        """See Trunk."""
+        if level != self.level:
+            raise TrainingError(
+                f"a run ({self.folder}) is kept as features alone, not {level!r}: take a Published(NAME)"
+            )
+        return self
+
+    @property
+    def encoder(self) -> str:
+        """See Trunk."""
+        return self._recipe.audio
+
+    @property
+    def digest(self) -> str:
+        """See Trunk: a hash of the run's best weights."""
+        return checkpoints.digest(self._best)
+
+    def load(self) -> AudioEncoder:
+        """See Trunk."""
+        recipe = self._recipe
+        model = create(recipe.audio, recipe.text, dim=recipe.dim, **recipe.encoder_options)
+        return checkpoints.load_model(model, self.folder).audio.eval()
+
+    @property
+    def upper_options(self) -> dict[str, Any]:
+        """None: see above."""
+        return {}
+
+    @property
+    def _recipe(self) -> Recipe:
+        return from_json((self._best.parent / RECIPE).read_text(encoding="utf-8"))
+
+    @property
+    def _best(self) -> Path:
+        if not (self.folder / RECIPE).is_file():
+            raise DataNotFoundError(f"no finished run at {self.folder}: train it to its end first")
+        return checkpoints.best_file(self.folder)
+
+
+@dataclass(frozen=True)
+class Published(Trunk):
     """An audio encoder as it is published, as a trunk that needs no run.
 
     audio: its name in `encoders.AUDIO`; options: its keyword arguments, such as model="/path/to/weights"; seed: of
-    weights that are not published, as with pretrained=False.
+    weights that are not published, as with pretrained=False; level: see Trunk.
+
+    Raises:
+        UnknownNameError: no such level; "lower" of an encoder that is not made in two parts.
+
+    >>> Published("clap").digest == Published("clap", {"frozen": True}).digest
+    False
     """
 
     audio: str
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
+    level: str = "features"
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise unknown("level", self.level, LEVELS)
+        if self.level == "lower":
+            require_split(self.audio)
+
+    def at(self, level: str) -> Published:
+        """See Trunk."""
+        return replace(self, level=level)
 
     def __hash__(self) -> int:
-        return hash((self.audio, repr(sorted(self.options.items())), self.seed))
+        return hash((self.audio, repr(sorted(self.options.items())), self.seed, self.level))
+
+    @property
+    def encoder(self) -> str:
+        """See Trunk."""
+        return self.audio
+
+    @property
+    def digest(self) -> str:
+        """See Trunk: of the encoder's name, options and, where its model is a folder, of the files there."""
+        weights = local_weights(self.options)
+        options = {name: str(value) for name, value in self.options.items() if name not in weights}
+        level = [self.level] if self.level != "features" else []
+        return content_key([self.audio, options, self.seed, *weights.values(), *level])
+
+    def load(self) -> AudioEncoder:
+        """See Trunk."""
+        return create_audio(self.audio, seed=self.seed, **self.options).eval()
+
+    @property
+    def upper_options(self) -> dict[str, Any]:
+        """See Trunk."""
+        return {"audio_of": self.audio, "audio_options": dict(self.options)}
 
 
-Trunk = Path | Published
-
-
-def trunk_digest(trunk: Trunk) -> str:
-    """What tells a trunk's weights from others: a hash of a run's best weights; of an encoder's name, options and,
-    where its model is a folder, of the files there.
-
-    Raises:
-        DataNotFoundError: no finished run there.
-    """
-    if not isinstance(trunk, Published):
-        return checkpoints.digest(_best(trunk))
-    weights = local_weights(trunk.options)
-    options = {name: str(value) for name, value in trunk.options.items() if name not in weights}
-    return content_key([trunk.audio, options, trunk.seed, *weights.values()])
-
-
-def trunk_encoder(trunk: Trunk) -> str:
-    """The name of a trunk's audio encoder in `encoders.AUDIO`.
-
-    Raises:
-        DataNotFoundError: no finished run there.
-    """
-    return trunk.audio if isinstance(trunk, Published) else _recipe(trunk).audio
+def as_trunk(base: Trunk | str | os.PathLike[str]) -> Trunk:
+    """A trunk itself, or that of a run: of its folder, or of the `Result` that it gave."""
+    return base if isinstance(base, Trunk) else FinishedRun(Path(base))
 
 
 def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -76,30 +186,3 @@ def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _file_digest(path: Path, changed: int) -> str:
     """A hash of a file, read again only where it has changed since."""
     return checkpoints.digest(path)
-
-
-def load_trunk(trunk: Trunk) -> AudioEncoder:
-    """The audio encoder of a finished run with its best weights, or a published one: without projection, in eval mode.
-
-    Raises:
-        DataNotFoundError, TrainingError: see `encoded`.
-        UnknownNameError: no such encoder or option.
-    """
-    if isinstance(trunk, Published):
-        return create_audio(trunk.audio, seed=trunk.seed, **trunk.options).eval()
-    recipe = _recipe(trunk)
-    model = create(recipe.audio, recipe.text, dim=recipe.dim, **recipe.encoder_options)
-    return checkpoints.load_model(model, trunk).audio.eval()
-
-
-def _recipe(folder: Path) -> Recipe:
-    """The recipe of a finished run."""
-    _best(folder)
-    return from_json((folder / RECIPE).read_text(encoding="utf-8"))
-
-
-def _best(folder: Path) -> Path:
-    """The best weights of a finished run."""
-    if not (folder / RECIPE).is_file():
-        raise DataNotFoundError(f"no finished run at {folder}: train it to its end first")
-    return checkpoints.best_file(folder)
