@@ -114,7 +114,7 @@ def load_labelled(
     files = listing(name, "test")
     if n is not None and n < len(files.paths):  # spread, since labelled sets are often sorted by class
         files = files.rows(int(row) for row in np.linspace(0, len(files.paths) - 1, n).round())
-    columns = {"label": [files.classes.index(label) for label in files.labels]}
+    columns: dict[str, Sequence] = {"label": [files.classes.index(label) for label in files.labels]}
     return _clips(dataset, name, "test", files, columns, {}, seconds=seconds, sample_rate=sample_rate)
 
 
@@ -190,7 +190,7 @@ def _clips(
         {"file": [path.name for path in files.paths], **columns},
         partial(recorded_captions, dataset.title, tables, cleaning),
         identity,
-        partial(label_prompts, files.classes),
+        partial(label_prompts, files.classes, prompt=dataset.prompt),
     )
 
 

@@ -50,7 +50,8 @@ class DatasetCard(Card):
     folder: its place below `registry.datasets_home()`; labelled: one label a clip in place of captions; fetch: fills
     its folder, given the home of datasets; how: what to do where `fetch` cannot. seconds: how long its longest clips
     are, as models are tested on them; subsets: some of the test clips, by the name that papers have for them. of: for
-    names with an argument ("folder:/path"), the card of that one.
+    names with an argument ("folder:/path"), the card of that one. prompt: how a class is asked for, in place of
+    SupCLAP's sentence: "{label}" where the labels are what is said.
     """
 
     make: Callable[[Path, str], Listing] = field(repr=False)
@@ -61,6 +62,7 @@ class DatasetCard(Card):
     seconds: float = 10.0
     subsets: Mapping[str, Subset] = field(default_factory=dict, repr=False)
     of: Callable[[DatasetCard, str], DatasetCard] | None = field(default=None, repr=False)
+    prompt: str = ""
 
     def where(self, root: Path) -> Path:
         """Its folder."""
