@@ -43,6 +43,11 @@ class Embedded:
             self._texts[language] = embedded_captions(self._model, self._data.test, language)
         return self._texts[language]
 
+    @property
+    def relevance(self) -> Tensor:
+        """How well the captions of each test clip fit each of them, `(N, N)` in [0, 1]."""
+        return self._data.test.relevance()
+
     @cached_property
     def singles(self) -> Tensor:
         """Clips with one event each, `(M, d)`."""

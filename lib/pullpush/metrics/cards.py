@@ -46,6 +46,10 @@ class Embeddings(Protocol):
         """All captions of each of them, `(N, C, d)`."""
 
     @property
+    def relevance(self) -> Tensor:
+        """How well the captions of each test clip fit each of them, `(N, N)` in [0, 1]."""
+
+    @property
     def singles(self) -> Tensor:
         """Clips with one event each, `(M, d)`."""
 
