@@ -1,15 +1,19 @@
 """Pretrained encoders by their real classes, tiny and random: shapes, gradients, padding, freezing, being offline."""
 
 import copy
+import re
 
 import pytest
 import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from pullpush import encoders
 from pullpush.encoders import create, create_audio
+from pullpush.encoders.clap import clap_inputs
+from pullpush.encoders.huggingface import pinned
 from pullpush.encoders.sonar import flores_codes
-from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.errors import DataNotFoundError, UnknownNameError, WeightsError
 
 WORDS = ["<s>", "<pad>", "</s>", "<unk>", "a", "frog", "croaks", "then", *flores_codes().values()]
 
@@ -133,12 +137,45 @@ def test_silence_is_finite(name):
 
 
 @pytest.mark.parametrize("name", ["clap", "whisper"])
-def test_clips_beyond_the_window_are_cut(name):
-    model = audio_model(name).eval()
+def test_of_clips_beyond_the_window_all_is_heard_and_windows_are_averaged(name):
+    encoder = audio_model(name).eval().audio
     window = {"clap": 480_000, "whisper": 32_000}[name]
-    audio = noise(1, window + 16_000)
-    whole, cut = model.encode_audio(audio), model.encode_audio(audio[:, :window])
-    torch.testing.assert_close(whole, cut)
+    audio = noise(1, 2 * window)
+    halves = torch.cat([encoder(audio[:, :window]), encoder(audio[:, window:])])
+    torch.testing.assert_close(encoder(audio)[0], halves.mean(dim=0), atol=1e-5, rtol=1e-4)
+    assert (halves[0] - halves[1]).norm() > 1e-4
+
+
+def test_a_fused_clap_is_refused():
+    config = AUDIO["clap"]()
+    config.enable_fusion = True
+    with pytest.raises(WeightsError, match=r"fused CLAP.*at random.*take an unfused one"):
+        create("clap", "hashed", audio_model=config)
+
+
+def test_a_tone_of_12_khz_reaches_clap():
+    encoder = audio_model("clap").eval().audio
+    time = torch.arange(48_000) / 48_000
+    high = 0.1 * torch.sin(2 * torch.pi * 12_000 * time)[None]
+    mel = clap_inputs(encoder.extractor, high, torch.tensor([48_000])).input_features[0, 0]  # (frames, bands)
+    loudest = int(mel.mean(dim=0).argmax())
+    hertz = encoder.extractor.mel_filters_slaney[:, loudest].argmax() * 48_000 / encoder.extractor.fft_window_size
+    assert abs(hertz - 12_000) < 800
+    assert encoder.sample_rate == 48_000
+    assert (encoder(high) - encoder(torch.zeros(1, 48_000))).norm() > 1e-4
+
+
+def test_a_commit_is_handed_to_the_hub_and_a_folder_may_hold_an_at(tmp_path):
+    assert pinned("owner/name@abc123") == ("owner/name", {"revision": "abc123"})
+    assert pinned("owner/name") == ("owner/name", {})
+    folder = tmp_path / "name@home"
+    folder.mkdir()
+    assert pinned(str(folder)) == (str(folder), {})
+
+
+def test_models_on_the_hub_are_pinned_to_a_commit():
+    cards = [card for card in [*encoders.AUDIO.values(), *encoders.TEXT.values()] if card.weights.startswith("hub ")]
+    assert {card.name for card in cards if not re.search("@[0-9a-f]{40}$", card.weights)} == {"sonar"}
 
 
 @pytest.mark.parametrize("name", TEXT)

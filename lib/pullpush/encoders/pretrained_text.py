@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from pullpush.encoders.huggingface import Backbone, build, fetch
+from pullpush.encoders.huggingface import Backbone, build, from_hub
 from pullpush.encoders.interface import TextEncoder
 from pullpush.encoders.masks import masked_mean
 from pullpush.errors import unknown
@@ -55,7 +55,7 @@ class PretrainedText(TextEncoder):
         made = build(getattr(import_module(module), name), model, pretrained=pretrained, **settings)
         self.backbone = Backbone(made, frozen=frozen)
         if tokenizer is None:
-            tokenizer = fetch(lambda: transformers.AutoTokenizer.from_pretrained(model), model)
+            tokenizer = from_hub(transformers.AutoTokenizer, model)
         self.tokenizer, self.language, self.max_tokens = tokenizer, language, max_tokens
         self.codes = None if codes is None else codes()
         self.dim = self.backbone.model.config.hidden_size

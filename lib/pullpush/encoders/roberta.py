@@ -7,10 +7,11 @@ from functools import partial
 from pullpush.encoders.cards import TextEncoderCard
 from pullpush.encoders.pretrained_text import PretrainedText
 
+MODEL = "FacebookAI/roberta-base@e2da8e2f811d1448a5b465c236feacd80ffbac7b"
 RoBERTa = partial(
     PretrainedText,
     "transformers:RobertaModel",
-    model="FacebookAI/roberta-base",
+    model=MODEL,
     settings={"add_pooling_layer": False},
 )
 CARD = TextEncoderCard(
@@ -20,7 +21,7 @@ CARD = TextEncoderCard(
     about="RoBERTa, or a model of its architecture, averaged over the text's own tokens.",
     source="Liu et al. 2019, RoBERTa: a robustly optimized BERT pretraining approach",
     licence="MIT",
-    weights="hub FacebookAI/roberta-base",
+    weights=f"hub {MODEL}",
     pretrained=True,
     languages="eng",
 )

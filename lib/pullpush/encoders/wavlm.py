@@ -10,13 +10,14 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.huggingface import Backbone, build, fetch, split_rows
+from pullpush.encoders.huggingface import Backbone, build, by_length, from_hub, split_rows
 from pullpush.encoders.interface import AudioEncoder
 from pullpush.encoders.masks import length_mask, masked_mean
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
+MODEL = "microsoft/wavlm-base-plus@4c66d4806a428f2e922ccfa1a962776e232d487b"
 WAVLM_SHORTEST = 400  # samples: what its convolutions need for one frame
 
 
@@ -30,7 +31,7 @@ class WavLM(AudioEncoder):
     def __init__(
         self,
         *,
-        model: str | PretrainedConfig = "microsoft/wavlm-base-plus",
+        model: str | PretrainedConfig = MODEL,
         frozen: bool = False,
         pretrained: bool = True,
     ) -> None:
@@ -43,22 +44,14 @@ class WavLM(AudioEncoder):
         self.backbone.model.masked_spec_embed.requires_grad_(False)  # for its augmentation only
         config = self.backbone.model.config
         extractor = transformers.Wav2Vec2FeatureExtractor
-        self.standardise = (
-            fetch(lambda: extractor.from_pretrained(model), model).do_normalize if isinstance(model, str) else True
-        )
+        self.standardise = from_hub(extractor, model).do_normalize if isinstance(model, str) else True
         self.by_length = config.feat_extract_norm == "group"
         self.dim = config.hidden_size
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
         clips = [self._prepare(clip) for clip in split_rows(audio.to(self.backbone.device), lengths)]
-        if not self.by_length:
-            return self._encode(clips)
-        sizes = [len(clip) for clip in clips]
-        places = [[i for i, size in enumerate(sizes) if size == wanted] for wanted in dict.fromkeys(sizes)]
-        features = torch.cat([self._encode([clips[i] for i in group]) for group in places])
-        order = torch.tensor([i for group in places for i in group], device=features.device)
-        return features[order.argsort()]
+        return by_length(self._encode, clips) if self.by_length else self._encode(clips)
 
     def _prepare(self, clip: Tensor) -> Tensor:
         if self.standardise:  # zero mean, unit variance, as its feature extractor does; silence stays zero
@@ -80,7 +73,8 @@ CARD = AudioEncoderCard(
     title="WavLM",
     about="WavLM on the waveform, averaged over the clip's own frames.",
     source="Chen et al. 2022, WavLM: large-scale self-supervised pre-training for full stack speech processing",
+    citation="wavlm",
     licence="CC BY-SA 3.0",
-    weights="hub microsoft/wavlm-base-plus",
+    weights=f"hub {MODEL}",
     pretrained=True,
 )

@@ -55,7 +55,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         found: Any = load_file(path) if path.suffix == ".safetensors" else _unpickled(path)
     except Exception as error:  # the readers of both formats raise errors of many kinds
-        raise WeightsError(f"{path} does not hold tensors alone ({error}): fetch it again from its source") from error
+        cause = type(error).__name__  # torch's own message advises to run what is in the file
+        raise WeightsError(f"{path} does not hold tensors alone ({cause}): fetch it again from its source") from error
     nested = next((name for name in NESTED if name in found and not torch.is_tensor(found[name])), None)
     tensors = found[nested] if nested else found
     rest = {name: value for name, value in found.items() if name != nested} if nested else {}

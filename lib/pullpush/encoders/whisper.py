@@ -8,29 +8,30 @@ import torch
 from torch import Tensor
 
 from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.huggingface import Backbone, build, fetch, split_rows
+from pullpush.encoders.huggingface import Backbone, build, from_hub, split_rows
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
 from pullpush.encoders.masks import length_mask, masked_mean
+from pullpush.encoders.windows import over_windows
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
+MODEL = "openai/whisper-small@973afd24965f72e36ca33b3055d56a652f456b4d"
 WHISPER_STRIDE = 2 * 160  # samples in one frame of Whisper's encoder
 
 
 class Whisper(AudioEncoder):
-    """Whisper's encoder on its 30 s window, averaged over the clip's own frames; what lies beyond is cut."""
+    """Whisper's encoder on its window of 30 s, averaged over the clip's own frames; of longer clips windows are
+    averaged."""
 
-    def __init__(
-        self, *, model: str | PretrainedConfig = "openai/whisper-small", frozen: bool = False, pretrained: bool = True
-    ) -> None:
+    def __init__(self, *, model: str | PretrainedConfig = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
         import transformers
 
         super().__init__()
         extractor = transformers.WhisperFeatureExtractor
         whole = build(transformers.WhisperModel, model, pretrained=pretrained)
         if isinstance(model, str):
-            self.extractor = fetch(lambda: extractor.from_pretrained(model), model)
+            self.extractor = from_hub(extractor, model)
         else:
             seconds = model.max_source_positions * WHISPER_STRIDE // SAMPLE_RATE
             self.extractor = extractor(feature_size=model.num_mel_bins, chunk_length=seconds)
@@ -39,7 +40,10 @@ class Whisper(AudioEncoder):
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
-        clips = [clip[: self.extractor.n_samples] for clip in split_rows(audio, lengths)]
+        return over_windows(self._encode, audio, lengths, self.extractor.n_samples)
+
+    def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
+        clips = split_rows(audio, lengths)
         frames = torch.tensor([-(-len(clip) // WHISPER_STRIDE) for clip in clips], device=self.backbone.device)
         arrays = [clip.cpu().numpy() for clip in clips]
         inputs = self.extractor(arrays, sampling_rate=SAMPLE_RATE, return_tensors="pt")
@@ -53,7 +57,8 @@ CARD = AudioEncoderCard(
     title="Whisper",
     about="The encoder of Whisper, averaged over the clip's own frames.",
     source="Radford et al. 2023, Robust speech recognition via large-scale weak supervision",
+    citation="whisper",
     licence="Apache-2.0",
-    weights="hub openai/whisper-small",
+    weights=f"hub {MODEL}",
     pretrained=True,
 )
