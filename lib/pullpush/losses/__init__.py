@@ -11,11 +11,13 @@
 from pullpush.catalogue import Catalogue
 from pullpush.losses._cacl import CACL, cacl
 from pullpush.losses._checks import Direction
+from pullpush.losses._cyclic import CrossCyclic, InModalCyclic, cross_cyclic, in_modal_cyclic
 from pullpush.losses._info_nce import InfoNCE, info_nce
 from pullpush.losses._kcl import KCL, kcl
 from pullpush.losses._ml_clap import MLCLAP, ml_clap
 from pullpush.losses._radius import RadiusPredictor, positive_first, radius_constraint
 from pullpush.losses._siglip import SigLIP, siglip
+from pullpush.losses._simcse import SimCSE, simcse
 from pullpush.losses._simple_reweight import SimpleReweight, simple_reweight
 from pullpush.losses._svr import SVR, support_vector, svr
 from pullpush.losses.contract import NEEDS, Loss, LossCard, Output
@@ -31,7 +33,9 @@ __all__ = [
     "NEEDS",
     "SVR",
     "TERMS",
+    "CrossCyclic",
     "Direction",
+    "InModalCyclic",
     "InfoNCE",
     "Loss",
     "LossCard",
@@ -39,17 +43,21 @@ __all__ = [
     "Output",
     "RadiusPredictor",
     "SigLIP",
+    "SimCSE",
     "SimpleReweight",
     "Temperature",
     "Tempered",
     "apply",
     "cacl",
+    "cross_cyclic",
+    "in_modal_cyclic",
     "info_nce",
     "kcl",
     "ml_clap",
     "positive_first",
     "radius_constraint",
     "siglip",
+    "simcse",
     "simple_reweight",
     "support_vector",
     "svr",

@@ -62,7 +62,8 @@ class Loss(nn.Module):
     languages: how a loss of (audio, text) is applied to clips with texts in several languages. "main": to the main
     text; "each": to each language, then the mean; "groups": as "each", but it also takes all at once, as
     `(G, N, d)`, for the mean over G. A loss that needs `texts` or `other` gets these as they are.
-    temperature: what terms of one objective share; None where a loss has none.
+    temperature: None where a loss has none; shares_temperature: whether terms of one objective share it, as those do
+    that compare clips with texts.
 
     Shapes are checked before `forward`, which sees float32 or float64 alone, outside autocast: a loss need not care.
 
@@ -81,6 +82,7 @@ class Loss(nn.Module):
     needs: ClassVar[tuple[str, ...]] = ("audio", "text")
     uses: ClassVar[tuple[str, ...]] = ()
     languages: ClassVar[Languages] = "main"
+    shares_temperature: ClassVar[bool] = True
     temperature: Temperature | None
 
     def __init__(self) -> None:

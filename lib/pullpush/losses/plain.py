@@ -72,6 +72,22 @@ def cacl(audio: Tensor, english: Tensor, other: Tensor, tau: float = 0.07) -> Te
     return (info_nce(audio, english, tau) + info_nce(audio, other, tau) + info_nce(english, other, tau)) / 6
 
 
+def cross_cyclic(audio: Tensor, text: Tensor) -> Tensor:
+    """L = Σⱼₖ (⟨aⱼ, tₖ⟩ − ⟨aₖ, tⱼ⟩)² (On the Language Encoder §3)."""
+    similarity = audio @ text.T
+    return (similarity - similarity.T).square().sum()
+
+
+def in_modal_cyclic(audio: Tensor, text: Tensor) -> Tensor:
+    """L = Σⱼₖ (⟨aⱼ, aₖ⟩ − ⟨tₖ, tⱼ⟩)² (On the Language Encoder §3)."""
+    return (audio @ audio.T - text @ text.T).square().sum()
+
+
+def simcse(view1: Tensor, view2: Tensor, tau: float = 0.05) -> Tensor:
+    """L = −1/N Σⱼ log P(tⱼ⁺ | tⱼ), P a softmax over the second views of all texts (On the Language Encoder §3)."""
+    return -(view1 @ view2.T / tau).log_softmax(dim=1).diagonal().mean()
+
+
 def decompose(text: Tensor, audio: Tensor, tau: float = 0.07) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """∇L = F_pull + F_push for each text, and F_push = F_∥ + F_⊥ along û and across it (SupCLAP Eq. 4, §2)."""
     p = (text @ audio.T / tau).softmax(dim=1)  # (N, N): P of Eq. 2 and 3

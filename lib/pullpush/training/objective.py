@@ -135,10 +135,10 @@ def check_columns(recipe: Recipe, offered: Iterable[str]) -> None:
 
 
 def share_temperature(losses: Iterable[Loss], recipe: Recipe) -> Temperature | None:
-    """Give the temperature of the first term that has one to all others, but those whose options name their own."""
+    """Give the temperature of the first term that shares one to all others, but those whose options name their own."""
     shared = None
     for loss, term in zip(losses, recipe.terms, strict=True):
-        if loss.temperature is None:
+        if loss.temperature is None or not loss.shares_temperature:
             continue
         if shared is None:
             shared = loss.temperature

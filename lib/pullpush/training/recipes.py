@@ -35,8 +35,8 @@ class Recipe:
 
     Attributes:
         name: what tables call it.
-        terms: the summands of the objective. One temperature serves them all: that of the first term that has one. A
-            later term keeps its own only where its options name a `tau` that differs.
+        terms: the summands of the objective. One temperature serves all that compare clips with texts: that of the
+            first of them that has one. A later term keeps its own only where its options name a `tau` that differs.
         audio, text: names of the encoders; dim: dimensions of the joint space.
         encoder_options: further keyword arguments of `encoders.create`.
         languages, sampling, captions: which captions a clip brings, see `PairDataset`.
@@ -245,7 +245,8 @@ def _with_option(base: Recipe, option: str, value: Any) -> tuple[Term, ...]:
         addressed = {f"{term.name}.{key}" for term in base.terms for key in term.settings}
         names = addressed if owner else {item.name for item in fields(Recipe)} | options
         raise unknown("field or option of a recipe", option, names)
-    takers = takers[:1] if name == "tau" and not owner else takers
+    if name == "tau" and not owner:  # the others share it
+        takers = sorted(takers, key=lambda term: not TERMS[term.name].make.shares_temperature)[:1]
     return tuple(
         replace(term, options={**term.options, name: value}) if any(term is taker for taker in takers) else term
         for term in base.terms

@@ -58,19 +58,21 @@ class Term:
 def one_temperature(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """The terms without temperatures that they have anyway: the first its default, the others that of the first.
 
-    So recipes that do the same are equal. A term beside a learnable temperature keeps a fixed one that it names.
+    So recipes that do the same are equal. A term beside a learnable temperature keeps a fixed one that it names, and a
+    loss that does not share its temperature has nothing to do with the others.
     """
     first: Term | None = None
     result = []
     for term in terms:
         tau = term.options.get("tau")
-        if first is None:
+        shares = TERMS[term.name].make.shares_temperature
+        if first is None or not shares:
             redundant = tau == TERMS[term.name].defaults.get("tau")
         else:
             redundant = tau == first.settings["tau"] and not first.settings.get("learnable", False)
         if tau is not None and redundant:
             term = replace(term, options={name: value for name, value in term.options.items() if name != "tau"})
-        if first is None and "tau" in term.settings:
+        if first is None and shares and "tau" in term.settings:
             first = term
         result.append(term)
     return tuple(result)
