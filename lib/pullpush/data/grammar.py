@@ -23,6 +23,7 @@ from pullpush.data.scene import Scene, Sound
 from pullpush.data.vocabulary import Clause, Event, Phrases
 from pullpush.errors import unknown
 
+KINDS = ("sentences", "titles")  # of forms
 P_MENTION = 0.5  # how often distance, repetition and noise are told where they are there
 PATIENCE = 300  # draws in a row that bring nothing new, before the ways to tell a scene count as exhausted
 
@@ -65,11 +66,20 @@ class Grammar:
         return text
 
 
-def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5, seed: int = 0) -> list[str]:
+def captions(
+    scene: Scene,
+    events: Sequence[Event],
+    *,
+    language: str,
+    n: int = 5,
+    seed: int = 0,
+    kinds: Sequence[str] = KINDS,
+) -> list[str]:
     """`n` captions of a scene, all different as long as the language has that many ways to tell it.
 
     The same scene, language and seed give the same captions on every machine. Sounds that overlap are named in any
-    order; a sequence is told in its order, or in words that turn it round ("after", "before").
+    order; a sequence is told in its order, or in words that turn it round ("after", "before"). kinds: "sentences"
+    ("a bell rings"), "titles" ("the ringing of a bell"), or both.
 
     Raises:
         UnknownNameError: there is no such language, or an event has no phrases in it.
@@ -83,9 +93,9 @@ def captions(scene: Scene, events: Sequence[Event], *, language: str, n: int = 5
     grammar = load_grammar(check_language(language))
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
-    phrases = [_phrases(events[sound.event], language) for sound in scene.sounds]
+    phrases = [phrases_in(events[sound.event], language) for sound in scene.sounds]
     dice = _Dice(_entropy(scene, language, seed))
-    forms = dice.shuffled(_forms(language, scene.relation, len(scene.sounds)))
+    forms = dice.shuffled(_forms(language, scene.relation, len(scene.sounds), tuple(kinds)))
     texts: dict[str, None] = {}  # a set that keeps its order
     attempt = fruitless = 0
     while len(texts) < n and fruitless < PATIENCE:
@@ -106,10 +116,10 @@ def prompts(events: Sequence[Event], language: str) -> list[str]:
     'Ceci est un son de réveil.'
     """
     grammar = load_grammar(check_language(language))
-    return [grammar.contract(grammar.prompt.format(label=_phrases(event, language).label)) for event in events]
+    return [grammar.contract(grammar.prompt.format(label=phrases_in(event, language).label)) for event in events]
 
 
-def _phrases(event: Event, language: str) -> Phrases:
+def phrases_in(event: Event, language: str) -> Phrases:
     """What the event is called; `UnknownNameError` for events that lack the language, as a reader's own may."""
     if language not in event.phrases:
         raise unknown(f"language of the event {event.name!r}", language, event.phrases)
@@ -134,15 +144,29 @@ PROMPTS: dict[str, str] = {language: load_grammar(language).prompt for language 
 
 
 @cache
-def _forms(language: str, relation: str, count: int) -> tuple[Form, ...]:
+def _forms(language: str, relation: str, count: int, kinds: tuple[str, ...] = KINDS) -> tuple[Form, ...]:
     """The forms that can tell `count` sounds in this relation."""
     entry = load_grammar(language).forms[relation]
     return tuple(
-        Form(_pieces(_spread(text, count)), kind == "titles")
-        for kind in ("sentences", "titles")
+        create_form(text, count, title=kind == "titles")
+        for kind in kinds
         for text in entry[kind]
-        if bool(_BETWEEN.search(text)) == (count > 2)
+        if is_long(text) == (count > 2)
     )
+
+
+def create_form(text: str, count: int, *, title: bool) -> Form:
+    """A form as files write it, for `count` sounds.
+
+    >>> create_form("{main}[, then {main}] and finally {noun}", 3, title=False).pieces
+    ((0, 'main'), ', then ', (1, 'main'), ' and finally ', (2, 'noun'))
+    """
+    return Form(_pieces(_spread(text, count)), title)
+
+
+def is_long(text: str) -> bool:
+    """Whether a form is for three sounds and more: it has a part in brackets."""
+    return bool(_BETWEEN.search(text))
 
 
 def _spread(text: str, count: int) -> str:

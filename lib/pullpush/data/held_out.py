@@ -52,6 +52,16 @@ class HeldOutConfig:
         if not 0 < self.share < 1:
             raise ValueError(f"share must lie between 0 and 1, got {self.share}")
 
+    @property
+    def seed(self) -> int:
+        """Of all draws."""
+        return self.world.seed
+
+    @property
+    def captions_per_scene(self) -> int:
+        """In each language."""
+        return self.world.captions_per_scene
+
     def load(self) -> World:
         """See `load_held_out`."""
         return load_held_out(self)

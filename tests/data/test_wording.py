@@ -1,0 +1,170 @@
+"""Aligned captions are translations of each other; worlds for transfer differ in what they say, and in nothing else."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pullpush.data.aligned import _ways, aligned_captions, load_ways
+from pullpush.data.grammar import captions, load_grammar
+from pullpush.data.held_out import HeldOutConfig
+from pullpush.data.languages import LANGUAGES
+from pullpush.data.scene import Scene, Sound
+from pullpush.data.synthetic import synthetic_events
+from pullpush.data.vocabulary import load_events
+from pullpush.data.wording import WordingConfig, transfer_pair
+from pullpush.data.world import WorldConfig
+from pullpush.errors import UnknownNameError
+
+EVENTS = load_events()
+SMALL = WorldConfig("synthetic", n_train=30, n_valid=8, n_test=12, n_single_per_event=1)
+BELL = Scene((Sound(1, 0, onset=0.0),), "single", None, 2.0)
+
+
+def scenes() -> list[Scene]:
+    """One of every relation and number of sounds, near and far, once and often, with noise and without."""
+    found = []
+    for count, relation in (
+        (1, "single"),
+        (2, "sequence"),
+        (3, "sequence"),
+        (2, "overlap"),
+        (3, "overlap"),
+        (4, "overlap"),
+    ):
+        for far, repeats, snr in ((False, 1, None), (True, 1, 10.0), (False, 2, None), (True, 3, 5.0)):
+            sounds = tuple(Sound(7 * k + 3, 0, float(k), far=far, repeats=repeats) for k in range(count))
+            found.append(Scene(sounds, relation, snr, 4.0))
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_noise_is_told_where_english_tells_it(language):
+    noise = load_grammar(language).noise[0].replace("{s}", "").replace("{te}", "")
+    titles = load_grammar(language).noise_titles[0].replace("{s}", "")
+    heard = set()
+    for scene in scenes():
+        english = aligned_captions(scene, EVENTS, language="eng", n=8)
+        for text, original in zip(aligned_captions(scene, EVENTS, language=language, n=8), english, strict=True):
+            assert (noise in text or titles in text) == ("with noise" in original), (original, text)
+            assert "{" not in text
+            heard.add("with noise" in original)
+    assert heard == {True, False}
+
+
+def test_distance_and_repetition_are_told_in_all_languages_or_in_none():
+    words = {
+        "eng": ("in the distance", "repeatedly"),
+        "fra": ("au loin", "à plusieurs reprises"),
+        "deu": ("in der Ferne", "wiederholt"),
+        "spa": ("a lo lejos", "repetidamente"),
+        "nld": ("in de verte", "herhaaldelijk"),
+        "cat": ("al lluny", "repetidament"),
+        "jpn": ("遠く", "繰り返し"),
+        "zho": ("远处", "反复"),
+    }
+    heard = set()
+    for scene in scenes():
+        for number in range(8):
+            counts = []
+            for language in LANGUAGES:
+                text = aligned_captions(scene, EVENTS, language=language, n=8)[number]
+                counts.append(tuple(text.count(word) for word in words[language]))
+            assert len(set(counts)) == 1, (counts, scene)
+            heard.add(counts[0])
+    assert {(0, 0), (1, 0), (0, 1), (1, 1)} <= heard
+
+
+def test_captions_differ_as_long_as_there_are_ways_and_never_depend_on_the_process():
+    for scene in scenes():
+        texts = aligned_captions(scene, EVENTS, language="deu", n=5)
+        assert len(set(texts)) == 5
+        assert texts == aligned_captions(scene, EVENTS, language="deu", n=5)
+        assert aligned_captions(scene, EVENTS, language="deu", n=5, seed=1) != texts or len(scene.sounds) == 1
+
+
+def test_sounds_of_a_sequence_are_named_in_their_order_in_every_language():
+    scene = Scene((Sound(2, 0, 0.0), Sound(9, 0, 1.0), Sound(4, 0, 2.0)), "sequence", None, 4.0)
+    events = synthetic_events()
+    order = {language: [] for language in LANGUAGES}
+    for language in LANGUAGES:
+        for text in aligned_captions(scene, events, language=language, n=5):
+            places = [
+                min(text.lower().find(word.lower()) % 10**6 for word in (p.clauses[0].subject[-3:], p.nouns[0][-3:]))
+                for p in (events[sound.event].phrases[language] for sound in scene.sounds)
+            ]
+            order[language].append(places == sorted(places))
+    assert all(all(flags) for flags in order.values()), order
+
+
+def test_ways_tell_the_same_sounds_by_the_same_kinds_of_phrases():
+    table = load_ways()  # which checks it
+    assert {relation: len(ways) for relation, ways in table.items()} == {"single": 5, "sequence": 10, "overlap": 10}
+    for relation, count in (("single", 1), ("sequence", 2), ("sequence", 3), ("overlap", 2), ("overlap", 4)):
+        assert len(_ways(relation, count)) == 5
+
+
+def test_a_language_without_translated_ways_is_refused():
+    with pytest.raises(UnknownNameError, match="language of aligned captions 'ita'"):
+        aligned_captions(BELL, synthetic_events(), language="ita")
+
+
+def test_a_worded_world_has_the_audio_of_its_scenes_and_other_captions(module_home):
+    plain, aligned = SMALL.load(), WordingConfig(SMALL).load()
+    assert torch.equal(plain.test.audio([0, 1])[0], aligned.test.audio([0, 1])[0])
+    assert [clips.key for clips in plain.splits.values()] == [clips.key for clips in aligned.splits.values()]
+    assert plain.words != aligned.words
+    scene = plain.test.columns["scene"][0]
+    assert aligned.test.captions("fra")[0] == aligned_captions(scene, plain.bank.events, language="fra", n=5)
+    assert WordingConfig(SMALL, "retold").load().test.captions("fra") == plain.test.captions("fra")
+
+
+def test_worlds_that_hold_out_can_be_told_in_aligned_captions(module_home):
+    world = WordingConfig(HeldOutConfig(SMALL, takes="")).load()
+    assert set(world.splits) >= {"recordings", "events"}
+    for clips in world.splits.values():
+        assert len(clips.captions("jpn")) == len(clips)
+
+
+def test_sentences_and_titles_share_no_caption():
+    for language in LANGUAGES:
+        sentences = set(captions(BELL, synthetic_events(), language=language, n=20, kinds=("sentences",)))
+        titles = set(captions(BELL, synthetic_events(), language=language, n=20, kinds=("titles",)))
+        both = set(captions(BELL, synthetic_events(), language=language, n=20))
+        assert titles
+        assert not sentences & titles
+        assert both <= sentences | titles
+
+
+def test_worlds_for_transfer_share_events_and_combinations_but_neither_sound_nor_words(module_home):
+    a, b = (config.load() for config in transfer_pair(SMALL).values())
+    assert a.bank.key == b.bank.key
+    assert all(scene.snr_db is not None for scene in b.test.columns["scene"])
+    together = [[scene.relation == "overlap" for scene in world.train.columns["scene"]] for world in (a, b)]
+    assert sum(together[1]) > sum(together[0])
+    for world, other in ((a, b), (b, a)):
+        met = {frozenset(s.events) for s in world.train.columns["scene"] if len(s.events) > 1}
+        new = {frozenset(s.events) for s in other.test.columns["scene"] if len(s.events) > 1}
+        assert new
+        assert not met & new
+    words = [{text for texts in world.test.captions("eng") for text in texts} for world in (a, b)]
+    assert not words[0] & words[1]
+    assert a.identity != b.identity
+
+
+def test_worlds_for_transfer_can_differ_in_one_respect_alone(module_home):
+    for name, audio, words in (("wording", True, False), ("noise", False, True)):
+        a, b = (config.load() for config in transfer_pair(SMALL, differ=[name]).values())
+        assert (a.test.key == b.test.key) == audio
+        assert (a.config.kinds == b.config.kinds) == words
+    with pytest.raises(UnknownNameError, match="difference of worlds 'colour'"):
+        transfer_pair(SMALL, differ=["colour"])
+
+
+def test_a_wording_that_there_is_not_is_refused():
+    with pytest.raises(UnknownNameError, match="form of captions 'aligne'"):
+        WordingConfig(SMALL, "aligne")
+    with pytest.raises(ValueError, match="kinds must be some of"):
+        WordingConfig(SMALL, "retold", ("poems",))
+    with pytest.raises(ValueError, match="aligned captions have both kinds"):
+        WordingConfig(SMALL, "aligned", ("titles",))
