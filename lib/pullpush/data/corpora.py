@@ -81,18 +81,24 @@ def load_corpus(config: CorpusConfig) -> World:
         PullPushError: it has labels in place of captions, or a reading library is not installed.
         CacheError: the cache cannot be written.
     """
+    splits = {split: load_split(config, split) for split in SPLITS}
     dataset = find(config.dataset)
-    if dataset.labelled:
-        raise PullPushError(f"{dataset.title} has labels, not captions: it is for zero-shot classification")
-    if config.subset is not None and config.subset not in dataset.subsets:
-        raise unknown(f"subset of {dataset.title}", config.subset, dataset.subsets)
-    splits = {split: _captioned(dataset, config, split) for split in SPLITS}
     if config.every_caption:
         splits["train"] = every_caption(splits["train"])
     tables = _tables(dataset.where(datasets_home()))
     texts = [[list(captions) for captions in splits[split].columns["english"]] for split in ("train", "valid")]
     words = content_key([texts, {language: fingerprint(path) for language, path in tables.items()}])
     return World(config, splits, words)
+
+
+def load_split(config: CorpusConfig, split: str) -> StoredClips:
+    """One of the splits alone, "train", "valid" or "test"; raises as `load_corpus` does."""
+    dataset = find(config.dataset)
+    if dataset.labelled:
+        raise PullPushError(f"{dataset.title} has labels, not captions: it is for zero-shot classification")
+    if config.subset is not None and config.subset not in dataset.subsets:
+        raise unknown(f"subset of {dataset.title}", config.subset, dataset.subsets)
+    return _captioned(dataset, config, split)
 
 
 def load_labelled(

@@ -1,4 +1,4 @@
-"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open."""
+"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate."""
 
 from __future__ import annotations
 
@@ -259,6 +259,48 @@ def confirm(
     with Line(chapter) as line:
         for folder in keeping.confirm(chapter, seeds=seeds, report=line.above, **options):
             click.echo(folder)
+
+
+@main.command()
+@click.argument("model")
+@click.argument("dataset")
+@click.option("--split", default="test", show_default=True, help="Of the dataset: train, valid or test.")
+@click.option("--language", multiple=True, default=("eng",), show_default=True, help="Of captions; repeatable.")
+@click.option("--seconds", type=float, help="Cut longer recordings; default: 30 for Clotho, 10 for the others.")
+@click.option("--clips", type=click.IntRange(min=2), help="Only the first so many.")
+@click.option("--subset", help="Of the test clips, such as 957 of audiocaps.")
+@click.option("--text-cleaning", default="none", show_default=True, help="Of captions: none, ml-clap or dcase.")
+@click.option("--batch-size", default=128, show_default=True, help="Of the forces.")
+@click.option("--device", default="", help="Such as cuda; default: a GPU where there is one.")
+@click.option("--trust-remote-code", is_flag=True, help="Run the publisher's code, for models that come with it.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file for the scores.")
+def evaluate(
+    model: str,
+    dataset: str,
+    device: str,
+    trust_remote_code: bool,
+    out: Path | None,
+    language: tuple[str, ...],
+    **asked: Any,
+) -> None:
+    """Score a whole published MODEL on a DATASET by the book's metrics, geometry and forces.
+
+    MODEL is clap, pe_audio, glap or open_clip, as on its card or with other weights of its kind:
+    clap:laion/larger_clap_general, clap:/a/folder. DATASET is one of the full profile, folder:/path or hf:name.
+    """
+    import torch
+
+    from pullpush.encoders.published import MODELS, open_model
+    from pullpush.site import evaluate as evaluating
+
+    remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}
+    found = open_model(model, **remote)
+    found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    table = evaluating.evaluate(found, evaluating.Asked(dataset=dataset, languages=language, **asked))
+    click.echo(evaluating.plain(table))
+    if out is not None:
+        table.assign(model=model, dataset=dataset).to_csv(out, index=False)
+        click.echo(out)
 
 
 @main.command()

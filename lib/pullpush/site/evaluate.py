@@ -1,0 +1,209 @@
+"""What a whole published model scores on a dataset: retrieval, geometry and forces, by the book's metrics."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pullpush.data.batches import is_missing
+from pullpush.data.clips import Clips
+from pullpush.data.corpora import CorpusConfig, load_labelled, load_split
+from pullpush.data.registry import find
+from pullpush.encoders.published import PublishedModel
+from pullpush.errors import PullPushError
+from pullpush.metrics import alignment, difference, uniformity
+from pullpush.studies.forces.parts import forces_in_batches
+from pullpush.training.evaluate import embed_audio, embed_texts, retrieval_rows, zero_shot
+
+COLUMNS = ["part", "language", "score", "value", "low", "high", "chance"]
+FORCES = {
+    "pull": "‖F_pull‖",
+    "push": "‖F_push‖",
+    "perpendicular": "‖F_⊥‖",
+    "perpendicular_share": "‖F_⊥‖²/‖F_push‖²",
+    "sideways_share": "‖F_push off the plane‖²/‖F_push‖²",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is evaluated. dataset: as for `pullpush.data.registry.find`; split: "train", "valid" or "test"; languages:
+    ISO 639-3 codes; seconds: longer recordings are cut to this, None as for `CorpusConfig`; clips: only the first so
+    many; subset, text_cleaning: as for `CorpusConfig`; batch_size: of the forces.
+    """
+
+    dataset: str
+    split: str = "test"
+    languages: tuple[str, ...] = ("eng",)
+    seconds: float | None = None
+    clips: int | None = None
+    subset: str | None = None
+    text_cleaning: str = "none"
+    batch_size: int = 128
+
+
+class Pairs(NamedTuple):
+    """Embeddings of clips and of their captions in one language. audio: `(N, d)`; text: `(M, d)`, the captions of one
+    clip after those of another; clip: `(M,)` int64, which clip each is of."""
+
+    audio: Tensor
+    text: Tensor
+    clip: Tensor
+
+    @property
+    def first(self) -> Tensor:
+        """The first caption of each clip, `(N, d)`."""
+        starts = torch.searchsorted(self.clip, torch.arange(len(self.audio)))
+        return self.text[starts]
+
+    @property
+    def stacked(self) -> tuple[Tensor, Tensor | None]:
+        """`(N, C, d)` and nothing where all clips have C captions; else `(M, d)` and whose they are."""
+        counts = self.clip.bincount()
+        if (counts == counts[0]).all():
+            return self.text.view(len(counts), int(counts[0]), -1), None
+        return self.text, self.clip
+
+
+def evaluate(model: PublishedModel, asked: Asked) -> pd.DataFrame:
+    """Scores of a model, tidy: a row a score.
+
+    Returns:
+        Columns part ("counts", "retrieval", "geometry", "forces"; "zero-shot" for labelled sets), language, score,
+        value, low, high (95 % over clips; NaN for what is no mean over them), chance (NaN where there is none);
+        fractions, cosines, norms at the model's own temperature, and counts.
+
+    Raises:
+        PullPushError, DataNotFoundError, UnknownNameError: see `load_corpus`.
+    """
+    if find(asked.dataset).labelled:
+        clips = load_labelled(asked.dataset, seconds=asked.seconds, n=asked.clips, sample_rate=model.sample_rate)
+        return _table([*counts(clips), *labelled(model, clips)])
+    names = {"seconds": asked.seconds, "subset": asked.subset, "text_cleaning": asked.text_cleaning}
+    config = CorpusConfig(asked.dataset, sample_rate=model.sample_rate, **names, **{f"n_{asked.split}": asked.clips})
+    clips = load_split(config, asked.split)
+    rows = counts(clips)
+    audio = embed_audio(model, clips)
+    for language in asked.languages:
+        captions = clips.captions(language)
+        kept = [row for row, texts in enumerate(captions) if texts and not any(map(is_missing, texts))]
+        if len(kept) < 2:
+            raise PullPushError(f"{len(kept)} clips have captions in {language!r}: retrieval takes two at least")
+        pairs = embedded(model, audio[kept], [captions[row] for row in kept], language)
+        rows += caption_counts([captions[row] for row in kept], language)
+        rows += [*retrieval(pairs, language), *geometry(pairs, language)]
+        rows += forces(pairs, language, tau=model.tau, batch_size=asked.batch_size)
+    return _table(rows)
+
+
+def embedded(model: PublishedModel, audio: Tensor, captions: Sequence[Sequence[str]], language: str) -> Pairs:
+    """Clips' embeddings `(N, d)` beside those of their captions."""
+    clip = torch.tensor([number for number, texts in enumerate(captions) for _ in texts])
+    text = embed_texts(model, [text for texts in captions for text in texts], language=language)
+    return Pairs(audio, text, clip)
+
+
+def counts(clips: Clips) -> list[tuple]:
+    """How many clips there are, and how long."""
+    seconds = clips.lengths.double() / clips.sample_rate
+    found = {"clips": len(clips), "mean seconds": float(seconds.mean()), "longest, seconds": float(seconds.max())}
+    return [("counts", "", name, value, math.nan, math.nan, math.nan) for name, value in found.items()]
+
+
+def caption_counts(captions: Sequence[Sequence[str]], language: str) -> list[tuple]:
+    """How many captions there are, and how many of them are another clip's, too, at which R@1 cannot be had by all."""
+    clips_of = Counter(text for texts in captions for text in set(texts))
+    shared = sum(clips_of[text] > 1 for texts in captions for text in texts)
+    found = {
+        "clips with captions": len(captions),
+        "captions": sum(map(len, captions)),
+        "captions that another clip has, too": shared,
+    }
+    return [("counts", language, name, float(value), math.nan, math.nan, math.nan) for name, value in found.items()]
+
+
+def retrieval(pairs: Pairs, language: str) -> list[tuple]:
+    """Retrieval in both directions with all captions, see `retrieval_rows`."""
+    table = retrieval_rows(pairs.audio, *pairs.stacked)
+    names = table["direction"] + " " + table["metric"]
+    values = table[["value", "low", "high", "chance"]].itertuples(index=False, name=None)
+    return [("retrieval", language, name, *numbers) for name, numbers in zip(names, values, strict=True)]
+
+
+def geometry(pairs: Pairs, language: str) -> list[tuple]:
+    """Where clips lie and where their first captions do."""
+    audio, text = pairs.audio, pairs.first
+    cosine = text @ audio.T
+    others = (cosine.sum(1) - cosine.diagonal()) / (len(cosine) - 1)
+    means = {"cosine with its caption": cosine.diagonal(), "cosine with other captions": others}
+    rows = [("geometry", language, name, *_interval(values), math.nan) for name, values in means.items()]
+    whole = {
+        "alignment": alignment(audio, text),
+        "uniformity of clips": uniformity(audio),
+        "uniformity of captions": uniformity(text),
+        "modality gap": (audio.mean(0) - text.mean(0)).norm(),
+        "cosine of the mean clip and the mean caption": F.cosine_similarity(audio.mean(0), text.mean(0), dim=0),
+    }
+    return rows + [("geometry", language, name, float(v), math.nan, math.nan, math.nan) for name, v in whole.items()]
+
+
+def forces(pairs: Pairs, language: str, *, tau: float, batch_size: int) -> list[tuple]:
+    """The forces of InfoNCE on first captions at a temperature, in random batches (SupCLAP Eq. 4)."""
+    table = forces_in_batches(pairs.first.double(), pairs.audio.double(), tau, batch_size)
+    size = min(batch_size, len(pairs.audio))
+    rows = [
+        ("forces", language, name, *_interval(torch.tensor(table[column].to_numpy())), math.nan)
+        for column, name in FORCES.items()
+    ]
+    settings = {"τ": tau, "batch": float(size)}
+    return [("forces", language, name, v, math.nan, math.nan, math.nan) for name, v in settings.items()] + rows
+
+
+def labelled(model: PublishedModel, clips: Clips) -> list[tuple]:
+    """Zero-shot classification, see `zero_shot`."""
+    table = zero_shot(model, clips, clips.prompts())
+    names = table["metric"]
+    values = table[["value", "low", "high", "chance"]].itertuples(index=False, name=None)
+    return [("zero-shot", "eng", name, *numbers) for name, numbers in zip(names, values, strict=True)]
+
+
+def plain(table: pd.DataFrame) -> str:
+    """The table as text: a block a part and language; fractions of retrieval and zero-shot in per cent.
+
+    >>> plain(_table([("retrieval", "eng", "T2A R@1", 0.5, 0.4, 0.6, 0.01)]))
+    'retrieval, eng\\n    T2A R@1                                  50.0 %  [40.0, 60.0]  chance 1.0'
+    """
+    lines: list[str] = []
+    for (part, language), block in table.groupby(["part", "language"], sort=False):
+        lines.append(f"{part}, {language}" if language else part)
+        lines += [_line(part, row) for row in block.to_dict("records")]
+    return "\n".join(lines)
+
+
+def _line(part: str, row: dict) -> str:
+    percent = part in ("retrieval", "zero-shot")
+    scale, digits, unit = (100, 1, " %") if percent else (1, 0 if float(row["value"]).is_integer() else 3, "")
+    line = f"    {row['score']:<40} {scale * row['value']:.{digits}f}{unit}"
+    if not math.isnan(row["low"]):
+        line += f"  [{scale * row['low']:.{digits}f}, {scale * row['high']:.{digits}f}]"
+    if not math.isnan(row["chance"]):
+        line += f"  chance {scale * row['chance']:.{digits}f}"
+    return line
+
+
+def _interval(values: Tensor) -> tuple[float, float, float]:
+    """The mean of values `(N,)` with its 95 % interval over them."""
+    sure = difference(values.double().numpy()[None])
+    return sure.value, sure.low, sure.high
+
+
+def _table(rows: Sequence[tuple]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=COLUMNS)
