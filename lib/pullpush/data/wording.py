@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from pullpush.cache import content_key
 from pullpush.data.aligned import TABLE, aligned_captions
-from pullpush.data.clips import Columns, World
+from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.grammar import KINDS, captions
 from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.vocabulary import Event
@@ -54,13 +54,16 @@ class WordingConfig:
 
         >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
         >>> world = WordingConfig(small).load()
-        >>> [world.singles.captions(code)[1][0] for code in ("eng", "deu")]
-        ['In this recording, a bell rings.', 'In dieser Aufnahme läutet eine Glocke.']
+        >>> [world.singles.captions(code)[0][0] for code in ("eng", "deu")]
+        ['In this recording, an alarm clock beeps.', 'In dieser Aufnahme piept ein Wecker.']
         """
         world, scenes = self.scenes.load(), self.scenes
         tell = tell_aligned if self.form == "aligned" else partial(tell_retold, self.kinds)
         write = partial(tell, world.bank.events, scenes.captions_per_scene, scenes.seed)
-        splits = {name: replace(clips, write=write, _captions={}) for name, clips in world.splits.items()}
+        splits = {
+            name: replace(cast(StoredClips, clips), write=write, _captions={})  # as scenes are stored
+            for name, clips in world.splits.items()
+        }
         return World(self, splits, content_key([world.words, digest_files(TABLE)]), world.bank)
 
 
