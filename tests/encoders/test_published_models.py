@@ -1,0 +1,222 @@
+"""Whole published models, tiny and random: their embeddings are those of their own classes, whatever the batch."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import tiny_models
+import torch
+import transformers
+
+from pullpush.encoders.clap_model import WholeCLAP
+from pullpush.encoders.eat import EAT
+from pullpush.encoders.glap import GLAP
+from pullpush.encoders.huggingface import pinned
+from pullpush.encoders.pe_audio_model import WholePEAudio
+from pullpush.encoders.published import MODELS, open_model
+from pullpush.errors import AudioError, PullPushError, UnknownNameError, WeightsError
+
+TEXTS = ["a frog croaks", "bell", "", "a dog barks then a bell rings"]
+EXACT = {"atol": 1e-5, "rtol": 1e-4}
+
+
+def noise(samples, rows=1, seed=0):
+    return torch.randn(rows, samples, generator=torch.Generator().manual_seed(seed)) * 0.1
+
+
+@pytest.fixture(scope="module")
+def clap():
+    torch.manual_seed(0)
+    return WholeCLAP(model=tiny_models.clap(), tokenizer=tiny_models.tokenizer())
+
+
+@pytest.fixture(scope="module")
+def pe_audio():
+    torch.manual_seed(0)
+    return WholePEAudio(model=tiny_models.pe_audio(), tokenizer=tiny_models.tokenizer())
+
+
+@pytest.fixture(params=["clap", "pe_audio"])
+def model(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_clips_and_texts_are_unit_rows_of_one_space(model):
+    audio, text = model.encode_audio(noise(30_000, rows=3)), model.encode_text(TEXTS)
+    assert audio.shape[1] == text.shape[1]
+    torch.testing.assert_close(audio.norm(dim=1), torch.ones(3))
+    torch.testing.assert_close(text.norm(dim=1), torch.ones(4))
+    assert not audio.requires_grad
+
+
+def test_neither_padding_nor_the_rest_of_the_batch_matters(model):
+    audio, lengths = noise(40_000, rows=3), torch.tensor([40_000, 1, 17_000])
+    together, texts = model.encode_audio(audio, lengths), model.encode_text(TEXTS)
+    for row, length in enumerate(lengths):
+        torch.testing.assert_close(model.encode_audio(audio[[row], :length])[0], together[row], **EXACT)
+    for row, text in enumerate(TEXTS):
+        torch.testing.assert_close(model.encode_text([text])[0], texts[row], **EXACT)
+
+
+def test_all_weights_stay_as_they_are(model):
+    model.train()
+    assert not list(model.parameters())
+    assert not model.network.training
+    assert torch.equal(model.encode_text(TEXTS), model.encode_text(TEXTS))
+    with pytest.raises(AudioError, match=r"not finite|NaN"):
+        model.encode_audio(torch.full((1, 9000), torch.nan))
+
+
+def test_clap_gives_what_its_own_class_gives(clap):
+    sound = noise(48_000 * 3)
+    inputs = clap.extractor(sound[0].numpy(), sampling_rate=48_000, return_tensors="pt")
+    words = clap.tokenizer(TEXTS, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        audio = clap.network.get_audio_features(**inputs).pooler_output
+        text = clap.network.get_text_features(words.input_ids, words.attention_mask).pooler_output
+    torch.testing.assert_close(clap.encode_audio(sound), audio, **EXACT)
+    torch.testing.assert_close(clap.encode_text(TEXTS), text, **EXACT)
+    assert clap.tau == pytest.approx(1 / float(clap.network.logit_scale_t.exp()))
+    assert clap.sample_rate == 48_000
+
+
+def test_of_long_clips_claps_embeddings_of_windows_are_averaged(clap):
+    sound = noise(2 * 480_000)
+    halves = torch.cat([clap.encode_audio(sound[:, :480_000]), clap.encode_audio(sound[:, 480_000:])])
+    mean = halves.mean(dim=0)
+    torch.testing.assert_close(clap.encode_audio(sound)[0], mean / mean.norm(), **EXACT)
+
+
+def test_pe_audio_gives_what_its_own_class_gives(pe_audio):
+    sound = noise(9601)
+    extractor = transformers.PeAudioFeatureExtractor(hop_length=pe_audio.hop)
+    inputs = extractor([sound[0].numpy()], sampling_rate=48_000, return_tensors="pt")
+    words = pe_audio.tokenizer(TEXTS, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        out = pe_audio.network(
+            input_ids=words.input_ids,
+            attention_mask=words.attention_mask,
+            input_values=torch.as_tensor(np.stack(inputs.input_values)),
+        )
+    audio, text = (torch.nn.functional.normalize(x, dim=1) for x in (out.audio_embeds, out.text_audio_embeds))
+    torch.testing.assert_close(pe_audio.encode_audio(sound), audio, **EXACT)
+    torch.testing.assert_close(pe_audio.encode_text(TEXTS), text, **EXACT)
+
+
+def test_scale_and_bias_of_pe_audio_are_read(tmp_path):
+    network = transformers.PeAudioModel(tiny_models.pe_audio())
+    with torch.no_grad():
+        network.text_audio_logit_scale.fill_(20.0)
+        network.text_audio_logit_bias.fill_(-10.0)
+    network.save_pretrained(tmp_path)
+    tiny_models.tokenizer().save_pretrained(tmp_path)
+    transformers.PeAudioFeatureExtractor().save_pretrained(tmp_path)
+    model = open_model(f"pe_audio:{tmp_path}")
+    assert (model.tau, model.bias, model.sample_rate) == (pytest.approx(0.05), -10.0, 48_000)
+
+
+def test_weights_come_from_a_folder_and_a_fused_clap_is_refused(tmp_path):
+    for name, fused in (("plain", False), ("fused", True)):
+        folder = tmp_path / name
+        transformers.ClapModel(tiny_models.clap(enable_fusion=fused)).save_pretrained(folder)
+        tiny_models.tokenizer().save_pretrained(folder)
+        transformers.ClapFeatureExtractor(truncation="fusion" if fused else "rand_trunc").save_pretrained(folder)
+    assert open_model(f"clap:{tmp_path / 'plain'}").encode_text(TEXTS).shape == (4, 8)
+    with pytest.raises(WeightsError, match=r"fused CLAP.*at random"):
+        open_model(f"clap:{tmp_path / 'fused'}")
+
+
+def test_a_wrong_name_or_option_is_told():
+    with pytest.raises(UnknownNameError, match="did you mean 'clap'"):
+        open_model("clapp")
+    with pytest.raises(UnknownNameError, match="unknown option of clap 'trust'"):
+        open_model("clap", trust=True)
+    with pytest.raises(ValueError, match="no tokenizer"):
+        WholeCLAP(model=tiny_models.clap())
+
+
+@pytest.mark.parametrize("make", [GLAP, EAT])
+def test_code_of_a_publisher_runs_only_where_it_is_asked_for_at_one_commit(make):
+    with pytest.raises(PullPushError, match=r"would run on this machine: read it.*trust_remote_code=True"):
+        make()
+    with pytest.raises(PullPushError, match=r"run at one commit alone: name the one that you have read, .*@COMMIT"):
+        make(trust_remote_code=True)
+
+
+REMOTE = """
+import torch
+from transformers import PretrainedConfig, PreTrainedModel
+
+
+class TinyConfig(PretrainedConfig):
+    model_type = "tiny-remote"
+
+
+class TinyModel(PreTrainedModel):
+    config_class = TinyConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.scale = torch.nn.Parameter(torch.ones(1))
+        self.post_init()
+
+    def encode_audio(self, audio):
+        return torch.stack([audio.mean(1), audio.std(1)], 1) * self.scale
+
+    def encode_text(self, texts, device="cpu", source_lang="eng_Latn"):
+        return torch.tensor([[1.0, sum(map(ord, source_lang)) / 100 + len(text)] for text in texts])
+
+    def extract_features(self, mel):
+        assert mel.shape[1:] == (1, 1024, 128)
+        return mel.mean((1, 2, 3))[:, None, None] * self.scale.expand(1, 2, 768)
+"""
+
+
+@pytest.fixture
+def remote(tmp_path, monkeypatch):
+    """A folder with a model and its code, as the hub has them."""
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "tiny_remote.py").write_text(REMOTE)
+    places = '{"AutoConfig": "tiny_remote.TinyConfig", "AutoModel": "tiny_remote.TinyModel"}'
+    (folder / "config.json").write_text(f'{{"model_type": "tiny-remote", "auto_map": {places}}}')
+    torch.save({"scale": torch.ones(1)}, folder / "pytorch_model.bin")
+    return folder
+
+
+def test_glap_marks_languages_and_hears_clips_of_one_length_at_a_time(remote):
+    model = GLAP(model=str(remote), trust_remote_code=True)
+    sound, lengths = noise(20_000, rows=2), torch.tensor([20_000, 9000])
+    wanted = torch.stack([torch.stack([clip.mean(), clip.std()]) for clip in (sound[0], sound[1, :9000])])
+    torch.testing.assert_close(model.encode_audio(sound, lengths), wanted / wanted.norm(dim=1, keepdim=True), **EXACT)
+    english, french, default = model.encode_text(["a frog"] * 3, ["eng", "fra", "eng"])
+    assert torch.equal(english, default)
+    assert not torch.equal(english, french)
+    assert model.tau == 0.01
+    with pytest.raises(UnknownNameError, match="unknown language 'fre': did you mean 'fra'"):
+        model.encode_text(["a"], ["fre"])
+
+
+def test_eat_takes_its_first_token_of_a_filled_up_window(remote):
+    encoder = EAT(model=str(remote), trust_remote_code=True, frozen=True)
+    features = encoder(noise(20_000, rows=2), torch.tensor([20_000, 300]))
+    assert features.shape == (2, 768)
+    assert not features.requires_grad
+    assert math.isfinite(float(features.sum()))
+
+
+def test_open_clip_asks_for_a_name_and_for_a_release_with_audio():
+    with pytest.raises(PullPushError, match="name one"):
+        open_model("open_clip")
+    with pytest.raises(PullPushError, match=r"open_clip with audio towers .*install its main branch"):
+        open_model("open_clip:hf-hub:owner/name")
+
+
+def test_cards_say_which_run_code_and_the_others_are_pinned():
+    assert {name for name, card in MODELS.items() if card.remote} == {"glap"}
+    for name in ("clap", "pe_audio"):
+        assert pinned(MODELS[name].weights.removeprefix("hub "))[1].keys() == {"revision"}
