@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 from published import fetched, stamp
-from torch.nn.functional import normalize
+from torch import Tensor
 
-from pullpush.encoders import TEXT
-from pullpush.encoders.bridge import bridge, class_scores
+from pullpush.encoders import TEXT, AudioEncoder, TextEncoder
+from pullpush.encoders.bridge import Bridge
 from pullpush.encoders.yamnet import YAMNet, class_names
 
 QUERIES = {
@@ -21,48 +21,50 @@ QUERIES = {
     "A lamb is bleating.": "animals/mammals/bovines/sheep",
     "A fire engine drives by with its siren on.": "vehicles/emergency/firetruck",
 }
+MEANINGS = {"low": [1.0, 0.0], "high": [0.0, 2.0], "a deep tone": [3.0, 1.0]}
 
 
-def drawn(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+class Tagger(AudioEncoder):
+    """Scores of two classes are the first two samples."""
+
+    def tag(self, audio, lengths):
+        return audio[:, :2]
+
+
+class Reader(TextEncoder):
+    """Meanings by heart."""
+
+    def forward(self, texts, languages=None):
+        return Tensor([MEANINGS[text] for text in texts])
 
 
 def test_similarity_is_the_formula_by_loops():
-    queries, classes = normalize(drawn(3, 5), dim=1), normalize(drawn(4, 5, seed=1), dim=1)
-    scores = drawn(2, 4, seed=2).sigmoid()
-    found = bridge(queries, classes, scores, tau=0.1, floor=0.01)
-    for query, row in zip(queries, found, strict=True):
-        meant = [math.exp(sum(q * c for q, c in zip(query, name, strict=True)) / 0.1) for name in classes]
-        for heard, value in zip(scores, row, strict=True):
-            terms = [m * math.log(p + 0.01) for m, p in zip(meant, heard.tolist(), strict=True)]
-            assert float(value) == pytest.approx(sum(terms) / sum(meant))
+    model = Bridge(Tagger(), ["low", "high"], Reader(), softness=0.5)
+    found = float(model.encode_text(["a deep tone"]) @ model.encode_audio(torch.tensor([[0.64, 0.09, 0.5]])).T)
+    cosines = 3 / math.sqrt(10), 1 / math.sqrt(10)
+    low, high = (math.exp(cosine / 0.5) for cosine in cosines)
+    heard = math.sqrt(0.64), math.sqrt(0.09)
+    assert found == pytest.approx((low * heard[0] + high * heard[1]) / math.hypot(low, high) / math.hypot(*heard))
+    assert float(model.weights(["a deep tone"])[0, 0]) == pytest.approx(low / (low + high))
 
 
-def test_shapes_that_do_not_match_are_named():
-    with pytest.raises(ValueError, match=r"scores \(N, C\), got \(1, 2\), \(3, 2\) and \(5, 4\)"):
-        bridge(torch.ones(1, 2), torch.ones(3, 2), torch.ones(5, 4))
+def test_there_is_nothing_in_it_to_train():
+    model = Bridge(YAMNet(pretrained=False, frozen=True), ["class"] * 521, TEXT["hashed"].make())
+    assert not model.encode_audio(torch.ones(1, 16_000)).requires_grad
 
 
-def found(tagger):
+def first_places(ears):
     """How many of the sentences find their recording first, among all of them."""
-    reader = TEXT["use"].make()
-    queries, classes = (normalize(reader(list(texts)), dim=1) for texts in (QUERIES, fetched(class_names)))
-    clips = [stamp(name, sample_rate=16_000)[None] for name in QUERIES.values()]
-    similarity = bridge(queries, classes, torch.cat([tagger.tag(clip) for clip in clips]))
+    model = Bridge(ears, fetched(class_names), TEXT["use"].make())
+    clips = [stamp(name, sample_rate=model.sample_rate)[None] for name in QUERIES.values()]
+    similarity = model.encode_text(list(QUERIES)) @ torch.cat([model.encode_audio(clip) for clip in clips]).T
     return int((similarity.argmax(dim=1) == torch.arange(len(QUERIES))).sum())
 
 
 def test_sentences_find_sounds_without_training(home):
-    assert found(fetched(lambda: YAMNet(frozen=True))) >= 5
+    assert first_places(fetched(lambda: YAMNet(frozen=True))) >= 5
 
 
-def test_random_weights_find_none(home):
+def test_random_ears_find_none(home):
     torch.manual_seed(0)
-    assert found(YAMNet(pretrained=False, frozen=True)) <= 2
-
-
-def test_scores_are_those_of_each_clip_alone(world):
-    tagger = YAMNet(pretrained=False)
-    scores = class_scores(world.train, tagger)
-    audio, lengths = world.train.audio(11)
-    torch.testing.assert_close(scores[11], tagger.tag(audio, lengths)[0], atol=1e-5, rtol=1e-4)
+    assert first_places(YAMNet(pretrained=False, frozen=True)) <= 2

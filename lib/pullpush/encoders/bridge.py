@@ -1,77 +1,67 @@
 """A bridge from texts to sounds that nobody trained: by the names of the classes that a tagger knows.
 
-    reader, tagger = TEXT["use"].make(), YAMNet(frozen=True)
-    scores = class_scores(world.split("events"), tagger)                     # (N, 521), once
-    similarity = bridge(unit(reader(texts)), unit(reader(class_names())), scores)  # (Q, N), for metrics.retrieval
+    model = Bridge(YAMNet(frozen=True), class_names(), TEXT["use"].make())
+    audio, texts = embed(model, world.split("events"), caption="all")  # training.evaluate: as any model
 
-A query says by its meaning which classes it is about; the tagger says in which clips they are heard. It finds events
+A query says by its meaning which classes it is about; the tagger says in which clips they are heard. So it finds events
 that no training has named, which is what projections that were trained on other events are compared with.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
+from torch.nn import functional as F
 
-from pullpush.data.clips import Clips
-from pullpush.encoders.checks import check_audio
+from pullpush.encoders.checks import check_audio, check_texts
+from pullpush.encoders.interface import Model, TextEncoder
 from pullpush.encoders.yamnet import YAMNet
-from pullpush.parallel import in_threads
-from pullpush.progress import hidden
 
-TAU = 0.05  # of the choice of classes, and
-FLOOR = 0.001  # of their scores: both chosen on validation scenes of named events
-BLOCK = 32  # clips heard at once
+SOFTNESS = 0.08  # chosen on validation scenes of named events, for USE and MiniLM
 
 
-def bridge(queries: Tensor, classes: Tensor, scores: Tensor, *, tau: float = TAU, floor: float = FLOOR) -> Tensor:
-    """How well each clip fits each query: Σ_c q(c) · log(p(c) + floor), q the softmax of cos(query, name of c) / τ.
+class Bridge(Model):
+    """Clips and texts as points of the space of a tagger's classes; nothing in it is trained.
 
-    It is the cross-entropy between the classes that a query means and those that are heard, with its sign turned.
+    A text is a weight for each class, w(q) = softmax of cos(q, name of c) / T to a sentence encoder; a clip is √p, the
+    square roots of the classes' scores in it, so that a sound that is heard faintly counts beside a loud one. Both are
+    of unit length.
 
     Args:
-        queries: `(Q, d)` L2-normalised sentence embeddings.
-        classes: `(C, d)`, of the names of the classes by the same encoder.
-        scores: `(N, C)` in [0, 1], how surely each class is heard in each clip.
-        tau: how many classes a query means: the fewer, the lower.
-        floor: below it a class is not heard.
+        ears: the tagger.
+        names: of its classes.
+        reader: the sentence encoder.
+        softness: T: the higher, the more classes a text is about.
 
-    Returns:
-        `(Q, N)`, higher for clips that fit better.
-
-    Raises:
-        ValueError: shapes that do not match.
-
-    >>> bridge(torch.eye(2), torch.eye(2), torch.tensor([[0.9, 0.1], [0.1, 0.9], [0.1, 0.1]])).argmax(dim=1)
-    tensor([0, 1])
+    >>> from pullpush.encoders import TEXT
+    >>> model = Bridge(YAMNet(pretrained=False), [f"class {n}" for n in range(521)], TEXT["hashed"].make())
+    >>> model.encode_audio(torch.zeros(1, 16_000)).shape, model.encode_text(["a cow", "a bell"]).shape
+    (torch.Size([1, 521]), torch.Size([2, 521]))
     """
-    if queries.shape[1:] != classes.shape[1:] or scores.shape[1:] != classes.shape[:1]:
-        raise ValueError(
-            "expected queries (Q, d), classes (C, d) and scores (N, C), got "
-            f"{tuple(queries.shape)}, {tuple(classes.shape)} and {tuple(scores.shape)}"
-        )
-    return (queries @ classes.T / tau).softmax(dim=1) @ (scores + floor).log().T
 
+    def __init__(self, ears: YAMNet, names: Sequence[str], reader: TextEncoder, *, softness: float = SOFTNESS) -> None:
+        super().__init__()
+        self.ears, self.reader, self.names, self.softness = ears, reader, tuple(names), softness
+        with torch.no_grad():
+            self.register_buffer("classes", F.normalize(reader(self.names).float(), dim=1))
 
-def class_scores(clips: Clips, tagger: YAMNet, *, progress: bool | None = None) -> Tensor:
-    """What a tagger hears in each clip, `(N, C)` in [0, 1] on the CPU; see `YAMNet.tag`.
+    @property
+    def sample_rate(self) -> int | None:
+        """The tagger's."""
+        return self.ears.sample_rate
 
-    >>> from pullpush.data.world import WorldConfig, load_world
-    >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
-    >>> class_scores(world.test, YAMNet(pretrained=False)).shape
-    torch.Size([2, 521])
-    """
-    device = tagger.classifier.device
+    def weights(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """w(q): how much each class counts for each text, `(B, C)`, rows that sum to 1."""
+        similarity = F.normalize(self.reader(check_texts(texts), languages).float(), dim=1) @ self.classes.T
+        return (similarity / self.softness).softmax(dim=1)
 
-    def block(start: int) -> Tensor:
-        audio, lengths = check_audio(*clips.audio(slice(start, start + BLOCK), sample_rate=tagger.sample_rate))
-        scores = tagger.tag(audio.to(device), lengths.to(device)).cpu()
-        bar.update(len(scores))
-        return scores
+    def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """See `Model`."""
+        return F.normalize(self.weights(texts, languages), dim=1)
 
-    with tqdm(total=len(clips), desc=f"tagging {clips.name}", unit="clip", disable=hidden(progress)) as bar:
-        jobs = None if device.type == "cpu" else 1
-        return torch.cat(in_threads([partial(block, start) for start in range(0, len(clips), BLOCK)], jobs=jobs))
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """See `Model`."""
+        audio, lengths = check_audio(audio, lengths)
+        return F.normalize(self.ears.tag(audio.to(self.classes.device), lengths.to(self.classes.device)).sqrt(), dim=1)
