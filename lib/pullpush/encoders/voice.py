@@ -39,6 +39,9 @@ class SpeakerNet(nn.Module):
         super().__init__()
         self.lstm = nn.LSTM(MELS, HIDDEN, LAYERS, batch_first=True)
         self.linear = nn.Linear(HIDDEN, SIZE)
+        for name, bias in self.lstm.named_parameters():
+            if name.startswith("bias_ih"):  # random ones remember a short clip through the silence that completes it
+                nn.init.constant_(bias[HIDDEN : 2 * HIDDEN], 5.0)
 
     def forward(self, mel: Tensor) -> Tensor:
         """`(P, FRAMES, MELS)` → `(P, SIZE)`, rows of unit length."""
