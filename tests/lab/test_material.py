@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from pullpush.lab import material
+from dataclasses import replace
+
+from pullpush.cache import content_key
+from pullpush.lab import compute, material, session
+from pullpush.lab.experiments import Experiment
+from pullpush.lab.profiles import profile
+from pullpush.training.trunk import Published
 
 
 def test_the_halves_of_a_bank_share_no_event(world):
@@ -11,3 +17,37 @@ def test_the_halves_of_a_bank_share_no_event(world):
     assert halves[0] | halves[1] == {event.category for event in world.bank.events}
     sizes = [sum(event.category in half for event in world.bank.events) for half in halves]
     assert abs(sizes[0] - sizes[1]) <= 2
+
+
+def test_a_profile_is_heard_through_its_published_encoder_where_a_chapter_asks(home, tmp_path):
+    book = session.start("04-distill", profile="smoke", out=tmp_path)
+    plain, published = material.of(book), material.of(book, published=True)
+    assert (plain.book.settings.audio, published.book.settings.audio) == ("cnn", "yamnet")
+    assert published.trunk() == Published("yamnet", {"pretrained": False})
+    assert published.view("frozen").data.test.dim == 1024
+    below = published.view("upper")
+    one = Experiment.of("tiny", {"InfoNCE": ("infonce", {"epochs": 1})}, seeds=(0,), data="upper")
+    (plan,) = compute.plans_of(published, one).values()
+    assert (plan.world.trunk.level, plan.recipe.audio) == ("lower", "upper")
+    assert plan.recipe.encoder_options == {"audio_of": "yamnet", "audio_options": {"pretrained": False}}
+    assert sum(below.data.test.lengths) == len(below.data.test.values)
+    assert "pullpush.encoders.upper:Upper" in compute.code_of(published, one)
+    (whole,) = compute.plans_of(published, replace(one, data="whole")).values()
+    assert (whole.recipe.audio, whole.world.trunk) == ("yamnet", None)
+    assert compute.content_of(plain, one) != compute.content_of(published, one)
+
+
+def test_a_trunk_that_is_trained_here_has_no_upper_part_of_its_own(home, tmp_path):
+    ground = material.of(session.start("02-svr", profile="smoke", out=tmp_path))
+    assert ground.view("upper").data.trunk is None
+
+
+def test_what_a_profile_may_hear_through_names_no_result(tmp_path):
+    row = profile("quick")
+    assert content_key(row) == content_key(replace(row, pretrained={}))
+    assert content_key(row) != content_key(row.listening)
+    assert row.listening.audio == "yamnet"
+    assert profile("full").listening == profile("full")
+    (tmp_path / "mine.yaml").write_text("like: quick\nencoder_options: {text_model: /t}\npretrained: {dim: 8}\n")
+    mine = profile(tmp_path / "mine.yaml").listening
+    assert (mine.audio, mine.dim, mine.encoder_options) == ("yamnet", 8, {"text_model": "/t"})

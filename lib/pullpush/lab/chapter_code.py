@@ -94,7 +94,8 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     words = _words([*trees, *_parsed(file.read_text("utf-8") for file in files if file.is_file())])
     recipes = {name: RECIPES[name] for name in words & RECIPES.keys()}
     terms = words | {term.name for recipe in recipes.values() for term in recipe.terms}
-    sizes = {settings.audio, settings.text, settings.world.get("bank"), "retrieval"}
+    size = settings.listening if _asks(trees, "published") else settings
+    sizes = {size.audio, size.text, size.world.get("bank"), "retrieval"}
     named = [
         *(card.make for name, card in TERMS.items() if name in terms),
     ]
@@ -103,7 +104,7 @@ def code_of_cells(cells: Sequence[str], settings: Profile) -> dict[str, str]:
     ]
     found = symbols(*roots, named) | {f"recipe {name}": content_key(recipe) for name, recipe in recipes.items()}
     found["its cells"] = hashed([ast.unparse(tree) for tree in trees])
-    found["the profile"] = content_key(replace(settings, name="", about="", file=None))
+    found["the profile"] = content_key(replace(size, name="", about="", file=None))
     return {name: mark for name, mark in found.items() if not name.startswith(SHOWING)}
 
 
@@ -118,6 +119,11 @@ def _words(trees: Iterable[ast.Module]) -> set[str]:
     nodes = (node for tree in trees for node in ast.walk(tree))
     texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     return {part.strip() for text in texts for piece in text.split(",") for part in (piece, *piece.split("+"))}
+
+
+def _asks(trees: Iterable[ast.Module], option: str) -> bool:
+    """Whether some call gives an option."""
+    return any(isinstance(node, ast.keyword) and node.arg == option for tree in trees for node in ast.walk(tree))
 
 
 def _roots(trees: Sequence[ast.Module]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from pullpush.training.loop import Result
 from pullpush.training.recipes import Recipe, recipe
 from pullpush.training.runs import Plan
 from pullpush.training.runs import train_all as train_plans
+from pullpush.training.trunk import Published
 
 
 def world(book: Session, **overrides: Any) -> World:
@@ -36,6 +37,20 @@ def sized(book: Session, name: str, **overrides: Any) -> Recipe:
     options = encoder_options(book, fields["audio"], fields["text"]) | fields.get("encoder_options", {})
     tuning = {} if fields["audio"] == "features" else book.settings.fine_tuning
     return recipe(name, **{**tuning, **fields, "encoder_options": options})
+
+
+def published_trunk(book: Session, *, pretrained: bool = True) -> Published:
+    """The profile's audio encoder as it is published; pretrained: with its weights, or random ones of the session's
+    seed.
+    """
+    options = {
+        name.removeprefix("audio_"): value
+        for name, value in book.settings.encoder_options.items()
+        if name.startswith("audio_")
+    }
+    if pretrained:
+        return Published(book.settings.audio, options)
+    return Published(book.settings.audio, options | {"pretrained": False}, book.seed)
 
 
 def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:

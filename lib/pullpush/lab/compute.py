@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pullpush.cache import cached_file, content_key
-from pullpush.data.clips import World
+from pullpush.data.clips import Clips, World
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab import common, kept
 from pullpush.lab.experiments import Experiment, Trial
@@ -31,6 +31,9 @@ from pullpush.training.recipes import TERMS
 from pullpush.training.runs import Plan, train_missing, train_run
 
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
+
+
+Cells = dict[tuple[Trial, int], Plan]  # the run of each trial and seed
 
 
 class View(NamedTuple):
@@ -76,11 +79,19 @@ def run(ground: Ground, experiment: Experiment) -> Scores:
     return replace(found, stale=kept.why_stale(found.stamp, code_of(ground, experiment)))
 
 
-def compute(ground: Ground, experiment: Experiment) -> Scores:
-    """Train what is missing, by as many processes as there are cores, score what was not scored, and gather."""
-    cells = plans_of(ground, experiment)
+def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) -> Scores:
+    """Train what is missing, by as many processes as there are cores, score what was not scored, and gather.
+
+    cells: the run of each cell, where `plans_of` has given them already.
+    """
+    cells = plans_of(ground, experiment) if cells is None else cells
     train_missing(list(cells.values()))
-    jobs = [partial(_scored, ground, experiment, trial, plan) for (trial, _), plan in cells.items()]
+    tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
+    codes = {id(test): scoring_code(experiment, test) for test in tests}  # read once a world, not once a cell
+    jobs = [
+        partial(_scored, experiment, plan, test, codes[id(test)])
+        for plan, test in zip(cells.values(), tests, strict=True)
+    ]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
@@ -92,7 +103,7 @@ def compute(ground: Ground, experiment: Experiment) -> Scores:
     return Scores(experiment, clips, history, steps, made, plans=plain)
 
 
-def plans_of(ground: Ground, experiment: Experiment) -> dict[tuple[Trial, int], Plan]:
+def plans_of(ground: Ground, experiment: Experiment) -> Cells:
     """The run of each cell."""
     return {(trial, seed): plan_of(ground, experiment, trial, seed) for trial, seed in experiment.cells}
 
@@ -112,6 +123,8 @@ def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
     for trial in experiment.trials:
         recipe = common.sized(ground.book, trial.recipe, **trial.overrides)
         roots += [[TERMS[term.name].make for term in recipe.terms], AUDIO[recipe.audio].make, TEXT[recipe.text].make]
+    if "upper" in {trial.data or experiment.data for trial in experiment.trials}:
+        roots.append(AUDIO["upper"].make)
     return symbols(*roots)
 
 
@@ -121,19 +134,25 @@ def content_of(ground: Ground, experiment: Experiment) -> str:
     return content_key([experiment, settings, ground.name])
 
 
-def _scored(ground: Ground, experiment: Experiment, trial: Trial, plan: Plan) -> Values:
-    """Values of one run, from the cache if it was scored before."""
-    test = ground.view(trial.test).data if trial.test else plan.world
+def scoring_code(experiment: Experiment, test: World) -> dict[str, str]:
+    """A name for the code that each evaluation of an experiment goes through on test data."""
+    return {name: digest(METRICS[name].make, Embedded, tested(test, name).code) for name in experiment.evaluations}
+
+
+def tested(test: World, evaluation: str) -> Clips:
+    """The clips that an evaluation is about."""
+    return test.singles if "singles" in METRICS[evaluation].needs else test.test
+
+
+def _scored(experiment: Experiment, plan: Plan, test: World, codes: Mapping[str, str]) -> Values:
+    """Values of one run, from the cache if it was scored before; codes: `scoring_code`."""
     found: Values = {}
     embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
     for name in experiment.evaluations:
-        metric = METRICS[name]
-        split = test.singles if "singles" in metric.needs else test.test
         words = getattr(test, "identity", [])
-        code = digest(metric.make, Embedded, split.code)
-        key = content_key([plan.key, code, split.key, words, experiment.languages])
+        key = content_key([plan.key, codes[name], tested(test, name).key, words, experiment.languages])
 
-        def build(path: Any, score: Callable[[Embeddings], Values] = metric.make) -> None:
+        def build(path: Any, score: Callable[[Embeddings], Values] = METRICS[name].make) -> None:
             values = score(embedded)
             with open(path, "wb") as file:
                 # pyrefly: ignore[bad-argument-type]

@@ -13,7 +13,6 @@ from pullpush.lab import common
 from pullpush.lab.session import Session
 from pullpush.lab.views import Labelled, Material
 from pullpush.training.frozen import Base, encoded, splits_encoder
-from pullpush.training.trunk import Published
 
 
 class Real(Material):
@@ -57,7 +56,13 @@ class Real(Material):
         return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
 
     def _load(self, name: str, **sizes: Any) -> World:
-        return load_corpus(CorpusConfig(name, **{**self.book.settings.clips, **sizes}))
+        return load_corpus(CorpusConfig(name, **{**self._rate, **self.book.settings.clips, **sizes}))
+
+    @property
+    def _rate(self) -> dict[str, Any]:
+        """What recordings are kept in: what the profile's encoder takes, so that it hears all that is in them."""
+        rate = AUDIO[self.book.settings.audio].sample_rate
+        return {"sample_rate": rate} if rate else {}
 
     def whole(self) -> World:
         """See Material."""
@@ -66,24 +71,19 @@ class Real(Material):
     def trunk(self) -> Base:
         """See Material."""
         if self._published:
-            return Published(self.book.settings.audio, self._audio_options)
+            return common.published_trunk(self.book)
         return common.train(self.book, self.data(), "infonce", diagnostics=None)
 
     def random_trunk(self) -> Base:
         """See Material."""
         if self._published:
-            return Published(self.book.settings.audio, self._audio_options | {"pretrained": False}, self.book.seed)
+            return common.published_trunk(self.book, pretrained=False)
         still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
         return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
 
     @property
     def _published(self) -> bool:
         return AUDIO[self.book.settings.audio].pretrained
-
-    @property
-    def _audio_options(self) -> dict[str, Any]:
-        options = self.book.settings.encoder_options.items()
-        return {name.removeprefix("audio_"): value for name, value in options if name.startswith("audio_")}
 
     def pair(self, trunk: Base) -> dict[str, World]:
         """This dataset and the profile's other one; without one, this dataset alone."""
@@ -92,6 +92,6 @@ class Real(Material):
     def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """The profile's labelled datasets."""
         hear: Callable = splits_encoder(trunk)
-        seconds = {"seconds": data.config.seconds}
-        sets = {find(name).title: load_labelled(name, **seconds) for name in self.book.settings.zero_shot}
+        options = {"seconds": data.config.seconds, **self._rate}
+        sets = {find(name).title: load_labelled(name, **options) for name in self.book.settings.zero_shot}
         return {title: Labelled(hear(split), split.prompts()) for title, split in sets.items()}

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from pullpush.encoders import AUDIO
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 
 DEFAULT = "quick"
@@ -44,6 +45,8 @@ class Profile:
         clips: keyword arguments of `data.corpora.CorpusConfig`: how much of it, and `seconds`.
         other: a second dataset, to test what was trained on the first one.
         zero_shot: labelled datasets for zero-shot classification.
+        pretrained: fields that differ in chapters that hear through a published audio encoder (see `listening`); no
+            part of what names a result, as the fields that it gives are.
         file: the YAML file that it comes from.
     """
 
@@ -62,6 +65,7 @@ class Profile:
     clips: Mapping[str, Any] = field(default_factory=dict)
     other: str = ""
     zero_shot: tuple[str, ...] = ()
+    pretrained: Mapping[str, Any] = field(default_factory=dict, metadata={"content": False})
     file: Path | None = None
 
     def __post_init__(self) -> None:
@@ -69,8 +73,22 @@ class Profile:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "zero_shot", tuple(self.zero_shot))
 
+    @property
+    def listening(self) -> Profile:
+        """This profile with a published audio encoder, for the chapters that hear through one; itself, if it has one.
 
-MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips")
+        >>> PROFILES["quick"].audio, PROFILES["quick"].listening.audio
+        ('cnn', 'yamnet')
+        """
+        if AUDIO[self.audio].pretrained:
+            return self
+        merged = {
+            name: {**getattr(self, name), **self.pretrained[name]} for name in MAPPINGS if name in self.pretrained
+        }
+        return replace(self, **{**self.pretrained, **merged})
+
+
+MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         row.name: row
@@ -85,6 +103,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 batch_size=16,
                 seeds=2,
                 about="synthetic sounds, no network, tiny models: does it run?",
+                pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
             ),
             Profile(
                 name="quick",
@@ -96,6 +115,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 batch_size=24,  # as in SupCLAP
                 seeds=3,
                 about="real recordings on a laptop: minutes a chapter on two cores",
+                pretrained={"audio": "yamnet", "fine_tuning": {"lr": 3e-4}},
             ),
             Profile(
                 name="full",

@@ -17,6 +17,7 @@ from pullpush.lab.session import Session
 from pullpush.lab.views import Labelled, Material
 from pullpush.training.frozen import Base, encoded
 from pullpush.training.loop import Result
+from pullpush.training.trunk import Published
 
 SCENES = "scenes"
 
@@ -95,11 +96,11 @@ class Scenes(Material):
         """See Material."""
         return common.world(self.full)
 
-    def trunk(self) -> Result:
+    def trunk(self) -> Base:
         """See Material."""
         return pretrained(self.book)
 
-    def random_trunk(self) -> Result:
+    def random_trunk(self) -> Base:
         """See Material."""
         return untrained_trunk(self.book)
 
@@ -110,3 +111,17 @@ class Scenes(Material):
     def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """The world's own single-event clips."""
         return {"single events": Labelled(data.singles, data.singles.prompts())}
+
+
+class PublishedScenes(Scenes):
+    """Rendered scenes; the trunk is the profile's audio encoder as it is published, and nothing is trained for it."""
+
+    name = "scenes, published encoder"  # so that results do not pass for those with a trunk trained here
+
+    def trunk(self) -> Published:
+        """See Material."""
+        return common.published_trunk(self.book)
+
+    def random_trunk(self) -> Published:
+        """See Material."""
+        return common.published_trunk(self.book, pretrained=False)

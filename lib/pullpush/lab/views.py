@@ -11,6 +11,7 @@ from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.session import Session
 from pullpush.training.frozen import Base, encoded
+from pullpush.training.trunk import as_trunk
 
 PARTS = {"frozen/half": 2, "frozen/quarter": 4}
 
@@ -81,9 +82,10 @@ class Material(ABC):
         """Data by its name, with the session that gives the sizes; each is made once.
 
         name: "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and
-            "frozen/quarter", with so much of the training clips; "whole", all clips of the profile at its full size,
-            for training end to end; "noise", features of a trunk that has learnt nothing, with texts likewise; or a
-            name of `pair`.
+            "frozen/quarter", with so much of the training clips; "upper", kept activations of its lower part, for
+            training its upper one (the clips as they are, where it is no published encoder made in two parts);
+            "whole", all clips of the profile at its full size, for training end to end; "noise", features of a trunk
+            that has learnt nothing, with texts likewise; or a name of `pair`.
 
         Raises:
             UnknownNameError: none of these.
@@ -98,6 +100,9 @@ class Material(ABC):
         if name in PARTS:
             count = len(self.data().train) // PARTS[name]
             return View(self.book, encoded(self.data(count), self.trunk()))
+        if name == "upper":
+            trunk = as_trunk(self.trunk())
+            return View(self.book, encoded(self.data(), trunk, level="lower") if trunk.split else self.data())
         if name == "scenes":
             return View(self.book, self.data())
         if name == "whole":
@@ -106,5 +111,5 @@ class Material(ABC):
             return View(self.book, encoded(self.data(), self.random_trunk()), self.random_text)
         pair = self.pair(self.trunk())
         if name not in pair:
-            raise unknown("view", name, ["scenes", "frozen", *PARTS, "whole", "noise", *pair])
+            raise unknown("view", name, ["scenes", "frozen", *PARTS, "upper", "whole", "noise", *pair])
         return View(self.book, pair[name])

@@ -8,6 +8,7 @@ from html import escape
 from torch import Tensor
 
 from pullpush.data import languages
+from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.languages import LANGUAGES
 from pullpush.show.markup import Markup
@@ -46,8 +47,8 @@ def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] |
 
 
 def waveform(clips: Clips, row: int) -> Tensor:
-    """`(T,)` samples of one clip without its padding."""
-    audio, lengths = clips.audio([row])
+    """`(T,)` samples of one clip without its padding, at 16 kHz, as `player` takes them."""
+    audio, lengths = clips.audio([row], sample_rate=SAMPLE_RATE)
     return audio[0, : int(lengths[0])]
 
 

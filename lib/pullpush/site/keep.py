@@ -32,11 +32,12 @@ def keep(
     folders = []
     for experiment in chosen(plan, only):
         sweep, both = _commands(name, experiment, profile, parameters)
-        runs = runs_of(plan, experiment).values()
+        cells = compute.plans_of(plan.ground, experiment)
+        runs = {run.key: run for run in cells.values()}.values()
         missing = sum(not run.finished for run in runs)
         if missing:
             raise LongError(f"{missing} of {len(runs)} runs of {experiment.name} are missing: {sweep}")
-        scores = compute.compute(plan.ground, experiment)
+        scores = compute.compute(plan.ground, experiment, cells)
         scores = replace(scores, stamp=replace(scores.stamp, command=both))
         content = compute.content_of(plan.ground, experiment)
         folders.append(kept.keep(scores, plan.ground.book.chapter, content, root=root))
@@ -81,11 +82,12 @@ def confirm(
             report(f"{experiment.name} is of today's code")
             continue
         chosen_part = part(experiment, seeds)
-        scores = compute.compute(plan.ground, chosen_part)
+        cells = compute.plans_of(plan.ground, chosen_part)
+        scores = compute.compute(plan.ground, chosen_part, cells)
         if wrong := differences(found, scores):
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}: {both}")
-        count, whole = (len(runs_of(plan, each)) for each in (chosen_part, experiment))
+        count, whole = len({run.key for run in cells.values()}), len(runs_of(plan, experiment))
         now = stamp(code, seeds=(), seconds=0)
         first = found.stamp.confirmed.get("code", found.stamp.digest)
         confirmed = {"made": now.made, "runs": count, "of": whole, "code": first}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pullpush.cache import content_key
-from pullpush.encoders import AudioEncoder, create, create_audio
+from pullpush.encoders import AUDIO, AudioEncoder, create, create_audio
 from pullpush.encoders.upper import require_split
 from pullpush.errors import DataNotFoundError, TrainingError, unknown
 from pullpush.training import checkpoints
@@ -28,6 +28,11 @@ class Trunk(ABC):
     def level(self) -> str:
         """What is kept of clips: "features", what the encoder gives; "lower", the activations of its lower part."""
         return "features"
+
+    @property
+    @abstractmethod
+    def split(self) -> bool:
+        """Whether it can be kept at the level "lower", too."""
 
     @abstractmethod
     def at(self, level: str) -> Trunk:
@@ -67,6 +72,7 @@ class FinishedRun(Trunk):
     """The audio encoder of a finished run with its best weights; folder: of the run."""
 
     folder: Path
+    split = False
 
     def at(self, level: str) -> FinishedRun:
         """See Trunk."""
@@ -132,6 +138,11 @@ class Published(Trunk):
             raise unknown("level", self.level, LEVELS)
         if self.level == "lower":
             require_split(self.audio)
+
+    @property
+    def split(self) -> bool:
+        """See Trunk."""
+        return AUDIO[self.audio].split
 
     def at(self, level: str) -> Published:
         """See Trunk."""
