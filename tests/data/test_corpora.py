@@ -7,6 +7,7 @@ import http.server
 import shutil
 import sys
 import threading
+from itertools import chain
 from pathlib import Path
 
 import miniature
@@ -144,6 +145,58 @@ def test_clips_that_are_gone_from_youtube_are_left_out(root):
         corpus = load_corpus(CorpusConfig("audiocaps"))
     assert gone.name not in corpus.train.columns["file"]
     assert corpus.train.captions("eng")[3] == [miniature.sentence(5)]
+
+
+def test_audiocaps_is_tested_on_957_clips_or_on_975(root):
+    miniature.audiocaps(root)
+    table = root / "AUDIOCAPS/csv_files_v1/test.csv"
+    for number, clip in enumerate(("7fmOlUlwoNg", "6BJ455B1aAs")):
+        miniature.tone(root / f"AUDIOCAPS/audio_32000Hz/test/{clip}_20.flac", number, rate=32_000)
+        lines = [f"{number}{k},{clip},20,A caption of {clip} {k}\n" for k in range(5)]
+        table.write_text(table.read_text() + "".join(lines))
+    assert len(load_corpus(CorpusConfig("audiocaps")).test) == 11
+    with pytest.warns(UserWarning, match="955 of the 957 clips of subset 957 are missing"):
+        some = load_corpus(CorpusConfig("audiocaps", subset="957"))
+    assert some.test.columns["file"] == ["7fmOlUlwoNg_20.flac", "6BJ455B1aAs_20.flac"]
+    assert len(some.train) == 20, "training clips stay"
+    with pytest.warns(UserWarning, match="964 of the 975 clips"):
+        assert len(load_corpus(CorpusConfig("audiocaps", subset="975")).test) == 11
+    with pytest.raises(UnknownNameError, match="957"):
+        CorpusConfig("audiocaps", subset="958").load()
+    with pytest.raises(UnknownNameError, match="subset of Clotho"):
+        CorpusConfig("clotho", subset="957").load()
+
+
+def test_captions_are_cleaned_as_papers_do(root):
+    miniature.clotho(root)
+    plain, spaced, removed = (
+        load_corpus(CorpusConfig("clotho", text_cleaning=cleaning)) for cleaning in ("none", "ml-clap", "dcase")
+    )
+    whole = plain.train.captions("eng")[1][1]
+    assert whole == "A car passes 101 times far away, outside"
+    assert spaced.train.captions("eng")[1][1] == "a car passes 101 times far away outside"
+    assert removed.train.captions("eng")[1][1] == "a car passes 101 times far away outside"
+    assert plain.train.key == spaced.train.key, "nothing is decoded again"
+    assert plain.identity != spaced.identity != removed.identity
+    with pytest.raises(UnknownNameError, match="did you mean 'dcase'"):
+        CorpusConfig("clotho", text_cleaning="dcas")
+
+
+def test_every_caption_can_be_a_pair_of_its_own(root):
+    miniature.clotho(root)
+    rows = [(f"Sound {100 + row}, take 1.wav", f"Un son {row}", f"Bruit {row}") for row in range(20)]
+    miniature.table(root / "CLOTHO_v2.1/captions.fra.csv", rows, ["file_name", "caption_1", "caption_2"])
+    one, every = load_corpus(CorpusConfig("clotho")), load_corpus(CorpusConfig("clotho", every_caption=True))
+    assert len(every.train) == 5 * len(one.train) == 100
+    assert [texts for (texts,) in every.train.captions("eng")] == list(chain(*one.train.captions("eng")))
+    assert every.train.captions("fra")[5:10] == [["Un son 1"], ["Bruit 1"], [], [], []]
+    assert torch.equal(every.train.audio(7)[0], one.train.audio(1)[0])
+    assert every.train.relevance()[5].nonzero().flatten().tolist() == [5, 6, 7, 8, 9]
+    assert torch.equal(every.train.relevance(one.train).argmax(1), torch.arange(20).repeat_interleave(5))
+    assert every.test.captions("eng") == one.test.captions("eng")
+    assert every.identity != one.identity
+    assert len(PairDataset(every.train)) == 100
+    assert len(every.train.head(7)) == 7
 
 
 def test_audiocaps_in_another_format_and_rate(root):

@@ -1,14 +1,32 @@
 import json
 
+import miniature
 import pandas as pd
 import pytest
+import torch
+from safetensors.torch import load_file
 
+from pullpush.data.corpora import CorpusConfig
+from pullpush.data.world import WorldConfig
 from pullpush.errors import UnknownNameError
-from pullpush.training.__main__ import main, setting
+from pullpush.training.__main__ import config_of, main, parser, recipe_of, setting
 from pullpush.training.recipes import from_json
 
 TINY = ["--bank", "synthetic", "--train", "24", "--valid", "8", "--test", "8", "--epochs", "1"]
-TINY += ["--batch-size", "8", "--text", "hashed", "--dim", "8"]
+MODEL = ["--batch-size", "8", "--text", "hashed", "--dim", "8"]
+TINY += MODEL
+
+
+@pytest.fixture
+def mine(home, tmp_path):
+    """A folder of a reader's own recordings, whose clips have one, two or three captions."""
+    rows = []
+    for number in range(20):
+        split = "train" if number < 12 else "valid" if number < 15 else "test"
+        miniature.tone(tmp_path / "mine" / "audio" / f"{number}.wav", number, seconds=1.5)
+        rows += [(split, f"{number}.wav", miniature.sentence(number, k)) for k in range(1 + number % 3)]
+    miniature.table(tmp_path / "mine" / "captions.csv", rows, ["split", "file_name", "caption"])
+    return tmp_path / "mine"
 
 
 def test_trains_writes_and_goes_on(tmp_path, capsys):
@@ -36,6 +54,8 @@ def test_trains_writes_and_goes_on(tmp_path, capsys):
         (["--set", "lrr=1"], "did you mean 'lr'"),
         (["--set", "lr"], "NAME=VALUE"),
         (["--bank", "synthetik"], "did you mean 'synthetic'"),
+        (["--dataset", "clotho"], "--bank makes scenes, --dataset reads recordings"),
+        (["--captions", "every", "--subset", "957"], "--subset, --captions every goes with recordings"),
     ],
 )
 def test_mistakes_are_one_clear_line(tmp_path, capsys, arguments, message):
@@ -50,3 +70,64 @@ def test_settings_are_json_or_text():
     assert setting('languages=["eng", "fra"]') == ("languages", ["eng", "fra"])
     assert setting("optimiser=adamw") == ("optimiser", "adamw")
     assert issubclass(UnknownNameError, ValueError)
+
+
+def test_recordings_of_your_own_are_learnt_and_tested(mine, tmp_path, capsys):
+    rows = [("a low tone", "['15.wav', '17.wav']"), ("a high tone", "['16.wav', '18.wav', '19.wav', '17.wav']")]
+    miniature.table(tmp_path / "queries.csv", rows, ["query", "audio_filenames"])
+    arguments = ["--dataset", f"folder:{mine}", "--out", str(tmp_path / "run"), *MODEL, "--epochs", "2", "--overlap"]
+    arguments += ["--captions", "every", "--text-cleaning", "dcase", "--queries", str(tmp_path / "queries.csv")]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "test: 5 clips, 9 captions, 0 of them another clip's, too" in out
+    assert "2 queries with 3.0 right clips each" in out
+    assert len(pd.read_csv(tmp_path / "run" / "test.csv")) == 10
+    assert set(pd.read_csv(tmp_path / "run" / "queries.csv")["metric"]) >= {"R@1", "mAP@16"}
+    assert pd.read_csv(tmp_path / "run" / "overlap.csv").empty
+    steps = pd.read_csv(tmp_path / "run" / "steps.csv")
+    assert len(steps) == 2 * 3, "12 clips have 24 captions, which make three batches of eight"
+
+
+def test_a_test_clip_that_was_heard_in_training_is_named(mine, tmp_path, capsys):
+    noise = mine / "audio"
+    for name in ("3.wav", "16.wav"):
+        noisy(noise / name)
+    arguments = ["--dataset", f"folder:{mine}", "--out", str(tmp_path / "run"), *MODEL, "--epochs", "1", "--overlap"]
+    assert main(arguments) == 0
+    assert "overlap: 1 of 5 test clips are heard in training" in capsys.readouterr().out
+    found = pd.read_csv(tmp_path / "run" / "overlap.csv")
+    assert found[["train", "test", "by"]].to_numpy().tolist() == [["3.wav", "16.wav", "sound"]]
+
+
+def test_a_run_goes_on_from_another(mine, tmp_path, capsys):
+    common = ["--dataset", f"folder:{mine}", *MODEL, "--epochs", "1", "--set", "lr=1e-9"]
+    assert main([*common, "--out", str(tmp_path / "a")]) == 0
+    assert main([*common, "--out", str(tmp_path / "b"), "--base", str(tmp_path / "a"), "--seed", "1"]) == 0
+    assert main([*common, "--out", str(tmp_path / "c"), "--seed", "1"]) == 0
+    first, second, other = (load_file(tmp_path / name / "best.safetensors") for name in "abc")
+    weight = "model.audio_projection.layers.0.weight"
+    torch.testing.assert_close(first[weight], second[weight])
+    assert not torch.allclose(first[weight], other[weight]), "another seed begins elsewhere"
+
+
+def test_options_say_which_data():
+    def data(*arguments):
+        options = parser().parse_args(["--out", "run", *arguments])
+        return config_of(options, recipe_of(options))
+
+    assert data() == WorldConfig("tuxpaint", n_train=4000, n_valid=500, n_test=500)
+    assert data("--dataset", "clotho") == CorpusConfig("clotho")
+    assert data("--dataset", "audiocaps", "--audio", "clap").sample_rate == 48_000
+    asked = ["--subset", "957", "--text-cleaning", "ml-clap", "--captions", "every", "--test", "9", "--seconds", "5"]
+    assert data("--dataset", "audiocaps", *asked) == CorpusConfig(
+        "audiocaps", subset="957", text_cleaning="ml-clap", every_caption=True, n_test=9, seconds=5
+    )
+
+
+def noisy(path):
+    """The same three seconds of noise in any file."""
+    import numpy as np
+    import soundfile
+
+    wave = np.random.default_rng(0).normal(size=48_000) * 0.1
+    soundfile.write(path, wave, 16_000)

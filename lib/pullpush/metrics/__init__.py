@@ -1,5 +1,6 @@
 """Metrics: retrieval, zero-shot classification, geometry of the space, consistency, and how sure we are."""
 
+from pullpush.metrics._ragged import by_caption
 from pullpush.metrics._retrieval import audio_text, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
 from pullpush.metrics._zero_shot import zero_shot, zero_shot_predictions
 from pullpush.metrics.cards import METRICS, Embeddings, MetricCard, Score, Values
@@ -42,6 +43,7 @@ __all__ = [
     "alignment",
     "angle",
     "audio_text",
+    "by_caption",
     "by_clip",
     "caption_relevance",
     "difference",

@@ -14,11 +14,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from pullpush.errors import unknown
 from pullpush.metrics._order import first_items, relevant_items, sorted_items
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
 KS = (1, 5, 10)
 MAP_AT = (10, 16)
+DIVISORS = ("reachable", "relevant")
 
 
 def retrieval(
@@ -28,6 +30,7 @@ def retrieval(
     map_at: Sequence[int] = MAP_AT,
     *,
     threshold: float = 1.0,
+    divisor: str = "reachable",
 ) -> dict[str, float]:
     """Mean retrieval metrics over the queries, as fractions in [0, 1].
 
@@ -36,7 +39,7 @@ def retrieval(
     >>> retrieval(torch.eye(4), torch.eye(4).bool(), ks=(1,), map_at=(10,))
     {'R@1': 1.0, 'mAP@10': 1.0}
     """
-    values = retrieval_per_query(similarity, relevance, ks, map_at, threshold=threshold)
+    values = retrieval_per_query(similarity, relevance, ks, map_at, threshold=threshold, divisor=divisor)
     return {name: value.mean().item() for name, value in values.items()}
 
 
@@ -47,12 +50,14 @@ def retrieval_per_query(
     map_at: Sequence[int] = MAP_AT,
     *,
     threshold: float = 1.0,
+    divisor: str = "reachable",
 ) -> dict[str, Tensor]:
     """Retrieval metrics of each query, for confidence intervals and paired tests.
 
     * `R@k`: 1 if a relevant item is among the first k (ATRI §5.4, SupCLAP §4.1.1, GLAP §3).
-    * `mAP@k`: precision at each relevant item among the first k, summed and divided by min(k, relevant items);
-      with one relevant item this is 1/rank within the first k.
+    * `mAP@k`: precision at each relevant item among the first k, summed and divided by min(k, relevant items), or, with
+      divisor="relevant", by all relevant items, as DCASE 2025 and LAION-CLAP do: the same unless a query has more of
+      them than k. With one relevant item this is 1/rank within the first k.
     * `nDCG@k` (k of `map_at`) is added when `relevance` is floating point, with the relevance as gain.
 
     Args:
@@ -61,6 +66,7 @@ def retrieval_per_query(
         ks: cut-offs of recall.
         map_at: cut-offs of mean average precision.
         threshold: graded relevance at least this high counts as relevant for R@k and mAP@k.
+        divisor: "reachable" or "relevant", of mAP@k.
 
     Returns:
         Name → `(Q,)` float64 tensor.
@@ -70,7 +76,10 @@ def retrieval_per_query(
 
     Raises:
         ValueError: shapes differ, NaN similarity, or queries without a relevant item (named).
+        UnknownNameError: another divisor.
     """
+    if divisor not in DIVISORS:
+        raise unknown("divisor", divisor, DIVISORS)
     relevant = relevant_items(similarity, relevance, threshold)
     order = first_items(similarity, relevance, max(*ks, *map_at, 1))
     found = relevant.gather(1, order).double()
@@ -78,7 +87,9 @@ def retrieval_per_query(
     precision = found.cumsum(dim=1) / torch.arange(1, found.shape[1] + 1, device=found.device)
     total = relevant.sum(dim=1)
     for k in map_at:
-        values[f"mAP@{k}"] = (precision * found)[:, :k].sum(dim=1) / total.clamp(max=k)
+        values[f"mAP@{k}"] = (precision * found)[:, :k].sum(dim=1) / (
+            total.clamp(max=k) if divisor == "reachable" else total
+        )
     if relevance.is_floating_point():
         ideal = relevance.topk(order.shape[1], dim=1).values.double()
         ranked = relevance.gather(1, order).double()

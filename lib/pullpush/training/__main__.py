@@ -8,65 +8,158 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.clips import Clips, Config, World, load_data
+from pullpush.data.corpora import CorpusConfig
+from pullpush.data.overlap import overlap
+from pullpush.data.queries import Queries, read_queries
+from pullpush.data.texts import CLEANINGS, shared_captions
+from pullpush.data.world import WorldConfig
+from pullpush.encoders import AUDIO
 from pullpush.errors import PullPushError
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import world as processes
-from pullpush.training.evaluate import retrieval_table
-from pullpush.training.recipes import RECIPES, recipe
+from pullpush.training.evaluate import query_table, retrieval_table
+from pullpush.training.loop import Result
+from pullpush.training.recipes import RECIPES, Recipe, recipe
 from pullpush.training.runs import train_run
+
+SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
+FIELDS = ("epochs", "batch_size", "audio", "text", "dim")  # of the recipe, that have an option of their own
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Train, print the best epoch and the retrieval on test clips; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
-        overrides = dict(map(setting, options.set))
-        for name in ("epochs", "batch_size", "audio", "text", "dim"):
-            if (value := getattr(options, name)) is not None:
-                overrides[name] = value
-        chosen = recipe(options.recipe, **overrides)  # before the world, which takes longer
-        sizes = {"n_train": options.train, "n_valid": options.valid, "n_test": options.test}
-        world = load_world(WorldConfig(bank=options.bank, seed=options.world_seed, **sizes))
+        chosen = recipe_of(options)  # before the world, which takes longer
+        world = load_data(config_of(options, chosen))
+        queries = read_queries(options.queries, world.test) if options.queries else None
+        first = processes()[0] == 0
+        if options.overlap and first:
+            report_overlap(world, options.out)
         diagnostics = Diagnostics(every=options.diagnostics) if options.diagnostics else None
         result = train_run(
             world,
             chosen,
             out=options.out,
             seed=options.seed,
+            base=options.base,
             resume=not options.restart,
             diagnostics=diagnostics,
         )
-        if processes()[0] == 0:
-            table = retrieval_table(result.model, world.test, result.recipe.languages)
-            table.to_csv(options.out / "test.csv", index=False, lineterminator="\n")
-            print("best epoch:", json.dumps(result.best))
-            print(table.to_string(index=False, float_format="{:.3f}".format))
+        if first:
+            report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    """The recipe that is asked for."""
+    overrides = dict(map(setting, options.set))
+    overrides |= {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
+    if options.captions in ("first", "random"):
+        overrides["captions"] = options.captions
+    return recipe(options.recipe, **overrides)
+
+
+def config_of(options: argparse.Namespace, chosen: Recipe) -> Config:
+    """The data that is asked for: a dataset at the rate of the recipe's audio encoder, or scenes.
+
+    Raises:
+        ValueError: options of the one with the other.
+    """
+    sizes = {"n_train": options.train, "n_valid": options.valid, "n_test": options.test}
+    every = options.captions == "every"
+    if options.dataset is None:
+        real = {"--seconds": options.seconds, "--subset": options.subset, "--text-cleaning": options.text_cleaning}
+        real |= {"--captions every": every, "--queries": options.queries}
+        if given := [name for name, value in real.items() if value]:
+            raise ValueError(f"{', '.join(given)} goes with recordings: give --dataset NAME")
+        scenes: dict[str, Any] = {name: SCENES[name] if size is None else size for name, size in sizes.items()}
+        return WorldConfig(bank=options.bank or "tuxpaint", seed=options.world_seed, **scenes)
+    if options.bank is not None:
+        raise ValueError("--bank makes scenes, --dataset reads recordings: give one of them")
+    return CorpusConfig(
+        options.dataset,
+        sample_rate=AUDIO[chosen.audio].sample_rate or SAMPLE_RATE,
+        seconds=options.seconds,
+        subset=options.subset,
+        text_cleaning=options.text_cleaning or "none",
+        every_caption=every,
+        **sizes,
+    )
+
+
+def report_overlap(world: World, out: Path) -> None:
+    """Say which test clips are heard in training, and write them to overlap.csv."""
+    table = overlap(world.train, world.test)
+    out.mkdir(parents=True, exist_ok=True)
+    table.to_csv(out / "overlap.csv", index=False, lineterminator="\n")
+    count = table["test"].nunique()
+    print(f"overlap: {count} of {len(world.test)} test clips are heard in training ({out / 'overlap.csv'})")
+
+
+def report(result: Result, test: Clips, queries: Queries | None, out: Path) -> None:
+    """Print what was learnt, and write the tables of the test."""
+    languages = result.recipe.languages
+    table = retrieval_table(result.model, test, languages)
+    table.to_csv(out / "test.csv", index=False, lineterminator="\n")
+    print("best epoch:", json.dumps(result.best))
+    print(gallery(test, languages[0]))
+    print(table.to_string(index=False, float_format="{:.3f}".format))
+    if queries is not None:
+        table = query_table(result.model, test, queries)
+        table.to_csv(out / "queries.csv", index=False, lineterminator="\n")
+        print(f"{len(queries.texts)} queries with {queries.relevance.sum(dim=1).double().mean():.1f} right clips each")
+        print(table.to_string(index=False, float_format="{:.3f}".format))
+
+
+def gallery(test: Clips, language: str) -> str:
+    """What scores depend on beside the model: how many clips and captions, and how many captions are another clip's."""
+    captions = test.captions(language)
+    count = sum(map(len, captions))
+    return f"test: {len(test)} clips, {count} captions, {shared_captions(captions)} of them another clip's, too"
+
+
 def parser() -> argparse.ArgumentParser:
     """The options."""
     result = argparse.ArgumentParser(prog="python -m pullpush.training", description="Train one recipe on one world.")
     result.add_argument("--recipe", default="infonce", help=f"a sum of: {', '.join(RECIPES)}")
-    result.add_argument("--bank", default="tuxpaint", help="tuxpaint, synthetic or folder:PATH")
     result.add_argument("--out", type=Path, required=True, help="folder of the run; an unfinished run there goes on")
     result.add_argument("--seed", type=int, default=0)
-    result.add_argument("--world-seed", type=int, default=0, help="seed of the scenes")
-    result.add_argument("--train", type=int, default=4000, help="training scenes")
-    result.add_argument("--valid", type=int, default=500)
-    result.add_argument("--test", type=int, default=500)
-    result.add_argument("--epochs", type=int)
-    result.add_argument("--batch-size", type=int, help="over all processes together")
-    result.add_argument("--audio", help="audio encoder")
-    result.add_argument("--text", help="text encoder")
-    result.add_argument("--dim", type=int)
-    result.add_argument("--diagnostics", type=int, metavar="N", help="measure forces and drift every N steps")
-    result.add_argument("--restart", action="store_true", help="start anew even if there is a checkpoint")
-    result.add_argument(
+    result.add_argument("--base", type=Path, metavar="RUN", help="folder of a finished run to start from")
+    result.add_argument("--train", type=int, help="training clips; default 4000 scenes, or all of a dataset")
+    result.add_argument("--valid", type=int, help="default 500 scenes, or all")
+    result.add_argument("--test", type=int, help="default 500 scenes, or all")
+    scenes = result.add_argument_group("scenes")
+    scenes.add_argument("--bank", help="tuxpaint (default), synthetic or folder:PATH")
+    scenes.add_argument("--world-seed", type=int, default=0, help="seed of the scenes")
+    data = result.add_argument_group("recordings with captions")
+    data.add_argument("--dataset", metavar="NAME", help="audiocaps, clotho, wavcaps, macs, folder:PATH or hf:NAME")
+    data.add_argument("--seconds", type=float, help="longer clips are cut to this; default 30 of Clotho, else 10")
+    data.add_argument("--subset", metavar="NAME", help="of the test clips: 957 or 975 of AudioCaps")
+    data.add_argument("--text-cleaning", choices=CLEANINGS, help="how captions are cleaned; default none")
+    data.add_argument(
+        "--queries", type=Path, metavar="CSV", help="test on these queries, too, with several right clips each"
+    )
+    data.add_argument("--overlap", action="store_true", help="look for test clips among the training clips first")
+    model = result.add_argument_group("recipe")
+    model.add_argument("--epochs", type=int)
+    model.add_argument("--batch-size", type=int, help="over all processes together")
+    model.add_argument("--audio", help="audio encoder")
+    model.add_argument("--text", help="text encoder")
+    model.add_argument("--dim", type=int)
+    model.add_argument(
+        "--captions",
+        choices=("first", "random", "every"),
+        help="of a clip: its first, one drawn an epoch, or each as a pair of its own (recordings only)",
+    )
+    model.add_argument("--diagnostics", type=int, metavar="N", help="measure forces and drift every N steps")
+    model.add_argument("--restart", action="store_true", help="start anew even if there is a checkpoint")
+    model.add_argument(
         "--set",
         action="append",
         default=[],

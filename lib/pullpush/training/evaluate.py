@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from pullpush.data.batches import Clips, is_missing
+from pullpush.data.queries import Queries
 from pullpush.encoders.interface import Model
-from pullpush.metrics import by_clip, difference, language_ranks, zero_shot_predictions
-from pullpush.metrics._retrieval import KS, MAP_AT, scores_of
+from pullpush.metrics import by_caption, by_clip, difference, language_ranks, retrieval_per_query, zero_shot_predictions
+from pullpush.metrics._ragged import scores_by_chance
 
 
 def embed(
@@ -93,14 +94,14 @@ def embed_captions(
 
 
 def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
-    """Retrieval in both directions with all captions of each clip, one block of rows a language.
+    """Retrieval in both directions with all captions of each clip, however many, one block of rows a language.
 
     Clips without a caption in a language are neither queries nor items in it; a warning says how many they are.
 
     Columns: language and those of `retrieval_rows`.
 
     Raises:
-        ValueError: no clip has a caption in a language, or those that have differ in their number.
+        ValueError: no clip has a caption in a language.
     """
     audio = embed_audio(model, split)
     tables = []
@@ -114,19 +115,26 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
             warnings.warn(
                 f"{missing} of {len(captions)} clips without a caption in {language!r} left out", stacklevel=2
             )
-        text = embed_captions(model, [captions[row] for row in rows], language=language)
-        table = retrieval_rows(audio[rows] if len(rows) < len(captions) else audio, text)
+        texts = [captions[row] for row in rows]
+        heard = audio[rows] if len(rows) < len(captions) else audio
+        if len(set(map(len, texts))) == 1:
+            table = retrieval_rows(heard, embed_captions(model, texts, language=language))
+        else:
+            clip = torch.tensor([number for number, own in enumerate(texts) for _ in own])
+            flat = embed_texts(model, [text for own in texts for text in own], language=language)
+            table = retrieval_rows(heard, flat, clip)
         table.insert(0, "language", language)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
+def retrieval_rows(audio: Tensor, text: Tensor, clip: Tensor | None = None) -> pd.DataFrame:
     """Retrieval metrics of embeddings in the protocol of `metrics.by_clip`, with intervals over clips.
 
     Args:
         audio: `(N, d)` L2-normalised, N ≥ 2.
-        text: `(N, C, d)`, or `(N, d)` for C = 1.
+        text: `(N, C, d)`, or `(N, d)` for C = 1; `(M, d)` where clips differ in their number of captions.
+        clip: then, which clip each caption is of, `(M,)` int64.
 
     Returns:
         Columns direction ("T2A", "A2T"), metric, value, low, high (95 % over clips, of this one model; within 0 … 1),
@@ -135,14 +143,25 @@ def retrieval_rows(audio: Tensor, text: Tensor) -> pd.DataFrame:
     >>> retrieval_rows(torch.eye(4), torch.eye(4)).loc[0, ["metric", "value", "chance"]].to_dict()
     {'metric': 'R@1', 'value': 1.0, 'chance': 0.25}
     """
-    clips, captions = len(text), text.shape[1] if text.ndim == 3 else 1
-    items = {"T2A": (1, clips), "A2T": (captions, clips * captions)}  # how many are right, of how many
-    chance: dict[str, Any] = {score.name: score.chance for score in scores_of(KS, MAP_AT)}
-    rows = []
-    for name, values in by_clip(audio, text).items():
-        direction, metric = name.split(" ")
-        rows.append((direction, metric, *_interval(values), chance[name](*items[direction])))
+    captions = [text.shape[1] if text.ndim == 3 else 1] * len(text) if clip is None else clip.bincount().tolist()
+    values = by_clip(audio, text) if clip is None else by_caption(audio, text, clip)
+    chance = scores_by_chance(captions)
+    rows = [(*name.split(" "), *_interval(found), chance[name]) for name, found in values.items()]
     return pd.DataFrame(rows, columns=["direction", "metric", "value", "low", "high", "chance"])
+
+
+def query_table(model: Model, split: Clips, queries: Queries) -> pd.DataFrame:
+    """Text-to-audio retrieval for queries of their own, of which each may have several right clips.
+
+    mAP@k is divided by all right clips, as DCASE 2025 does, which ranks systems by mAP@16. There are two at least.
+
+    Returns:
+        Columns metric, value, low, high (95 % over queries, of this one model; within 0 … 1).
+    """
+    similarity = embed_texts(model, queries.texts) @ embed_audio(model, split).T
+    values = retrieval_per_query(similarity, queries.relevance, divisor="relevant")
+    rows = [(name, *_interval(found)) for name, found in values.items()]
+    return pd.DataFrame(rows, columns=["metric", "value", "low", "high"])
 
 
 def recall_at_1(model: Model, split: Clips, *, language: str = "eng") -> dict[str, float]:

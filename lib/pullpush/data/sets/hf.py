@@ -1,0 +1,218 @@
+"""Datasets of the Hugging Face hub, or of a folder in one of its formats, by `hf:name`.
+
+    hf:owner/name                                    columns and splits are found by their types and names
+    hf:owner/name?text=caption&test=eval             or said: config, revision, audio, text, train, valid, test
+    hf:/data/mine                                    a folder of Parquet files
+
+`pullpush fetch hf:name` fetches it once and lays it out as a folder of your own (see `folder.py`): it is read without
+the hub and without its library from then on.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from tqdm.auto import tqdm
+
+from pullpush.cache import PARTIAL, content_key
+from pullpush.data.listing import DatasetCard
+from pullpush.data.sets.folder import read
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.progress import hidden
+
+OPTIONS = ("config", "revision", "audio", "text", "train", "valid", "test")
+SPLITS = {
+    "train": ("train", "training"),
+    "valid": ("validation", "valid", "val", "dev"),
+    "test": ("test", "eval", "evaluation"),
+}
+TEXTS = ("caption", "captions", "text", "texts", "sentence", "transcription", "description")
+NUMBERED = re.compile(r"caption_?\d+")
+ADVICE = "; recordings in a folder of your own with captions.csv are read by folder:PATH, without it"
+TENTHS = {"valid": 8, "test": 9}  # which of ten training clips a split takes that the dataset has not
+
+
+class Row(NamedTuple):
+    """One clip: its split here, the name of its file, the file's bytes, its captions."""
+
+    split: str
+    name: str
+    sound: bytes
+    captions: list[str]
+
+
+def parsed(argument: str) -> tuple[str, dict[str, str]]:
+    """The name and the options of `name?option=value&…`.
+
+    Raises:
+        UnknownNameError: an unknown option.
+        PullPushError: it cannot be read.
+
+    >>> parsed("owner/name?text=caption&test=eval")
+    ('owner/name', {'text': 'caption', 'test': 'eval'})
+    """
+    name, _, query = argument.partition("?")
+    try:
+        options = dict(parse_qsl(query, strict_parsing=True)) if query else {}
+    except ValueError as error:
+        raise PullPushError(f"hf:{argument}: expected hf:name?option=value&option=value, got {query!r}") from error
+    for option in options:
+        if option not in OPTIONS:
+            raise unknown("option of hf:", option, OPTIONS)
+    return name, options
+
+
+def located(card: DatasetCard, argument: str) -> DatasetCard:
+    """The card of one dataset; options and folders of this machine get a place of their own."""
+    name, options = parsed(argument)
+    local = Path(name).expanduser()
+    name = str(local.absolute()) if local.is_dir() else name
+    place = re.sub(r"[^\w.-]+", "--", name).strip("-.")
+    if options or local.is_dir():
+        place = f"{local.name}-{content_key([name, options], length=8)}"
+    folder = f"hf/{place}"
+    return replace(card, title=local.name, folder=folder, fetch=partial(fetch, name, options, folder))
+
+
+def fetch(name: str, options: Mapping[str, str], folder: str, root: Path) -> None:
+    """Download a dataset by `datasets` and write its recordings and captions to a folder, all of it or nothing.
+
+    Raises:
+        PullPushError: `datasets` is not installed; there is no column of audio or captions, or no split to train on.
+        DataNotFoundError: there is no such dataset.
+    """
+    place = root / folder
+    if place.is_dir():
+        return
+    hub = _library()
+    try:
+        splits = hub.load_dataset(name, options.get("config"), revision=options.get("revision"))
+    except FileNotFoundError as error:  # what the hub's own error for a dataset that is not there is
+        raise DataNotFoundError(f"no dataset {name!r} on the hub or this machine: {error}") from error
+    except OSError:  # no network, a full disk: whoever asked explains it
+        raise
+    except Exception as error:  # its builders wrap what they need in errors of their own
+        raise PullPushError(f"datasets cannot read {name!r}: {_innermost(error)}{ADVICE}") from error
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=PARTIAL, dir=place.parent) as partial_folder:
+        whole = Path(partial_folder) / "whole"
+        _write(whole, name, _rows(hub, name, splits, options))
+        os.replace(whole, place)
+
+
+def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
+    """Recordings in `audio`, captions in `captions.csv`, one row a caption; what lacks either is counted."""
+    (place / "audio").mkdir(parents=True)
+    names: set[str] = set()
+    lacking = 0
+    with open(place / "captions.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["split", "file_name", "caption"])
+        for number, row in enumerate(rows):
+            if not row.sound or not row.captions:
+                lacking += 1
+                continue
+            own = row.name if row.name and row.name not in names else f"{row.split}-{number:06d}-{row.name}"
+            names.add(own)
+            (place / "audio" / own).write_bytes(row.sound)
+            table.writerows((row.split, own, caption) for caption in row.captions)
+    if lacking:
+        warnings.warn(f"{name}: {lacking} clips without a recording or without a caption left out", stacklevel=4)
+
+
+def _rows(hub: ModuleType, name: str, splits: Mapping[str, Any], options: Mapping[str, str]) -> Iterator[Row]:
+    """The clips of all splits, their files as they are: decoding is our own business."""
+    chosen = _splits(name, list(splits), options)
+    for split, theirs in chosen.items():
+        features = splits[theirs].features
+        audio, texts = _audio_column(hub, name, features, options), _text_columns(name, features, options)
+        data = splits[theirs].select_columns([audio, *texts]).cast_column(audio, hub.Audio(decode=False))
+        for number, row in enumerate(tqdm(data, desc=f"writing {name} {theirs}", unit="clip", disable=hidden())):
+            sound = row[audio] or {}
+            path = sound.get("path") or ""
+            content = sound.get("bytes") or (Path(path).read_bytes() if Path(path).is_file() else b"")
+            captions = [text.strip() for column in texts for text in _texts(row[column]) if text.strip()]
+            yield Row(_share(split, number, chosen), Path(path).name, content, captions)
+
+
+def _splits(name: str, offered: Sequence[str], options: Mapping[str, str]) -> dict[str, str]:
+    """Which of the dataset's splits is which of ours."""
+    chosen = {}
+    for split, names in SPLITS.items():
+        if split in options and options[split] not in offered:
+            raise unknown(f"split of {name}", options[split], offered)
+        found = [options[split]] if split in options else [theirs for theirs in names if theirs in offered]
+        chosen |= {split: found[0]} if found else {}
+    if "train" not in chosen:
+        raise PullPushError(f"{name} has no split to train on, only {', '.join(offered)}: hf:{name}?train={offered[0]}")
+    return chosen
+
+
+def _share(split: str, number: int, chosen: Mapping[str, str]) -> str:
+    """Ours for a clip: of a dataset without validation or test, every tenth training clip serves for it."""
+    if split == "train":
+        for lacking, tenth in TENTHS.items():
+            if lacking not in chosen and number % 10 == tenth:
+                return lacking
+    return split
+
+
+def _audio_column(hub: ModuleType, name: str, features: Mapping[str, Any], options: Mapping[str, str]) -> str:
+    found = [column for column, kind in features.items() if isinstance(kind, hub.Audio)]
+    columns = [options["audio"]] if "audio" in options else found[:1]
+    if columns and columns[0] in features:
+        return columns[0]
+    raise PullPushError(f"{name} needs a column of audio, has {', '.join(features)}: name it, as in hf:{name}?audio=…")
+
+
+def _text_columns(name: str, features: Mapping[str, Any], options: Mapping[str, str]) -> list[str]:
+    numbered = sorted((column for column in features if NUMBERED.fullmatch(column)), key=lambda text: (len(text), text))
+    found = numbered or [column for column in TEXTS if column in features][:1]
+    columns = options["text"].split(",") if "text" in options else found
+    if columns and all(column in features for column in columns):
+        return columns
+    raise PullPushError(
+        f"{name} needs a column of captions, has {', '.join(features)}: name it, as in hf:{name}?text=…, several with "
+        "commas"
+    )
+
+
+def _texts(value: Any) -> list[str]:
+    """One caption or several, as columns hold them."""
+    return [value] if isinstance(value, str) else [text for text in value or () if text]
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What an error was raised from."""
+    return error if error.__cause__ is None else _innermost(error.__cause__)
+
+
+def _library() -> ModuleType:
+    try:
+        return importlib.import_module("datasets")
+    except ModuleNotFoundError as error:
+        raise PullPushError("hf: needs datasets, which is not installed: pip install 'pullpush[full]'") from error
+
+
+CARD = DatasetCard(
+    name="hf",
+    make=read,
+    title="A dataset of the hub",
+    about="Recordings with captions from the Hugging Face hub: hf:owner/name, or of a folder in one of its formats.",
+    source="its authors",
+    folder="hf",
+    of=located,
+    how="name one, as in hf:owner/name",
+)

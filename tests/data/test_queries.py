@@ -1,0 +1,65 @@
+"""Queries with several right clips: DCASE's table, a plain table, and what they lose."""
+
+from __future__ import annotations
+
+import miniature
+import pytest
+
+from pullpush.data.corpora import CorpusConfig, load_corpus
+from pullpush.data.queries import read_queries
+from pullpush.errors import DataNotFoundError, PullPushError
+
+
+@pytest.fixture(scope="module")
+def clips(home, tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    miniature.clotho(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_DATA", str(root))
+        return load_corpus(CorpusConfig("clotho")).test
+
+
+def name(row: int) -> str:
+    return f"Sound {300 + row}, take 1.wav"
+
+
+def test_the_table_of_dcase_is_read(clips, tmp_path):
+    rows = [("a tone", str([name(1), name(4)])), ("it's high", str([name(8)]))]
+    miniature.table(tmp_path / "metadata_eval.csv", rows, ["query", "audio_filenames"])
+    queries = read_queries(tmp_path / "metadata_eval.csv", clips)
+    assert queries.texts == ["a tone", "it's high"]
+    assert queries.relevance.nonzero().tolist() == [[0, 1], [0, 4], [1, 8]]
+
+
+def test_a_plain_table_has_a_right_clip_in_each_row(clips, tmp_path):
+    rows = [("a tone", name(1)), ("high", name(8)), ("a tone", name(4))]
+    miniature.table(tmp_path / "queries.csv", rows, ["query", "file_name"])
+    assert read_queries(tmp_path / "queries.csv", clips).relevance.nonzero().tolist() == [[0, 1], [0, 4], [1, 8]]
+
+
+def test_what_is_none_of_the_clips_is_counted(clips, tmp_path):
+    rows = [("a tone", name(1)), ("a tone", "gone.wav"), ("a bell", "gone.wav")]
+    miniature.table(tmp_path / "queries.csv", rows, ["query", "file_name"])
+    with pytest.warns(UserWarning, match="left out") as told:
+        queries = read_queries(tmp_path / "queries.csv", clips)
+    messages = [str(warning.message) for warning in told]
+    assert "queries.csv: 1 files that are none of the clips left out: gone.wav" in messages
+    assert "queries.csv: 1 queries without a clip left out: a bell" in messages
+    assert queries.texts == ["a tone"]
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "message"),
+    [
+        (["query", "audio_filenames"], [("a", "__import__('os').listdir()")], "must be lists such as"),
+        (["query", "files"], [("a", "b")], "needs a column audio_filenames or file_name, has query, files"),
+        (["text", "file_name"], [("a", "b")], "lacks query"),
+        (["query", "file_name"], [("a", "b.wav")], "is it the table of this dataset"),
+    ],
+)
+def test_other_tables_are_refused(clips, tmp_path, head, rows, message):
+    miniature.table(tmp_path / "queries.csv", rows, head)
+    with pytest.raises(PullPushError, match=message):
+        read_queries(tmp_path / "queries.csv", clips)
+    with pytest.raises(DataNotFoundError):
+        read_queries(tmp_path / "nothing.csv", clips)
