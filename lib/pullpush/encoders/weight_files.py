@@ -91,22 +91,17 @@ def _in_folder(folder: Path, files: Sequence[str]) -> Path:
 
 
 def _from_hub(model: str, files: Sequence[str]) -> Path:
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError
+    from transformers.utils import cached_file
 
     name, commit = pinned(model)
 
-    def load() -> str:
+    def load() -> Path:
         for file in files:
-            try:
-                return hf_hub_download(name, file, **commit)
-            except EntryNotFoundError:
-                continue
-            except HFValidationError as error:
-                raise OSError(f"it is no file here, and no name on the hub: {error}") from error
-        raise OSError(f"it holds none of {', '.join(files)}")
+            if found := cached_file(name, file, _raise_exceptions_for_missing_entries=False, **commit):
+                return Path(found)
+        raise OSError(f"it holds none of {', '.join(files)}.")
 
-    return Path(fetch(load, model))
+    return fetch(load, model)
 
 
 def _downloaded(address: str) -> Path:

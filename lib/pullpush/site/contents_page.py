@@ -18,6 +18,7 @@ from pullpush.data.banks import BANKS
 from pullpush.data.languages import language_files, load_languages
 from pullpush.data.registry import SETS
 from pullpush.encoders import AUDIO, TEXT
+from pullpush.encoders.published import MODELS
 from pullpush.losses import TERMS
 from pullpush.metrics import METRICS
 
@@ -49,6 +50,15 @@ def trained(card: Any) -> str:
     return "never" if card.frozen else "on, or frozen" if card.pretrained else "from scratch"
 
 
+def hears(card: Any) -> str:
+    """The rate of the audio that an encoder or a model takes.
+
+    >>> hears(AUDIO["clap"]), hears(AUDIO["features"])
+    ('48 kHz', 'features')
+    """
+    return f"{card.sample_rate / 1000:g} kHz" if card.sample_rate else "features"
+
+
 ENCODER: Mapping[str, Callable[[Any], str]] = {"trained": trained, "licence": lambda card: card.licence}
 KINDS = (
     Kind(
@@ -61,10 +71,17 @@ KINDS = (
         "Audio encoders",
         "encoders",
         AUDIO,
-        {**ENCODER, "hears": lambda card: f"{card.sample_rate / 1000:g} kHz" if card.sample_rate else "features"},
+        {**ENCODER, "hears": hears},
         weights=True,
     ),
     Kind("Text encoders", "encoders", TEXT, {**ENCODER, "languages": lambda card: card.languages}, weights=True),
+    Kind(
+        "Whole published models",
+        "encoders",
+        MODELS,
+        {"licence": lambda card: card.licence, "languages": lambda card: card.languages, "hears": hears},
+        weights=True,
+    ),
     Kind(
         "Metrics",
         "metrics",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.data.batches import is_missing
-from pullpush.data.clips import Clips
+from pullpush.data.clips import Clips, StoredClips
 from pullpush.data.corpora import CorpusConfig, load_labelled, load_split
 from pullpush.data.registry import find
 from pullpush.encoders.published import PublishedModel
@@ -87,9 +87,15 @@ def evaluate(model: PublishedModel, asked: Asked) -> pd.DataFrame:
     if find(asked.dataset).labelled:
         clips = load_labelled(asked.dataset, seconds=asked.seconds, n=asked.clips, sample_rate=model.sample_rate)
         return _table([*counts(clips), *labelled(model, clips)])
-    names = {"seconds": asked.seconds, "subset": asked.subset, "text_cleaning": asked.text_cleaning}
-    config = CorpusConfig(asked.dataset, sample_rate=model.sample_rate, **names, **{f"n_{asked.split}": asked.clips})
-    clips = load_split(config, asked.split)
+    config = CorpusConfig(
+        asked.dataset,
+        seconds=asked.seconds,
+        sample_rate=model.sample_rate,
+        subset=asked.subset,
+        text_cleaning=asked.text_cleaning,
+    )
+    size: dict[str, Any] = {f"n_{asked.split}": asked.clips}
+    clips = load_split(replace(config, **size), asked.split)
     rows = counts(clips)
     audio = embed_audio(model, clips)
     for language in asked.languages:
@@ -111,7 +117,7 @@ def embedded(model: PublishedModel, audio: Tensor, captions: Sequence[Sequence[s
     return Pairs(audio, text, clip)
 
 
-def counts(clips: Clips) -> list[tuple]:
+def counts(clips: StoredClips) -> list[tuple]:
     """How many clips there are, and how long."""
     seconds = clips.lengths.double() / clips.sample_rate
     found = {"clips": len(clips), "mean seconds": float(seconds.mean()), "longest, seconds": float(seconds.max())}
