@@ -58,7 +58,8 @@ class SpokenConfig:
     sources: of "keywords", "letters" and "prompts"; languages (ISO 639-3), kinds (see `utterances.Utterance`): those
     that are heard; none, all. new_voices, new_languages: never learnt from. seed: of the splits; valid, test: shares of
     the words. translated: captions in every language that a word is known in; otherwise in the spoken one alone.
-    longest: seconds that are kept of a recording; sample_rate: in Hz, that recordings are kept in.
+    longest: seconds that are kept of a recording, whose text stays whole; None: all of it; sample_rate: in Hz, that
+    recordings are kept in.
     """
 
     sources: tuple[str, ...] = ("keywords",)
@@ -70,7 +71,7 @@ class SpokenConfig:
     valid: float = 0.1
     test: float = 0.2
     translated: bool = False
-    longest: float = 10.0
+    longest: float | None = 10.0
     sample_rate: int = SAMPLE_RATE
 
     def __post_init__(self) -> None:
@@ -79,8 +80,10 @@ class SpokenConfig:
         for source in self.sources:
             if source not in SOURCES:
                 raise unknown("source of speech", source, SOURCES)
-        if not self.sources or min(self.valid, self.test) <= 0 or self.valid + self.test >= 1 or self.longest <= 0:
-            raise ValueError(f"need a source, shares that leave words to learn, and a length, got {self}")
+        if not self.sources or min(self.valid, self.test) <= 0 or self.valid + self.test >= 1:
+            raise ValueError(f"need a source, and shares that leave words to learn, got {self}")
+        if self.longest is not None and self.longest <= 0:
+            raise ValueError(f"longest must be more than 0 s, got {self.longest}")
 
     def load(self) -> World:
         """See `load_spoken`."""
@@ -231,14 +234,15 @@ def _texts(table: pd.DataFrame, words: Mapping[str, Mapping[str, str]] | None = 
     return {language: dict(sorted(found[language].items())) for language in sorted(found)}
 
 
-def _decode(folder: Path, paths: Sequence[Path], longest: float, sample_rate: int) -> None:
+def _decode(folder: Path, paths: Sequence[Path], longest: float | None, sample_rate: int) -> None:
     """Write all recordings to the folder (see store.py)."""
     parallel = joblib.Parallel(n_jobs=THREADS, prefer="threads", return_as="generator")
     waves = parallel(joblib.delayed(_wave)(path, longest, sample_rate) for path in paths)
     store.write(folder, tqdm(waves, total=len(paths), desc="decoding speech", unit="recording", disable=hidden()))
 
 
-def _wave(path: Path, longest: float, sample_rate: int) -> np.ndarray:
+def _wave(path: Path, longest: float | None, sample_rate: int) -> np.ndarray:
     """A recording, trimmed, normalised and cut to `longest` seconds, int16."""
     wave = trim_silence(check_audible(load_audio(path, sample_rate=sample_rate), path))
-    return store.to_int16(normalise_rms(wave[: round(longest * sample_rate)]).numpy())
+    most = None if longest is None else round(longest * sample_rate)
+    return store.to_int16(normalise_rms(wave[:most]).numpy())

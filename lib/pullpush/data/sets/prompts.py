@@ -38,7 +38,7 @@ TRANSCRIPTS = {
 }
 SOUNDS, DOC = "usr/share/asterisk/sounds", "usr/share/doc"
 # Notes to whoever speaks or reads; what else stands in brackets is spoken.
-NOTE = re.compile(r"\((?:nota?:|simple tone|in inglese|emphase|data|voce|produrre|You are|enfatico|emme)[^()]*\)")
+NOTE = re.compile(r"\((?:not[ae]:|simple tone|in inglese|emphase|data|voce|produrre|You are|enfatico|emme)[^()]*\)")
 NO_SPEECH = re.compile(r"[\[(<].*[\])>]")  # "[this is a simple beep tone]", "(1 second of silence)", "<beep ascending>"
 SIGN = re.compile(r"\[.?\]")  # "dash [-]"
 CODE_WORD = re.compile(r"phonetic/._p", re.IGNORECASE)

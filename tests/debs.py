@@ -1,0 +1,60 @@
+"""Debian packages and a distribution of them, put together by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+
+def write_deb(folder: Path, name: str, files: Mapping[str, bytes], *, version: str = "1") -> Path:
+    """A package: an `ar` archive of a version, control files and data."""
+    control = f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: T\nDescription: t\n".encode()
+    members = {
+        "debian-binary": b"2.0\n",
+        "control.tar.xz": tarball({"./control": control}),
+        "data.tar.xz": tarball({f"./{path}": content for path, content in files.items()}),
+    }
+    place = folder / f"{name}_{version.replace(':', '%3a')}_all.deb"
+    with place.open("wb") as file:
+        file.write(b"!<arch>\n")
+        for member, content in members.items():
+            file.write(f"{member:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode())
+            file.write(content + b"\n" * (len(content) % 2))
+    return place
+
+
+def tarball(files: Mapping[str, bytes]) -> bytes:
+    """A compressed tar archive."""
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w:xz") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return memory.getvalue()
+
+
+def publish(folder: Path) -> None:
+    """Make a folder of packages a distribution."""
+    entries = []
+    for path in sorted(folder.glob("*.deb")):
+        content, (name, version, _) = path.read_bytes(), path.name.split("_")
+        entries.append(
+            f"Package: {name}\nVersion: {version.replace('%3a', ':')}\nArchitecture: all\nFilename: ./{path.name}\n"
+            f"Size: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\nDescription: t\n"
+        )
+    (folder / "Packages").write_text("\n".join(entries))
+
+
+def use(monkeypatch: pytest.MonkeyPatch, folder: Path, repository: Path | None) -> None:
+    """Let apt fetch from a distribution in a folder alone, or from nowhere; `folder` holds its settings."""
+    (folder / "sources.list").write_text(f"deb [trusted=yes] file:{repository} ./\n" if repository else "")
+    (folder / "apt.conf").write_text(
+        f'Dir::Etc::SourceList "{folder}/sources.list";\nDir::Etc::SourceParts "-";\nAcquire::Retries "0";\n'
+    )
+    monkeypatch.setenv("APT_CONFIG", str(folder / "apt.conf"))
