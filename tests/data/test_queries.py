@@ -10,13 +10,11 @@ from pullpush.data.queries import read_queries
 from pullpush.errors import DataNotFoundError, PullPushError
 
 
-@pytest.fixture(scope="module")
-def clips(home, tmp_path_factory):
-    root = tmp_path_factory.mktemp("data")
-    miniature.clotho(root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_DATA", str(root))
-        return load_corpus(CorpusConfig("clotho")).test
+@pytest.fixture
+def clips(home, tmp_path, monkeypatch):
+    miniature.clotho(tmp_path / "data")
+    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
+    return load_corpus(CorpusConfig("clotho")).test
 
 
 def name(row: int) -> str:
