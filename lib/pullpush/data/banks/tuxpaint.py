@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pullpush.data.bank import BankCard, EventClips, decoded
-from pullpush.data.tuxpaint import fetch, recording
+from pullpush.data.tuxpaint import PACKAGE, fetch, recording
 from pullpush.data.vocabulary import Event, load_events
 
 
@@ -22,4 +22,6 @@ CARD = BankCard(
     authors="Bill Kendrick and the authors of Tux Paint's stamps",
     licence="GPL-2.0-or-later; some recordings in the public domain",
     version="2022.06.04 (Debian: tuxpaint-stamps-default)",
+    fetch=fetch,
+    megabytes=PACKAGE.megabytes,
 )

