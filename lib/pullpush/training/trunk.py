@@ -180,17 +180,14 @@ def as_trunk(base: Trunk | str | os.PathLike[str]) -> Trunk:
 
 
 def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The options whose value is a folder of a model's files on this disk → file name → hash of the file."""
-    folders = {name: Path(value) for name, value in options.items() if isinstance(value, str | Path) and value}
-    return {
-        name: {
-            path.name: _file_digest(path, path.stat().st_mtime_ns)
-            for path in sorted(folder.iterdir())
-            if path.is_file()
-        }
-        for name, folder in folders.items()
-        if folder.is_dir()
+    """The options whose value is a folder of a model's files on this disk, or a file → file name → hash of the file."""
+    places = {name: Path(value) for name, value in options.items() if isinstance(value, str | Path) and value}
+    found = {name: sorted(place.iterdir()) if place.is_dir() else [place] for name, place in places.items()}
+    hashes = {
+        name: {path.name: _file_digest(path, path.stat().st_mtime_ns) for path in paths if path.is_file()}
+        for name, paths in found.items()
     }
+    return {name: files for name, files in hashes.items() if files or places[name].is_dir()}
 
 
 @lru_cache(maxsize=256)
