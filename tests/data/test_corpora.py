@@ -167,6 +167,19 @@ def test_audiocaps_is_tested_on_957_clips_or_on_975(root):
         CorpusConfig("clotho", subset="957").load()
 
 
+def test_the_second_version_of_audiocaps_has_tables_of_its_own(root):
+    miniature.audiocaps(root)
+    shutil.copytree(root / "AUDIOCAPS/csv_files_v1", root / "AUDIOCAPS/csv_files_v2")
+    table = root / "AUDIOCAPS/csv_files_v2/train.csv"
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join(lines[:13]) + "\n")
+    assert len(load_corpus(CorpusConfig("audiocaps:v2")).train) == 12
+    assert len(load_corpus(CorpusConfig("audiocaps")).train) == 20
+    assert registry.find("audiocaps:v2").title == "AudioCaps 2.0"
+    with pytest.raises(UnknownNameError, match="version of AudioCaps"):
+        registry.find("audiocaps:v3")
+
+
 def test_captions_are_cleaned_as_papers_do(root):
     miniature.clotho(root)
     plain, spaced, removed = (
