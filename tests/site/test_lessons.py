@@ -73,9 +73,12 @@ def is_hidden(cell: NotebookNode) -> bool:
     return any(tag.startswith(("hide-", "remove-")) for tag in cell.metadata.get("tags", []))
 
 
+SECOND = {"00-ears": "E"}  # further lessons of a chapter, and the letter that their numbers bear
+
+
 def prefix(page: Path) -> str:
-    """What the numbers of a page begin with: "2" in lesson 02, "2L" in its lab."""
-    return str(int(page.stem[:2])) + ("L" if page.stem.endswith("-lab") else "")
+    """What the numbers of a page begin with: "2" in lesson 02, "2L" in its lab, "0E" on the page 00-ears."""
+    return str(int(page.stem[:2])) + ("L" if page.stem.endswith("-lab") else SECOND.get(page.stem, ""))
 
 
 def calls(source: str, name: str) -> Iterator[ast.Call]:
@@ -238,7 +241,7 @@ def test_equations_are_numbered_as_the_reader_meets_them(page):
 def test_equations_that_are_referred_to_exist(page):
     every = {tag for other in PAGES for tag in tags(prose(cells_of(other)))}
     text = "\n".join(cell.source for cell in cells_of(page))
-    for reference in re.findall(r"equations? \((\d+L?\.\d+)\)", text, re.IGNORECASE):
+    for reference in re.findall(r"equations? \((\d+[A-Z]?\.\d+)\)", text, re.IGNORECASE):
         assert reference in every, f"{page.name} refers to equation ({reference})"
 
 
@@ -295,4 +298,5 @@ def test_exercises_and_solutions_are_paired_by_label():
 
 
 def test_numbers_of_a_page_begin_with_its_chapter():
-    assert [prefix(Path(f"{name}.md")) for name in ("00-world", "02-svr", "02-svr-lab")] == ["0", "2", "2L"]
+    names = ("00-world", "00-ears", "02-svr", "02-svr-lab")
+    assert [prefix(Path(f"{name}.md")) for name in names] == ["0", "0E", "2", "2L"]

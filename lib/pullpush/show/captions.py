@@ -1,9 +1,10 @@
 """Figures with a number, a caption and an anchor, for JupyterLab and for the site alike.
 
-A lesson numbers its figures 2.1, 2.2 … (chapter, then order on the page) and its lab 2L.1, 2L.2 …; equations carry
-`\\tag{2.1}` and `\\tag{2L.1}` by the same rule. Numbers are written out, so that the source reads as the page does, and
-a test holds them to be consecutive. Prose refers to a figure by `[figure 2.3](#fig-2-3)`. A caption says what is drawn
-and over how many seeds; what was found stands in the text below.
+A lesson numbers its figures 2.1, 2.2 … (chapter, then order on the page) and its lab 2L.1, 2L.2 …; a chapter's second
+lesson has a letter of its own (0E.1 on the page 00-ears). Equations carry `\\tag{2.1}` and `\\tag{2L.1}` by the same
+rule. Numbers are written out, so that the source reads as the page does, and a test holds them to be consecutive. Prose
+refers to a figure by `[figure 2.3](#fig-2-3)`. A caption says what is drawn and over how many seeds; what was found
+stands in the text below.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from PIL import Image
 from pullpush.show.markup import Markup
 from pullpush.show.pictures import compress_png
 
-NUMBER = re.compile(r"(\d+L?)\.([1-9]\d*)")
+NUMBER = re.compile(r"(\d+[A-Z]?)\.([1-9]\d*)")
 LOOK = "color:inherit;font-weight:normal;font-size:0.92em"  # the site's theme prints captions too pale to be read
 
 

@@ -24,7 +24,7 @@ from pullpush.site.contents_page import written
 RECORDINGS, WEIGHTS, PUBLISHED = "<!-- recordings -->", "<!-- weights -->", "<!-- published sounds -->"
 SOUND = re.compile(r"<audio\b")
 NAMED = re.compile(r"\[([^\]]+)\]\((?:\.\./)*sources\.(?:md|ipynb)\)")
-OURS = ("ours", "the reader", "data/synthetic.py")  # how sources begin of what nobody else made
+OURS = ("ours", "the reader", "data/synthetic.py", "its authors")  # how sources begin of what has no credit to give
 
 
 class SourceError(PullPushError, ValueError):

@@ -86,3 +86,36 @@ def zero_shot_accuracy(table: pd.DataFrame) -> Figure:
     name_places(ax, [language_name(code) for code in table["language"]])
     ax.set(xlabel="zero-shot accuracy (%)", xlim=(0, None))
     return finish(fig)
+
+
+def without_words(table: pd.DataFrame) -> Figure:
+    """What encoders know by clips alone, a panel a question and a line an encoder.
+
+    table: columns question, encoder, value, low, high and chance (fractions), see `listening.without_words`.
+    """
+    questions, encoders = (list(dict.fromkeys(table[name])) for name in ("question", "encoder"))
+    fig, axes = panels(len(questions), height=1.2 + 0.34 * len(encoders), sharey=True)
+    for ax, question in zip(axes, questions, strict=True):
+        part = table[table["question"] == question].set_index("encoder").reindex(encoders)
+        dots(ax, part, np.arange(len(encoders)), scale=100, label="share, 95 % interval over events")
+        ax.axvline(100 * part["chance"].max(), color=VERMILION, linewidth=1.2, label="chance")
+        ax.set(xlabel=f"nearest clip is of the {question} (%)", xlim=(0, None))
+        name_places(ax, encoders)
+    return finish(fig)
+
+
+def tests_side_by_side(table: pd.DataFrame, metric: str) -> Figure:
+    """One score of every system on every test, a panel a test, with the interval and chance.
+
+    table: columns test, system, metric, value, low, high and chance (fractions), see `ears.standings`.
+    """
+    rows = table[table["metric"] == metric]
+    tests, systems = (list(dict.fromkeys(rows[name])) for name in ("test", "system"))
+    fig, axes = panels(len(tests), height=1.2 + 0.34 * len(systems), sharey=True, sharex=True)
+    for ax, test in zip(axes, tests, strict=True):
+        part = rows[rows["test"] == test].set_index("system").reindex(systems)
+        dots(ax, part, np.arange(len(systems)), scale=100, label="mean, 95 % interval")
+        ax.axvline(100 * part["chance"].max(), color=VERMILION, linewidth=1.2, label="chance")
+        ax.set(title=test, xlabel=f"{metric} (%)", xlim=(0, None))
+        name_places(ax, systems)
+    return finish(fig)

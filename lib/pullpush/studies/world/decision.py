@@ -1,0 +1,61 @@
+"""Which audio encoder the coming chapters train with: the cheapest that cannot be told from the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from IPython.display import Markdown
+
+from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import Difference
+
+
+class Choice(NamedTuple):
+    """What was chosen.
+
+    system: its label; best: that of the highest score; scores: system → mean; behind: system → what the best has over
+    it, for those that were passed over and the chosen one.
+    """
+
+    system: str
+    best: str
+    scores: dict[str, float]
+    behind: dict[str, Difference]
+
+
+def cheapest_of_the_best(scores: Scores, by_cost: Sequence[str], *, test: str, metric: str = "R@1") -> Choice:
+    """The first of the systems over which the best has nothing that could be told.
+
+    by_cost: labels, the cheapest first; test: the clips that decide; an interval of the difference that holds zero
+    tells nothing.
+    """
+    where = {"test": test}
+    means = {system: float(scores.values(system, metric, where).mean()) for system in by_cost}
+    best = max(by_cost, key=lambda system: means[system])
+    behind: dict[str, Difference] = {}
+    for system in by_cost:
+        if system == best:
+            return Choice(system, best, means, behind)
+        behind[system] = scores.contrast(best, system, metric, where)
+        if behind[system].low <= 0:
+            return Choice(system, best, means, behind)
+    raise AssertionError("the best is one of the systems")
+
+
+def chosen(scores: Scores, by_cost: Sequence[str], *, test: str, metric: str = "R@1") -> Markdown:
+    """The choice of `cheapest_of_the_best` and its reason, in words and numbers of the measurement."""
+    return Markdown(sentence(cheapest_of_the_best(scores, by_cost, test=test, metric=metric), test=test, metric=metric))
+
+
+def sentence(choice: Choice, *, test: str, metric: str = "R@1") -> str:
+    """A choice and its reason."""
+    means = {system: f"{100 * mean:.1f} %" for system, mean in choice.scores.items()}
+    said = [f"**{choice.system}** ({metric} {means[choice.system]} on {test})."]
+    for system, gain in choice.behind.items():
+        points = f"{100 * gain.value:+.1f} points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]".replace("-", "−")
+        over = f"*{choice.best}* has {points} over *{system}*"
+        said.append(f"{over}, which holds zero." if system == choice.system else f"{over}, which is cheaper.")
+    if choice.system == choice.best:
+        said.append("No other system scores higher.")
+    return " ".join(said)

@@ -1,0 +1,252 @@
+"""The experiment of the page *Ears*: systems that hear differently, on tests that hold out more and more.
+
+ground = Ears(book)
+search = rates(systems, (1e-3, 3e-4), seeds=(1000,), epochs=2)  # one budget for all, on validation
+best = tuning.best_points(compute.run(ground, search))
+scores = compute.run(ground, on_tests(systems, best, seeds=range(3)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pullpush.data.banks import BANKS
+from pullpush.data.clips import Clips, World
+from pullpush.data.held_out import HeldOutConfig, load_held_out
+from pullpush.data.world import WorldConfig
+from pullpush.errors import unknown
+from pullpush.lab.compute import View
+from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.scores import Scores
+from pullpush.lab.session import Session
+from pullpush.metrics.cards import METRICS
+from pullpush.metrics.inference import Difference
+from pullpush.training.frozen import encoded
+from pullpush.training.trunk import Published
+
+TESTS: Mapping[str, str] = {  # what pages call a test → the split of the world
+    "new combinations": "test",
+    "known recordings": "heard",
+    "held-out recordings": "recordings",
+    "held-out events": "events",
+}
+KNOWN = "yamnet"  # the encoder that was trained elsewhere
+RANDOM, FROZEN, UPPER = "YAMNet, random, frozen", "YAMNet, frozen", "YAMNet, upper layers trained"
+SCRATCH, WHOLE = "CNN, from scratch", "YAMNet, all trained"
+SMALL = {"audio_channels": (4, 4, 8)}
+BY_COST = (FROZEN, UPPER, SCRATCH, WHOLE)  # by the layers that a step passes through, forward and backward
+SCORES = ("T2A R@1", "A2T R@1", "T2A R@10", "A2T R@10", "R@1", "T2A nDCG@10", "A2T nDCG@10")
+
+
+class System(NamedTuple):
+    """A way to hear: the view that it learns from, and what its recipe has of its own."""
+
+    view: str
+    overrides: Mapping[str, Any] = {}
+
+
+def needs_no_network(book: Session) -> bool:
+    """Whether the profile's sounds are synthetic: then nothing is fetched, and published encoders are random ones."""
+    return book.settings.world["bank"] == "synthetic"
+
+
+def systems_of(book: Session) -> dict[str, System]:
+    """The systems, the cheapest first; the first is a control, the same network with random weights.
+
+    Where nothing is fetched small networks stand in for YAMNet.
+    """
+    whole = {"audio": "cnn", "encoder_options": SMALL} if needs_no_network(book) else {"audio": KNOWN}
+    return {
+        RANDOM: System("random"),
+        FROZEN: System("frozen"),
+        UPPER: System("upper"),
+        SCRATCH: System("sound", {"audio": "cnn"}),
+        WHOLE: System("sound", whole),
+    }
+
+
+class Ears:
+    """What the experiments stand on (see `compute.Ground`): one world with held-out recordings and events.
+
+    book: the session, at the profile's size; compute_long: whether to compute what is long and was not kept.
+    """
+
+    name = "ears"
+
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        self.book, self.compute_long = book, compute_long
+        self._views: dict[str, View] = {}
+
+    @property
+    def code(self) -> Sequence[Any]:
+        """See `compute.Ground`."""
+        banks = [self.config.world.bank, self.config.takes]
+        return load_held_out, *(BANKS[name].make for name in banks if name)
+
+    @property
+    def config(self) -> HeldOutConfig:
+        """A third of the profile's training scenes and half of its tests, for systems that take minutes."""
+        size = self.book.settings.world
+        half = {name: max(24, size[name] // 2) for name in ("n_valid", "n_test")}
+        half["n_train"] = max(24, size["n_train"] // 3)
+        takes = "takes"
+        if needs_no_network(self.book):
+            takes, half["n_single_per_event"] = "", 1
+        sizes: dict[str, Any] = {**size, **half}
+        return HeldOutConfig(WorldConfig(**sizes), takes=takes)
+
+    def view(self, name: str) -> View:
+        """Data by its name: "sound", or what YAMNet made of it: "frozen", "random", "upper"; each is tested on new
+        combinations, and with "/heard", "/recordings" or "/events" behind it on that split.
+
+        Raises:
+            UnknownNameError: none of these.
+        """
+        if name not in self._views:
+            self._views[name] = self._view(name)
+        return self._views[name]
+
+    def _view(self, name: str) -> View:
+        way, _, test = name.partition("/")
+        if test:
+            data = self.view(way).data
+            return View(self.book, replace(data, splits={**data.splits, "test": data.split(test)}))
+        if way == "sound":
+            return View(self.book, self.config.load())
+        drawn = {"pretrained": False}
+        options = drawn if needs_no_network(self.book) else {}
+        trunks = {
+            "random": Published("cnn" if options else KNOWN, {} if options else drawn, seed=1),
+            "frozen": Published(KNOWN, options),
+            "upper": Published(KNOWN, options, level="lower"),
+        }
+        if way not in trunks:
+            raise unknown("view", name, ["sound", *trunks])
+        return View(self.book, encoded(self.view("sound").data, trunks[way]))
+
+
+def rates(
+    systems: Mapping[str, System],
+    values: Sequence[float],
+    *,
+    seeds: Iterable[int],
+    epochs: int,
+    recipe: str = "infonce",
+) -> Experiment:
+    """The search for a learning rate: the same values and epochs for every system, on seeds of its own."""
+    trials = [
+        Trial(name, recipe, {**system.overrides, "lr": lr, "epochs": epochs}, {"lr": lr}, data=system.view)
+        for name, system in systems.items()
+        for lr in values
+    ]
+    return Experiment("rates", tuple(trials), tuple(seeds), data="sound", long=True)
+
+
+def on_tests(
+    systems: Mapping[str, System],
+    best: Mapping[str, Mapping[str, Any]],
+    *,
+    seeds: Iterable[int],
+    recipe: str = "infonce",
+) -> Experiment:
+    """Every system with its best learning rate, trained once a seed, on three tests."""
+    trials = [
+        Trial(
+            name,
+            recipe,
+            {**system.overrides, **best.get(name, {})},
+            {"test": test},
+            data=system.view,
+            test="" if split == "test" else f"{system.view}/{split}",
+        )
+        for name, system in systems.items()
+        for test, split in TESTS.items()
+    ]
+    return Experiment("ears", tuple(trials), tuple(seeds), data="sound", evaluations=("retrieval", "graded"), long=True)
+
+
+def standings(scores: Scores, world: World) -> pd.DataFrame:
+    """Every system on every test: test, system, metric, value, low, high (95 % over seeds and clips), chance, seeds,
+    clips; fractions. The world says what chance gives.
+    """
+    rows: list[dict[str, Any]] = []
+    for trial in scores.experiment.trials if scores else ():
+        test = trial.where["test"]
+        lucky = by_chance(world.split(TESTS[test]))
+        for metric in SCORES:
+            found = scores.contrast(trial.system, None, metric, trial.where)
+            rows.append(row(test, trial.system, metric, found, lucky))
+    return pd.DataFrame(rows)
+
+
+def row(test: str, system: str, metric: str, found: Difference, lucky: Mapping[str, float]) -> dict[str, Any]:
+    """A row of `standings`."""
+    inside = {"value": found.value, "low": max(found.low, 0.0), "high": min(found.high, 1.0)}
+    head = {"test": test, "system": system, "metric": metric}
+    return head | inside | {"chance": lucky[metric], "seeds": found.seeds, "clips": found.clips}
+
+
+def by_chance(clips: Clips) -> dict[str, float]:
+    """What a random order of some clips gives: metric → expectation; fractions."""
+    relevance, captions = clips.relevance(), len(clips.captions("eng")[0])
+    count = len(relevance)
+    items = {"T2A": (1, count), "A2T": (captions, captions * count)}
+    found = {
+        score.name: score.chance(*items[score.name.split(" ")[0]])
+        for score in METRICS["retrieval"].scores
+        if score.chance is not None
+    }
+    found["R@1"] = (found["T2A R@1"] + found["A2T R@1"]) / 2
+    found["T2A nDCG@10"] = gain_by_chance(relevance, 10)
+    found["A2T nDCG@10"] = gain_by_chance(relevance.T.repeat_interleave(captions, dim=1), 10)
+    return found
+
+
+def gain_by_chance(relevance: Tensor, k: int) -> float:
+    """Expected nDCG@k of a random order, a query a row: `(Q, M)` graded relevance.
+
+    >>> gain_by_chance(torch.tensor([[1.0, 1.0]]), 2), round(gain_by_chance(torch.tensor([[1.0, 0.0]]), 1), 3)
+    (1.0, 0.5)
+    """
+    discount = torch.arange(2, min(k, relevance.shape[1]) + 2, dtype=torch.float64).log2().reciprocal()
+    ideal = relevance.double().topk(len(discount), dim=1).values @ discount
+    return float((relevance.double().mean(dim=1) * discount.sum() / ideal).mean())
+
+
+def side_by_side(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """`standings`, and rows like them, as a page shows them: a row a system and test, a column a metric, in per cent,
+    and last what chance gives.
+    """
+    part = table[table["metric"].isin(metrics)]
+    lucky = part.drop_duplicates(["test", "metric"]).assign(system="by chance")
+    lucky = lucky.assign(value=lucky["chance"])
+    both = pd.concat([part, lucky], ignore_index=True)
+    both["cell"] = [f"{100 * value:.1f}" for value in both["value"]]
+    wide = both.pivot_table(index=["test", "system"], columns="metric", values="cell", aggfunc="first", sort=False)
+    wide = wide[list(metrics)].rename(columns=lambda name: f"{name} (%)").reset_index().rename_axis(columns=None)
+    order = {test: number for number, test in enumerate(TESTS)}
+    return wide.sort_values("test", key=lambda tests: tests.map(order), kind="stable")
+
+
+def still_gained(scores: Scores) -> pd.DataFrame:
+    """How far from its end each system was stopped: system, rate, steps, still gained (see `Scores.table`)."""
+    first = scores.table[scores.table["test"] == next(iter(TESTS))]
+    found = first.groupby("system", sort=False)[["steps", "unconverged"]].mean().reset_index()
+    return found.rename(columns={"unconverged": "still gained"})
+
+
+def contents(world: World) -> pd.DataFrame:
+    """What is learnt from and what each test holds: scenes of, scenes, events, recordings."""
+    rows = []
+    for label, split in {"training": "train", "validation": "valid", **TESTS}.items():
+        sounds = [sound for scene in world.split(split).columns["scene"] for sound in scene.sounds]
+        events, recordings = {sound.event for sound in sounds}, {(sound.event, sound.clip) for sound in sounds}
+        counts = {"scenes": len(world.split(split)), "events": len(events), "recordings": len(recordings)}
+        rows.append({"scenes of": label, **counts})
+    return pd.DataFrame(rows)
