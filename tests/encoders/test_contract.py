@@ -64,6 +64,12 @@ def test_clips_become_unit_rows_of_the_joint_space(name):
     torch.testing.assert_close(embedding.norm(dim=1), torch.ones(3))
 
 
+@pytest.mark.parametrize("name", HEARERS)
+def test_the_rate_of_the_audio_is_that_on_the_card(name):
+    model = hearing(name)
+    assert model.sample_rate == model.audio.sample_rate == AUDIO[name].sample_rate
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_texts_become_unit_rows_of_the_joint_space(name):
     model = reading(name)
