@@ -119,8 +119,23 @@ def test_wrong_size_in_the_file_is_encoded_again(tmp_path):
 
 
 def test_encoder_of_the_wrong_shape_is_named():
-    with pytest.raises(ValueError, match=r"\(1, 2\).*expected \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"1 arrays \(2,\) for 1 texts, expected one \(3,\) a text"):
         FeatureStore(lambda texts: np.ones((len(texts), 2)), 3)(["a"])
+
+
+def letters(texts):
+    return [np.array([[ord(letter), 1.0] for letter in text]) for text in texts]
+
+
+def test_a_ragged_store_gives_as_many_rows_as_a_text_has(tmp_path):
+    path = tmp_path / "f.sqlite"
+    for store in (FeatureStore(letters, 2, path, ragged=True), FeatureStore(letters, 2, path, ragged=True)):
+        rows = store.rows(["abc", "d", "abc"])
+        assert [row.shape for row in rows] == [(3, 2), (1, 2), (3, 2)]
+        np.testing.assert_array_equal(rows[0], [[97, 1], [98, 1], [99, 1]])
+    assert FeatureStore(Counter(), 3).rows(["ab"])[0].shape == (1, 3)
+    with pytest.raises(ValueError, match=r"expected one \(tokens, 2\) a text"):
+        store.rows([""])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1e5])  # half precision ends at 65504

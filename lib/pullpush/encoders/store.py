@@ -15,11 +15,11 @@ from pullpush.errors import CacheError
 
 CHUNK = 512  # texts between two commits: what a killed run can lose
 LOOKUP = 500  # texts in one query, below SQLite's limit on variables
-Encode = Callable[[list[str]], np.ndarray]
+Encode = Callable[[list[str]], Sequence[np.ndarray] | np.ndarray]
 
 
 class FeatureStore:
-    """Remembers one feature vector a text.
+    """Remembers one feature vector a text, or several: one a token.
 
     Features are rounded to float16 before anything else sees them (relative error under 2⁻¹⁰), so a text has the
     same features whether they were computed just now or read back. Threads and processes may share one file:
@@ -29,8 +29,9 @@ class FeatureStore:
     that do not depend on the others; then neither do those of the store. Features that are not finite are refused.
 
     Args:
-        encode: texts → `(N, dim)` float array; called with unseen texts only.
+        encode: texts → `(N, dim)` float array, or with `ragged` N arrays `(tokens, dim)`; given unseen texts only.
         dim: size of a feature vector.
+        ragged: texts have several vectors, which `rows` gives.
         path: SQLite file, made when the first text is encoded; None keeps features in memory only.
 
     >>> store = FeatureStore(lambda texts: np.array([[len(text)] for text in texts]), dim=1)
@@ -38,8 +39,8 @@ class FeatureStore:
     [[2.0], [1.0]]
     """
 
-    def __init__(self, encode: Encode, dim: int, path: Path | None = None) -> None:
-        self.dim, self.path = dim, path
+    def __init__(self, encode: Encode, dim: int, path: Path | None = None, *, ragged: bool = False) -> None:
+        self.dim, self.path, self.ragged = dim, path, ragged
         self._encode = encode
         self._memory: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
@@ -50,8 +51,16 @@ class FeatureStore:
         Raises:
             CacheError: the file cannot be read or written; the message says what to do.
         """
+        return np.concatenate(self.rows(texts))
+
+    def rows(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """The vectors of each text, `(tokens, dim)` float32; one row where the store is not ragged.
+
+        Raises:
+            CacheError: see `__call__`.
+        """
         self.add(texts)
-        return np.stack([self._memory[text] for text in texts]).astype(np.float32)
+        return [self._memory[text].reshape(-1, self.dim).astype(np.float32) for text in texts]
 
     def __deepcopy__(self, memo: dict[int, object]) -> FeatureStore:
         return self  # copies of a model look the same texts up
@@ -85,14 +94,18 @@ class FeatureStore:
     def _compute(self, texts: list[str]) -> dict[str, np.ndarray]:
         if not texts:
             return {}
-        features = np.asarray(self._encode(texts))
-        if features.shape != (len(texts), self.dim):
+        features = [np.asarray(vectors) for vectors in self._encode(texts)]
+        shapes = {vectors.shape for vectors in features}
+        fit = all(shape[-1:] == (self.dim,) and len(shape) == 1 + self.ragged and 0 not in shape for shape in shapes)
+        if len(features) != len(texts) or not fit:
+            wanted = f"(tokens, {self.dim})" if self.ragged else f"({self.dim},)"
             raise ValueError(
-                f"encoder gave {features.shape} for {len(texts)} texts, expected ({len(texts)}, {self.dim})"
+                f"encoder gave {len(features)} arrays {', '.join(map(str, sorted(shapes)))} for {len(texts)} texts, "
+                f"expected one {wanted} a text"
             )
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
-            features = features.astype(np.float16)
-        wrong = ~np.isfinite(features).all(axis=1)
+            features = [vectors.astype(np.float16).ravel() for vectors in features]
+        wrong = np.array([not np.isfinite(vectors).all() for vectors in features])
         if wrong.any():
             first = texts[int(wrong.argmax())]
             raise ValueError(
@@ -112,8 +125,11 @@ class FeatureStore:
                 rows = base.execute(f"SELECT text, feature FROM features WHERE text IN ({marks})", part)
                 for text, blob in rows:
                     vector = np.frombuffer(blob, dtype="<f2")
-                    if len(vector) == self.dim and np.isfinite(vector).all():  # else: encode it again
+                    if self._fits(vector) and np.isfinite(vector).all():  # else: encode it again
                         self._memory[text] = vector
+
+    def _fits(self, vector: np.ndarray) -> bool:
+        return vector.size % self.dim == 0 and vector.size > 0 if self.ragged else vector.size == self.dim
 
     def _write(self, features: dict[str, np.ndarray]) -> None:
         rows = [(text, vector.astype("<f2").tobytes()) for text, vector in features.items()]
