@@ -76,6 +76,16 @@ def test_silence_is_finite_and_training_draws_nothing(name):
         torch.testing.assert_close(encoder.train()(sound), encoder.eval()(sound))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_half_precision_stays_close_to_full(name):
+    model = create(name, "hashed", dim=8, audio_model=MODELS[name]()).eval()
+    sound = noise(0.6, model.sample_rate, rows=2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = model.encode_audio(sound)
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, model.encode_audio(sound), atol=0.05, rtol=0)
+
+
 @pytest.mark.parametrize("name", WINDOWED)
 def test_of_long_clips_windows_are_averaged(name):
     encoder = hearing(name).eval()

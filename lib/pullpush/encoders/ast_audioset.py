@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -42,7 +43,8 @@ class AST(AudioEncoder):
 
     def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
         clips = [F.pad(clip, (0, max(0, FRAME - len(clip)))).cpu().numpy() for clip in split_rows(audio, lengths)]
-        inputs = self.extractor(clips, sampling_rate=SAMPLE_RATE, return_tensors="pt")
+        with torch.autocast("cpu", enabled=False):  # its front end is torch's, on the CPU
+            inputs = self.extractor(clips, sampling_rate=SAMPLE_RATE, return_tensors="pt")
         return self.backbone(input_values=inputs.input_values.to(self.backbone.device)).pooler_output
 
 
