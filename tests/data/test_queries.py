@@ -35,6 +35,15 @@ def test_a_plain_table_has_a_right_clip_in_each_row(clips, tmp_path):
     assert read_queries(tmp_path / "queries.csv", clips).relevance.nonzero().tolist() == [[0, 1], [0, 4], [1, 8]]
 
 
+def test_queries_are_cleaned_as_captions_are(clips, tmp_path):
+    rows = [("A tone, high!", name(1)), ("a tone high", name(2))]
+    miniature.table(tmp_path / "queries.csv", rows, ["query", "file_name"])
+    assert read_queries(tmp_path / "queries.csv", clips).texts == ["A tone, high!", "a tone high"]
+    queries = read_queries(tmp_path / "queries.csv", clips, cleaning="dcase")
+    assert queries.texts == ["a tone high"]
+    assert queries.relevance.nonzero().tolist() == [[0, 1], [0, 2]]
+
+
 def test_what_is_none_of_the_clips_is_counted(clips, tmp_path):
     rows = [("a tone", name(1)), ("a tone", "gone.wav"), ("a bell", "gone.wav")]
     miniature.table(tmp_path / "queries.csv", rows, ["query", "file_name"])

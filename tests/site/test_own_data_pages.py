@@ -1,4 +1,4 @@
-"""The pages "Your own data" and "Protocols" are true: their code runs and prints what they show, their options exist."""
+"""The pages "Your own data" and "Protocols" are true: their code runs and prints what they show, options exist."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from pullpush.data.clips import Clips
 from pullpush.data.listing import NAMED, official_table
+from pullpush.data.texts import clean
 from pullpush.errors import PullPushError
 
 
@@ -27,12 +28,14 @@ class Queries(NamedTuple):
     relevance: Tensor
 
 
-def read_queries(path: str | Path, clips: Clips) -> Queries:
+def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Queries:
     """Queries from a CSV: a column `query`, and `audio_filenames`, a list as Python writes it (DCASE's
     `metadata_eval.csv`), or `file_name`, one right clip a row.
 
     Rows of one query are gathered. Files that are none of the clips, and queries that lose all of theirs, are left out
     with a warning that counts and names them.
+
+    cleaning: of the queries, as of the captions that the model was trained with; see `texts.clean`.
 
     Raises:
         DataNotFoundError: there is no such file.
@@ -46,7 +49,7 @@ def read_queries(path: str | Path, clips: Clips) -> Queries:
     column = table["audio_filenames" if listed else "file_name"]
     wanted: dict[str, list[str]] = {}
     for query, value in zip(table["query"], column, strict=True):
-        wanted.setdefault(query.strip(), []).extend(_names(value, path) if listed else [value])
+        wanted.setdefault(clean(query.strip(), cleaning), []).extend(_names(value, path) if listed else [value])
     return _matched(wanted, clips, path)
 
 

@@ -34,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         chosen = recipe_of(options)  # before the world, which takes longer
         world = load_data(config_of(options, chosen))
-        queries = read_queries(options.queries, world.test) if options.queries else None
+        queries = None
+        if options.queries:
+            queries = read_queries(options.queries, world.test, cleaning=options.text_cleaning or "none")
         first = processes()[0] == 0
         if options.overlap and first:
             report_overlap(world, options.out)
