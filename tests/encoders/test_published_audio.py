@@ -19,7 +19,7 @@ from pullpush.encoders import AUDIO, create, create_audio
 from pullpush.encoders.beats import BEATsNetwork
 from pullpush.encoders.beats_layers import BEATsSize, relative_buckets
 from pullpush.encoders.vit import Size
-from pullpush.errors import WeightsError
+from pullpush.errors import DataNotFoundError, WeightsError
 
 TINY = Size(16, 2, 2)
 MODELS = {
@@ -220,6 +220,8 @@ def test_a_checkpoint_of_beats_is_read_and_one_of_another_kind_refused(tmp_path)
     torch.save({"model": {"a": torch.ones(1)}}, file)
     with pytest.raises(WeightsError, match="no checkpoint of BEATs"):
         create_audio("beats", model=str(file))
+    with pytest.raises(DataNotFoundError, match=r"no weights of BEATs at .*from its authors.*\$PULLPUSH_WEIGHTS"):
+        create_audio("beats", model="/nowhere/BEATs.pt")
 
 
 def test_buckets_of_positions_are_those_of_wavlm():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,8 +18,9 @@ from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
 from pullpush.encoders.masks import length_mask, masked_mean
 from pullpush.encoders.vit import stacked
 from pullpush.encoders.weight_files import fill_from, read_tensors, weight_file
+from pullpush.encoders.wheels import PLACE
 from pullpush.encoders.windows import over_windows
-from pullpush.errors import WeightsError
+from pullpush.errors import DataNotFoundError, WeightsError
 
 MODEL = "BEATs_iter3_plus_AS2M.pt"
 BANDS, FRAME, HOP = 128, 400, 160  # bands, samples, samples
@@ -106,13 +108,23 @@ def _network(model: str | BEATsSize, pretrained: bool) -> BEATsNetwork:
         return BEATsNetwork(model)
     if not pretrained and model == MODEL:
         return BEATsNetwork(BEATsSize())
-    tensors, rest = read_tensors(weight_file(model))
+    tensors, rest = read_tensors(_file(model))
     if "cfg" not in rest or "encoder.pos_conv.0.weight_g" not in tensors:
         raise WeightsError(f"{model} is no checkpoint of BEATs: it has no configuration `cfg`, or no encoder of BEATs'")
     network = BEATsNetwork(_size(rest["cfg"], model))
     if pretrained:
         fill_from(network, renamed(tensors), model)
     return network
+
+
+def _file(model: str) -> Path:
+    try:
+        return weight_file(model)
+    except DataNotFoundError as error:
+        raise DataNotFoundError(
+            f"no weights of BEATs at {model!r}: get {MODEL} from its authors (microsoft/unilm, beats), and give its "
+            f"path as the model, or put it into the folder that ${PLACE} names"
+        ) from error
 
 
 def _size(settings: Mapping[str, Any], model: str) -> BEATsSize:

@@ -30,7 +30,7 @@ def weight_file(model: str, *, files: Sequence[str] = FILES, addresses: Mapping[
     Args:
         model: a file; a folder; the name of a file in the folder that `$PULLPUSH_WEIGHTS` names; a name of
             `addresses`; or a name on the Hugging Face hub, with the commit after an `@` where one is wanted.
-        files: what the file is called in a folder or on the hub, best first.
+        files: what the file is called in a folder, best first; the first is its name on the hub.
         addresses: published names → where their file lies in the web.
 
     Raises:
@@ -43,7 +43,7 @@ def weight_file(model: str, *, files: Sequence[str] = FILES, addresses: Mapping[
             return _in_folder(path, files)
     if address := (addresses or {}).get(model):
         return _downloaded(address)
-    return _from_hub(model, files)
+    return _from_hub(model, files[0])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -90,18 +90,11 @@ def _in_folder(folder: Path, files: Sequence[str]) -> Path:
     return found[0]
 
 
-def _from_hub(model: str, files: Sequence[str]) -> Path:
+def _from_hub(model: str, file: str) -> Path:
     from transformers.utils import cached_file
 
     name, commit = pinned(model)
-
-    def load() -> Path:
-        for file in files:
-            if found := cached_file(name, file, _raise_exceptions_for_missing_entries=False, **commit):
-                return Path(found)
-        raise OSError(f"it holds none of {', '.join(files)}.")
-
-    return fetch(load, model)
+    return Path(fetch(lambda: cached_file(name, file, **commit), model))
 
 
 def _downloaded(address: str) -> Path:
