@@ -89,6 +89,7 @@ CARD = AudioEncoderCard(
     about="The audio tower of Meta's Perception Encoder, on whole clips at 48 kHz.",
     source="Vyas et al. 2025, Pushing the frontier of audiovisual perception with large-scale multimodal "
     "correspondence learning",
+    citation="pe_av",
     licence="Apache-2.0",
     weights=f"hub {MODEL}",
     pretrained=True,

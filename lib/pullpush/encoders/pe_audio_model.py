@@ -66,6 +66,7 @@ CARD = ModelCard(
     about="Meta's Perception Encoder for audio and text, trained with a sigmoid loss.",
     source="Vyas et al. 2025, Pushing the frontier of audiovisual perception with large-scale multimodal "
     "correspondence learning",
+    citation="pe_av",
     licence="Apache-2.0",
     weights=f"hub {MODEL}",
     sample_rate=PE_RATE,
