@@ -31,6 +31,17 @@ def _dative(noun: str) -> str | None:
     return f"dem {_weak(rest)}" if article in ("das", "der") else None
 
 
+def dative_of(noun: str) -> str:
+    """German: a noun with the indefinite article in the dative; others as they are.
+
+    >>> dative_of("eine große Trommel"), dative_of("ein Horn"), dative_of("a horn")
+    ('einer großen Trommel', 'einem Horn', 'a horn')
+    """
+    article, rest = article_of(noun)
+    forms = {"ein": "einem", "eine": "einer"}
+    return f"{forms[article]} {_weak(rest)}" if article in forms else noun
+
+
 def _weak(rest: str) -> str:
     """German: adjectives up to the noun (the first capital) end in -en behind "den" and "dem"."""
     before, noun = re.findall(r"^([^A-ZÄÖÜ]*)(.*)", rest)[0]

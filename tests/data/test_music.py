@@ -1,0 +1,264 @@
+"""Soundfonts are read as specified; phrases sound as their captions tell; splits hold out what they say."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import soundfonts
+import torch
+
+from pullpush import cache
+from pullpush.data.fonts import FONTS, font_path, sound
+from pullpush.data.instruments import event_of, families, load_instruments, load_words, music_captions, music_prompts
+from pullpush.data.languages import LANGUAGES
+from pullpush.data.likeness import likeness
+from pullpush.data.music import MusicConfig, load_music, never_named
+from pullpush.data.notes import RATE, Note, play
+from pullpush.data.phrases import ATTRIBUTES, MODES, REGISTERS, SHAPES, TEMPI, Phrase, kinds, notes
+from pullpush.data.soundfont import DRUMS, SoundFont
+from pullpush.errors import DataNotFoundError, UnknownNameError
+
+HOME = cache.home()  # before any test points it elsewhere
+INSTRUMENTS = {item.name: item for item in load_instruments()}
+
+
+@pytest.fixture(scope="module")
+def font(tmp_path_factory):
+    return SoundFont(soundfonts.write(tmp_path_factory.mktemp("fonts") / "sine.sf2"))
+
+
+@pytest.fixture(scope="module")
+def world(module_home, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fonts")
+    heard = soundfonts.write(folder / "heard.sf2")
+    new = soundfonts.write(folder / "new.sf2", partials=(1.0, 0.5, 0.3))
+    sizes = {"n_train": 200, "n_valid": 40, "n_test": 60, "n_single_per_instrument": 1}
+    return load_music(MusicConfig((str(heard),), (str(new),), real=(), seconds=1.5, **sizes))
+
+
+def pitch(wave: np.ndarray) -> float:
+    """The strongest frequency in Hz."""
+    spectrum = np.abs(np.fft.rfft(wave * np.hanning(len(wave)), 2**19))
+    return float(spectrum.argmax() * RATE / 2**19)
+
+
+# ---------------------------------------------------------------------------------------------------------- soundfonts
+
+
+@pytest.mark.parametrize("key", [45, 60, 69, 76, 93])
+def test_a_key_sounds_at_its_pitch(font, key):
+    wave = play(font, [Note(0.0, 0.9, key)], 0.9)
+    assert 1200 * np.log2(pitch(wave) / (440 * 2 ** ((key - 69) / 12))) == pytest.approx(0, abs=2)  # cents
+
+
+def test_a_loop_sounds_as_long_as_the_key_is_held_and_ends_with_its_release(font):
+    wave = play(font, [Note(0.2, 0.5, 69)], 1.5)  # the recording lasts 0.09 s
+    loud = np.flatnonzero(np.abs(wave) > 1e-3 * np.abs(wave).max()) / RATE
+    assert loud[0] == pytest.approx(0.2, abs=0.01)
+    assert loud[-1] == pytest.approx(0.7 + 0.0625 * 60 / 100, abs=0.01)  # 62 ms for 100 dB
+    steady = wave[round(0.25 * RATE) : round(0.65 * RATE)]
+    assert np.abs(steady[: len(steady) // 2]).max() == pytest.approx(np.abs(steady[len(steady) // 2 :]).max(), rel=0.01)
+
+
+def test_velocity_is_level_and_notes_add_up(font):
+    soft, loud = (play(font, [Note(0.0, 0.3, 69, v)], 0.4) for v in (50, 100))
+    np.testing.assert_allclose(loud, 4 * soft, rtol=1e-4, atol=1e-6)
+    both = play(font, [Note(0.0, 0.3, 69, 100), Note(0.0, 0.3, 76, 50)], 0.4)
+    np.testing.assert_allclose(both, loud + play(font, [Note(0.0, 0.3, 76, 50)], 0.4), atol=1e-6)
+
+
+def test_a_program_that_the_font_lacks_and_a_file_that_is_none_are_named(tmp_path):
+    few = SoundFont(soundfonts.write(tmp_path / "few.sf2", programs=3))
+    with pytest.raises(DataNotFoundError, match=r"no preset 40 in bank 0, only \[0, 1, 2\]"):
+        play(few, [Note(0.0, 0.1, 60)], 0.2, program=40)
+    assert play(few, [Note(0.0, 0.1, 60)], 0.2, drums=True).any()
+    (tmp_path / "cut.sf2").write_bytes((tmp_path / "few.sf2").read_bytes()[:3000])
+    for name in ("cut.sf2", "none.sf2"):
+        with pytest.raises(DataNotFoundError, match="is no complete SoundFont"):
+            SoundFont(tmp_path / name)
+    with pytest.raises(UnknownNameError, match="soundfont 'fluit'"):
+        font_path("fluit")
+
+
+# ------------------------------------------------------------------------------------------------------------- phrases
+
+
+@pytest.mark.parametrize("name", ["violin", "piano", "tuba", "glockenspiel", "timpani"])
+def test_notes_are_what_the_phrase_says(name):
+    item = INSTRUMENTS[name]
+    centres = {register: [] for register in REGISTERS}
+    for phrase in kinds(name, pitched=True, sustained=item.sustained):
+        played = notes(phrase, 4.0, keys=item.keys)
+        low, high = min(n.key for n in played), max(n.key for n in played)
+        assert item.keys[0] <= low
+        assert high <= item.keys[1]
+        steps = [b.key - a.key for a, b in itertools.pairwise(played)][: 3 if phrase.tempo == "slow" else 7]
+        if phrase.shape in ("rising", "falling"):
+            assert all((step > 0) == (phrase.shape == "rising") for step in steps)
+        gap = played[1].onset - played[0].onset
+        assert gap == pytest.approx(TEMPI[phrase.tempo], rel=0.11)
+        if phrase.articulation:
+            assert (played[0].length < 0.5 * gap) == (phrase.articulation == "staccato")
+        centres[phrase.register].append(low)
+        other = MODES["minor" if phrase.mode == "major" else "major"]
+        tonics = [t for t in range(low - 12, low + 1) if all(n.key - t in MODES[phrase.mode] for n in played)]
+        assert tonics
+        if phrase.shape in ("arpeggio", "melody"):
+            degrees = {played[i].key - low for i in range(3)}
+            assert not all(any(n.key - t in other for t in [low]) for n in played[:3]) or degrees == {0}
+    middle = [np.mean(centres[register]) for register in REGISTERS]
+    assert middle == sorted(middle)
+
+
+def test_rhythms_are_struck_on_the_drums_keys_and_faster_ones_more_often():
+    counts = []
+    for tempo in TEMPI:
+        played = notes(Phrase("bongos", "rhythm", tempo), 4.0, keys=(0, 127), drums=(60, 61))
+        assert {note.key for note in played} <= {60, 61}
+        assert played[0].onset == 0
+        counts.append(len(played))
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+def test_a_phrase_is_the_same_each_time_and_another_melody_is_another(font):
+    phrase = Phrase("violin", "melody", "fast", "minor", "high", "legato", 5)
+    item = INSTRUMENTS["violin"]
+    first, again = (sound(phrase, item, font, seconds=1.0, sample_rate=16_000) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert first.shape == (16_000,)
+    assert float(np.sqrt(np.mean(first.astype(np.float64) ** 2))) == pytest.approx(0.1, rel=0.02)  # -20 dB
+    other = Phrase("violin", "melody", "fast", "minor", "high", "legato", 6)
+    assert not np.array_equal(first, sound(other, item, font, seconds=1.0, sample_rate=16_000))
+
+
+# ------------------------------------------------------------------------------------------------------------ captions
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_captions_tell_nothing_but_the_truth(language):
+    words = load_words()[language]
+    for phrase in kinds("cello", pitched=True, sustained=True)[::7] + kinds("claves", pitched=False, sustained=False):
+        texts = music_captions(phrase, language=language, n=5)
+        assert len(set(texts)) == 5
+        item = INSTRUMENTS[phrase.instrument]
+        for text in texts:
+            assert item.label(language).lower() in text.lower()
+            assert words["shape"][phrase.shape].lower() in text.lower()
+            for name in ATTRIBUTES:
+                others = [part for value, part in words[name].items() if value != getattr(phrase, name)]
+                assert not any(part in text for part in others), text
+            assert text.endswith(words["end"])
+            assert "{" not in text
+            assert "|" not in text
+
+
+def test_aligned_captions_tell_the_same_in_every_language():
+    phrase = Phrase("oboe", "falling", "fast", "major", "low", "staccato", 3)
+    told = []
+    for language in LANGUAGES:
+        words = load_words()[language]
+        texts = music_captions(phrase, language=language, n=6, aligned=True)
+        told.append([[words[name][getattr(phrase, name)] in text for name in ATTRIBUTES] for text in texts])
+    assert all(other == told[0] for other in told)
+    assert not all(all(flags) for flags in told[0])
+    retold = [music_captions(phrase, language=language, n=6) for language in ("eng", "deu")]
+    flags = [
+        [[load_words()[code][name][getattr(phrase, name)] in text for name in ATTRIBUTES] for text in texts]
+        for code, texts in zip(("eng", "deu"), retold, strict=True)
+    ]
+    assert flags[0] != flags[1]
+
+
+def test_instruments_have_names_families_and_words_in_every_language():
+    assert len(INSTRUMENTS) == 47
+    assert set(load_words()) == set(LANGUAGES)
+    assert min(len(rows) for rows in families(load_instruments()).values()) >= 2
+    for language in LANGUAGES:
+        assert len(set(music_prompts(load_instruments(), language))) == 47
+        assert set(load_words()[language]["shape"]) == {*SHAPES, "rhythm", "music"}
+        assert event_of(INSTRUMENTS["horn"]).phrases[language].label == INSTRUMENTS["horn"].label(language)
+    with pytest.raises(UnknownNameError, match="language of music 'ita'"):
+        music_captions(Phrase("horn", "music"), language="ita")
+
+
+# --------------------------------------------------------------------------------------------------------------- world
+
+
+def test_training_holds_neither_the_instruments_nor_the_kinds_of_the_tests(world):
+    kinds_of = {name: {p.kind for p in split.columns["phrase"] if p.mode} for name, split in world.splits.items()}
+    for one, other in itertools.combinations(("train", "valid", "test"), 2):
+        assert kinds_of[one]
+        assert not kinds_of[one] & kinds_of[other]
+    names = {name: {p.instrument for p in split.columns["phrase"]} for name, split in world.splits.items()}
+    never = {load_instruments()[row].name for row in never_named(world.config)}
+    assert names["instruments"] == never
+    assert not never & (names["train"] | names["valid"] | names["test"])
+    assert len(never) >= 8
+    assert names["singles"] == set(INSTRUMENTS)
+
+
+def test_recordings_are_the_phrases_of_test_in_a_font_never_heard(world):
+    test, recordings = world.test, world.split("recordings")
+    assert test.columns["phrase"] == recordings.columns["phrase"]
+    assert not set(test.columns["font"]) & set(recordings.columns["font"])
+    assert test.captions("deu") == recordings.captions("deu")
+    same = [torch.equal(test.audio([row])[0], recordings.audio([row])[0]) for row in range(10)]
+    assert not any(same)
+
+
+def test_labels_are_instruments(world):
+    phrases = world.singles.columns["phrase"]
+    assert [load_instruments()[label].name for label in world.singles.labels] == [p.instrument for p in phrases]
+    assert len(world.singles.prompts("jpn")) == 47
+
+
+def test_relevance_grades_what_phrases_share():
+    violin = Phrase("violin", "rising", "slow", "minor", "high", "legato")
+    columns = {
+        "phrase": [
+            violin,
+            Phrase("violin", "rising", "slow", "minor", "high", "legato", 9),
+            Phrase("cello", "rising", "slow", "minor", "high", "legato"),
+            Phrase("violin", "falling", "slow", "minor", "high", "legato"),
+            Phrase("claves", "rhythm", "slow"),
+            Phrase("tuba", "falling", "fast", "major", "low", "staccato"),
+        ]
+    }
+    row = likeness({"phrase": [violin]}, columns)[0].tolist()
+    by_hand = [1, 1, 0.75 * 6 / 7, 0.75 * 6 / 7, 0.75 * 1 / 7, 0]
+    assert row == pytest.approx(by_hand)
+    matrix = likeness(columns, columns)
+    assert torch.equal(matrix, matrix.T)
+
+
+def test_settings_that_contradict_each_other_are_refused():
+    with pytest.raises(ValueError, match="cannot be heard in training and never heard"):
+        MusicConfig(fonts=("fluid",), new_fonts=("fluid",))
+    with pytest.raises(UnknownNameError, match="package of real recordings 'gcompri'"):
+        MusicConfig(real=("gcompri",))
+    with pytest.raises(ValueError, match="at least one soundfont"):
+        MusicConfig(fonts=())
+
+
+def test_a_real_soundfont_has_every_instrument(monkeypatch):
+    monkeypatch.setenv("PULLPUSH_HOME", str(HOME))
+    try:
+        path = font_path("timgm")
+    except DataNotFoundError as error:
+        pytest.skip(f"the soundfont cannot be fetched here: {error}")
+    font = SoundFont(path)
+    assert set(FONTS) >= {"fluid", "timgm"}
+    for item in load_instruments():
+        if item.drums:
+            assert all(font.zones(DRUMS, 0, key, 100) for key in item.drums), item.name
+        else:
+            assert all(font.zones(0, item.program, key, 100) for key in item.keys), item.name
+    flute = sound(
+        Phrase("flute", "rising", "moderate", "major", "low"), INSTRUMENTS["flute"], font, seconds=2.0, sample_rate=RATE
+    )
+    first = notes(Phrase("flute", "rising", "moderate", "major", "low"), 2.0, keys=INSTRUMENTS["flute"].keys)[0]
+    heard = pitch(flute[: round(0.35 * RATE)])
+    assert 12 * np.log2(heard / 440) + 69 == pytest.approx(first.key, abs=0.3)
