@@ -34,8 +34,8 @@ def world(module_home, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fonts")
     heard = soundfonts.write(folder / "heard.sf2")
     new = soundfonts.write(folder / "new.sf2", partials=(1.0, 0.5, 0.3))
-    sizes = {"n_train": 200, "n_valid": 40, "n_test": 60, "n_single_per_instrument": 1}
-    return load_music(MusicConfig((str(heard),), (str(new),), real=(), seconds=1.5, **sizes))
+    sizes = {"n_train": 100, "n_valid": 40, "n_test": 60, "n_single_per_instrument": 1}
+    return load_music(MusicConfig((str(heard),), (str(new),), real=(), seconds=0.8, **sizes))
 
 
 def pitch(wave: np.ndarray) -> float:
@@ -102,12 +102,8 @@ def test_notes_are_what_the_phrase_says(name):
         if phrase.articulation:
             assert (played[0].length < 0.5 * gap) == (phrase.articulation == "staccato")
         centres[phrase.register].append(low)
-        other = MODES["minor" if phrase.mode == "major" else "major"]
-        tonics = [t for t in range(low - 12, low + 1) if all(n.key - t in MODES[phrase.mode] for n in played)]
-        assert tonics
-        if phrase.shape in ("arpeggio", "melody"):
-            degrees = {played[i].key - low for i in range(3)}
-            assert not all(any(n.key - t in other for t in [low]) for n in played[:3]) or degrees == {0}
+        if phrase.shape in ("arpeggio", "melody"):  # the tonic's triad is heard at once, and with it the mode
+            assert {note.key - low for note in played[:3]} == {0, MODES[phrase.mode][2], 7}
     middle = [np.mean(centres[register]) for register in REGISTERS]
     assert middle == sorted(middle)
 
