@@ -9,7 +9,7 @@ import pytest
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores
-from pullpush.studies.world.decision import cheapest_of_the_best, sentence
+from pullpush.studies.world.decision import BRIDGE, cheapest_of_the_best, floor, sentence
 
 TEST, SEEDS, CLIPS = "new", (0, 1, 2), 400
 
@@ -57,3 +57,12 @@ def test_the_sentence_has_the_numbers_of_the_measurement():
     assert f"{100 * mean:.1f} %" in sentence(choice, test=TEST)
     assert f"{100 * choice.behind['cheap'].value:+.1f} points" in sentence(choice, test=TEST)
     assert choice.scores["dear"] == pytest.approx(mean)
+
+
+def test_what_was_trained_is_set_beside_the_bridge_and_chance():
+    systems = {"a": 0.05, "b": 0.0812, BRIDGE: 0.3}
+    rows = [{"test": TEST, "system": name, "metric": "R@10", "value": v, "chance": 0.04} for name, v in systems.items()]
+    said = floor(pd.DataFrame(rows), test=TEST, metric="R@10").data
+    assert said == "On new, R@10 is 30.0 % for the bridge, 5.0 to 8.1 % for what was trained, and 4.0 % by chance."
+    alone = floor(pd.DataFrame(rows[2:]), test=TEST, metric="R@10").data
+    assert alone == "On new, R@10 is 30.0 % for the bridge, and 4.0 % by chance."

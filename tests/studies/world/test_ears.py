@@ -18,7 +18,7 @@ def ground(home, tmp_path_factory):
 
 def test_every_system_is_trained_once_a_seed_and_tested_on_every_test(ground):
     systems = {name: each for name, each in ears.systems_of(ground.book).items() if name in (ears.SCRATCH, ears.WHOLE)}
-    experiment = ears.on_tests(systems, {ears.SCRATCH: {"lr": 3e-4}}, seeds=(0, 1))
+    experiment = ears.on_tests("ears", systems, {ears.SCRATCH: {"lr": 3e-4}}, seeds=(0, 1))
     plans = compute.plans_of(ground, experiment)
     assert len(plans) == len(systems) * len(ears.TESTS) * 2
     assert len({plan.key for plan in plans.values()}) == len(systems) * 2
@@ -71,3 +71,22 @@ def test_chance_is_what_random_orders_give(ground):
         assert lucky[name] == pytest.approx(mean, rel=0.05)
     assert lucky["T2A R@1"] == pytest.approx(1 / len(clips))
     assert set(ears.SCORES) <= lucky.keys()
+
+
+def test_systems_of_two_experiments_are_compared_over_the_seeds_that_both_have(ground):
+    ways = ears.systems_of(ground.book)
+    first = compute.compute(ground, ears.on_tests("one", {ears.SCRATCH: ways[ears.SCRATCH]}, {}, seeds=(0, 1)))
+    second = compute.compute(ground, ears.on_tests("two", {ears.WHOLE: ways[ears.WHOLE]}, {}, seeds=(0,)))
+    both = ears.joined(first, second)
+    assert [both.seeds(name, {"test": "held-out events"}) for name in (ears.SCRATCH, ears.WHOLE)] == [[0, 1], [0]]
+    gain = both.contrast(ears.WHOLE, ears.SCRATCH, "R@1", {"test": "held-out events"})
+    ours, theirs = (
+        each.values(name, "R@1", {"test": "held-out events"}, seeds=[0])
+        for each, name in ((second, ears.WHOLE), (first, ears.SCRATCH))
+    )
+    assert gain.value == pytest.approx(ours.mean() - theirs.mean())
+    table = ears.standings(both, ground.view("sound").data)
+    assert len(table) == 2 * len(ears.TESTS) * len(ears.SCORES)
+    assert (
+        ears.joined(first, second.__class__(second.experiment, {}, second.history, second.steps, second.stamp)) is first
+    )

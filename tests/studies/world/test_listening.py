@@ -19,7 +19,8 @@ CIRCLE = torch.stack([ANGLES.cos(), ANGLES.sin()], dim=1)
 
 @pytest.fixture(scope="module")
 def held_out(home):
-    return HeldOutConfig(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=2), takes="").load()
+    world = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=2)
+    return HeldOutConfig(world, takes="").load()
 
 
 def test_the_nearest_clip_is_that_of_the_smallest_angle_and_never_of_the_same_group():

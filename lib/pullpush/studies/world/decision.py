@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference
+
+BRIDGE = "bridge, never trained"
 
 
 class Choice(NamedTuple):
@@ -59,3 +62,16 @@ def sentence(choice: Choice, *, test: str, metric: str = "R@1") -> str:
     if choice.system == choice.best:
         said.append("No other system scores higher.")
     return " ".join(said)
+
+
+def floor(table: pd.DataFrame, *, test: str, metric: str) -> Markdown:
+    """What trained systems score on a test, from the least to the most, beside the bridge and chance.
+
+    table: rows as of `ears.standings`, the bridge's among them.
+    """
+    rows = table[(table["test"] == test) & (table["metric"] == metric)].set_index("system")
+    trained = rows.drop(index=BRIDGE)
+    said = [f"On {test}, {metric} is {100 * rows.loc[BRIDGE, 'value']:.1f} % for the bridge"]
+    if len(trained):
+        said.append(f"{100 * trained['value'].min():.1f} to {100 * trained['value'].max():.1f} % for what was trained")
+    return Markdown(f"{', '.join(said)}, and {100 * rows['chance'].max():.1f} % by chance.")

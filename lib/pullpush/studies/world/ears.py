@@ -3,7 +3,7 @@
 ground = Ears(book)
 search = rates(systems, (1e-3, 3e-4), seeds=(1000,), epochs=2)  # one budget for all, on validation
 best = tuning.best_points(compute.run(ground, search))
-scores = compute.run(ground, on_tests(systems, best, seeds=range(3)))
+scores = compute.run(ground, on_tests("ears", systems, best, seeds=range(3)))
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ SCORES = ("T2A R@1", "A2T R@1", "T2A R@10", "A2T R@10", "R@1", "T2A nDCG@10", "A
 
 
 class System(NamedTuple):
-    """A way to hear: the view that it learns from, and what its recipe has of its own."""
+    """A way to hear.
+
+    view: that it learns from; overrides: what its recipe has of its own.
+    """
 
     view: str
     overrides: Mapping[str, Any] = {}
@@ -149,26 +152,42 @@ def rates(
 
 
 def on_tests(
+    name: str,
     systems: Mapping[str, System],
     best: Mapping[str, Mapping[str, Any]],
     *,
     seeds: Iterable[int],
     recipe: str = "infonce",
 ) -> Experiment:
-    """Every system with its best learning rate, trained once a seed, on three tests."""
+    """Every system with its best learning rate, trained once a seed, on every test."""
     trials = [
         Trial(
-            name,
+            label,
             recipe,
-            {**system.overrides, **best.get(name, {})},
+            {**system.overrides, **best.get(label, {})},
             {"test": test},
             data=system.view,
             test="" if split == "test" else f"{system.view}/{split}",
         )
-        for name, system in systems.items()
+        for label, system in systems.items()
         for test, split in TESTS.items()
     ]
-    return Experiment("ears", tuple(trials), tuple(seeds), data="sound", evaluations=("retrieval", "graded"), long=True)
+    return Experiment(name, tuple(trials), tuple(seeds), data="sound", evaluations=("retrieval", "graded"), long=True)
+
+
+def joined(scores: Scores, further: Scores) -> Scores:
+    """Systems of two experiments as if they were of one, so that they can be compared; those that are there."""
+    if not (scores and further):
+        return scores or further
+    seeds = further.experiment.seeds
+    trials = tuple(replace(trial, seeds=trial.seeds or seeds) for trial in further.experiment.trials)
+    both = replace(scores.experiment, trials=scores.experiment.trials + trials)
+    tables = [
+        pd.concat(pair, ignore_index=True)
+        for pair in zip((scores.history, scores.steps), (further.history, further.steps), strict=True)
+    ]
+    history, steps = tables
+    return replace(scores, experiment=both, clips={**scores.clips, **further.clips}, history=history, steps=steps)
 
 
 def standings(scores: Scores, world: World) -> pd.DataFrame:

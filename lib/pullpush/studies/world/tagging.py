@@ -15,10 +15,9 @@ from pullpush.encoders.yamnet import CLASSES, class_names
 from pullpush.lab.session import Session
 from pullpush.metrics import by_clip, difference
 from pullpush.metrics._graded import graded_by_clip
+from pullpush.studies.world.decision import BRIDGE
 from pullpush.studies.world.ears import SCORES, TESTS, by_chance, needs_no_network, row
 from pullpush.training.evaluate import embed, zero_shot
-
-NAME = "bridge, never trained"
 
 
 def bridge(book: Session) -> Bridge:
@@ -73,5 +72,5 @@ def on_tests(model: Bridge, world: World) -> pd.DataFrame:
         values = by_clip(audio, text) | graded_by_clip(audio, text, clips.relevance())
         values["R@1"] = (values["T2A R@1"] + values["A2T R@1"]) / 2
         lucky = by_chance(clips)
-        rows += [row(test, NAME, metric, difference(values[metric].numpy()[None]), lucky) for metric in SCORES]
+        rows += [row(test, BRIDGE, metric, difference(values[metric].numpy()[None]), lucky) for metric in SCORES]
     return pd.DataFrame(rows)
