@@ -62,7 +62,7 @@ def test_the_synthetic_bank_needs_no_data(home):
 
 @pytest.mark.parametrize("name", ["syntetic", "", "folders:/tmp"])
 def test_an_unknown_bank_names_the_known(name):
-    with pytest.raises(UnknownNameError, match="known: folder:/path, synthetic, takes, tuxpaint"):
+    with pytest.raises(UnknownNameError, match="known: folder:/path, music, synthetic, takes, tuxpaint"):
         create_bank(name)
 
 

@@ -11,6 +11,7 @@ from pullpush.cache import cached_dir, content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.bank import MAX_SECONDS, BankCard, EventClips, decoded
 from pullpush.data.draws import number
+from pullpush.data.fonts import FONTS as PACKAGES
 from pullpush.data.fonts import font_path, load_font, sound
 from pullpush.data.instruments import Instrument, event_of, load_instruments
 from pullpush.data.phrases import Phrase, kinds
@@ -48,13 +49,22 @@ def _phrases(item: Instrument) -> list[Phrase]:
     return sorted(every, key=lambda kind: number(("bank", kind.kind)))[:TAKES]
 
 
+def fetch_fonts() -> Path:
+    """Both soundfonts; the folder of the first."""
+    first, *_ = [font_path(font) for font in FONTS]
+    return first.parent
+
+
 CARD = BankCard(
     name="music",
     make=read,
+    fetch=fetch_fonts,
+    megabytes=sum(PACKAGES[font][0].megabytes for font in FONTS),
     title="Instruments",
     about="47 instruments and drums, each in four short phrases from two soundfonts.",
     source="the soundfonts FluidR3Mono and TimGM6mb, played by notes.py",
-    authors="Frank Wen, Michael Cowgill (FluidR3Mono); Tim Brechbill, David Bolton (TimGM6mb)",
-    licence="MIT (FluidR3Mono), GPL-2.0 (TimGM6mb)",
+    authors="Frank Wen, Michael Cowgill (FluidR3Mono); Tim Brechbill, David Bolton (TimGM6mb); of real recordings in "
+    "music.py: Sylvain Dechy, Jérome Blanchard, Julie Jules, Chloé Tuvuku (GCompris), Sam Aaron (Sonic Pi)",
+    licence="MIT (FluidR3Mono), GPL-2.0 (TimGM6mb); GPL-3.0-or-later (GCompris), CC0 (Sonic Pi)",
     version="Debian: fluidr3mono-gm-soundfont 2.315, timgm6mb-soundfont 1.3",
 )
