@@ -248,7 +248,10 @@ def side_by_side(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     both = pd.concat([part, lucky], ignore_index=True)
     both["cell"] = [f"{100 * value:.1f}" for value in both["value"]]
     wide = both.pivot_table(index=["test", "system"], columns="metric", values="cell", aggfunc="first", sort=False)
-    wide = wide[list(metrics)].rename(columns=lambda name: f"{name} (%)").reset_index().rename_axis(columns=None)
+    wide = wide[list(metrics)].rename(columns=lambda name: f"{name} (%)")
+    wide["seeds"] = part.groupby(["test", "system"])["seeds"].first()  # none for chance
+    wide = wide.reset_index().rename_axis(columns=None)
+    wide["seeds"] = [f"{count:.0f}" if count > 0 else "" for count in wide["seeds"]]
     order = {test: number for number, test in enumerate(TESTS)}
     return wide.sort_values("test", key=lambda tests: tests.map(order), kind="stable")
 
