@@ -160,9 +160,6 @@ def part(tensors: Mapping[str, Tensor], first: int, last: int) -> dict[str, Tens
     return found
 
 
-# ---------------------------------------------------------------- layers that are not trained
-
-
 class Lower:
     """What the first `count` layers make of texts: `(tokens, SIZE)` each; of all layers the mean, `(1, SIZE)`.
 
@@ -200,9 +197,6 @@ def _shared(folder: Path, count: int, max_tokens: int, tag: str) -> FeatureStore
 def random_lower(count: int, max_tokens: int) -> FeatureStore:
     """The same of random layers, kept in memory."""
     return FeatureStore(Lower(count, HashedWords(max_tokens), Layers(0, count, pretrained=False)), SIZE, ragged=True)
-
-
-# ---------------------------------------------------------------- words to numbers
 
 
 @cache
