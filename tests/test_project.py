@@ -361,6 +361,7 @@ LONGER = {
     "lab/claims.py": "what a claim may say, and every fault that is answered",
     "losses/_svr.py": "the method, its module and its gradient",
     "site/cli.py": "every command with its options",
+    "studies/world/ears.py": "the four systems and tests of one page, as data",
     "studies/consistency/figures.py": "the figures of one chapter",
     "syntax.py": "names and scopes of Python belong together",
     "training/loop.py": "the loop is read from top to bottom",
