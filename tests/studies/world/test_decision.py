@@ -63,6 +63,7 @@ def test_what_was_trained_is_set_beside_the_bridge_and_chance():
     systems = {"a": 0.05, "b": 0.0812, BRIDGE: 0.3}
     rows = [{"test": TEST, "system": name, "metric": "R@10", "value": v, "chance": 0.04} for name, v in systems.items()]
     said = floor(pd.DataFrame(rows), test=TEST, metric="R@10").data
-    assert said == "On new, R@10 is 30.0 % for the bridge, 5.0 to 8.1 % for what was trained, and 4.0 % by chance."
+    trained = "5.0 to 8.1 % for what was trained, the control among it"
+    assert said == f"On new, R@10 is 30.0 % for the bridge, {trained}, and 4.0 % by chance."
     alone = floor(pd.DataFrame(rows[2:]), test=TEST, metric="R@10").data
     assert alone == "On new, R@10 is 30.0 % for the bridge, and 4.0 % by chance."

@@ -73,5 +73,6 @@ def floor(table: pd.DataFrame, *, test: str, metric: str) -> Markdown:
     trained = rows.drop(index=BRIDGE)
     said = [f"On {test}, {metric} is {100 * rows.loc[BRIDGE, 'value']:.1f} % for the bridge"]
     if len(trained):
-        said.append(f"{100 * trained['value'].min():.1f} to {100 * trained['value'].max():.1f} % for what was trained")
+        span = f"{100 * trained['value'].min():.1f} to {100 * trained['value'].max():.1f} %"
+        said.append(f"{span} for what was trained, the control among it")
     return Markdown(f"{', '.join(said)}, and {100 * rows['chance'].max():.1f} % by chance.")
