@@ -20,6 +20,7 @@ import inspect
 import multiprocessing
 import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -159,6 +160,7 @@ def measure(options: argparse.Namespace) -> pd.DataFrame:
         except EOFError:
             found = {"left out": f"its process ended with {process.exitcode}"}
         process.join()
+        print(f"{name}: {'left out' if 'left out' in found else 'measured'}", file=sys.stderr, flush=True)
         rows.append({"encoder": name, "kind": kind, **found})
     return pd.DataFrame(rows).drop(columns="trainable", errors="ignore")
 
