@@ -52,6 +52,13 @@ def settings() -> pd.DataFrame:
     )
 
 
+def shares(panel: str, line: str) -> pd.DataFrame:
+    """Two panels with three lines each."""
+    rows = [(p, name, 0.2 * n + 0.1) for p in ("near", "far") for n, name in enumerate(("small", "large", "random"))]
+    table = pd.DataFrame(rows, columns=[panel, line, "value"])
+    return table.assign(low=table["value"] - 0.05, high=table["value"] + 0.05, chance=0.04)
+
+
 def local_global() -> pd.DataFrame:
     rows = [(8, 0.5, 2.0, 1.5, 0.3), (24, 0.5, 1.5, 1.0, 0.5), (64, 0.5, 1.0, 0.5, 0.7)]
     return pd.DataFrame(rows, columns=["batch_size", "whole", "batch", "variance", "cosine"])
@@ -186,6 +193,10 @@ DRAWN = {
     "learning_curve": lambda: world_figures.learning_curve(history()),
     "grade_histogram": lambda: world_figures.grade_histogram(torch.tensor([0.0, 0.375, 0.75, 1.0])),
     "zero_shot_accuracy": lambda: world_figures.zero_shot_accuracy(scores()),
+    "without_words": lambda: world_figures.without_words(shares("question", "encoder")),
+    "tests_side_by_side": lambda: world_figures.tests_side_by_side(
+        shares("test", "system").assign(metric="R@1"), "R@1"
+    ),
     "force_history": lambda: forces.force_history(over_steps(*PARTS, "perpendicular_share")),
     "share_by_setting": lambda: forces.share_by_setting(settings()),
     "local_global_bars": lambda: forces.local_global_bars(local_global()),

