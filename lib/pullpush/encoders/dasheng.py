@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.huggingface import Backbone
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.spectrogram_vit import WINDOW_SAMPLES, published_vit
+from pullpush.encoders.spectrogram_vit import SpectrogramEncoder
 from pullpush.encoders.vit import Size
-from pullpush.encoders.windows import over_windows
 
 MODEL = "mispeech/dasheng-base@d29a721c75b996ffa49e2a1f985349d191a4ae5e"
 SIZES = {
@@ -20,7 +15,7 @@ SIZES = {
 PATCH, COLUMNS = (64, 4), 252  # all bands by 40 ms
 
 
-class Dasheng(AudioEncoder):
+class Dasheng(SpectrogramEncoder):
     """Dasheng on 64 mel bands at 16 kHz, averaged over the clip; of longer clips windows of 10 s are averaged.
 
     Args:
@@ -33,19 +28,10 @@ class Dasheng(AudioEncoder):
     torch.Size([1, 8])
     """
 
+    sizes, patch, columns = SIZES, PATCH, COLUMNS
+
     def __init__(self, *, model: str | Size = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
-        super().__init__()
-        heads = {size.width: size.heads for size in SIZES.values()}
-        network = published_vit(model, pretrained=pretrained, sizes=SIZES, heads=heads, patch=PATCH, columns=COLUMNS)
-        self.backbone = Backbone(network, frozen=frozen)
-        self.dim = len(network.norm.weight)
-
-    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
-        return over_windows(self._encode, audio.to(self.backbone.device), lengths, WINDOW_SAMPLES)
-
-    def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
-        return self.backbone(audio=audio, lengths=lengths)
+        super().__init__(model=model, frozen=frozen, pretrained=pretrained)
 
 
 CARD = AudioEncoderCard(

@@ -7,17 +7,19 @@ audio encoder learning for general audio classification (Dasheng). Both differ i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.functional import amplitude_to_DB, melscale_fbanks
 
-from pullpush.encoders.huggingface import split_rows
-from pullpush.encoders.interface import SAMPLE_RATE
+from pullpush.encoders.huggingface import Backbone, split_rows
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
 from pullpush.encoders.masks import length_mask, masked_mean
 from pullpush.encoders.vit import EPSILON, Block, Patches, Size, size_of, stacked
 from pullpush.encoders.weight_files import fill_from, read_tensors, weight_file
+from pullpush.encoders.windows import over_windows
 from pullpush.errors import WeightsError
 
 MELS, HOP, WINDOW = 64, 160, 512
@@ -91,12 +93,40 @@ class SpectrogramViT(nn.Module):
             return self.init_bn(amplitude_to_DB(power, 10.0, 1e-10, 0.0, LOUDEST))
 
 
+class SpectrogramEncoder(AudioEncoder):
+    """The network as an encoder: mean over the clip; of clips beyond 10 s, windows of 10 s are averaged.
+
+    A subclass names `sizes`, `patch` and `columns`, see `published_vit`.
+
+    Args:
+        model: a name on the hub, a folder, a file of the authors', or a `Size` for random weights.
+        frozen: keep the weights.
+        pretrained: take the published weights; else random ones in the same architecture.
+    """
+
+    sizes: ClassVar[Mapping[str, Size]]
+    patch: ClassVar[tuple[int, int]]
+    columns: ClassVar[int]
+
+    def __init__(self, *, model: str | Size, frozen: bool, pretrained: bool) -> None:
+        super().__init__()
+        network = published_vit(model, pretrained=pretrained, sizes=self.sizes, patch=self.patch, columns=self.columns)
+        self.backbone = Backbone(network, frozen=frozen)
+        self.dim = len(network.norm.weight)
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
+        return over_windows(self._encode, audio.to(self.backbone.device), lengths, WINDOW_SAMPLES)
+
+    def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
+        return self.backbone(audio=audio, lengths=lengths)
+
+
 def published_vit(
     model: str | Size,
     *,
     pretrained: bool,
     sizes: Mapping[str, Size],
-    heads: Mapping[int, int],
     patch: tuple[int, int],
     columns: int,
 ) -> SpectrogramViT:
@@ -105,8 +135,7 @@ def published_vit(
     Args:
         model: see `weight_file`; a size stands for random weights.
         pretrained: whether the weights are wanted; without them a name in `sizes` needs no network.
-        sizes: names on the hub, without commits → their sizes.
-        heads: attention heads by width.
+        sizes: names on the hub, without commits → their sizes, which tell the heads of a width.
         patch, columns: see `SpectrogramViT`.
 
     Raises:
@@ -119,7 +148,8 @@ def published_vit(
     tensors = renamed(read_tensors(weight_file(model))[0])
     if "norm.weight" not in tensors:
         raise WeightsError(f"the weights of {model} are of another network: they have no tensor norm.weight")
-    network = SpectrogramViT(size_of(tensors, dict(heads)), patch=patch, columns=columns)
+    heads = {size.width: size.heads for size in sizes.values()}
+    network = SpectrogramViT(size_of(tensors, heads), patch=patch, columns=columns)
     if pretrained:
         fill_from(network, tensors, model)
     return network

@@ -66,7 +66,15 @@ def _sum_of_squares(difference: Tensor, per_clip: bool) -> Tensor:
     return total / len(difference) if per_clip else total
 
 
-class CrossCyclic(Loss):
+class _Cyclic(Loss):
+    """What both terms are told."""
+
+    def __init__(self, *, per_clip: bool = False) -> None:
+        super().__init__()
+        self.per_clip = per_clip
+
+
+class CrossCyclic(_Cyclic):
     """`cross_cyclic` as a term.
 
     Example:
@@ -75,16 +83,12 @@ class CrossCyclic(Loss):
         tensor(0.3600)
     """
 
-    def __init__(self, *, per_clip: bool = False) -> None:
-        super().__init__()
-        self.per_clip = per_clip
-
     def forward(self, audio: Tensor, text: Tensor) -> Output:
         """`(N, d)`, `(N, d)` → the loss."""
         return Output(cross_cyclic(audio, text, per_clip=self.per_clip))
 
 
-class InModalCyclic(Loss):
+class InModalCyclic(_Cyclic):
     """`in_modal_cyclic` as a term.
 
     Example:
@@ -92,10 +96,6 @@ class InModalCyclic(Loss):
         >>> InModalCyclic()(torch.eye(2), torch.eye(2)).value
         tensor(0.)
     """
-
-    def __init__(self, *, per_clip: bool = False) -> None:
-        super().__init__()
-        self.per_clip = per_clip
 
     def forward(self, audio: Tensor, text: Tensor) -> Output:
         """`(N, d)`, `(N, d)` → the loss."""

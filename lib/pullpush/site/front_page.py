@@ -67,7 +67,7 @@ def recall_text(notebook: Path) -> str:
 
 def figures_of(notebook: Path) -> dict[str, str]:
     """The numbered figures of an execution: anchor → HTML, picture and caption."""
-    return {match[1]: match[0] for html in _outputs(notebook) for match in FIGURE.finditer(html)}
+    return {match[1]: match[0] for html in shown_html(notebook) for match in FIGURE.finditer(html)}
 
 
 FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
@@ -85,7 +85,7 @@ def _figure_text(executed: Mapping[str, Path], words: str) -> str:
     return f"```{{raw}} html\n{link}\n```"
 
 
-def _outputs(notebook: Path) -> Iterator[str]:
+def shown_html(notebook: Path) -> Iterator[str]:
     """All HTML that the cells of a notebook have shown."""
     for cell in nbformat.read(notebook, as_version=4).cells:
         for output in cell.get("outputs", []):

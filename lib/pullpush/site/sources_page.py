@@ -20,6 +20,7 @@ from pullpush.data.registry import SETS
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import PullPushError
 from pullpush.site.contents_page import written
+from pullpush.site.front_page import shown_html
 
 RECORDINGS, WEIGHTS, PUBLISHED = "<!-- recordings -->", "<!-- weights -->", "<!-- published sounds -->"
 SOUND = re.compile(r"<audio\b")
@@ -75,7 +76,7 @@ def published(notebooks: Iterable[Path]) -> pd.DataFrame:
 
 def sounds(path: Path) -> int:
     """How many players an executed notebook holds."""
-    return sum(len(SOUND.findall(html)) for html in _outputs(nbformat.read(path, as_version=4)))
+    return sum(len(SOUND.findall(html)) for html in shown_html(path))
 
 
 def sources_of(path: Path) -> list[Card]:
@@ -105,9 +106,3 @@ def _of_others(cards: Iterable[Any]) -> list[Any]:
 def _row(card: Card, head: str) -> dict[str, str]:
     row = {head: f"**{card.title}** (`{card.name}`)", "by": card.authors or card.source, "licence": card.licence}
     return row | {"version": card.version, "what it is": card.about}
-
-
-def _outputs(notebook: Any) -> Iterable[str]:
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            yield str(output.get("data", {}).get("text/html", ""))
