@@ -74,8 +74,14 @@ class Clips(Protocol):
     def labels(self) -> Tensor:
         """Each clip's class, `(N,)` int64. Raises `NoLabelsError` where clips have none."""
 
-    def prompts(self, language: str = "eng") -> list[str]:
-        """One sentence a class, in the order of the labels. Raises `NoLabelsError` where there are none."""
+    def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
+        """One sentence a class, in the order of the labels.
+
+        template: holds "{label}"; default: the sentence that the source gives.
+
+        Raises:
+            NoLabelsError: there are no classes.
+        """
 
     def relevance(self, other: Clips | None = None) -> Tensor:
         """How well each clip of `other` (default: these) fits each of these, `(N, M)` float32 in [0, 1]."""
@@ -102,7 +108,7 @@ def identity(columns: Columns, other: Columns) -> Tensor:
     return (rows[:, None] == items).float()
 
 
-def no_prompts(language: str) -> list[str]:
+def no_prompts(language: str, template: str | None = None) -> list[str]:
     """For clips without classes."""
     raise NoLabelsError("these clips have no classes to prompt for: take single events, or a set such as esc50")
 
@@ -113,7 +119,7 @@ class StoredClips:
 
     waveforms: the store, and rows: `(N,)` int64, which of its recordings these are; write: (columns, language) →
     captions of every clip; compare: (columns, other columns) →
-    relevance `(N, M)`; ask: language → one prompt a class. Class numbers stand in the column "label".
+    relevance `(N, M)`; ask: (language, template) → one prompt a class. Class numbers stand in the column "label".
 
     >>> waves = Waveforms(np.array([0, 100, 200, 300], np.int16), np.array([1, 4]))
     >>> clips = StoredClips("test", "key", waves, np.arange(2), {"file": ["a", "b"]}, lambda columns, language: [])
@@ -128,7 +134,7 @@ class StoredClips:
     columns: Columns = field(repr=False)
     write: Callable[[Columns, str], list[list[str]]] = field(repr=False)
     compare: Callable[[Columns, Columns], Tensor] = field(default=identity, repr=False)
-    ask: Callable[[str], list[str]] = field(default=no_prompts, repr=False)
+    ask: Callable[[str, str | None], list[str]] = field(default=no_prompts, repr=False)
     graded: bool = False
     _captions: dict[str, list[list[str]]] = field(default_factory=dict, repr=False)
 
@@ -170,9 +176,9 @@ class StoredClips:
             )
         return torch.tensor(self.columns["label"], dtype=torch.int64)
 
-    def prompts(self, language: str = "eng") -> list[str]:
+    def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
         """See `Clips`."""
-        return self.ask(language)
+        return self.ask(language, template)
 
     def relevance(self, other: Clips | None = None) -> Tensor:
         """See `Clips`."""

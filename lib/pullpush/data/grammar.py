@@ -108,15 +108,16 @@ def captions(
     return [different[i % len(different)] for i in range(n)]
 
 
-def prompts(events: Sequence[Event], language: str) -> list[str]:
-    """One sentence per event that names its label, for zero-shot classification; see `PROMPTS`.
+def prompts(events: Sequence[Event], language: str, template: str | None = None) -> list[str]:
+    """One sentence per event that names its label, for zero-shot classification: a template, or that of `PROMPTS`.
 
     >>> from pullpush.data.synthetic import synthetic_events
     >>> prompts(synthetic_events(), "fra")[0]
     'Ceci est un son de réveil.'
     """
     grammar = load_grammar(check_language(language))
-    return [grammar.contract(grammar.prompt.format(label=phrases_in(event, language).label)) for event in events]
+    prompt = template or grammar.prompt
+    return [grammar.contract(prompt.format(label=phrases_in(event, language).label)) for event in events]
 
 
 def phrases_in(event: Event, language: str) -> Phrases:

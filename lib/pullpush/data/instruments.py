@@ -143,14 +143,15 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
     return [different[i % len(different)] for i in range(n)]
 
 
-def music_prompts(instruments: Sequence[Instrument], language: str) -> list[str]:
-    """One sentence an instrument that names it, for zero-shot classification.
+def music_prompts(instruments: Sequence[Instrument], language: str, template: str | None = None) -> list[str]:
+    """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it.
 
     >>> music_prompts(load_instruments()[:1], "deu")
     ['Dies ist ein Geräusch: Klavier.']
     """
     grammar = load_grammar(language)
-    return [grammar.contract(grammar.prompt.format(label=item.label(language))) for item in instruments]
+    prompt = template or grammar.prompt
+    return [grammar.contract(prompt.format(label=item.label(language))) for item in instruments]
 
 
 def _tell(phrase: Phrase, form: int, told: Sequence[str], language: str) -> str:

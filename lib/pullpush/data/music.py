@@ -138,9 +138,9 @@ def write_captions(each: int, seed: int, aligned: bool, columns: Columns, langua
     ]
 
 
-def ask(language: str) -> list[str]:
+def ask(language: str, template: str | None = None) -> list[str]:
     """One prompt an instrument; see `instruments.music_prompts`."""
-    return music_prompts(load_instruments(), language)
+    return music_prompts(load_instruments(), language, template)
 
 
 def owned(kind: Phrase, split: str, seed: int) -> bool:

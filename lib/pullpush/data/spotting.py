@@ -36,8 +36,8 @@ def spotting(clips: StoredClips, language: str) -> StoredClips:
     return replace(chosen, columns={**chosen.columns, "label": labels}, ask=ask)
 
 
-def words_in(spoken: str, words: Sequence[str], language: str) -> list[str]:
-    """The words, which are in one language; `UnknownNameError` for others."""
+def words_in(spoken: str, words: Sequence[str], language: str, template: str | None = None) -> list[str]:
+    """The words, which are in one language, in a template if there is one; `UnknownNameError` for others."""
     if language != spoken:
         raise unknown("language of these words", language, [spoken])
-    return list(words)
+    return [(template or "{label}").format(label=word) for word in words]

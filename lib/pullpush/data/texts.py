@@ -109,8 +109,10 @@ def shared_captions(captions: Sequence[Sequence[str]]) -> int:
     return sum(len(owners[text]) > 1 for texts in captions for text in texts)
 
 
-def label_prompts(classes: Sequence[str], language: str = "eng", *, prompt: str = "") -> list[str]:
-    """One English sentence a class, as SupCLAP asks for it, or by another prompt with "{label}" in it.
+def label_prompts(
+    classes: Sequence[str], language: str = "eng", template: str | None = None, *, prompt: str = ""
+) -> list[str]:
+    """One English sentence a class, by a template or else a prompt with "{label}" in it, or as SupCLAP asks for it.
 
     Raises:
         NoLabelsError: there are no classes.
@@ -123,4 +125,4 @@ def label_prompts(classes: Sequence[str], language: str = "eng", *, prompt: str 
         raise NoLabelsError("these clips have captions, not labels: take a classification set such as esc50")
     if language != "eng":
         raise unknown("language of these classes", language, ["eng"])
-    return [(prompt or PROMPT).format(label=label.replace("_", " ")) for label in classes]
+    return [(template or prompt or PROMPT).format(label=label.replace("_", " ")) for label in classes]

@@ -6,7 +6,7 @@ a score, which every difference in the book is taken from. To add a metric, writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -58,9 +58,14 @@ class Embedded:
         """Their classes, `(M,)` int64."""
         return self._data.singles.labels
 
-    def prompts(self, language: str) -> Tensor:
-        """One prompt a class, `(classes, d)`."""
-        return embed_texts(self._model, self._data.singles.prompts(language), language=language)
+    def prompts(self, language: str, template: str | None = None) -> Tensor:
+        """One prompt a class, `(classes, d)`; template: with "{label}" in it, default: the source's own."""
+        return embed_texts(self._model, self._data.singles.prompts(language, template), language=language)
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """What else is known of the test clips, by name."""
+        return self._data.test.columns
 
     @cached_property
     def _model(self) -> nn.Module:

@@ -13,8 +13,8 @@ DIRECTIONS: tuple[str, ...] = get_args(Direction)
 
 # Axes of what is not (N, d); types of what is not floating point.
 AXES = {"texts": ("N", "K", "d"), "present": ("N", "K"), "teacher_similarity": ("N", "N")}
-AXES |= dict.fromkeys(("clusters", "ids"), ("N",))
-TYPES = {"present": torch.bool, "clusters": torch.int64, "ids": torch.int64}
+AXES |= dict.fromkeys(("clusters", "ids", "text_ids"), ("N",))
+TYPES = {"present": torch.bool, "clusters": torch.int64, "ids": torch.int64, "text_ids": torch.int64}
 TYPE_NAMES = {torch.bool: "boolean", torch.int64: "int64"}
 
 

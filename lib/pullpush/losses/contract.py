@@ -38,10 +38,14 @@ NEEDS: Mapping[str, str] = MappingProxyType(
         "texts": "(N, K, d), of the texts in all K languages, the main one first",
         "present": "(N, K) boolean, False where such a text is missing; given where one is",
         "second_text": "(N, d), of the main texts again, with other dropout (SimCSE)",
-        "hard_negatives": "(N, d), of a text for each clip that does not fit it (NLI's contradictions)",
+        "premise": "(N, d), of a sentence that comes with each clip (NLI), which need not tell of it",
+        "second_premise": "(N, d), of these sentences again, with other dropout",
+        "entailment": "(N, d), of a sentence that follows from each premise",
+        "contradiction": "(N, d), of one that cannot be true with it: NLI's hard negative",
         "teacher_similarity": "(N, N), mean over teachers of their similarity of clip i and text j",
         "clusters": "(N,) int64, the group of each clip",
         "ids": "(N,) int64, the number of each clip in its split",
+        "text_ids": "(N,) int64, equal where the main texts are the same, letter by letter",
     }
 )
 

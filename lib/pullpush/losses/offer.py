@@ -11,8 +11,15 @@ from pullpush.losses.contract import NEEDS, Loss, Output
 
 # Needs that clips bring in a column; teachers holds `(T, 2, D)` for each clip: what T teachers make of its sound and of
 # its caption, L2-normalised, padded with zeros where they differ in D.
-COLUMNS = {"hard_negatives": "hard_negatives", "teacher_similarity": "teachers", "clusters": "clusters"}
-OF_TEXTS = {"text", "second_text", "hard_negatives"}  # no row where the main text is missing
+COLUMNS = {
+    "premise": "premise",
+    "second_premise": "premise",
+    "entailment": "entailment",
+    "contradiction": "contradiction",
+    "teacher_similarity": "teachers",
+    "clusters": "clusters",
+}
+OF_TEXTS = {"text", "second_text"}  # no row where the main text is missing
 
 
 class Offer(NamedTuple):
@@ -25,10 +32,14 @@ class Offer(NamedTuple):
     present: Tensor | None = None
     """`(N, 1 + K)` boolean, False where the main or parallel text is missing (its row is zero); None: none is."""
     second_text: Tensor | None = None
-    hard_negatives: Tensor | None = None
+    premise: Tensor | None = None
+    second_premise: Tensor | None = None
+    entailment: Tensor | None = None
+    contradiction: Tensor | None = None
     teacher_similarity: Tensor | None = None
     clusters: Tensor | None = None
     ids: Tensor | None = None
+    text_ids: Tensor | None = None
 
     @property
     def texts(self) -> Tensor:

@@ -12,7 +12,7 @@ The file of a metric ends in its card, and needs no other line anywhere:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -57,8 +57,12 @@ class Embeddings(Protocol):
     def labels(self) -> Tensor:
         """Their classes, `(M,)` int64."""
 
-    def prompts(self, language: str) -> Tensor:
-        """One prompt a class, `(classes, d)`."""
+    def prompts(self, language: str, template: str | None = None) -> Tensor:
+        """One prompt a class, `(classes, d)`; template: with "{label}" in it, default: the source's own."""
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """What else is known of the test clips, by name, N values each."""
 
 
 @dataclass(frozen=True)

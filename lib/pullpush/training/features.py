@@ -82,9 +82,9 @@ class Heard(ABC):
         """The clips' own."""
         return self.clips.captions(language)
 
-    def prompts(self, language: str = "eng") -> list[str]:
+    def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
         """The clips' own."""
-        return self.clips.prompts(language)
+        return self.clips.prompts(language, template)
 
     def relevance(self, other: Clips | None = None) -> Tensor:
         """The clips' own."""

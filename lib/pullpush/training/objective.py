@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
 from typing import NamedTuple
 
 import torch
@@ -17,6 +19,8 @@ from pullpush.losses.offer import COLUMNS
 from pullpush.training.chunked import chunk_size, embed_unique
 from pullpush.training.distributed import gather, world
 from pullpush.training.recipes import Recipe
+
+SENTENCES = ("premise", "second_premise", "entailment", "contradiction")  # that come with clips in columns
 
 
 class Outcome(NamedTuple):
@@ -74,14 +78,15 @@ class Objective(nn.Module):
         return tuple(map(_wide, local))
 
     def further(self, batch: Batch) -> dict[str, Tensor]:
-        """What only some terms need or use, of all processes: a second pass, hard negatives, teachers, clusters …"""
+        """What only some terms need or use, of all processes: a second pass, NLI sentences, teachers, clusters …"""
         check_columns(self.recipe, batch.columns)
         makers: dict[str, Callable[[Batch], Tensor]] = {
             "second_text": lambda batch: self._embed_main(batch, batch.texts),
-            "hard_negatives": lambda batch: self._embed_main(batch, _hard_negatives(batch)),
+            **{need: partial(self._embed_sentences, need) for need in SENTENCES},
             "teacher_similarity": _teacher_similarity,
             "clusters": lambda batch: gather(batch.columns["clusters"].long()),  # pyrefly: ignore[missing-attribute]
             "ids": lambda batch: gather(batch.index),
+            "text_ids": lambda batch: gather(torch.tensor(list(map(_number, batch.texts)), device=batch.index.device)),
         }
         asked = {name for term in self.terms for name in (*term.needs, *term.uses)}
         offered = {name for name in asked if name not in COLUMNS or COLUMNS[name] in batch.columns}
@@ -90,6 +95,13 @@ class Objective(nn.Module):
     def _embed_main(self, batch: Batch, texts: Sequence[str | None]) -> Tensor:
         """Embeddings `(N, d)` of one text a clip, in the clips' main languages."""
         return self.embed(replace(batch, texts=list(texts), parallel=(), parallel_languages=()))[0]
+
+    def _embed_sentences(self, need: str, batch: Batch) -> Tensor:
+        """Embeddings `(N, d)` of the sentences that come with the clips in a column."""
+        sentences = batch.columns[COLUMNS[need]]
+        if poor := [row for row, text in zip(batch.index.tolist(), sentences, strict=True) if is_missing(text)]:
+            raise TrainingError(f"clips {poor} have no {COLUMNS[need]}: leave them out, or give each a sentence")
+        return self._embed_main(batch, sentences)  # pyrefly: ignore[bad-argument-type]
 
     @property
     def tau(self) -> float | None:
@@ -154,11 +166,9 @@ def present(batch: Batch) -> Tensor | None:
     return None if every.all() else every
 
 
-def _hard_negatives(batch: Batch) -> Sequence[str]:
-    texts = batch.columns["hard_negatives"]
-    if poor := [index for index, text in zip(batch.index.tolist(), texts, strict=True) if is_missing(text)]:
-        raise TrainingError(f"clips {poor} have no hard negative: leave them out")
-    return texts  # pyrefly: ignore[bad-return]
+def _number(text: str | None) -> int:
+    """A number for a text, the same in every process."""
+    return int.from_bytes(blake2b((text or "").encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
 
 
 def _teacher_similarity(batch: Batch) -> Tensor:
