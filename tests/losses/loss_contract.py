@@ -17,6 +17,7 @@ from pullpush.losses import NEEDS, TERMS, Loss, Output
 from pullpush.training import Term
 
 D, K = 6, 3
+SENTENCES = ("premise", "second_premise", "entailment", "contradiction")
 
 
 def made(name: str, n: int = 5) -> Loss:
@@ -27,13 +28,13 @@ def made(name: str, n: int = 5) -> Loss:
 def given(loss: Loss, n: int = 5, *, seed: int = 0, dtype: torch.dtype = torch.float64, scale: float = 1) -> Any:
     """All that the loss needs or uses, by name."""
     generator = torch.Generator().manual_seed(seed)
-    draw = {name: torch.randint(0, 3, (n,), generator=generator) for name in ("clusters", "ids")}
+    draw = {name: torch.randint(0, 3, (n,), generator=generator) for name in ("clusters", "ids", "text_ids")}
     draw["present"] = torch.rand(n, K, generator=generator) < 0.7
     draw["present"][:, 0] = True
     draw["teacher_similarity"] = (torch.rand(n, n, generator=generator, dtype=torch.float64) * 2 - 1).to(dtype)
-    for number, name in enumerate(("audio", "text", "other", "second_text", "hard_negatives")):
+    for number, name in enumerate(("audio", "text", "other", "second_text", *SENTENCES)):
         draw[name] = scale * sphere(n, D, seed=seed + number, dtype=dtype)
-    draw["texts"] = scale * sphere(n, K, D, seed=seed + 9, dtype=dtype)
+    draw["texts"] = scale * sphere(n, K, D, seed=seed + 12, dtype=dtype)
     return {name: draw[name] for name in (*loss.needs, *loss.uses)}
 
 

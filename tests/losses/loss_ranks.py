@@ -23,7 +23,9 @@ def clips(count: int = N, seed: int = 0) -> TinyClips:
     """Clips with everything that a loss may need."""
     generator = torch.Generator().manual_seed(seed)
     columns = {
-        "hard_negatives": [f"eng: no {WORDS[i % 6]}" for i in range(count)],
+        "premise": [f"eng: some {WORDS[i % 5]}" for i in range(count)],
+        "entailment": [f"eng: a sound of {WORDS[i % 5]}" for i in range(count)],
+        "contradiction": [f"eng: no {WORDS[i % 6]}" for i in range(count)],
         "clusters": [i % 3 for i in range(count)],
         "teachers": list(torch.randn(count, 2, 2, 4, generator=generator).numpy()),
     }

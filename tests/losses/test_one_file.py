@@ -41,10 +41,10 @@ GREEDY = '''
 
 
     class Greedy(Tempered):
-        needs = ("audio", "text", "second_text", "hard_negatives", "teacher_similarity", "clusters", "ids")
+        needs = ("audio", "text", "second_text", "contradiction", "teacher_similarity", "clusters", "ids")
 
-        def forward(self, audio, text, second_text, hard_negatives, teacher_similarity, clusters, ids):
-            scores = audio @ torch.cat([text, hard_negatives]).T / self.tau
+        def forward(self, audio, text, second_text, contradiction, teacher_similarity, clusters, ids):
+            scores = audio @ torch.cat([text, contradiction]).T / self.tau
             same = (clusters[:, None] == clusters).to(scores.dtype)
             near = (ids[:, None] - ids).abs().to(scores.dtype)
             distilled = ((audio @ text.T - teacher_similarity) * (1 + same + near)).square().mean()
@@ -128,8 +128,8 @@ def test_what_clips_have_in_columns_reaches_the_loss(add):
     model.eval()
     offer = Objective(model, one)(collate(items)).offer
     torch.testing.assert_close(offer.second_text, offer.text)
-    negatives = [dataset.split.columns["hard_negatives"][row] for row in rows]
-    torch.testing.assert_close(offer.hard_negatives, model.encode_text(negatives))
+    negatives = [dataset.split.columns["contradiction"][row] for row in rows]
+    torch.testing.assert_close(offer.contradiction, model.encode_text(negatives))
 
 
 MODEST = '''
@@ -157,16 +157,16 @@ def test_what_a_loss_merely_uses_comes_where_clips_have_it(add, make, clustered)
 
 def test_a_need_that_clips_do_not_offer_is_named_with_its_remedy(add):
     add("losses/greedy.py", GREEDY)
-    with pytest.raises(TrainingError, match=r"term 'greedy' needs hard_negatives .* a column 'hard_negatives'"):
+    with pytest.raises(TrainingError, match=r"term 'greedy' needs contradiction .* a column 'contradiction'"):
         fit("infonce+greedy", TinyClips(12))
     data = clips(12)
-    data.columns["hard_negatives"][3] = " "
-    with pytest.raises(TrainingError, match=r"clips \[3\] have no hard negative"):
+    data.columns["contradiction"][3] = " "
+    with pytest.raises(TrainingError, match=r"clips \[3\] have no contradiction"):
         fit("greedy", data)
 
 
 def test_two_processes_give_the_loss_and_gradient_of_one(add, tmp_path):
-    """All terms in one go: embeddings, columns and hard negatives are gathered, gradients flow back."""
+    """All terms in one go: embeddings, columns and sentences are gathered, gradients flow back."""
     add("losses/greedy.py", GREEDY)
     names = list(TERMS)
     assert "greedy" in names

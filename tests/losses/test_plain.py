@@ -28,6 +28,7 @@ def inputs(name):
         "kcl": (audio, texts),
         "cacl": (audio, texts[:, 0], texts[:, 1]),
         "siglip": (audio, text, 0.2, -0.3),
+        "nli": texts.unbind(dim=1),
         "decompose": (text, audio),
     }.get(name, (audio, text))
 
@@ -73,4 +74,4 @@ def test_is_a_few_lines_with_its_equation(name):
 
 def test_every_method_has_a_plain_version():
     for card in losses.TERMS.values():
-        assert card.name.replace("-", "_").replace("infonce", "info_nce") in FUNCTIONS
+        assert card.name.removeprefix("sentence-").replace("-", "_").replace("infonce", "info_nce") in FUNCTIONS

@@ -11,6 +11,8 @@ from pullpush.losses import SVR, Offer, apply, info_nce, siglip
 from pullpush.training import RECIPES, Recipe, Term, recipe
 from pullpush.training.recipes import colour, from_json, title
 
+SENTENCES = ("premise", "second_premise", "entailment", "contradiction")
+
 
 def pair(n=5, d=4, parallel=0):
     generator = torch.Generator().manual_seed(0)
@@ -25,7 +27,7 @@ def test_every_recipe_makes_finite_terms(name):
     one = recipe(name)
     parallel = {"pair": 1, "all": len(one.languages) - 1}.get(one.sampling, 0)
     for term in one.terms:
-        offer = pair(parallel=parallel)._replace(second_text=pair().audio)
+        offer = pair(parallel=parallel)._replace(second_text=pair().audio, **dict.fromkeys(SENTENCES, pair().text))
         assert torch.isfinite(apply(term.create().double(), offer).value)
 
 

@@ -15,9 +15,10 @@ from pullpush.losses._cyclic import CrossCyclic, InModalCyclic, cross_cyclic, in
 from pullpush.losses._info_nce import InfoNCE, info_nce
 from pullpush.losses._kcl import KCL, kcl
 from pullpush.losses._ml_clap import MLCLAP, ml_clap
+from pullpush.losses._nli import NLI, nli
 from pullpush.losses._radius import RadiusPredictor, positive_first, radius_constraint
 from pullpush.losses._siglip import SigLIP, siglip
-from pullpush.losses._simcse import SimCSE, simcse
+from pullpush.losses._simcse import SentenceSimCSE, SimCSE, simcse
 from pullpush.losses._simple_reweight import SimpleReweight, simple_reweight
 from pullpush.losses._svr import SVR, support_vector, svr
 from pullpush.losses.contract import NEEDS, Loss, LossCard, Output
@@ -31,6 +32,7 @@ __all__ = [
     "KCL",
     "MLCLAP",
     "NEEDS",
+    "NLI",
     "SVR",
     "TERMS",
     "CrossCyclic",
@@ -42,6 +44,7 @@ __all__ = [
     "Offer",
     "Output",
     "RadiusPredictor",
+    "SentenceSimCSE",
     "SigLIP",
     "SimCSE",
     "SimpleReweight",
@@ -54,6 +57,7 @@ __all__ = [
     "info_nce",
     "kcl",
     "ml_clap",
+    "nli",
     "positive_first",
     "radius_constraint",
     "siglip",

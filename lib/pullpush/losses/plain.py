@@ -88,6 +88,12 @@ def simcse(view1: Tensor, view2: Tensor, tau: float = 0.05) -> Tensor:
     return -(view1 @ view2.T / tau).log_softmax(dim=1).diagonal().mean()
 
 
+def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float = 0.05) -> Tensor:
+    """L = −1/N Σⱼ log P(eⱼ | aⱼ), P a softmax over all entailments and contradictions (On the Language Encoder §3)."""
+    scores = anchor @ torch.cat([entailment, contradiction]).T / tau  # (N, 2N)
+    return -scores.log_softmax(dim=1).diagonal().mean()
+
+
 def decompose(text: Tensor, audio: Tensor, tau: float = 0.07) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """∇L = F_pull + F_push for each text, and F_push = F_∥ + F_⊥ along û and across it (SupCLAP Eq. 4, §2)."""
     p = (text @ audio.T / tau).softmax(dim=1)  # (N, N): P of Eq. 2 and 3

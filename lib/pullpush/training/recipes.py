@@ -137,6 +137,20 @@ VARIANTS: Mapping[str, tuple[Recipe, str]] = Registry(
             # GLAP's code and SigLIP itself add the bias after the division by τ.
             (Recipe("siglip", (Term("siglip", options={"form": "siglip"}),)), "SigLIP"),
             *_svr_variants(),
+            # Summands with their weights in On the Language Encoder, beside an InfoNCE of weight 1.
+            (
+                Recipe(
+                    "cyclic",
+                    (
+                        Term("cross-cyclic", 0.25, {"per_clip": True}),
+                        Term("in-modal-cyclic", 0.25, {"per_clip": True}),
+                    ),
+                ),
+                "cyclic terms",
+            ),
+            (Recipe("simcse-0.1", (Term("simcse", 0.1),)), "SimCSE"),
+            (Recipe("nli-0.1", (Term("nli", 0.1),)), "NLI"),
+            (Recipe("sentence-simcse-0.1", (Term("sentence-simcse", 0.1),)), "SimCSE on NLI sentences"),
         )
     }
 )
