@@ -107,7 +107,7 @@ def worded_captions(
     >>> from pullpush.data.synthetic import synthetic_events
     >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(7, 0, onset=0.5)), "overlap", None, 2.0)
     >>> worded_captions(scene, synthetic_events(), language="eng", vocabulary="narrow", n=2)
-    ['A bell can be heard while rain can be heard.', 'Rain can be heard while a bell can be heard.']
+    ['Rain can be heard while a bell can be heard.', 'A bell can be heard while rain can be heard.']
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
