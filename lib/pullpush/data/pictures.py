@@ -1,0 +1,179 @@
+"""Pictures as a world: Tux Paint's stamps with the captions that people wrote and translated into 77 languages.
+
+    world = load_data(PictureConfig())
+    model = create("picture-cnn", "hashed")            # an encoder of pictures in the place of one of audio
+    encoded(world, Published("efficientnet-lite"))     # or features of a published one
+
+Train, valid and test share no picture, no caption, and nothing that is nearly the same (see `picture_groups.groups`).
+"singles" are the pictures of test once more: each has a category as its label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pullpush.cache import cached_dir, content_key
+from pullpush.data import picture_files, tuxpaint
+from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.picture_groups import TABLE, category_of, dealt, folder_of, groups, load_categories
+from pullpush.errors import unknown
+from pullpush.source import digest, digest_files
+
+LETTERS = "symbols/alphabets/"  # each letter many times over: a task of reading
+SAME_FOLDER, SAME_KIND = 0.5, 0.25  # relevance of another picture of the folder, and of the first folder
+COMPARED = 96  # pixels, that pictures are compared at: the splits are the same for all sizes
+
+
+@dataclass(frozen=True)
+class PictureConfig:
+    """Which pictures, and how they are dealt out.
+
+    size: pixels, wide and high; n_valid, n_test: pictures of the splits, all others are learnt from; letters: with the
+    156 letters of alphabets; seed: of the dealing.
+    """
+
+    size: int = 96
+    n_valid: int = 100
+    n_test: int = 200
+    letters: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("size", "n_valid", "n_test"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def load(self) -> World:
+        """See `load_pictures`."""
+        return load_pictures(self)
+
+
+def load_pictures(config: PictureConfig) -> World:
+    """Draw the pictures, or read them from the cache.
+
+    Returns:
+        Clips of `3 size²` pixels (see picture_files.py) with the columns "stamp", "file" (the same: names the picture),
+        "caption" (in English), "category" (its folder) and "label" (the number of its category, see pictures.yaml).
+        A stamp has one caption a language, and none where it was not translated. Relevance is graded, see `grade`.
+
+    Raises:
+        DataNotFoundError: the stamps cannot be fetched.
+        ValueError: no pictures are left to learn from.
+        CacheError: the cache cannot be written.
+    """
+    root = tuxpaint.fetch()
+    table = _table(root, config.letters)
+    stamps, paths, captions = (list(table[name]) for name in ("stamp", "path", "text"))
+    likeness = picture_files.likeness(_pixels(root, stamps, paths, COMPARED))
+    sizes = {"test": config.n_test, "valid": config.n_valid}
+    rows = dealt(groups(stamps, captions, likeness).tolist(), stamps, sizes, config.seed)
+    if not rows["train"]:
+        raise ValueError(f"{len(stamps)} pictures leave none to learn from: lower n_valid or n_test")
+    columns = {
+        "stamp": stamps,
+        "file": stamps,
+        "caption": captions,
+        "category": [folder_of(stamp) for stamp in stamps],
+        "label": [category_of(stamp) for stamp in stamps],
+    }
+    key = content_key([_key(root, stamps, config.size)])
+    whole = StoredClips(
+        "pictures",
+        key,
+        _pixels(root, stamps, paths, config.size),
+        np.arange(len(stamps)),
+        columns,
+        partial(write_captions, root),
+        grade,
+        ask,
+        graded=True,
+    )
+    splits = {name: whole.select(rows[name], name=name) for name in ("train", "valid", "test")}
+    splits["singles"] = splits["test"]
+    return World(config, splits, content_key([digest_files(TABLE), captions]))
+
+
+def write_captions(root: Path, columns: Columns, language: str) -> list[list[str]]:
+    """The caption of every stamp in one language, none where it was not translated.
+
+    Raises:
+        UnknownNameError: no stamp is captioned in it.
+    """
+    texts = _captions(root)
+    if language not in texts:
+        raise unknown("language of captions", language, texts)
+    found = (texts[language].get(stamp) for stamp in columns["stamp"])
+    return [[text] if text else [] for text in found]
+
+
+def grade(columns: Columns, other: Columns) -> Tensor:
+    """Relevance of pictures, `(N, M)` float32: 1 for those with the same caption in English, 1/2 for those of the same
+    folder ("animals/birds"), 1/4 for those of the same kind ("animals"), else 0.
+
+    >>> columns = {"caption": ["A crow.", "An owl.", "A cow."], "category": ["animals/birds"] * 2 + ["animals/mammals"]}
+    >>> grade({name: values[:1] for name, values in columns.items()}, columns).tolist()
+    [[1.0, 0.5, 0.25]]
+    """
+
+    def same(here: Sequence[Any], there: Sequence[Any]) -> np.ndarray:
+        return np.array(here, dtype=object)[:, None] == np.array(there, dtype=object)
+
+    kinds = ([folder.partition("/")[0] for folder in side["category"]] for side in (columns, other))
+    found = np.where(same(*kinds), SAME_KIND, 0.0)
+    found[same(columns["category"], other["category"])] = SAME_FOLDER
+    found[same(columns["caption"], other["caption"])] = 1.0
+    return torch.from_numpy(found.astype(np.float32))
+
+
+def ask(language: str, template: str | None = None) -> list[str]:
+    """One sentence a category, as captions are written: "A bird."
+
+    template: such as "A picture of {label}.", where the label is "a bird".
+
+    Raises:
+        UnknownNameError: categories have no names in this language.
+
+    >>> ask("eng")[:2], ask("fra", "Une image : {label}.")[0]
+    (['A bird.', 'A sea animal.'], 'Une image : un oiseau.')
+    """
+    categories = load_categories()
+    if language not in categories[0].names:
+        raise unknown("language of categories", language, categories[0].names)
+    labels = [category.names[language] for category in categories]
+    if template is not None:
+        return [template.format(label=label) for label in labels]
+    stop = "。" if language in ("jpn", "zho") else "."
+    return [f"{label[0].upper()}{label[1:]}{stop}" for label in labels]
+
+
+def _table(root: Path, letters: bool) -> Any:
+    """The stamps that have a picture and a caption in English: stamp, path, text."""
+    tables = tuxpaint.index(root)
+    english = tables.captions[tables.captions["language"] == "eng"]
+    found = tables.pictures.merge(english[["stamp", "text"]], on="stamp")
+    return found if letters else found[~found["stamp"].str.startswith(LETTERS)].reset_index(drop=True)
+
+
+def _key(root: Path, stamps: Sequence[str], size: int) -> str:
+    return content_key([digest(picture_files.write), str(root), list(stamps), size])
+
+
+def _pixels(root: Path, stamps: Sequence[str], paths: Sequence[str], size: int) -> picture_files.Pixels:
+    """All pictures, drawn when first asked for."""
+    key = _key(root, stamps, size)
+    return picture_files.read(cached_dir("pictures", key, lambda folder: picture_files.write(folder, paths, size)))
+
+
+@lru_cache(maxsize=2)
+def _captions(root: Path) -> dict[str, dict[str, str]]:
+    """Language → stamp → caption."""
+    table = tuxpaint.index(root).captions
+    return {str(code): dict(zip(rows["stamp"], rows["text"], strict=True)) for code, rows in table.groupby("language")}
