@@ -16,7 +16,9 @@ from pullpush.training import Recipe, recipe
 from pullpush.training.distributed import shard
 from pullpush.training.objective import Objective
 
-N = 5
+N = 7  # 3 and 4 clips in two processes; the first and the last have one caption
+OPTIONS = {"infonce+simcse-0.1": {"duplicates": "mask"}}
+SYSTEMS = (*OPTIONS, "infonce-learnable+cyclic+nli-0.1+sentence-simcse-0.1")
 
 
 def clips(count: int = N, seed: int = 0) -> TinyClips:
@@ -46,7 +48,7 @@ def batch(one: Recipe, rows: Sequence[int] = range(N)) -> Batch:
 
 def step(name: str, rows: Sequence[int] = range(N)) -> dict[str, Any]:
     """Loss and gradients; without dropout and batch normalisation, which differ between one process and two."""
-    one = plan(name)
+    one = plan(name, **OPTIONS.get(name, {}))
     torch.manual_seed(0)
     objective = Objective(TinyModel(dropout=0), one)
     for loss in objective.terms:  # a predictor begins with zeros

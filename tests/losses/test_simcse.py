@@ -5,8 +5,12 @@ import math
 import pytest
 import torch
 from embeddings import sphere
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from standin import TinyClips, TinyModel
 
-from pullpush.losses import simcse
+from pullpush.data.batches import PairDataset, collate
+from pullpush.losses import SimCSE, simcse
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe, recipe
 from pullpush.training.terms import Term, one_temperature
@@ -63,3 +67,114 @@ def test_a_recipe_may_be_simcse_alone():
     alone = recipe("simcse")
     assert isinstance(alone, Recipe)
     assert alone.columns == ()
+
+
+# --- texts that come more than once in a batch
+
+
+def by_loops(first, second, names, tau):
+    """Without the other rows of the same text among the candidates."""
+    total = 0.0
+    for j in range(len(first)):
+        rows = [k for k in range(len(first)) if k == j or names[k] != names[j]]
+        scores = {k: math.exp(float(first[j] @ second[k]) / tau) for k in rows}
+        total -= math.log(scores[j] / sum(scores.values()))
+    return total / len(first)
+
+
+@settings(max_examples=25, deadline=None)
+@given(names=st.lists(st.integers(0, 3), min_size=1, max_size=7), seed=st.integers(0, 100))
+def test_equal_texts_are_no_negatives_where_they_are_masked(names, seed):
+    first, second = sphere(2, len(names), 4, seed=seed)
+    numbers = torch.tensor(names)
+    found = simcse(first, second, 0.3, text_ids=numbers)
+    assert float(found) == pytest.approx(by_loops(first, second, names, 0.3), abs=1e-12)
+    assert SimCSE(0.3, duplicates="mask")(first, second, numbers).value == found
+    assert SimCSE(0.3)(first, second, numbers).value == simcse(first, second, 0.3), "as published"
+
+
+@settings(max_examples=15, deadline=None)
+@given(names=st.lists(st.integers(0, 3), min_size=1, max_size=6), order=st.randoms(use_true_random=False))
+def test_order_of_texts_does_not_matter(names, order):
+    first, second = sphere(2, len(names), 4)
+    numbers, moved = torch.tensor(names), order.sample(range(len(names)), len(names))
+    for ids, other in ((None, None), (numbers, numbers[moved])):
+        torch.testing.assert_close(
+            simcse(first[moved], second[moved], text_ids=other), simcse(first, second, text_ids=ids)
+        )
+
+
+def test_gradient_by_finite_differences_with_masked_texts():
+    numbers = torch.tensor([2, 0, 2, 1])
+    views = [sphere(4, 3, seed=seed).requires_grad_() for seed in (1, 2)]
+    assert torch.autograd.gradcheck(lambda *given: simcse(*given, 0.3, text_ids=numbers), views)
+
+
+def test_a_batch_of_one_text_alone():
+    """Kept, it is pushed from itself for ever; masked, nothing is left, and no gradient is NaN."""
+    same = sphere(1, 4).repeat(5, 1).requires_grad_()
+    assert simcse(same, same).item() == pytest.approx(math.log(5))
+    nothing = simcse(same, same, text_ids=torch.zeros(5, dtype=torch.int64))
+    nothing.backward()
+    assert nothing.item() == 0
+    assert not same.grad.any()
+
+
+def test_what_duplicates_cannot_be():
+    with pytest.raises(ValueError, match=r"duplicates must be one of \('keep', 'mask'\), got 'drop'"):
+        SimCSE(duplicates="drop")
+    with pytest.raises(ValueError, match='duplicates="mask" takes text_ids'):
+        SimCSE(duplicates="mask")(torch.eye(3), torch.eye(3))
+    with pytest.raises(TypeError, match="text_ids must be int64"):
+        simcse(torch.eye(3), torch.eye(3), text_ids=torch.zeros(3))
+
+
+# --- in a step of training
+
+
+def offered(dropout, texts=None, **options):
+    """What a step on eight clips, of six captions, gives the term, and the term's value."""
+    one = recipe("infonce+simcse-0.1", dim=8, batch_size=8, **options)
+    clips = TinyClips(8)
+    batch = collate([PairDataset(clips)[row] for row in range(8)])
+    batch.texts[:] = texts or batch.texts
+    objective = Objective(TinyModel(dropout=dropout), one)
+    outcome = objective.train()(batch)
+    return outcome.offer, outcome.terms[1], outcome.loss - outcome.terms[0]
+
+
+def test_each_row_of_the_second_pass_has_its_own_dropout():
+    offer, value, weighted = offered(0.5)
+    assert (offer.text != offer.second_text).any(dim=1).all()
+    assert (offer.second_text[0] != offer.second_text[6]).any(), "one caption, two draws"
+    torch.testing.assert_close(weighted, 0.1 * value)
+    torch.testing.assert_close(value, simcse(offer.text, offer.second_text))
+
+
+def test_without_dropout_the_passes_are_the_same():
+    offer, *_ = offered(0.0)
+    assert torch.equal(offer.text, offer.second_text)
+
+
+def test_equal_captions_of_a_batch_are_known_and_masked():
+    offer, value, _ = offered(0.0, duplicates="mask")
+    numbers = offer.text_ids
+    assert numbers[0] == numbers[6]
+    assert numbers[1] == numbers[7]
+    assert len(set(numbers.tolist())) == 6
+    torch.testing.assert_close(value, simcse(offer.text, offer.text, text_ids=numbers))
+    assert value < offered(0.0)[1]
+
+
+def test_captions_that_are_all_the_same_stay_finite():
+    for duplicates, expected in (("keep", math.log(8)), ("mask", 0.0)):
+        _, value, weighted = offered(0.0, ["a bell rings"] * 8, duplicates=duplicates)
+        assert value.item() == pytest.approx(expected, abs=1e-6)
+        assert weighted.isfinite()
+
+
+def test_a_clip_without_a_caption_is_left_out():
+    offer, value, _ = offered(0.0, ["a bell rings", "", *["a dog barks"] * 6], duplicates="mask")
+    rows = [0, 2, 3, 4, 5, 6, 7]
+    text = offer.text[rows]
+    torch.testing.assert_close(value, simcse(text, text, text_ids=torch.tensor([0, *[1] * 6])))
