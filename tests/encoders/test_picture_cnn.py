@@ -1,0 +1,96 @@
+"""The small network of pictures: its contract, and what it does to them while it trains."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pullpush.encoders import create
+from pullpush.encoders.picture_cnn import PictureCNN, varied
+from pullpush.errors import AudioError
+
+
+def noise(*shape, seed=0):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = create("picture-cnn", "hashed", dim=8, audio_channels=(4, 8, 8))
+    model.encode_audio(noise(4, 3 * 24 * 24))  # what counts as it trains is not as it was made
+    return model.eval()
+
+
+@pytest.mark.parametrize("side", [1, 7, 24, 33])
+def test_pictures_of_any_size_become_unit_rows(model, side):
+    embedding = model.encode_audio(noise(3, 3 * side * side))
+    assert embedding.shape == (3, 8)
+    torch.testing.assert_close(embedding.norm(dim=1), torch.ones(3))
+
+
+def test_other_pictures_of_the_batch_do_not_matter(model):
+    rows = noise(4, 3 * 24 * 24)
+    torch.testing.assert_close(model.encode_audio(rows)[[2]], model.encode_audio(rows[[2]]), atol=1e-5, rtol=1e-4)
+
+
+def test_it_sees_colours_and_places(model):
+    picture = torch.ones(3, 24, 24)
+    red, blue, moved = picture.clone(), picture.clone(), picture.clone()
+    red[1:, :8, :8] = blue[:2, :8, :8] = -1
+    moved[1:, 4:20, 4:20] = -1
+    features = model.audio(torch.stack([red, blue, moved]).flatten(1))
+    assert torch.pdist(features).min() > 0.01 * features.norm(dim=1).max()
+
+
+@pytest.mark.parametrize("numbers", [9000, 3 * 24 * 24 + 1, 2])
+def test_waveforms_are_refused(model, numbers):
+    with pytest.raises(AudioError, match=rf"3 S² pixels in a row, got {numbers} numbers"):
+        model.encode_audio(noise(2, numbers))
+
+
+def test_it_has_no_sample_rate(model):
+    assert model.sample_rate is None
+    with pytest.raises(AudioError, match="takes features, not audio at 16000 Hz"):
+        model.encode_audio(noise(2, 12), sample_rate=16_000)
+
+
+def test_every_weight_has_a_gradient_and_there_are_less_than_a_million():
+    encoder = PictureCNN().train()
+    (encoder(noise(4, 3 * 64 * 64)) ** 2).sum().backward()
+    assert all(weight.grad.abs().sum() > 0 for weight in encoder.parameters())
+    assert sum(weight.numel() for weight in encoder.parameters()) < 1_000_000
+
+
+def test_half_precision_stays_close_to_full(model):
+    rows = noise(4, 3 * 24 * 24)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = model.encode_audio(rows)
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, model.encode_audio(rows), atol=0.05, rtol=0)
+
+
+def test_pictures_vary_in_training_mode_alone_and_only_if_asked():
+    rows = noise(4, 3 * 24 * 24)
+    torch.manual_seed(0)
+    encoder = PictureCNN(channels=(4, 8))
+    plain = PictureCNN(channels=(4, 8), augment=False)
+    plain.load_state_dict(encoder.state_dict())
+    assert not torch.equal(encoder.train()(rows), encoder(rows))
+    assert torch.equal(plain.train()(rows), plain(rows))
+    plain.load_state_dict(encoder.state_dict())
+    assert torch.equal(encoder.eval()(rows), plain.eval()(rows))
+
+
+def test_variations_move_a_picture_on_white():
+    torch.manual_seed(0)
+    image = torch.ones(1, 3, 40, 40)
+    image[:, 1:, 15:25, 10:16] = -1  # a red bar, left of the middle
+    found = varied(image.expand(200, -1, -1, -1))
+    torch.testing.assert_close(found[:, 0], torch.ones(200, 40, 40), atol=1e-4, rtol=0)
+    ink = (1 - found[:, 1]) / 2
+    area = ink.sum(dim=(1, 2)) / 60
+    assert area.min() == pytest.approx(1 / 1.2**2, abs=0.1)
+    assert area.max() == pytest.approx(1 / 0.8**2, abs=0.1)
+    column = (ink.sum(dim=1) * torch.arange(40)).sum(dim=1) / ink.sum(dim=(1, 2))
+    assert 0.35 < (column > 19.5).float().mean() < 0.65  # mirrored half of the time
+    assert column.std() > 1
