@@ -19,7 +19,7 @@ from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values
 Array = NDArray[np.float64]
 FOLDS = 5
 C = 1.0  # inverse strength of the L2 penalty, in scikit-learn's units
-DIGITS = 6  # of cosines: captions of the same words tie, whatever batch they were encoded in
+DIGITS = 6  # of cosines: captions of the same words tie, though batches round them otherwise
 ITERATIONS, TOLERANCE = 500, 1e-6  # of the probe: steps, and gradient a caption
 FLAT = 1e-12  # of a variance
 

@@ -28,16 +28,21 @@ SOUNDS = (
     "A {label} is happening.",
 )
 
-# The two that §5.1 of the paper quotes, and the seven that OpenAI found to do most of what its 80 for ImageNet do
-# (openai/CLIP, notebooks/Prompt_Engineering_for_ImageNet.ipynb).
+# Of OpenAI's 80 for ImageNet (openai/CLIP, notebooks/Prompt_Engineering_for_ImageNet.ipynb) those that end in "of a
+# {}." and could be said of a stamp; the first two are quoted in §5.1 of the paper. A label brings its own article:
+# "a bird", "food".
 PICTURES = (
-    "a photo of a {label}.",
-    "a blurry photo of a {label}.",
-    "itap of a {label}.",
-    "a bad photo of the {label}.",
-    "a origami {label}.",
-    "a photo of the large {label}.",
-    "a {label} in a video game.",
-    "art of the {label}.",
-    "a photo of the small {label}.",
+    "a photo of {label}.",
+    "a blurry photo of {label}.",
+    "a bad photo of {label}.",
+    "a good photo of {label}.",
+    "a close-up photo of {label}.",
+    "a low resolution photo of {label}.",
+    "a drawing of {label}.",
+    "a painting of {label}.",
+    "a sketch of {label}.",
+    "a doodle of {label}.",
+    "a rendering of {label}.",
+    "art of {label}.",
+    "itap of {label}.",
 )
