@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -208,7 +208,7 @@ def _contradicting(truth: Statement, said: Statement, events: Sequence[Event]) -
         "near": [_renamed(said, place, name) for place in places for near, name in others if near],
         "general": [_renamed(said, place, word) for place in places for word in words],
         "order": turned,
-        "relation": [replace(truth, relation=relation) for relation in switched],
+        "relation": [Statement(relation, truth.names) for relation in switched],
     }
 
 
@@ -218,7 +218,7 @@ def _part(truth: Statement, places: Sequence[int]) -> Statement:
 
 
 def _renamed(said: Statement, place: int, name: str) -> Statement:
-    return replace(said, names=(*said.names[:place], name, *said.names[place + 1 :]))
+    return Statement(said.relation, (*said.names[:place], name, *said.names[place + 1 :]))
 
 
 # ---------------------------------------------------------------- how to say it
