@@ -39,8 +39,8 @@ GENERAL = {
     "vehicle": (["a vehicle | makes a sound", "a vehicle | can be heard"], "the sound of a vehicle"),
 }
 ANIMALS = ("amphibian", "bird", "insect", "mammal")
-# These can be said to be false wherever no event of theirs is heard; a bottle may be a tool, a kettle a vehicle's …
-FALSIFIABLE = ("amphibian", "animal", "bird", "insect", "instrument", "mammal", "sweep")
+# False wherever no event of theirs is heard; but a vacuum cleaner may be called a tool, and a siren changes its pitch.
+FALSIFIABLE = ("amphibian", "animal", "bird", "insect", "instrument", "mammal")
 UNHEARD = ("sonar",)  # a vehicle's, but no vehicle is heard
 # One is the other, or a part of it, or is often called so: neither is said to be absent where the other is heard.
 KIN = (
@@ -131,7 +131,7 @@ def triples(scenes: Sequence[Scene], events: Sequence[Event], *, seed: int = 0) 
     ...     print(sentence)
     A bell is ringing and then rain is pattering.
     After a bell rings, rain patters.
-    The blast of a whistle followed by the patter of rain.
+    The buzzing of an electric shaver, then the patter of rain.
     """
     table = [*events, *general_events()]
     found = (_triple(scene, table, len(events), number(("nli", seed, i))) for i, scene in enumerate(scenes))
