@@ -1,0 +1,69 @@
+"""What lesson 4 computes beside its few lines of torch: texts under dropout, and distances within a space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from pullpush.data.clips import Clips
+from pullpush.metrics.geometry import alignment, uniformity
+from pullpush.metrics.inference import Array
+from pullpush.training.evaluate import embed
+from pullpush.training.loop import Result
+
+Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
+PAIRS, TEXTS = "a caption and its clip", "two captions"
+T = 2.0  # of uniformity
+
+
+def dropout_views(model: nn.Module, texts: Sequence[str], *, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Two passes of the same texts through a text encoder as it is in training, `(N, d)` each.
+
+    The model is left in its mode, and the global random state as it was.
+
+    >>> from pullpush.encoders import create
+    >>> first, second = dropout_views(create("cnn", "words", dim=8), ["a frog croaks"])
+    >>> bool((first == second).all())
+    False
+    """
+    training = model.training
+    model.train()
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.default_generator.manual_seed(seed)
+            # pyrefly: ignore[not-callable]
+            return model.encode_text(list(texts)), model.encode_text(list(texts))
+    finally:
+        model.train(training)
+
+
+def view_distances(runs: Runs, system: str, texts: Sequence[str]) -> Array:
+    """One minus the cosine of the two dropout views of each text, `(seeds, N)`, by all runs of a system."""
+    views = [dropout_views(run.model, texts, seed=seed) for (name, seed), run in runs.items() if name == system]
+    return np.stack([1 - (first.double() * second.double()).sum(dim=1).numpy() for first, second in views])
+
+
+def squared_distances(models: Mapping[str, nn.Module], clips: Clips) -> pd.DataFrame:
+    """The squared distances that alignment and uniformity are about, in the space of each model.
+
+    Returns:
+        Columns model, between (PAIRS or TEXTS), squared (one a pair) and summary: of PAIRS their mean, which is the
+        alignment; of TEXTS −U/2 with their uniformity U, the one distance that all would have in an equally uniform
+        space.
+    """
+    tables = []
+    for name, model in models.items():
+        audio, text = embed(model, clips)
+        squared = {
+            PAIRS: ((audio - text).square().sum(dim=1), alignment(audio, text)),
+            TEXTS: (torch.nn.functional.pdist(text).square(), -uniformity(text, t=T) / T),
+        }
+        tables += [
+            pd.DataFrame({"model": name, "between": between, "squared": values.numpy(), "summary": float(summary)})
+            for between, (values, summary) in squared.items()
+        ]
+    return pd.concat(tables, ignore_index=True)
