@@ -19,6 +19,7 @@ from pullpush.show.layout import PAGE_WIDTH
 from pullpush.show.palette import PARTS, language_colour
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.forces import figures as forces
+from pullpush.studies.language_encoder import figures as language
 from pullpush.studies.svr import figures as svr
 from pullpush.studies.world import figures as world_figures
 
@@ -187,6 +188,49 @@ def pulls() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["language", "along", "across"])
 
 
+def plane() -> pd.DataFrame:
+    """Four systems at three values in two panels."""
+    rows = []
+    for system, right, up in (("CLAP", 0.0, 0.0), ("CLAPs", -0.5, 0.1), ("CyCLAP", 0.2, -0.1), ("CyCLAPn", -1, 0.3)):
+        x, y = -2 + right, 0.6 + up
+        spans = {"x low": x - 0.1, "x high": x + 0.1, "y low": y - 0.02, "y high": y + 0.02}
+        rows.append({"system": system, "x": x, "y": y, **spans, "seeds": 3, "clips": 40})
+    table = pd.DataFrame(rows)
+    return pd.concat([table.assign(panel=panel) for panel in ("text", "clip")])
+
+
+def traced() -> pd.DataFrame:
+    """The same systems, each at three values."""
+    shifts = [(value, step * 0.2) for step, value in enumerate((0.0, 0.1, 1.0))]
+    sides = ["x", "x low", "x high"]
+    return pd.concat([plane().assign(value=value, **(plane()[sides] - by)) for value, by in shifts])
+
+
+def gained_in_worlds() -> pd.DataFrame:
+    rows = [
+        (point, f"{base}s", base, metric, 0.01, -0.01, 0.03, paper)
+        for point, paper in (("freesound", 0.004), ("narrow", np.nan))
+        for base in ("CLAP", "CyCLAP")
+        for metric in ("A2T R@1", "T2A R@1")
+    ]
+    return pd.DataFrame(rows, columns=["point", "system", "baseline", "metric", "value", "low", "high", "paper"])
+
+
+def prompted() -> pd.DataFrame:
+    rows = [(t, s, 0.5, 0.4, 0.6) for t in ("A sound of {label}.", "mean of all") for s in ("CLAP", "CLAPs")]
+    return pd.DataFrame(rows, columns=["template", "system", "value", "low", "high"])
+
+
+def stood() -> pd.DataFrame:
+    rows = [(p, s, m, 0.5, 0.4, 0.6) for p, s in (("a", "CLAP"), ("b", "CLIP")) for m in ("A2T R@1", "T2A R@1")]
+    return pd.DataFrame(rows, columns=["point", "system", "metric", "value", "low", "high"])
+
+
+def predicted() -> pd.DataFrame:
+    rows = [(rule, c, c / 100, c / 90, 0.0, 0.05, c % 2 == 1) for rule in ("line", "split") for c in range(4)]
+    return pd.DataFrame(rows, columns=["rule", "condition", "predicted", "value", "low", "high", "held out"])
+
+
 DRAWN = {
     "word_frequencies": lambda: world_figures.word_frequencies(frequencies()),
     "relevance_matrix": lambda: world_figures.relevance_matrix(torch.eye(4)),
@@ -225,6 +269,13 @@ DRAWN = {
     "speech_recall": lambda: consistency.speech_recall(spoken(), {"ru": "Russian"}),
     "pull_plane": lambda: consistency.pull_plane(pulls()),
     "language_map": lambda: consistency.language_map(mapped(), "KCL"),
+    "similarity_matrices": lambda: language.similarity_matrices({"CLAP": negatives()[:3], "CyCLAP": np.eye(3)}),
+    "space_plane": lambda: language.space_plane(plane(), {"text": ("one", "x"), "clip": ("other", "x")}),
+    "trade_off": lambda: language.trade_off(traced(), {"text": ("one", "x"), "clip": ("other", "x")}),
+    "gains_by_world": lambda: language.gains_by_world(gained_in_worlds(), {"narrow": "few", "freesound": "many"}),
+    "prompt_accuracies": lambda: language.prompt_accuracies(prompted(), chance=0.1),
+    "retrieval_points": lambda: language.retrieval_points(stood(), {"a": "sounds", "b": "pictures"}),
+    "predicted_gains": lambda: language.predicted_gains(predicted()),
 }
 
 
@@ -366,6 +417,40 @@ def test_spoken_queries_stand_beside_chance():
     levels = [line.get_xdata()[0] for ax in (above, below) for line in ax.lines if line.get_label() == "chance"]
     assert levels == [20, 50], "ten of fifty, and half"
     assert [tick.get_text() for tick in below.get_yticklabels()] == ["English", "Russian"]
+
+
+def test_what_lacks_symmetry_is_drawn_below_the_matrix():
+    values = np.array([[1.0, 0.4], [0.0, 1.0]])
+    axes = language.similarity_matrices({"CLAP": values, "CyCLAP": np.eye(2)}).axes
+    np.testing.assert_allclose(axes[2].images[0].get_array(), [[0, 0.4], [-0.4, 0]])
+    assert [ax.get_title() for ax in axes[:4]] == ["CLAP", "CyCLAP", "asymmetry 4.000", "asymmetry 0.000"]
+    assert axes[2].images[0].get_clim() == axes[3].images[0].get_clim() == (-0.4, 0.4)
+
+
+def test_arrows_lead_from_a_system_to_what_has_one_term_more():
+    ax = language.space_plane(plane(), {"text": ("one", "x")}).axes[0]
+    ends = {note.xyann: note.xy for note in ax.texts}
+    assert len(ax.texts) == 3
+    assert ends[(-2.0, 0.6)] in {(-2.5, 0.7), (-1.8, 0.5)}, "from CLAP to CLAPs or to CyCLAP"
+    assert ends[(-1.8, 0.5)] == (-3.0, 0.8999999999999999), "from CyCLAP to CyCLAPn"
+
+
+def test_numbers_of_a_curve_cover_neither_each_other_nor_a_mark():
+    figure = DRAWN["trade_off"]()
+    figure.canvas.draw()
+    for ax in figure.axes:
+        boxes = [text.get_window_extent() for text in ax.texts]
+        assert len(boxes) == 12
+        assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])
+        marks = ax.transData.transform(traced().query("panel == 'text'")[["x", "y"]])
+        assert not any(box.contains(*mark) for box in boxes for mark in marks)
+
+
+def test_the_papers_gain_stands_beside_ours():
+    ax = DRAWN["gains_by_world"]().axes[0]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["few", "many"]
+    diamonds = [line for line in ax.lines if line.get_marker() == "D"]
+    np.testing.assert_allclose([line.get_xdata() for line in diamonds], [[np.nan, 0.4]] * 2)
 
 
 def test_a_timeline_has_a_bar_for_each_sound_from_its_onset(world: World):
