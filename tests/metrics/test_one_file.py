@@ -101,7 +101,7 @@ def test_every_metric_gives_the_scores_on_its_card_and_needs_what_it_says(name, 
 
     class Watched(scoring.Embedded):
         def __getattribute__(self, attribute):
-            if attribute in ("audio", "texts", "relevance", "singles", "labels", "prompts"):
+            if attribute in ("audio", "texts", "relevance", "singles", "labels", "prompts", "columns"):
                 asked.append(attribute)
             return super().__getattribute__(attribute)
 

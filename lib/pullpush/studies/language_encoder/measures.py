@@ -1,0 +1,175 @@
+"""What judges the claims that no single contrast of two systems does: means over ranks, and differences of gains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pullpush.lab.experiments import ExperimentError, Where
+from pullpush.lab.ledger import Ledger
+from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import Difference, difference
+from pullpush.studies.language_encoder.gains import RECALLS, between, gain
+
+SIMCSE, CYCLIC = ("CLAPs", "CLAP"), ("CyCLAP", "CLAP")
+CYCLIC_SIMCSE = ("CyCLAPs", "CyCLAP")
+BOTH = (SIMCSE, CYCLIC_SIMCSE)
+TEXT, AUDIO = "A2T R@1", "T2A R@1"
+TEXT_RANKS = tuple(name for name in RECALLS if name.startswith("A2T"))
+LATER_AUDIO = ("T2A R@5", "T2A R@10")
+
+Experiments = Mapping[str, Scores]
+
+
+class Measure(NamedTuple):
+    """needs: names of experiments; of: their scores → what the claim is about."""
+
+    needs: Sequence[str]
+    of: Callable[[Experiments], Difference]
+
+
+def world(name: str) -> Where:
+    """The point of an experiment that has several worlds."""
+    return {"world": name}
+
+
+def of_gain(experiment: str, pair: tuple[str, str], metric: str | Sequence[str], where: Where | None = None) -> Measure:
+    """What a system has over another in the mean of several metrics."""
+    return Measure((experiment,), lambda scores: gain(scores[experiment], pair, metric, where).difference)
+
+
+def of_sides(experiment: str, pair: tuple[str, str]) -> Measure:
+    """What a system gains in text retrieval, less what it gains in the other direction."""
+
+    def sides(scores: Experiments) -> Difference:
+        text, audio = (gain(scores[experiment], pair, metric) for metric in (TEXT, AUDIO))
+        return between(text, audio, paired=True)
+
+    return Measure((experiment,), sides)
+
+
+def of_points(experiment: str, first: str, second: str, metric: str = "R@1") -> Measure:
+    """What SimCSE adds in one world, less what it adds in another; of a loss, how far it falls."""
+
+    def points(scores: Experiments) -> Difference:
+        pairs = [pair if metric == "R@1" else pair[::-1] for pair in BOTH]
+        one, other = (gain(scores[experiment], pairs, metric, world(name)) for name in (first, second))
+        return between(one, other, paired=True)
+
+    return Measure((experiment,), points)
+
+
+def over_sounds(picture: tuple[str, str], sound: tuple[str, str]) -> Measure:
+    """What a term adds to pictures, less what it adds to sounds; both text encoders learn from nothing."""
+
+    def pictures_over_sounds(scores: Experiments) -> Difference:
+        sounds = gain(scores["scratch"], sound, "R@1", world("freesound"))
+        return between(gain(scores["pictures"], picture, "R@1"), sounds, paired=False)
+
+    return Measure(("pictures", "scratch"), pictures_over_sounds)
+
+
+def of_text_encoders(pairs: Sequence[tuple[str, str]], metric: str, *, relative: bool = False) -> Measure:
+    """What SimCSE does from scratch, less what it does with a text encoder that was trained before."""
+
+    def encoders(scores: Experiments) -> Difference:
+        where = world("freesound")
+        found = (gain(scores[name], pairs, metric, where, relative=relative) for name in ("scratch", "pretrained"))
+        scratch, pretrained = found
+        return between(scratch, pretrained, paired=True)
+
+    return Measure(("scratch", "pretrained"), encoders)
+
+
+def stiffer(scores: Experiments) -> Difference:
+    """How far SimCSE lowers the uniformity loss with a trained text encoder, less how far from scratch."""
+    fall = [pair[::-1] for pair in BOTH]
+    where = world("freesound")
+    trained, scratch = (gain(scores[name], fall, "text uniformity", where) for name in ("pretrained", "scratch"))
+    return between(trained, scratch, paired=True)
+
+
+def scratch_falls(scores: Experiments) -> Difference:
+    """CLAP from scratch against CLAP with a trained text encoder, on the same clips and seeds."""
+    scratch, trained = (scores[name].values("CLAP", "R@1", world("freesound")) for name in ("scratch", "pretrained"))
+    return difference(scratch, trained)
+
+
+def known_source(scores: Experiments) -> Difference:
+    """What the cyclic terms add where the audio encoder was trained on the very recordings, less what elsewhere."""
+    views = ("freesound/known", "freesound")
+    known, unknown = (gain(scores["known"], CYCLIC, "R@1", world(name)) for name in views)
+    return between(known, unknown, paired=True)
+
+
+def ensemble(scores: Experiments) -> Difference:
+    """Accuracy of the mean of a class's prompts, less the mean accuracy of one prompt."""
+    several, one = (
+        scores["pretrained"].values("CLAP", name, world("freesound")) for name in ("ensemble accuracy", "mean prompt")
+    )
+    return difference(several, one)
+
+
+def zero_shot(pair: tuple[str, str], worlds: Sequence[str]) -> Measure:
+    """A gain in zero-shot accuracy, the mean of both tests and of several worlds."""
+
+    def both_tests(scores: Experiments) -> Difference:
+        tests = [
+            [gain(scores[test], pair, "accuracy", world(name)) for name in worlds] for test in ("pretrained", "others")
+        ]
+        return difference(joined([np.mean([one.values for one in gains], axis=0) for gains in tests]))
+
+    return Measure(("pretrained", "others"), both_tests)
+
+
+def joined(tests: Sequence[np.ndarray]) -> np.ndarray:
+    """Values `(S, N₁)`, `(S, N₂)` … of several tests as one, `(S, N₁ + N₂ …)`, whose mean is the mean of their means.
+
+    >>> float(joined([np.ones((1, 1)), np.zeros((1, 3))]).mean())
+    0.5
+    """
+    items = sum(values.shape[1] for values in tests)
+    return np.concatenate([values * items / (len(tests) * values.shape[1]) for values in tests], axis=1)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "clotho-cyclic-all-ranks": of_gain("pretrained", CYCLIC, RECALLS, world("clotho")),
+    "clotho-simcse-text-ranks": of_gain("pretrained", CYCLIC_SIMCSE, TEXT_RANKS, world("clotho")),
+    "clotho-simcse-audio-ranks": of_gain("pretrained", SIMCSE, LATER_AUDIO, world("clotho")),
+    "clotho-cyclic-simcse-audio-ranks": of_gain("pretrained", CYCLIC_SIMCSE, LATER_AUDIO, world("clotho")),
+    "gain-by-size": of_points("scratch", "freesound", "clotho"),
+    "gain-by-vocabulary": of_points("scratch", "narrow", "freesound"),
+    "uniformity-by-vocabulary": of_points("scratch", "skewed", "freesound", "text uniformity"),
+    "gain-by-known-source": Measure(("known",), known_source),
+    "text-gains-more-pictures": of_sides("pictures", ("CyCLIPs", "CyCLIP")),
+    "cyclic-pictures-over-sounds": over_sounds(("CyCLIP", "CLIP"), CYCLIC),
+    "simcse-pictures-over-sounds": over_sounds(("CLIPs", "CLIP"), SIMCSE),
+    "uniformity-by-pretraining": Measure(("scratch", "pretrained"), stiffer),
+    "zero-shot-freesound-cyclic": zero_shot(CYCLIC, ["freesound"]),
+    "zero-shot-clotho-cyclic": zero_shot(CYCLIC, ["clotho"]),
+    "zero-shot-simcse": zero_shot(SIMCSE, ["freesound", "clotho", "audiocaps"]),
+    "zero-shot-cyclic-simcse": zero_shot(CYCLIC_SIMCSE, ["freesound", "clotho", "audiocaps"]),
+    "prompt-ensemble": Measure(("pretrained",), ensemble),
+    "scratch-falls": Measure(("scratch", "pretrained"), scratch_falls),
+    "gain-by-pretraining": of_text_encoders([CYCLIC_SIMCSE], "R@1", relative=True),
+    "music-simcse-text-ranks": of_gain("music", SIMCSE, TEXT_RANKS),
+    "music-cyclic-simcse-text-ranks": of_gain("music", CYCLIC_SIMCSE, TEXT_RANKS),
+    "text-gains-more-music": of_sides("music", SIMCSE),
+}
+
+
+def judge_measures(ledger: Ledger, scores: Experiments) -> None:
+    """Judge every claim of `MEASURES`; leave it, with the reason, where an experiment is missing or lacks a point.
+
+    scores: by the names of the experiments.
+    """
+    for name, measure in MEASURES.items():
+        if absent := [needed for needed in measure.needs if not scores[needed]]:
+            ledger.leave(name, f"{', '.join(absent)} is long and was not computed for these parameters and data")
+            continue
+        try:
+            ledger.judge(name, measure.of(scores))
+        except ExperimentError as error:
+            ledger.leave(name, f"not in this profile's experiment: {error}")
