@@ -19,6 +19,8 @@ from pullpush.data.image_sets import IMAGES
 from pullpush.data.registry import SETS
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.source import reached
+from pullpush.training import recipe, retrieval_table, zero_shot
+from pullpush.training.runs import Plan
 
 SMALL = 8  # pixels of a side
 IDS = {"n01440764": "tench", "n01443537": "goldfish", "n02012849": "crane bird"}
@@ -348,6 +350,18 @@ def test_a_clip_says_what_it_has_not(root):
     with pytest.raises(PullPushError, match="captions, not labels"):
         world.train.prompts()
     assert any(name.endswith("image_files:square") for name in reached(*world.train.code))
+
+
+def test_a_model_learns_from_one_set_and_is_tested_on_others(root):
+    karpathy(root, "mscoco", "dataset_coco.json", paths=True)
+    cifar(root / "cifar-10-batches-bin", "test_batch.bin", "batches.meta.txt", ["cat", "dog"], [[1], [0], [1], [0]])
+    world = ImageCorpusConfig("mscoco", size=16).load()
+    small = {"epochs": 1, "batch_size": 3, "dim": 8, "text": "hashed", "audio": "picture-cnn"}
+    model = Plan(world, recipe("infonce", encoder_options={"audio_channels": (4, 8)}, **small)).train().model
+    table = retrieval_table(model, world.test)
+    assert table["value"].between(0, 1).all()
+    sights = load_pictures("cifar10", size=16)
+    assert zero_shot(model, sights, sights.prompts())["value"].between(0, 1).all()
 
 
 def test_wrong_names_and_sizes(root):

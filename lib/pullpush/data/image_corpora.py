@@ -165,7 +165,7 @@ class PictureClips:
 
     def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
         """One sentence a class; template: with "{label}" in it, as CLIP writes them; None: the set's own prompt."""
-        return self.ask(language) if template is None else self.ask(language, prompt=template)
+        return self.ask(language, template)
 
     def relevance(self, other: Any = None) -> Tensor:
         """See `Clips`."""
