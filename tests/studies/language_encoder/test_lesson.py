@@ -11,8 +11,9 @@ import torch
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.metrics import alignment, uniformity
-from pullpush.studies.language_encoder import lesson, lesson_figures
+from pullpush.studies.language_encoder import lesson, lesson_figures, systems
 from pullpush.training.evaluate import embed
+from pullpush.training.recipes import recipe
 
 TEXTS = ["a frog croaks", "a bell rings while a dog barks", "a frog croaks"]
 
@@ -23,6 +24,26 @@ def clips(tmp_path_factory):
         patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("home")))
         config = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=6, n_single_per_event=1)
         yield load_world(config).test
+
+
+def test_the_weights_are_those_of_the_recipes():
+    table = lesson.term_weights(systems.systems("CLAP", ("", "s", "n"))).set_index("system")
+    assert set(table["InfoNCE"]) == {1.0}
+    assert table.loc["CyCLAPs"].dropna().to_dict() == {
+        "InfoNCE": 1.0,
+        "SimCSE": 0.1,
+        "cross-modal cyclic": 0.25,
+        "in-modal cyclic": 0.25,
+    }
+    assert table.loc["CLAP"].drop("InfoNCE").isna().all()
+
+
+def test_an_untrained_model_is_that_of_the_seed():
+    one = recipe("infonce", audio="features", text="words", dim=8, encoder_options={"audio_dim": 4})
+    model = lesson.untrained(one, seed=1)
+    assert not model.training
+    torch.testing.assert_close(model.encode_text(TEXTS), lesson.untrained(one, seed=1).encode_text(TEXTS))
+    assert not torch.allclose(model.encode_text(TEXTS), lesson.untrained(one, seed=2).encode_text(TEXTS))
 
 
 def test_two_views_differ_by_dropout_alone():

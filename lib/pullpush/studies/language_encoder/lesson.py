@@ -1,4 +1,4 @@
-"""What lesson 4 computes beside its few lines of torch: texts under dropout, and distances within a space."""
+"""What lesson 4 computes beside its few lines of torch: terms, texts under dropout, distances within a space."""
 
 from __future__ import annotations
 
@@ -10,14 +10,35 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
+from pullpush.encoders import create
+from pullpush.lab.experiments import System
 from pullpush.metrics.geometry import alignment, uniformity
 from pullpush.metrics.inference import Array
 from pullpush.training.evaluate import embed
 from pullpush.training.loop import Result
+from pullpush.training.recipes import Recipe, recipe, title
 
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 PAIRS, TEXTS = "a caption and its clip", "two captions"
 T = 2.0  # of uniformity
+
+
+def term_weights(systems: Mapping[str, System]) -> pd.DataFrame:
+    """Table 1 with its weights: a row a system, a column a term, NaN where a system has none.
+
+    >>> term_weights({"CLAPs": ("infonce-learnable+simcse-0.1", {})}).to_dict("records")
+    [{'system': 'CLAPs', 'InfoNCE': 1.0, 'SimCSE': 0.1}]
+    """
+    rows = [
+        {"system": system, **{title(term.name): term.weight for term in recipe(name, **overrides).terms}}
+        for system, (name, overrides) in systems.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def untrained(one: Recipe, *, seed: int) -> nn.Module:
+    """The model that a run of this recipe and seed starts from, ready to embed."""
+    return create(one.audio, one.text, dim=one.dim, seed=seed, **one.encoder_options).eval()
 
 
 def dropout_views(model: nn.Module, texts: Sequence[str], *, seed: int = 0) -> tuple[Tensor, Tensor]:
