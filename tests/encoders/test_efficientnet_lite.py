@@ -1,0 +1,125 @@
+"""EfficientNet-Lite0: against its published weights' own code, what it sees, and what of it is trained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from published import fetched
+
+from pullpush.data import tuxpaint
+from pullpush.data.picture_files import flat, square
+from pullpush.encoders import create, efficientnet_lite
+from pullpush.encoders.efficientnet_lite import EfficientNetLite
+from pullpush.errors import AudioError
+
+SEEN = {  # a stamp → classes of ImageNet of which one has the highest probability
+    "animals/birds/ostrich": {9},
+    "animals/mammals/cats/tiger": {292},
+    "animals/mammals/dogs/dog": set(range(151, 269)),
+    "animals/mammals/equines/zebra": {340},
+    "food/fruit/banana": {954},
+    "household/dishes/teapot": {849},
+}
+# Of the picture that `chequered` gives, by efficientnet_lite_pytorch 0.1.0 with the same weights: features and logits.
+FEATURES = [0.0, 0.0, 1.05262, 0.10442, 0.0, 0.06198, 0.0, 0.05646, 0.0, 0.18321, 0.02781, 0.0, 0.0, 0.00638, 0.0, 0.0]
+LOGITS = [1.81428, -2.64861, -1.36387, 0.35954, 0.78054, -2.17073, 0.68382, -0.77892, 4.52097, 1.29782]
+
+
+@pytest.fixture(scope="module")
+def published():
+    return fetched(EfficientNetLite).eval()
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    torch.manual_seed(0)
+    return EfficientNetLite(pretrained=False, size=32).eval()
+
+
+def noise(*shape, seed=0):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1
+
+
+def chequered(side=224):
+    """Waves of three colours, `(1, 3 S²)`: the same on every machine."""
+    across, down = torch.meshgrid(*[torch.arange(side, dtype=torch.float64) / side] * 2, indexing="xy")
+    waves = [torch.sin(k * 7 * across + k * k * 3 * down) * torch.cos(5 * down) for k in (1, 2, 3)]
+    return torch.stack(waves).float().reshape(1, -1)
+
+
+def seen(stamp, side):
+    """One stamp's picture, `(1, 3 S²)`."""
+    root = fetched(lambda: tuxpaint.fetch(progress=False))
+    with Image.open(root / f"{stamp}.png") as image:
+        return torch.from_numpy(flat(square(image.convert("RGBA"), side)).astype(np.float32))[None] / 127.5 - 1
+
+
+def test_features_and_logits_are_those_of_the_weights_own_code(published):
+    with torch.no_grad():
+        features = published(chequered())
+        logits = published.classifier(features)
+    torch.testing.assert_close(features[0, ::80], torch.tensor(FEATURES), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(logits[0, ::100], torch.tensor(LOGITS), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("stamp", SEEN)
+def test_what_it_sees_is_what_is_there(published, stamp):
+    assert int(published.classify(seen(stamp, 224)).argmax()) in SEEN[stamp]
+
+
+def test_small_pictures_are_scaled_to_what_it_was_trained_on(published):
+    found = [int(published.classify(seen(stamp, 96)).argmax()) in classes for stamp, classes in SEEN.items()]
+    assert sum(found) >= 5
+
+
+def test_probabilities_sum_to_one(published):
+    found = published.classify(chequered())
+    assert found.shape == (1, 1000)
+    torch.testing.assert_close(found.sum(dim=1), torch.ones(1))
+
+
+@pytest.mark.parametrize("side", [8, 32, 50])
+def test_pictures_of_any_size_become_unit_rows(side):
+    model = create("efficientnet-lite", "hashed", dim=8, audio_pretrained=False, audio_size=32).eval()
+    embedding = model.encode_audio(noise(3, 3 * side * side))
+    assert embedding.shape == (3, 8)
+    torch.testing.assert_close(embedding.norm(dim=1), torch.ones(3))
+
+
+def test_other_pictures_of_the_batch_do_not_matter(drawn):
+    rows = noise(4, 3 * 32 * 32)
+    torch.testing.assert_close(drawn(rows)[[2]], drawn(rows[[2]]), atol=1e-5, rtol=1e-4)
+
+
+def test_waveforms_are_refused(drawn):
+    with pytest.raises(AudioError, match=r"3 S² pixels in a row, got 16000 numbers"):
+        drawn(noise(2, 16_000))
+
+
+@pytest.mark.parametrize("size", [0, 16, 100])
+def test_a_size_that_would_be_padded_otherwise_is_refused(size):
+    with pytest.raises(ValueError, match=f"a multiple of 32, got {size}"):
+        EfficientNetLite(pretrained=False, size=size)
+
+
+def test_all_but_the_classifier_is_trained():
+    model = EfficientNetLite(pretrained=False, size=32).train()
+    (model(noise(4, 3 * 32 * 32)) ** 2).sum().backward()
+    assert all(weight.grad.abs().sum() > 0 for weight in model.parameters())
+    assert sum(weight.numel() for weight in model.parameters()) == 3_371_008
+
+
+def test_frozen_it_has_nothing_to_train_and_nothing_to_keep():
+    model = EfficientNetLite(pretrained=False, size=32, frozen=True).train()
+    assert not list(model.parameters())
+    assert not model.state_dict()
+    rows = noise(2, 3 * 32 * 32)
+    assert not model(rows).requires_grad
+    assert torch.equal(model(rows), model(rows[[0, 1]]))  # its normalisation is that of evaluation
+
+
+def test_random_weights_need_no_network(monkeypatch):
+    monkeypatch.setattr(efficientnet_lite, "weights", lambda *_: pytest.fail("something was fetched"))
+    assert EfficientNetLite(pretrained=False, size=32)(noise(2, 3 * 32 * 32)).isfinite().all()
