@@ -38,7 +38,7 @@ def caption_facts(captions: Iterable[str], clips: int) -> dict[str, float]:
     entropy = float(-(share * np.log2(share)).sum())
     return {
         "log size": float(np.log10(clips)), "vocabulary": float(len(share)), "entropy": entropy,
-        "ten words": float(share[:10].sum()),
+        "ten words": min(float(share[:10].sum()), 1.0),
     }  # fmt: skip
 
 
