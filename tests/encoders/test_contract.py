@@ -28,7 +28,11 @@ for kind, cards in (("audio", AUDIO), ("text", TEXT)):
     for name, card in cards.items():
         if card.wheel is not None:
             SMALL[name] = {f"{kind}_pretrained": False, **SMALL.get(name, {})}
-HEARERS = [name for name, card in AUDIO.items() if name in SMALL or not card.pretrained]
+HEARERS = [
+    name
+    for name, card in AUDIO.items()
+    if name in SMALL or (not card.pretrained and (card.sample_rate or name == "features"))  # pictures are no noise
+]
 WAVES = [name for name in HEARERS if name != "features"]
 READERS = [name for name, card in TEXT.items() if name in SMALL or not card.pretrained]
 TEXTS = ["a frog croaks", "une grenouille coasse, puis une cloche sonne dans le lointain", "", "青蛙呱呱叫", "b"]

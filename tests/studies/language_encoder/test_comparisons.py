@@ -183,3 +183,17 @@ def test_nothing_kept_gives_empty_tables(scores):
     table = comparisons.beside_paper(made_up.nothing(scores), 4, POINTS)
     assert table.empty
     assert comparisons.readable(table).empty
+
+
+def test_levels_are_means_with_intervals_and_two_of_them_a_place(scores):
+    table = comparisons.levels(scores, ["R@1", "A2T R@5"], POINTS)
+    assert len(table) == 3 * 4 * 2
+    row = table.query("point == 'made' and system == 'CyCLAPs' and metric == 'R@1'").iloc[0]
+    one = difference(scores.values("CyCLAPs", "R@1", POINTS["made"]))
+    assert (row["value"], row["low"], row["high"]) == (one.value, one.low, one.high)
+    places = comparisons.places(table, "R@1", "A2T R@5").set_index(["point", "system"])
+    place = places.loc["made", "CyCLAPs"]
+    assert (place["x"], place["x low"], place["x high"]) == (one.value, one.low, one.high)
+    assert place["y"] == pytest.approx(scores.values("CyCLAPs", "A2T R@5", POINTS["made"]).mean())
+    assert (place["seeds"], place["clips"]) == (3, 400)
+    assert comparisons.levels(made_up.nothing(scores), ["R@1"], POINTS).empty

@@ -18,9 +18,12 @@ from numpy.typing import ArrayLike
 from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels, scale_points, signed
 from pullpush.show.marks import dots, matrix
 from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
+from pullpush.studies.language_encoder.force_figures import forces_by_term as forces_by_term
+from pullpush.studies.language_encoder.force_figures import gradient_cosine_figure as gradient_cosine_figure
 from pullpush.studies.language_encoder.gains import base_of
 from pullpush.studies.language_encoder.geometry import asymmetry
 from pullpush.studies.language_encoder.plane import arrow, arrow_keys, cross, keys, system_style, write_beside
+from pullpush.studies.world.figures import word_frequencies as word_frequencies
 
 DIRECTIONS = {"A2T R@1": ORANGE, "T2A R@1": BLUE, "R@1": BLACK}
 PRINTED: dict[str, Any] = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none"}

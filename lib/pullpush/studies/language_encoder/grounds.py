@@ -86,7 +86,7 @@ MINILM: Mapping[str, Any] = {
 }
 FEWER = 0.4
 KINDS = (NLI, KNOWN, PRETRAINED)
-FEW, LITTLE = 8, 0.1  # of what a view of single events does not need
+FEW, LITTLE, HALF = 8, 0.1, 0.5  # of what a view of single events does not need; the synthetic bank is small
 PART = 2 / 3  # of the profile's training scenes: a chapter of many runs
 
 
@@ -149,7 +149,7 @@ class Grounds:
         settings, config = self.book.settings, self.config(world)
         if kind == NLI:
             config = NLIConfig(config, self._scenes(Told()))
-        passes = PASSES.get(world, SCENES.get(world, Told()).passes)
+        passes = PASSES.get(world, SCENES.get(world, Told()).passes) if self.has_stamps else 1.0
         overrides = {
             "text": "words",
             "dim": settings.dim // 2,
@@ -170,7 +170,7 @@ class Grounds:
     def _other_recordings(self) -> World:
         """Single events as other people recorded them, in place of the single events that scenes are mixed of."""
         size: dict[str, Any] = {**self.book.settings.world, "n_train": FEW, "n_valid": FEW, "n_test": FEW}
-        takes = "takes" if self.has_stamps else ""
-        world = HeldOutConfig(WorldConfig(**size), takes, share=LITTLE).load()
+        takes, share = ("takes", LITTLE) if self.has_stamps else ("", HALF)
+        world = HeldOutConfig(WorldConfig(**size), takes, share).load()
         splits = {name: world.split(name) for name in ("train", "valid", "test")}
         return replace(world, splits={**splits, "singles": world.split("recording_singles")})
