@@ -453,6 +453,13 @@ def test_the_papers_gain_stands_beside_ours():
     np.testing.assert_allclose([line.get_xdata() for line in diamonds], [[np.nan, 0.4]] * 2)
 
 
+def test_changes_of_a_loss_are_no_points():
+    table = gained_in_worlds().replace({"metric": {"T2A R@1": "text uniformity"}})
+    points, nats = language.gains_by_world(table).axes
+    assert (points.get_xlabel(), nats.get_xlabel()) == ("gain (points)", "change (nats)")
+    assert [line.get_xdata()[0] for line in (points.lines[0], nats.lines[0])] == [1, 0.01]
+
+
 def test_a_timeline_has_a_bar_for_each_sound_from_its_onset(world: World):
     scene = max(world.test.columns["scene"], key=lambda scene: len(scene.sounds))
     ax = world_figures.scene_timeline(world, scene).axes[0]

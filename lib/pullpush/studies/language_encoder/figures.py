@@ -5,6 +5,7 @@ Their colours and marks are those of plane.py.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from pullpush.metrics.cards import METRICS
 from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels, scale_points, signed
 from pullpush.show.marks import dots, matrix
 from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
@@ -26,6 +28,7 @@ from pullpush.studies.language_encoder.plane import arrow, arrow_keys, cross, ke
 from pullpush.studies.world.figures import word_frequencies as word_frequencies
 
 DIRECTIONS = {"A2T R@1": ORANGE, "T2A R@1": BLUE, "R@1": BLACK}
+LINE = 26  # characters of a name beside a row
 PRINTED: dict[str, Any] = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none"}
 
 
@@ -112,27 +115,31 @@ def gains_by_world(table: pd.DataFrame, names: Mapping[str, str] | None = None) 
     """What terms add in each world, a panel a score: 95 % intervals, and the paper's number as a diamond.
 
     Args:
-        table: see `comparisons.gains`; fractions.
+        table: see `comparisons.gains`. Scores without a unit are fractions, shown in points on one scale.
         names: point → what stands beside its row, in the order of the rows.
     """
     names = names or {point: point for point in dict.fromkeys(table["point"])}
     points = [point for point in names if point in set(table["point"])]
     pairs = list(dict.fromkeys(zip(table["system"], table["baseline"], strict=True)))
     metrics = list(dict.fromkeys(table["metric"]))
-    fig, axes = panels(len(metrics), height=1.3 + (0.16 + 0.14 * len(pairs)) * len(points), sharey=True)
-    low, high = limits(100 * table[["low", "high", "paper"]])
+    row = max(0.16 + 0.14 * len(pairs), 0.16 * max(-(-len(names[point]) // LINE) for point in points))
+    fig, axes = panels(len(metrics), height=1.3 + row * len(points), sharey=True)
+    shared = table[[not _unit(metric) for metric in table["metric"]]]
+    remark = ""
     for ax, metric in zip(axes, metrics, strict=True):
+        unit = _unit(metric)
         for number, (system, baseline) in enumerate(pairs):
             rows = table[(table["metric"] == metric) & (table["system"] == system) & (table["baseline"] == baseline)]
             own = rows.set_index("point").reindex(points)
-            at = np.arange(len(points)) + dodge(number, len(pairs), 0.7)
-            dots(ax, own, at, scale=100, **system_style(system) | {"label": f"{system} − {baseline}"})
-            ax.plot(100 * own["paper"], at, label="paper" if own["paper"].notna().any() else "", **PRINTED)
-        name_places(ax, [names[point] for point in points])
+            at, scale = np.arange(len(points)) + dodge(number, len(pairs), 0.7), 1 if unit else 100
+            dots(ax, own, at, scale=scale, **system_style(system) | {"label": f"{system} − {baseline}"})
+            ax.plot(scale * own["paper"], at, label="paper" if own["paper"].notna().any() else "", **PRINTED)
+        name_places(ax, [textwrap.fill(names[point], LINE) for point in points])
         mark_zero(ax)
-        remark = scale_points(ax, low, high)
-        ax.set(xlabel="gain (points)", title=metric)
-    return finish(fig, f"95 % intervals{_counts(table)}" + f"; axes{remark[1:]}" * bool(remark))
+        if not unit:
+            remark = scale_points(ax, *limits(100 * shared[["low", "high", "paper"]]))
+        ax.set(xlabel=f"change ({unit})" if unit else "gain (points)", title=metric)
+    return finish(fig, f"95 % intervals{_counts(table)}" + f"; points{remark[1:]}" * bool(remark))
 
 
 def prompt_accuracies(table: pd.DataFrame, *, chance: float | None = None) -> Figure:
@@ -204,6 +211,11 @@ def _plane(ax: Axes, title: str, xlabel: str) -> None:
     ax.set(title=title, xlabel=xlabel)
     ax.margins(0.14)
     ax.xaxis.set_major_locator(MaxNLocator(5))
+
+
+def _unit(metric: str) -> str:
+    """What a score of an experiment is measured in, "" for fractions."""
+    return next((score.unit for card in METRICS.values() for score in card.scores if score.name == metric), "")
 
 
 def _counts(table: pd.DataFrame, items: str = "clips") -> str:
