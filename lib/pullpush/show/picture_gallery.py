@@ -45,10 +45,10 @@ def pictures(
     captions, images = clips.captions(language), as_images(clips.audio(rows)[0]).permute(0, 2, 3, 1).numpy()
     texts = [(captions[row] or [""])[0] for row in rows]
     lines = notes or [""] * len(rows)
-    cards = [_card(image, *told, language) for image, *told in zip(images, texts, lines, strict=True)]
+    cards = [_card(image, text, line, language) for image, text, line in zip(images, texts, lines, strict=True)]
     head = f"<p><b>{escape(title)}</b></p>" if title else ""
     plain = [" · ".join(filter(None, told)) for told in zip(texts, lines, strict=True)]
-    return Markup(f'{head}<div style="{GRID}">{"".join(cards)}</div>', "\n".join(filter(None, [title, *plain])))
+    return Markup(f'{head}<div style="{GRID}">{"".join(cards)}</div>', "\n".join(text for text in [title, *plain] if text))
 
 
 def _card(image: np.ndarray, caption: str, note: str, language: str) -> str:
