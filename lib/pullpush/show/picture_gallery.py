@@ -48,7 +48,9 @@ def pictures(
     cards = [_card(image, text, line, language) for image, text, line in zip(images, texts, lines, strict=True)]
     head = f"<p><b>{escape(title)}</b></p>" if title else ""
     plain = [" · ".join(filter(None, told)) for told in zip(texts, lines, strict=True)]
-    return Markup(f'{head}<div style="{GRID}">{"".join(cards)}</div>', "\n".join(text for text in [title, *plain] if text))
+    return Markup(
+        f'{head}<div style="{GRID}">{"".join(cards)}</div>', "\n".join(text for text in [title, *plain] if text)
+    )
 
 
 def _card(image: np.ndarray, caption: str, note: str, language: str) -> str:
