@@ -31,7 +31,7 @@ for kind, cards in (("audio", AUDIO), ("text", TEXT)):
 HEARERS = [
     name
     for name, card in AUDIO.items()
-    if name in SMALL or (not card.pretrained and (card.sample_rate or name == "features"))  # pictures are no noise
+    if (name in SMALL or not card.pretrained) and (card.sample_rate or name == "features")  # pictures are no noise
 ]
 WAVES = [name for name in HEARERS if name != "features"]
 READERS = [name for name, card in TEXT.items() if name in SMALL or not card.pretrained]
