@@ -15,6 +15,7 @@ from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.studies.glap import comparisons, controls, experiments, losses, measures, naming, printed, searches
 from pullpush.studies.glap.grounds import EARS, MIXES
+from pullpush.studies.measures import judge_measures
 from pullpush.training.recipes import recipe
 
 LAB = "05-glap-lab"
@@ -22,6 +23,7 @@ SEEDS = (0, 1, 2)
 WORDS = {"eng": 30, "fra": 20, "spa": 25, "ita": 15, "rus": 40, "slv": 10}
 TESTS = experiments.Tests(keywords=(*(f"keywords {each}" for each in WORDS), "prompts eng"))
 ASKED = (*TESTS.named, *TESTS.keywords)
+BY_BATCH = {**losses.BY_BATCH, "Eq. 2": losses.LOSSES["Eq. 2"]}
 SPOKEN = ["accuracy eng", *(f"accuracy {each}" for each in WORDS if each != "eng")]
 
 
@@ -33,13 +35,13 @@ def declared():
         for made in (
             searches.search(seeds=(1000,)),
             searches.rates((*experiments.EARS, *experiments.FURTHER, *experiments.OBJECTIVES), {}, seeds=(1000,)),
-            searches.batch_search(losses.BY_BATCH, experiments.SIZES, epochs=6, seeds=(1000,)),
+            searches.batch_search(BY_BATCH, {}, experiments.SIZES, epochs=6, seeds=(1000,)),
             experiments.domains(*heard, **every),
             experiments.encoders("encoders", experiments.EARS, *heard, **every),
             experiments.encoders("further-ears", ("speech_embedding", *experiments.FURTHER), *heard, **every),
             experiments.encoders("objectives", experiments.OBJECTIVES, *heard, **every),
             experiments.encoders("upper", experiments.UPPER, *heard, **every),
-            experiments.batches(losses.BY_BATCH, {}, experiments.SIZES, TESTS.brief, **every),
+            experiments.batches(BY_BATCH, {}, experiments.SIZES, TESTS.brief, **every),
             experiments.amounts({}, TESTS.brief, mixes={"all": 1, "quarter": 4}, epochs=12, **every),
             experiments.sampling({}, TESTS.retrieved, **every),
             experiments.translations({}, TESTS.translated, **every),
@@ -148,6 +150,7 @@ def test_what_a_search_chose_is_used():
     assert rates["several"] == 3e-3
     sizes = experiments.batches(losses.BY_BATCH, best, (64,), ["sound"], seeds=SEEDS)
     assert {trial.overrides.get("lr") for trial in sizes.trials if trial.system == "SigLIP"} == {8e-3}
+    assert {trial.overrides.get("tau") for trial in sizes.trials if trial.system != "InfoNCE"} == {0.2}
 
 
 def test_each_change_of_the_code_is_one_and_the_last_is_all_of_them():
@@ -280,7 +283,7 @@ def test_accuracy_that_falls_with_every_word_has_a_rank_correlation_of_minus_one
 
 def test_every_claim_of_a_measure_is_judged(found):
     ledger = Ledger(LAB)
-    measures.judge_measures(ledger, found)
+    judge_measures(ledger, measures.MEASURES, found)
     asked = {claim.judged["measure"] for claim in claims.of_chapter(LAB) if "measure" in (claim.judged or {})}
     assert asked == {*measures.MEASURES}
     assert not [claim for claim in ledger.open if "measure" in claim.judged]
@@ -297,14 +300,14 @@ def test_every_claim_of_an_experiment_names_a_point_that_is_declared():
 
 def test_some_of_the_measures_can_be_judged_alone(found):
     ledger = Ledger(LAB)
-    measures.judge_measures(ledger, {"sampling": found["sampling"]}, only=True)
+    judge_measures(ledger, measures.MEASURES, {"sampling": found["sampling"]}, only=True)
     assert "holds" in ledger.sentence("glap-s3-balanced-sampling")
     assert [claim for claim in ledger.open if claim.id == "glap-s1-no-compromise"]
 
 
 def test_what_is_missing_is_said(found):
     ledger = Ledger(LAB)
-    measures.judge_measures(ledger, {**found, "sampling": replace(found["sampling"], clips={})})
+    judge_measures(ledger, measures.MEASURES, {**found, "sampling": replace(found["sampling"], clips={})})
     rows = ledger.table().set_index("id")
     assert rows.loc["glap-s3-balanced-sampling", "reason"].startswith("sampling is long")
 

@@ -9,6 +9,7 @@ from made_up import METRICS, nothing, scores
 from pullpush.lab.claims import of_chapter
 from pullpush.lab.ledger import Ledger
 from pullpush.studies.language_encoder import measures
+from pullpush.studies.measures import judge_measures
 
 LAB = "04-language-encoder-lab"
 MIRRORS = ("freesound", "clotho", "audiocaps", "narrow", "skewed")
@@ -62,7 +63,7 @@ def test_a_mean_of_two_tests_gives_each_the_same_weight():
 
 def test_every_claim_of_a_measure_is_judged(found):
     ledger = Ledger(LAB)
-    measures.judge_measures(ledger, found)
+    judge_measures(ledger, measures.MEASURES, found)
     asked = {claim.judged["measure"] for claim in of_chapter(LAB) if "measure" in (claim.judged or {})}
     assert asked == {*measures.MEASURES}
     assert not [claim for claim in ledger.open if "measure" in claim.judged]
@@ -71,6 +72,6 @@ def test_every_claim_of_a_measure_is_judged(found):
 def test_what_is_missing_is_said(found):
     ledger = Ledger(LAB)
     found["music"] = nothing(found["music"])
-    measures.judge_measures(ledger, found)
+    judge_measures(ledger, measures.MEASURES, found)
     rows = ledger.table().set_index("id")
     assert rows.loc["language_encoder-t15-claps-text", "reason"].startswith("music is long")

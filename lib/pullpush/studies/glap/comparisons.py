@@ -12,7 +12,7 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics.cards import METRICS
 from pullpush.metrics.inference import Array, difference, holm
 from pullpush.studies.glap.experiments import SOUNDS, TOLD
-from pullpush.studies.language_encoder.measures import joined
+from pullpush.studies.measures import joined
 
 Pair = tuple[str, str]  # a system and its baseline
 SPANS = ("value", "low", "high")

@@ -16,7 +16,7 @@ from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies.glap.grounds import GROUPS, Grounds
 from pullpush.studies.glap.losses import PUBLISHED_CODE, TOGETHER
-from pullpush.studies.glap.searches import EVERY, LOSS, MAIN, Best, at_size, heard, trained, tuned
+from pullpush.studies.glap.searches import EVERY, LOSS, MAIN, Best, at_size, heard, start, trained, tuned
 
 EARS = ("yamnet", "speech_embedding", "several")
 FURTHER = ("sfx", "voice", "pitch", "random")  # whose features take an hour of two cores
@@ -79,11 +79,11 @@ def domains(
     of_ears: Best,
     tests: Sequence[str],
     *,
-    ears: Sequence[str] = ("yamnet", "speech_embedding", MAIN),
+    ears: Sequence[str] = EARS,
     mixes: Sequence[str] = MIXES,
     seeds: Iterable[int],
 ) -> Experiment:
-    """What is learnt from, crossed with ears: Tables 2 and 5; 45 runs."""
+    """What is learnt from, crossed with ears: Tables 2 and 5; nine runs a seed."""
     trials = [
         trial
         for mix in mixes
@@ -96,7 +96,8 @@ def domains(
 def encoders(
     name: str, ears: Sequence[str], best: Best, of_ears: Best, tests: Sequence[str], *, seeds: Iterable[int]
 ) -> Experiment:
-    """One system a pair of ears, trained on all domains: Table 4; 5 runs each, three of them those of `domains`."""
+    """One system a pair of ears, trained on all domains: Table 4; a run each a seed, three of them those
+    of `domains`."""
     trials = [trial for each in ears for trial in on_tests(each, heard(best, of_ears, each), each, tests)]
     return Experiment(name, tuple(trials), tuple(seeds), **EVERY)
 
@@ -104,14 +105,15 @@ def encoders(
 def batches(
     losses: Mapping[str, System], best: Best, sizes: Sequence[int], tests: Sequence[str], *, seeds: Iterable[int]
 ) -> Experiment:
-    """Losses over the size of the batch, each tuned there, after the same number of clips; 15 runs a size."""
+    """Losses over the size of the batch, each tuned there, after the same number of clips; a run a loss, size
+    and seed."""
     trials = [
         trial
         for label, (recipe, overrides) in losses.items()
         for size in sizes
         for trial in on_tests(
             label,
-            (recipe, {**overrides, **best.get(at_size(label, size), {}), "batch_size": size}),
+            (recipe, {**overrides, **start(best, label), **best.get(at_size(label, size), {}), "batch_size": size}),
             MAIN,
             tests,
             batch=size,
@@ -130,7 +132,8 @@ def amounts(
     seeds: Iterable[int],
 ) -> Experiment:
     """Two losses with little data and with much, after the same number of clips; mixes: name → how many fewer clips
-    it has, hence how many times more epochs; 10 runs a mix.
+    it has, hence how many times more epochs; two runs a mix
+    and seed.
     """
     trials = []
     for mix, times in mixes.items():
@@ -144,7 +147,7 @@ def amounts(
 def sampling(
     best: Best, tests: Sequence[str], *, groups: Sequence[str] = GROUPS, mix: str = "skewed", seeds: Iterable[int]
 ) -> Experiment:
-    """Clips drawn in proportion to the groups, or equally from each, as many in an epoch; 10 runs."""
+    """Clips drawn in proportion to the groups, or equally from each, as many in an epoch; two runs a seed."""
     recipe, overrides = tuned(best)
     equally = {"balance": dict.fromkeys(groups, 1.0)}
     trials = on_tests("proportional", (recipe, overrides), MAIN, tests, mix=mix)
@@ -157,7 +160,7 @@ TOLD: Mapping[str, str] = {"GLAP": "all", "English": "english", "no speech": "si
 
 def translations(best: Best, tests: Sequence[str], *, seeds: Iterable[int]) -> Experiment:
     """Captions of sound and music in eight languages or in English alone, beside the same speech, and eight without
-    speech; 15 runs, ten of them those of `domains`.
+    speech; three runs a seed, two of them those of `domains`.
     """
     trials = [trial for label, mix in TOLD.items() for trial in on_tests(label, tuned(best), MAIN, tests, mix=mix)]
     return Experiment("translations", tuple(trials), tuple(seeds), **EVERY)
@@ -183,7 +186,8 @@ def naming(kind: str, best: Best, of_ears: Best, tests: Sequence[str], *, seeds:
 
 
 def code(best: Best, tests: Sequence[str], *, seeds: Iterable[int]) -> Experiment:
-    """What the published code does otherwise than the paper says, one at a time and all together; 30 runs."""
+    """What the published code does otherwise than the paper says, one at a time and all together; seven runs
+    a seed."""
     recipe, overrides = tuned(best)
     every = {name: value for change in PUBLISHED_CODE.values() for name, value in change.items()}
     systems = {"paper": {}, **PUBLISHED_CODE, TOGETHER: every}

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pullpush.lab.experiments import ExperimentError, Where
-from pullpush.lab.ledger import Ledger
+from pullpush.lab.experiments import Where
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference
 from pullpush.studies.glap.comparisons import by_chance, over_tests, tests_of, values
 from pullpush.studies.glap.experiments import BRIEF, MUSIC, SOUNDS, SPEECH
 from pullpush.studies.glap.naming import (
     ALL_PROMPTS,
-    Experiments,
-    Measure,
     fewer_is_easier,
     in_other_languages,
     many_languages,
@@ -25,7 +22,7 @@ from pullpush.studies.glap.naming import (
     own_prompts,
 )
 from pullpush.studies.glap.searches import LOSS, MAIN
-from pullpush.studies.language_encoder.measures import joined
+from pullpush.studies.measures import Experiments, Measure, joined
 
 SMALL, LARGE = 16, 1024  # batches; the larger is the paper's
 LATE = 0.75  # from here on epochs are the last ones
@@ -138,22 +135,3 @@ MEASURES: Mapping[str, Measure] = {
     "russian-recordings": of_languages("sound recordings", "rus", "deu"),
     "russian-music": of_languages("music", "rus", "deu"),
 }
-
-
-def judge_measures(ledger: Ledger, scores: Experiments, *, only: bool = False) -> None:
-    """Judge every claim of `MEASURES`; leave it, with the reason, where an experiment is missing or lacks a point.
-
-    Args:
-        scores: by the names of the experiments.
-        only: pass over measures that need other experiments than these.
-    """
-    for name, measure in MEASURES.items():
-        if only and not scores.keys() >= set(measure.needs):
-            continue
-        if absent := [needed for needed in measure.needs if not scores[needed]]:
-            ledger.leave(name, f"{', '.join(absent)} is long and was not computed for these parameters and data")
-            continue
-        try:
-            ledger.judge(name, measure.of(scores))
-        except ExperimentError as error:
-            ledger.leave(name, f"not in this profile's experiment: {error}")

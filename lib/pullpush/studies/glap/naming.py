@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -14,20 +13,11 @@ from pullpush.metrics.inference import Array, Difference, difference
 from pullpush.metrics.jackknife import pseudo_values
 from pullpush.studies.glap.comparisons import tests_of, values
 from pullpush.studies.glap.experiments import NAMED, PROMPTS, READ
-from pullpush.studies.language_encoder.measures import joined
+from pullpush.studies.measures import Experiments, Measure, joined
 
 KEYWORDS = "keywords "  # what the names of their tests begin with
 OWN = {"sound": "sound", "sound recordings": "sound", "music": "music"}  # test → the prompt of its domain
 ALL_PROMPTS = tuple(f"named-{kind}" for kind in PROMPTS)
-
-Experiments = Mapping[str, Scores]
-
-
-class Measure(NamedTuple):
-    """needs: names of experiments; of: their scores → what the claim is about."""
-
-    needs: Sequence[str]
-    of: Callable[[Experiments], Difference]
 
 
 def fewer_is_easier(scores: Experiments) -> Difference:

@@ -66,29 +66,40 @@ def rates(
 
 def batch_search(
     losses: Mapping[str, System],
+    best: Best,
     sizes: Sequence[int],
     rates: Sequence[float] = (5e-4, 2e-3, 8e-3),
-    taus: Sequence[float] = (0.07, 0.15),
     *,
     epochs: int,
     seeds: Iterable[int],
 ) -> Experiment:
-    """The same grid for every loss at every batch, for `epochs`, on validation; 6 runs a loss and size."""
+    """The same rates for every loss at every batch, for `epochs`, on validation; three runs a loss and size.
+
+    A temperature is learnt from its `start`.
+    """
     trials = [
         Trial(
             at_size(label, size),
             recipe,
-            {**overrides, "batch_size": size, "epochs": epochs, "lr": lr, "tau": tau},
-            {"lr": lr, "tau": tau},
+            {**overrides, "batch_size": size, "epochs": epochs, "lr": lr, **start(best, label)},
+            {"lr": lr},
             trained(MAIN),
             TRIED,
         )
         for label, (recipe, overrides) in losses.items()
         for size in sizes
         for lr in rates
-        for tau in taus
     ]
     return Experiment("batch-search", tuple(trials), tuple(seeds), **EVERY)
+
+
+def start(best: Best, label: str) -> dict[str, Any]:
+    """Where a loss's temperature starts: what was best at the main batch, for variants of SigLIP what was for SigLIP.
+
+    >>> start({"SigLIP": {"lr": 1e-3, "tau": 0.1}}, "no bias")
+    {'tau': 0.1}
+    """
+    return {"tau": tau} if (tau := best.get(label, best.get(LOSS, {})).get("tau")) else {}
 
 
 def at_size(label: str, size: int) -> str:

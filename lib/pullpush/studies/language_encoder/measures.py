@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pullpush.lab.experiments import ExperimentError, Where
-from pullpush.lab.ledger import Ledger
-from pullpush.lab.scores import Scores
+from pullpush.lab.experiments import Where
 from pullpush.metrics.inference import Difference, difference
 from pullpush.studies.language_encoder.gains import RECALLS, between, gain
+from pullpush.studies.measures import Experiments, Measure, joined
 
 SIMCSE, CYCLIC = ("CLAPs", "CLAP"), ("CyCLAP", "CLAP")
 CYCLIC_SIMCSE = ("CyCLAPs", "CyCLAP")
@@ -20,15 +18,6 @@ FALL = [pair[::-1] for pair in BOTH]  # of a loss: how far SimCSE lowers it
 TEXT, AUDIO = "A2T R@1", "T2A R@1"
 TEXT_RANKS = tuple(name for name in RECALLS if name.startswith("A2T"))
 LATER_AUDIO = ("T2A R@5", "T2A R@10")
-
-Experiments = Mapping[str, Scores]
-
-
-class Measure(NamedTuple):
-    """needs: names of experiments; of: their scores → what the claim is about."""
-
-    needs: Sequence[str]
-    of: Callable[[Experiments], Difference]
 
 
 def world(name: str) -> Where:
@@ -110,16 +99,6 @@ def zero_shot(pair: tuple[str, str], worlds: Sequence[str]) -> Measure:
     return Measure(("pretrained", "others"), both_tests)
 
 
-def joined(tests: Sequence[np.ndarray]) -> np.ndarray:
-    """Values `(S, N₁)`, `(S, N₂)` … of several tests as one, `(S, N₁ + N₂ …)`, whose mean is the mean of their means.
-
-    >>> float(joined([np.ones((1, 1)), np.zeros((1, 3))]).mean())
-    0.5
-    """
-    items = sum(values.shape[1] for values in tests)
-    return np.concatenate([values * items / (len(tests) * values.shape[1]) for values in tests], axis=1)
-
-
 MEASURES: Mapping[str, Measure] = {
     "clotho-cyclic-all-ranks": of_gain("pretrained", CYCLIC, RECALLS, world("clotho")),
     "clotho-simcse-text-ranks": of_gain("pretrained", CYCLIC_SIMCSE, TEXT_RANKS, world("clotho")),
@@ -148,18 +127,3 @@ MEASURES: Mapping[str, Measure] = {
     "music-cyclic-simcse-text-ranks": of_gain("music", CYCLIC_SIMCSE, TEXT_RANKS),
     "text-gains-more-music": of_sides("music", SIMCSE),
 }
-
-
-def judge_measures(ledger: Ledger, scores: Experiments) -> None:
-    """Judge every claim of `MEASURES`; leave it, with the reason, where an experiment is missing or lacks a point.
-
-    scores: by the names of the experiments.
-    """
-    for name, measure in MEASURES.items():
-        if absent := [needed for needed in measure.needs if not scores[needed]]:
-            ledger.leave(name, f"{', '.join(absent)} is long and was not computed for these parameters and data")
-            continue
-        try:
-            ledger.judge(name, measure.of(scores))
-        except ExperimentError as error:
-            ledger.leave(name, f"not in this profile's experiment: {error}")
