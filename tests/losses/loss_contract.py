@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter
 from typing import Any
 
 import pytest
@@ -20,9 +21,18 @@ D, K = 6, 3
 SENTENCES = ("premise", "second_premise", "entailment", "contradiction")
 
 
+NECESSARY: dict[str, Any] = {"topics": 3, "dim": D}  # options without a default, for what `given` draws
+
+
+def options(name: str) -> dict[str, Any]:
+    """The options that the loss must be given."""
+    defaults = TERMS[name].defaults.items()
+    return {key: NECESSARY[key] for key, value in defaults if value is Parameter.empty and key in NECESSARY}
+
+
 def made(name: str, n: int = 5) -> Loss:
     """The loss with its defaults, for batches of n."""
-    return Term(name).create(batch_size=n)
+    return Term(name, options=options(name)).create(batch_size=n)
 
 
 def given(loss: Loss, n: int = 5, *, seed: int = 0, dtype: torch.dtype = torch.float64, scale: float = 1) -> Any:
@@ -140,7 +150,7 @@ def check_gradient(name: str) -> None:
 def check_scale(name: str, scale: float) -> None:
     """Temperatures from sharp to flat and embeddings that nobody normalised stay finite in float32."""
     for tau in (0.005, 5.0) if "tau" in TERMS[name].defaults else (None,):
-        loss = Term(name, options={} if tau is None else {"tau": tau}).create(batch_size=5)
+        loss = Term(name, options=options(name) | ({} if tau is None else {"tau": tau})).create(batch_size=5)
         assert finite_with_gradients(loss, given(loss, dtype=torch.float32, scale=scale))
 
 

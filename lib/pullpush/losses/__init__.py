@@ -11,9 +11,12 @@
 from pullpush.catalogue import Catalogue
 from pullpush.losses._cacl import CACL, cacl
 from pullpush.losses._checks import Direction
+from pullpush.losses._clusters import ClusterHeads, clusters
 from pullpush.losses._cyclic import CrossCyclic, InModalCyclic, cross_cyclic, in_modal_cyclic
+from pullpush.losses._distillation import Distillation, distillation
 from pullpush.losses._info_nce import InfoNCE, info_nce
 from pullpush.losses._kcl import KCL, kcl
+from pullpush.losses._label_smoothing import LabelSmoothing, epsilon_of_entropy, label_smoothing
 from pullpush.losses._ml_clap import MLCLAP, ml_clap
 from pullpush.losses._nli import NLI, nli
 from pullpush.losses._radius import RadiusPredictor, positive_first, radius_constraint
@@ -36,10 +39,13 @@ __all__ = [
     "NLI",
     "SVR",
     "TERMS",
+    "ClusterHeads",
     "CrossCyclic",
     "Direction",
+    "Distillation",
     "InModalCyclic",
     "InfoNCE",
+    "LabelSmoothing",
     "Loss",
     "LossCard",
     "Offer",
@@ -54,10 +60,14 @@ __all__ = [
     "Tempered",
     "apply",
     "cacl",
+    "clusters",
     "cross_cyclic",
+    "distillation",
+    "epsilon_of_entropy",
     "in_modal_cyclic",
     "info_nce",
     "kcl",
+    "label_smoothing",
     "ml_clap",
     "nli",
     "positive_first",

@@ -99,6 +99,28 @@ def sparsity(audio: Tensor, text: Tensor) -> Tensor:
     return audio.abs().mean() / audio.square().sum().sqrt() + text.abs().mean() / text.square().sum().sqrt()
 
 
+def distillation(audio: Tensor, text: Tensor, teacher_similarity: Tensor, tau: float = 0.05) -> Tensor:
+    """L = H(p̂_a, q_a) + H(p̂_c, q_c): the student's softmax follows the teachers' (Soft-Label Distillation Eq. 8)."""
+    c = audio @ text.T / tau  # (N, N): C(a_i, c_j), Eq. 1
+    p = teacher_similarity / tau  # Ĉ, Eq. 5
+    audio_for_text = -(p.softmax(dim=0) * c.log_softmax(dim=0)).sum(dim=0)  # Eq. 2 and 6
+    text_for_audio = -(p.softmax(dim=1) * c.log_softmax(dim=1)).sum(dim=1)  # Eq. 3 and 7
+    return audio_for_text.mean() + text_for_audio.mean()
+
+
+def label_smoothing(audio: Tensor, text: Tensor, tau: float = 0.05, epsilon: float = 0.1) -> Tensor:
+    """InfoNCE with labels 1 − ε for the pair and ε/(N − 1) for the others (a control of Soft-Label Distillation)."""
+    c = text @ audio.T / tau
+    label = torch.full_like(c, epsilon / (len(c) - 1)).fill_diagonal_(1 - epsilon)
+    return -(label * (c.log_softmax(dim=0) + c.log_softmax(dim=1))).sum() / len(c)
+
+
+def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tensor:
+    """L = L_cls^a + L_cls^c, of the clips whose caption has a topic, label ≥ 0 (Soft-Label Distillation Eq. 10)."""
+    known = labels >= 0
+    return sum(F.cross_entropy(logits[known], labels[known]) for logits in (audio_logits, text_logits))
+
+
 def decompose(text: Tensor, audio: Tensor, tau: float = 0.07) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """∇L = F_pull + F_push for each text, and F_push = F_∥ + F_⊥ along û and across it (SupCLAP Eq. 4, §2)."""
     p = (text @ audio.T / tau).softmax(dim=1)  # (N, N): P of Eq. 2 and 3
