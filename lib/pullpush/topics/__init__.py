@@ -1,0 +1,32 @@
+"""Topics of captions in BERTopic's manner: UMAP, HDBSCAN, class-based TF-IDF, and how far the topics can be trusted.
+
+topics = cluster(embeddings, captions, seed=0)  # (N, d) of any text encoder, N captions
+topics.labels                                   # (N,) int64: targets for `losses.ClusterHeads`
+stability(embeddings, captions)                 # do other seeds and other orders find the same topics?
+"""
+
+from pullpush.extras import need
+
+EXTRA = need("book", "pullpush.topics")
+
+from pullpush.topics.agreement import agreement, shuffled
+from pullpush.topics.checks import TopicsError
+from pullpush.topics.clustering import Topics, cluster
+from pullpush.topics.density import Density
+from pullpush.topics.outliers import OUTLIER, STRATEGIES
+from pullpush.topics.stability import stability
+from pullpush.topics.words import class_tfidf, topic_words
+
+__all__ = [
+    "OUTLIER",
+    "STRATEGIES",
+    "Density",
+    "Topics",
+    "TopicsError",
+    "agreement",
+    "class_tfidf",
+    "cluster",
+    "shuffled",
+    "stability",
+    "topic_words",
+]

@@ -1,0 +1,117 @@
+"""Where captions are dense: UMAP to a few dimensions, then HDBSCAN, as BERTopic does, the same on every run.
+
+UMAP (McInnes et al. 2018) draws random numbers, and with several threads adds them up in any order: here it has one
+thread and one seed. HDBSCAN (Campello et al. 2013) draws none; scikit-learn's counts a point among its own neighbours
+and the package `hdbscan`, which BERTopic uses, does not: `min_samples` is one more here, and both find the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from pullpush.cache import cached_file, content_key
+from pullpush.source import digest
+from pullpush.topics.checks import TopicsError, check_enough
+from pullpush.topics.outliers import OUTLIER
+
+
+@dataclass(frozen=True)
+class Density:
+    """How dense regions are sought; the defaults are BERTopic's.
+
+    neighbours: of UMAP, fewer look at finer structure; dimensions: of the space that UMAP makes, 0 for no UMAP at all;
+    min_dist: how near points may lie there; metric: of the embeddings; min_size: of a topic, in captions (different
+    ones, unless `cluster` says else).
+    """
+
+    neighbours: int = 15
+    dimensions: int = 5
+    min_dist: float = 0.0
+    metric: str = "cosine"
+    min_size: int = 10
+
+
+class Dense(NamedTuple):
+    """What was found: `points (N, dimensions)` float32, `labels (N,)` int64 with OUTLIER, `strength (N,)` in [0, 1].
+
+    strength: HDBSCAN's probability of the caption's own cluster, 0 for outliers.
+    """
+
+    points: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    strength: NDArray[np.float64]
+
+
+def dense(embeddings: NDArray[np.float32], how: Density, *, seed: int) -> Dense:
+    """The dense regions of embeddings `(N, d)`, in the order given; read from the cache where they were found before.
+
+    Raises:
+        TopicsError: too few embeddings, or none are dense enough (what to change is said).
+    """
+    check_enough(len(embeddings), how.min_size, how.dimensions)
+    tools = [f"{name} {version(name)}" for name in ("umap-learn", "numba", "scikit-learn", "numpy")]
+    content = hashlib.sha256(np.ascontiguousarray(embeddings).tobytes()).hexdigest()
+    key = content_key([content, list(embeddings.shape), how, seed, tools, _code()])
+
+    def build(path: Path) -> None:
+        found = _search(embeddings, how, seed)
+        with open(path, "wb") as file:
+            np.savez(file, **found._asdict())
+
+    with np.load(cached_file("topics", f"{key}.npz", build)) as kept:
+        found = Dense(kept["points"], kept["labels"], kept["strength"])
+    if (found.labels == OUTLIER).all():
+        raise TopicsError(
+            f"no topics: all of {len(embeddings)} captions are outliers at min_size={how.min_size}; lower min_size, or "
+            "give more captions"
+        )
+    return found
+
+
+@cache
+def _code() -> str:
+    return digest(_search)
+
+
+def _search(embeddings: NDArray[np.float32], how: Density, seed: int) -> Dense:
+    from sklearn.cluster import HDBSCAN
+
+    with threadpool_limits(1):
+        points = _reduced(embeddings, how, seed)
+        found = HDBSCAN(
+            min_cluster_size=how.min_size,
+            min_samples=min(how.min_size + 1, len(points)),  # the point itself is counted
+            cluster_selection_method="eom",
+            copy=True,
+        ).fit(points.astype(np.float64))
+    return Dense(points, found.labels_.astype(np.int64), found.probabilities_.astype(np.float64))
+
+
+def _reduced(embeddings: NDArray[np.float32], how: Density, seed: int) -> NDArray[np.float32]:
+    """Where HDBSCAN looks, `(N, dimensions)`; without UMAP the embeddings, of unit length if their cosine counts."""
+    if how.dimensions == 0:
+        length = np.linalg.norm(embeddings, axis=1, keepdims=True) if how.metric == "cosine" else 1.0
+        return (embeddings / np.maximum(length, 1e-12)).astype(np.float32)
+    from umap import UMAP  # compiles itself for half a minute, and only a search that nobody made before needs it
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # UMAP tells that a seed takes one thread, which is what we ask for
+        found = UMAP(
+            n_neighbors=min(how.neighbours, len(embeddings) - 1),
+            n_components=how.dimensions,
+            min_dist=how.min_dist,
+            metric=how.metric,
+            random_state=seed,
+            n_jobs=1,
+        ).fit_transform(embeddings)
+    return np.asarray(found, np.float32)
