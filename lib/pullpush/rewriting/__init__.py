@@ -1,0 +1,32 @@
+"""Rewriting: captions in other words, and two captions as one; one file a rewriter.
+
+>>> create("deletion", p=1.0, seed=7).rewrite(["A frog croaks in the distance."])
+['A frog in the distance.']
+"""
+
+from pullpush.extras import need
+
+EXTRA = need("train", "pullpush.rewriting")
+
+from typing import Any
+
+from pullpush.catalogue import Catalogue
+from pullpush.data.rewriter import Merger, Rewriter, RewritingError
+from pullpush.rewriting.contract import RewriterCard
+
+__all__ = ["REWRITERS", "Merger", "Rewriter", "RewriterCard", "RewritingError", "create"]
+
+REWRITERS: Catalogue[RewriterCard] = Catalogue("pullpush.rewriting", RewriterCard, "rewriter")
+
+
+def create(name: str, **options: Any) -> Any:
+    """The rewriter `name` of `REWRITERS` with its options: a `Rewriter`, of which some are `Merger`s, too.
+
+    Raises:
+        UnknownNameError: there is no such rewriter; the nearest names are given.
+        TypeError: it has no such option.
+
+    >>> [name for name, card in REWRITERS.items() if card.merges]
+    ['grammar']
+    """
+    return REWRITERS[name].make(**options)
