@@ -1,11 +1,11 @@
 """Ensembles: weighted sums of similarity matrices, their weights sought on validation, and how much a weight matters.
 
 The distillation paper (§4, Tables 2, 3) sums the matrices of systems 2–5 × three audio models. Its Table 3 prints
-twelve weights an ensemble, and they come apart: in E1 and E2 the weights of the systems within a model are the same (of
-PaSST 0.35, 0, 0.5, 0.15), multiples of 0.05 that sum to 1, times the weight of the model, which differs (0.65, 0.2,
-0.15 and 0.65, 0.25, 0.1). In E3 and E4 it is models within a system, then systems. So there are two searches on a grid
-of step 0.05, and what divides E1 from E2, and E3 from E4, is the second alone. Why there are two is not printed; here E2
-and E4 are the runners-up of E1 and E3 on validation, `place=2`.
+twelve weights an ensemble, and they come apart: in E1 and E2 the weights of the systems within a model are the same
+(of PaSST 0.35, 0, 0.5, 0.15), multiples of 0.05 that sum to 1, times the weight of the model, which differs (0.65,
+0.2, 0.15 and 0.65, 0.25, 0.1). In E3 and E4 it is models within a system, then systems. So there are two searches on
+a grid of step 0.05, and what divides E1 from E2, and E3 from E4, is the second alone. Why there are two is not
+printed; here E2 and E4 are the runners-up of E1 and E3 on validation, `place=2`.
 
 Matrices are summed as they are: a member whose similarities are spread wider counts for more at the same weight.
 """
