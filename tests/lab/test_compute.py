@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from pullpush.lab import compute, material, session
 from pullpush.lab.experiments import Experiment, ExperimentError, Trial
@@ -134,3 +135,59 @@ def test_steps_are_averaged_over_stretches():
 def test_a_run_gives_no_more_points_than_asked_for(length):
     table = compute.stretches(pd.DataFrame({"step": range(1, length + 1), "loss": 1.0}))
     assert min(length, 10) <= len(table) <= 20
+
+
+# --- training in stages
+
+
+class Staged:
+    """A second stage that starts from the first one's runs, and learns from data of its seed."""
+
+    def __init__(self, ground):
+        self.ground, self.book, self.name, self.compute_long = ground, ground.book, "staged", False
+        self.code, self.asked = ground.code, []
+
+    def first(self, seed):
+        return compute.plan_of(self, Experiment.of("first", {"InfoNCE": PAIR["InfoNCE"]}, seeds=(seed,)), FIRST, seed)
+
+    def taught(self, seed):
+        self.asked.append(seed)
+        return self.ground.view("frozen").data
+
+    def view(self, name):
+        if name != "second":
+            return self.ground.view(name)
+        return self.ground.view("frozen")._replace(
+            base=self.first, taught=self.taught, before=lambda seed: [[self.first(seed)]]
+        )
+
+
+FIRST = Trial("InfoNCE", "infonce")
+
+
+def test_a_stage_starts_from_the_run_of_its_seed_which_is_trained_before(ground):
+    staged = Staged(ground)
+    second = Experiment.of(
+        "second", {"on": ("infonce", {"lr": 1e-12, "weight_decay": 0.0})}, seeds=(5, 6), data="second"
+    )
+    cells = compute.plans_of(staged, second)
+    assert [plan.base for plan in cells.values()] == [staged.first(seed).path for seed in (5, 6)]
+    assert staged.asked == [5, 6], "data of each seed"
+    stages = compute.rounds(staged, second, cells)
+    assert [[plan.seed for plan in stage] for stage in stages] == [[5, 6], [5, 6]]
+    assert not any(plan.finished for stage in stages for plan in stage)
+    scores = compute.run(staged, second)
+    assert all(plan.finished for stage in stages for plan in stage)
+    for (system, seed), run in scores.runs.items():
+        started = staged.first(seed).train().model
+        for name, weight in started.named_parameters():
+            torch.testing.assert_close(run.model.get_parameter(name), weight, msg=f"{system} goes on from {seed}")
+
+
+def test_without_stages_there_is_one_round_and_nothing_has_another_name(ground, scores):
+    cells = compute.plans_of(ground, scores.experiment)
+    (only,) = compute.rounds(ground, scores.experiment, cells)
+    assert only == list(cells.values())
+    assert all(plan.base is None for plan in only)
+    view = ground.view("frozen")
+    assert view.base is view.taught is view.before is None

@@ -37,11 +37,20 @@ Cells = dict[tuple[Trial, int], Plan]  # the run of each trial and seed
 
 
 class View(NamedTuple):
-    """Data as an experiment sees it: the session that gives the sizes, the data, and what recipes need for it."""
+    """Data as an experiment sees it: the session that gives the sizes, the data, and what recipes need for it.
+
+    Training in stages: base: seed → the run that one of this seed starts from; taught: seed → the data, where what is
+    learnt from depends on runs of that seed (teachers, clusters), in place of `data`, which then gives their form
+    alone; before: seed → the runs that must be there first, in rounds, those of one trained side by side. A base is
+    the last of them.
+    """
 
     session: Session
     data: World
     overrides: Mapping[str, Any] = MappingProxyType({})
+    base: Callable[[int], Plan] | None = None
+    taught: Callable[[int], World] | None = None
+    before: Callable[[int], Sequence[Sequence[Plan]]] | None = None
 
 
 class Ground(Protocol):
@@ -85,7 +94,8 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
     cells: the run of each cell, where `plans_of` has given them already.
     """
     cells = plans_of(ground, experiment) if cells is None else cells
-    train_missing(list(cells.values()))
+    for plans in rounds(ground, experiment, cells):
+        train_missing(plans)
     tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
     codes = {id(test): scoring_code(experiment, test) for test in tests}  # read once a world, not once a cell
     jobs = [
@@ -113,7 +123,25 @@ def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> 
     view = ground.view(trial.data or experiment.data)
     features = on_features(view.data) if trunk_of(view.data) else {}
     overrides = common.merged(features, view.overrides, trial.overrides)
-    return Plan(view.data, common.sized(view.session, trial.recipe, **overrides), seed, experiment.watch)
+    data = view.taught(seed) if view.taught else view.data
+    base = view.base(seed).path if view.base else None
+    return Plan(data, common.sized(view.session, trial.recipe, **overrides), seed, experiment.watch, base)
+
+
+def rounds(ground: Ground, experiment: Experiment, cells: Cells) -> list[list[Plan]]:
+    """All runs of an experiment in the order in which they can be trained, each once: those that others start from or
+    learn from, round by round, then the experiment's own, whose bases are then there.
+    """
+    first: list[dict[str, Plan]] = []
+    for trial, seed in cells:
+        view = ground.view(trial.data or experiment.data)
+        for number, plans in enumerate(view.before(seed) if view.before else ()):
+            if number == len(first):
+                first.append({})
+            first[number] |= {plan.key: plan for plan in plans}
+    earlier = {key for plans in first for key in plans}
+    last = [plan for plan in cells.values() if plan.key not in earlier]
+    return [*(list(plans.values()) for plans in first), last]
 
 
 def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pullpush.cache import home
 from pullpush.lab import compute, profiles
+from pullpush.lab.experiments import Experiment
 from pullpush.parallel import elsewhere
 from pullpush.site.declared import LongError, chosen, declared
 from pullpush.site.workers import workers
@@ -60,32 +61,51 @@ def sweep(
     if jobs < 1:
         raise LongError(f"jobs must be at least 1, got {jobs}")
     plan = declared(name, profile=profile, parameters=parameters, root=root)
-    labels: dict[str, str] = {}
-    plans: dict[str, Plan] = {}
-    for experiment in chosen(plan, only):
-        for (trial, seed), run in compute.plans_of(plan.ground, experiment).items():
-            key = run.key
-            labels.setdefault(key, f"{experiment.name}: {trial}, seed {seed}")
-            plans.setdefault(key, run)
+    labels, stages = _stages(plan.ground, chosen(plan, only))
+    plans = {key: run for stage in stages for key, run in stage.items()}
     missing = missing_of(plans.values())
     skipped = [label for key, label in labels.items() if key not in missing]
     report(f"{len(skipped)} of {len(plans)} runs are there")
-    if not missing:
-        return Swept((), tuple(skipped), ())
     ran, failed = [], []
     sent = elsewhere if jobs > 1 or dask else lambda call: call
-    with ExitStack() as stack:
-        work = stack.enter_context(workers(jobs, dask))
-        prepare(list(missing.values()))
-        watch(f"{len(skipped)}/{len(plans)} runs")
-        # pyrefly: ignore[bad-argument-type, bad-assignment]
-        calls: dict[str, Callable[[], None]] = {key: sent(run.order) for key, run in missing.items()}
-        outcomes = stack.enter_context(closing(work(calls)))
-        for key, seconds, message in outcomes:
-            if not message and not missing[key].finished:
-                message = f"it is not in the cache: let all machines share {home()}, and restart workers of older code"
-            failed.append((labels[key], message)) if message else ran.append(labels[key])
-            count = f"{len(skipped) + len(ran) + len(failed)}/{len(plans)}"
-            report(f"{count}  {labels[key]}  {'FAILED: ' + message if message else f'{seconds:.0f} s'}")
-            watch(f"{count} runs")
+    for stage in stages:
+        left = {key: run for key, run in stage.items() if key in missing}
+        if failed or not left:  # what starts from a run that failed would fail, too
+            continue
+        with ExitStack() as stack:
+            work = stack.enter_context(workers(jobs, dask))
+            prepare(list(left.values()))
+            watch(f"{len(skipped) + len(ran)}/{len(plans)} runs")
+            # pyrefly: ignore[bad-argument-type, bad-assignment]
+            calls: dict[str, Callable[[], None]] = {key: sent(run.order) for key, run in left.items()}
+            outcomes = stack.enter_context(closing(work(calls)))
+            for key, seconds, message in outcomes:
+                if not message and not left[key].finished:
+                    message = (
+                        f"it is not in the cache: let all machines share {home()}, and restart workers of older code"
+                    )
+                failed.append((labels[key], message)) if message else ran.append(labels[key])
+                count = f"{len(skipped) + len(ran) + len(failed)}/{len(plans)}"
+                report(f"{count}  {labels[key]}  {'FAILED: ' + message if message else f'{seconds:.0f} s'}")
+                watch(f"{count} runs")
     return Swept(tuple(ran), tuple(skipped), tuple(failed))
+
+
+def _stages(ground: Any, experiments: Sequence[Experiment]) -> tuple[dict[str, str], list[dict[str, Plan]]]:
+    """A label for each run of several experiments, and the runs by key, one stage of training after the other."""
+    labels: dict[str, str] = {}
+    early: list[dict[str, Plan]] = []
+    last: dict[str, Plan] = {}
+    for experiment in experiments:
+        cells = compute.plans_of(ground, experiment)
+        for (trial, seed), run in cells.items():
+            labels.setdefault(run.key, f"{experiment.name}: {trial}, seed {seed}")
+        *before, own = compute.rounds(ground, experiment, cells)
+        for number, plans in enumerate(before):
+            early += [{}] if number == len(early) else []
+            for run in plans:
+                early[number].setdefault(run.key, run)
+                labels.setdefault(run.key, f"{experiment.name}: stage {number + 1}, {run.recipe.name}, seed {run.seed}")
+        last |= {run.key: run for run in own if run.key not in last}
+    first = {key for stage in early for key in stage}
+    return labels, [*early, {key: run for key, run in last.items() if key not in first}]

@@ -1,0 +1,71 @@
+"""One right clip a caption, or every clip that it fits: the two annotations of Soft-Label Distillation, Table 2."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pullpush.metrics._retrieval import caption_relevance, retrieval_per_query
+from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
+
+FITS = 0.75  # least relevance of a clip that a caption fits: of scenes, the same events in whatever order or relation
+MAP_AT = (10, 16)
+SINGLE = ("mAP@10", "R@1", "R@5", "R@10")  # the columns of the paper
+MULTIPLE = ("mAP@10", "mAP@16")
+DEGREES = "nDCG@16"
+
+
+def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FITS) -> dict[str, Tensor]:
+    """T2A under both annotations for each of N clips with C captions; see `annotated`.
+
+    Under *single* annotation a caption's own clip alone is right, as Clotho comes. Under *multiple* every clip is whose
+    relevance is `fits` at least, and mAP@k is divided by all of them, as DCASE 2025 does. The two are two truths over
+    the same queries, and their scores are not comparable. Where relevance is known by degrees, nDCG@16 takes it as it
+    is.
+
+    Args:
+        similarity: `(N·C, N)`, captions in rows, clip by clip.
+        relevance: `(N, N)` in [0, 1], of the captions of each clip (rows) to each clip; 1 for its own.
+        fits: see above.
+
+    Returns:
+        "mAP@10 single" … "nDCG@16" → `(N,)` float64 fractions, the mean over the clip's captions.
+
+    >>> import torch
+    >>> order = torch.tensor([[0.9, 0.8, 0.1], [0.2, 0.9, 0.1], [0.1, 0.2, 0.9]])
+    >>> truth = torch.tensor([[1.0, 0.0, 0.75], [0.0, 1.0, 0.0], [0.75, 0.0, 1.0]])
+    >>> {name: value.tolist() for name, value in annotated_by_clip(order, truth).items() if "mAP@16" in name}
+    {'mAP@16 multiple': [0.8333333333333333, 1.0, 0.8333333333333333]}
+    """
+    clips = len(relevance)
+    captions = len(similarity) // clips
+    own = caption_relevance(clips, captions).to(similarity.device)
+    degrees = torch.maximum(relevance.float().repeat_interleave(captions, dim=0), own.float())
+    right = degrees >= fits
+    single = retrieval_per_query(similarity, own, map_at=MAP_AT)
+    multiple = retrieval_per_query(similarity, right, map_at=MAP_AT, divisor="relevant")
+    graded = retrieval_per_query(similarity, degrees, (), (16,))
+    values = {f"{name} single": single[name] for name in SINGLE}
+    values |= {f"{name} multiple": multiple[name] for name in MULTIPLE} | {DEGREES: graded[DEGREES]}
+    return {name: value.view(clips, -1).mean(dim=1) for name, value in values.items()}
+
+
+def annotated(embedded: Embeddings) -> Values:
+    """`annotated_by_clip` of the test clips with all their captions and their relevance."""
+    texts = (embedded.texts(language) for language in embedded.languages)
+    return by_language([annotated_by_clip(text.flatten(0, 1) @ embedded.audio.T, embedded.relevance) for text in texts])
+
+
+CARD = MetricCard(
+    name="annotations",
+    make=annotated,
+    title="Single and multiple annotation",
+    about="T2A where a caption's own clip alone is right, and where every clip is that it fits.",
+    source="DCASE 2025 task 6; Soft-Label Distillation, Table 2",
+    citation="distill_cluster",
+    needs=("audio", "texts", "relevance"),
+    scores=tuple(
+        Score(name, better="higher")
+        for name in (*(f"{name} single" for name in SINGLE), *(f"{name} multiple" for name in MULTIPLE), DEGREES)
+    ),
+)
