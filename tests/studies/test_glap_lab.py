@@ -41,7 +41,7 @@ def declared():
             experiments.encoders("further-ears", ("speech_embedding", *experiments.FURTHER), *heard, **every),
             experiments.encoders("objectives", experiments.OBJECTIVES, *heard, **every),
             experiments.encoders("upper", experiments.UPPER, *heard, **every),
-            experiments.batches(BY_BATCH, {}, experiments.SIZES, TESTS.brief, **every),
+            experiments.batches(BY_BATCH, {}, experiments.SIZES, TESTS.brief, epochs=6, **every),
             experiments.amounts({}, TESTS.brief, mixes={"all": 1, "quarter": 4}, epochs=12, **every),
             experiments.sampling({}, TESTS.retrieved, **every),
             experiments.translations({}, TESTS.translated, **every),
@@ -148,7 +148,7 @@ def test_what_a_search_chose_is_used():
     rates = {trial.where["ears"]: trial.overrides["lr"] for trial in heard.trials}
     assert rates["yamnet"] == 1e-4
     assert rates["several"] == 3e-3
-    sizes = experiments.batches(losses.BY_BATCH, best, (64,), ["sound"], seeds=SEEDS)
+    sizes = experiments.batches(losses.BY_BATCH, best, (64,), ["sound"], epochs=6, seeds=SEEDS)
     assert {trial.overrides.get("lr") for trial in sizes.trials if trial.system == "SigLIP"} == {8e-3}
     assert {trial.overrides.get("tau") for trial in sizes.trials if trial.system != "InfoNCE"} == {0.2}
 

@@ -23,7 +23,7 @@ FURTHER = ("sfx", "voice", "pitch", "random")  # whose features take an hour of 
 OBJECTIVES = ("tagging", "transcription", "masked-prediction", "masked-reconstruction", "untrained")
 UPPER = ("yamnet", "yamnet upper")  # the same network as it comes, and with its upper layers in training
 MIXES = ("all", "silent", "speech")
-SIZES = (16, 64, 256, 1024, 4096)  # of batches
+SIZES = (16, 64, 256, 1024)  # of batches; beyond, an epoch is a handful of steps
 
 SOUNDS = ("sound", "sound recordings")
 MUSIC = ("music", "music recordings")
@@ -103,17 +103,28 @@ def encoders(
 
 
 def batches(
-    losses: Mapping[str, System], best: Best, sizes: Sequence[int], tests: Sequence[str], *, seeds: Iterable[int]
+    losses: Mapping[str, System],
+    best: Best,
+    sizes: Sequence[int],
+    tests: Sequence[str],
+    *,
+    epochs: int,
+    seeds: Iterable[int],
 ) -> Experiment:
-    """Losses over the size of the batch, each tuned there, after the same number of clips; a run a loss, size
-    and seed."""
+    """Losses over the size of the batch, each tuned there, after the same number of clips: that of the search; a run a
+    loss, size and seed.
+    """
     trials = [
         trial
         for label, (recipe, overrides) in losses.items()
         for size in sizes
         for trial in on_tests(
             label,
-            (recipe, {**overrides, **start(best, label), **best.get(at_size(label, size), {}), "batch_size": size}),
+            (
+                recipe,
+                {**overrides, **start(best, label), **best.get(at_size(label, size), {})}
+                | {"batch_size": size, "epochs": epochs},
+            ),
             MAIN,
             tests,
             batch=size,
