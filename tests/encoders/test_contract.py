@@ -19,6 +19,7 @@ SAMPLES = 9000
 SMALL = {  # options that make an encoder quick; those that a new one needs, too
     "audio_transformer": {"audio_width": 16, "audio_layers": 2, "audio_heads": 2},
     "cnn": {"audio_channels": (4, 4, 8, 8)},
+    "dropout": {"text_of": "hashed"},
     "ast": {"audio_width": 16, "audio_layers": 2, "audio_heads": 2},
     "features": {"audio_dim": SAMPLES},
     "hashed": {"text_features": 32},
