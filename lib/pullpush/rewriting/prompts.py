@@ -1,0 +1,113 @@
+"""Prompts as data, and what all rewriters that are asked by prompts share."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pullpush.data.draws import number as draw
+from pullpush.data.rewriter import Merger, Rewriter, check_pairs
+
+LANGUAGES = ("French", "German", "Spanish", "Italian", "Portuguese", "Dutch", "Russian", "Chinese", "Japanese")
+SLOT = re.compile(r"\{(caption|through|first|second)\}")
+QUOTES = "\"'“”„«»‘’ \t"
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """What a model is told. The paper's prompts are not published: these are this book's.
+
+    system: before everything, "" for nothing; rewrite: holds {caption}, and {through}, a language, where it is drawn;
+    merge: holds {first} and {second}.
+
+    Raises:
+        ValueError: a slot is missing.
+
+    >>> Prompts(rewrite="Say it otherwise: {caption}").rewrite
+    'Say it otherwise: {caption}'
+    """
+
+    system: str = "You write captions of sound recordings. Reply with one caption alone, in a single line."
+    rewrite: str = (
+        "Translate this caption into {through}, then translate the result back into English in other words. Keep every "
+        "sound and the order of sounds; add nothing. Reply with the English caption alone.\nCaption: {caption}"
+    )
+    merge: str = (
+        "Two recordings are played at the same time. Merge their captions into one English caption of what is then "
+        "heard. Keep every sound; add nothing. Reply with the caption alone.\nFirst: {first}\nSecond: {second}"
+    )
+
+    def __post_init__(self) -> None:
+        for name, slots in (("rewrite", ["caption"]), ("merge", ["first", "second"])):
+            for slot in slots:
+                if f"{{{slot}}}" not in getattr(self, name):
+                    raise ValueError(f"the prompt {name!r} needs the slot {{{slot}}}, got {getattr(self, name)!r}")
+
+
+class Question(NamedTuple):
+    """What a model is asked: the whole prompt, what it is about, and the number of the copy."""
+
+    prompt: str
+    caption: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Prompted(Rewriter, Merger):
+    """Rewrites and merges by asking a model; a subclass answers.
+
+    prompts: what it is told; through: names of languages, one drawn for each caption; seed: of these draws.
+    """
+
+    prompts: Prompts = field(default_factory=Prompts, kw_only=True)
+    through: tuple[str, ...] = field(default=LANGUAGES, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "through", tuple(self.through))
+        if not self.through:
+            raise ValueError("through needs at least one language")
+
+    @abstractmethod
+    def answers(self, questions: Sequence[Question]) -> list[str]:
+        """What the model says to each question, not empty."""
+
+    def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
+        """See `Rewriter`."""
+        return [cleaned(text) for text in self.answers([self._question(caption, number) for caption in captions])]
+
+    def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
+        """See `Merger`."""
+        check_pairs(first, second)
+        asked = [
+            Question(filled(self.prompts.merge, first=one, second=other), f"{one} | {other}", number)
+            for one, other in zip(first, second, strict=True)
+        ]
+        return [cleaned(text) for text in self.answers(asked)]
+
+    def _question(self, caption: str, number: int) -> Question:
+        through = self.through[draw(("through", self.seed, caption, number)) % len(self.through)]
+        return Question(filled(self.prompts.rewrite, caption=caption, through=through), caption, number)
+
+
+def filled(prompt: str, **values: str) -> str:
+    """A prompt with its slots filled, in one go: a caption may hold braces.
+
+    >>> filled("{through}: {caption}", through="French", caption="a {first} bell")
+    'French: a {first} bell'
+    """
+    return SLOT.sub(lambda match: values.get(match[1], match[0]), prompt)
+
+
+def cleaned(text: str) -> str:
+    """The caption in what a model said: its first line, without quotation marks and without "Caption:".
+
+    >>> cleaned('Caption: "A bell rings." ' + chr(10) + "I hope this helps!")
+    'A bell rings.'
+    """
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    bare = re.sub(r"^\s*(english )?caption:\s*", "", line, flags=re.IGNORECASE).strip(QUOTES)
+    return bare or line.strip()

@@ -1,0 +1,317 @@
+"""The endpoint backend against a server that misbehaves: no paid answer is lost, nothing bad is kept."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from chat_server import serving
+
+from pullpush.cache import content_key
+from pullpush.rewriting import RewritingError, create
+from pullpush.rewriting.costs import Prices
+from pullpush.rewriting.prompts import Prompts
+
+KEY = "sk-very-secret-123"
+PROMPTS = Prompts(system="", rewrite="{caption}", merge="{first} and {second}")
+TEXTS = [f"caption {n}" for n in range(6)]
+LOUD = [text.upper() for text in TEXTS]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def use(home, monkeypatch):
+    def point(server):
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        return server
+
+    return point
+
+
+def endpoint(**options):
+    defaults = {"model": "m", "prompts": PROMPTS, "confirm": True, "first_wait": 0.01, "a_minute": None, "timeout": 0.5}
+    return create("endpoint", **{**defaults, **options})
+
+
+def kept(home):
+    files = sorted((home / "answers").glob("*/*/[!.]*.json"))  # names that begin with a dot are unfinished
+    return [json.loads(path.read_text()) for path in files]
+
+
+# ------------------------------------------------------------------------------------------------ answers, once
+
+
+def test_answers_come_in_order_and_are_asked_once(home, use):
+    with serving() as server:
+        use(server)
+        assert endpoint().rewrite([*TEXTS, TEXTS[0]]) == [*LOUD, LOUD[0]]
+        assert sorted(server.requests) == TEXTS
+        assert endpoint().rewrite(TEXTS[::-1]) == LOUD[::-1]
+        assert len(server.requests) == 6
+        assert endpoint().rewrite(TEXTS[:1], number=1) == LOUD[:1]
+        assert endpoint(model="other").rewrite(TEXTS[:1]) == LOUD[:1]
+        assert endpoint(temperature=1.0).rewrite(TEXTS[:1]) == LOUD[:1]
+        assert endpoint(prompts=Prompts(system="x", rewrite="say {caption}")).rewrite(TEXTS[:1]) == ["SAY CAPTION 0"]
+        assert len(server.requests) == 10
+
+
+def test_what_is_kept_needs_neither_key_nor_network_nor_consent(home, use, monkeypatch):
+    with serving() as server:
+        use(server)
+        endpoint().rewrite(TEXTS)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert endpoint(confirm=False).rewrite(TEXTS) == LOUD
+
+
+def test_a_request_is_what_the_protocol_says(use):
+    with serving() as server:
+        use(server)
+        endpoint(prompts=Prompts(), limit="max_completion_tokens", max_tokens=33).rewrite(["a bell rings"])
+    (payload,) = server.payloads
+    assert payload["messages"][0] == {"role": "system", "content": Prompts().system}
+    assert payload["messages"][1]["content"].endswith("\nCaption: a bell rings")
+    assert (payload["model"], payload["temperature"], payload["max_completion_tokens"]) == ("m", 0.0, 33)
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+
+
+def test_two_captions_are_merged_by_one_question(use):
+    with serving() as server:
+        use(server)
+        assert endpoint().merge(["a", "b"], ["c", "d"]) == ["A AND C", "B AND D"]
+
+
+def test_what_shapes_no_answer_has_no_part_in_names():
+    assert content_key(endpoint(budget=1.0, prices=Prices(1, 1), timeout=9)) == content_key(endpoint())
+    assert content_key(endpoint(model="n")) != content_key(endpoint())
+
+
+# ------------------------------------------------------------------------------------------------ a server misbehaves
+
+
+@pytest.mark.parametrize(
+    "fault", ["slow", "429", "500", "503", "truncated", "cut", "empty", "none", "two", "length", "reset"]
+)
+def test_every_fault_is_got_over_and_never_kept(home, use, fault):
+    with serving([fault, fault, "", fault]) as server:
+        use(server)
+        assert endpoint().rewrite(TEXTS) == LOUD
+        assert len(server.requests) == 9
+    assert sorted(row["answer"] for row in kept(home)) == LOUD
+
+
+def test_a_caption_that_is_never_answered_is_named_and_the_others_are_kept(home, use):
+    def say(question):
+        return "" if question.endswith("3") else question.upper()
+
+    with serving(say=say) as server:
+        use(server)
+        with pytest.raises(RewritingError, match=r"1 captions were not answered, 'caption 3'.*empty.*5 of 6 answers"):
+            endpoint(attempts=3).rewrite(TEXTS)
+        assert server.requests.count("caption 3") == 3
+        server.say = str.upper
+        before = len(server.requests)
+        assert endpoint().rewrite(TEXTS) == LOUD
+        assert server.requests[before:] == ["caption 3"]
+    assert len(kept(home)) == 6
+
+
+def test_waits_double_and_heed_retry_after(use):
+    with serving(["500", "500", "500"]) as server:
+        use(server)
+        endpoint(parallel=1, first_wait=0.1).rewrite(TEXTS[:1])
+        waits = [b - a for a, b in zip(server.times, server.times[1:], strict=False)]
+    for at, waited in enumerate(waits):
+        assert 0.05 * 2**at <= waited < 0.15 * 2**at + 0.3
+    with serving(["429 0.6"]) as server:
+        use(server)
+        endpoint(parallel=1).rewrite(TEXTS[1:2])
+        assert 0.6 <= server.times[1] - server.times[0] < 2
+
+
+def test_retry_after_may_be_a_date(use):
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    with serving([f"429 {soon}"]) as server:
+        use(server)
+        endpoint(parallel=1).rewrite(TEXTS[:1])
+        assert 0.5 <= server.times[1] - server.times[0] < 4
+
+
+def test_retry_after_that_says_nothing_is_no_error(use):
+    with serving(["429 soon"]) as server:
+        use(server)
+        assert endpoint(parallel=1).rewrite(TEXTS[:1]) == LOUD[:1]
+
+
+def test_requests_keep_the_pace(use):
+    with serving() as server:
+        use(server)
+        endpoint(a_minute=600, parallel=4).rewrite(TEXTS)
+    times = sorted(server.times)
+    assert times[-1] - times[0] >= 0.45
+
+
+@pytest.mark.parametrize("status", ["400", "401", "404"])
+def test_what_does_not_pass_is_said_at_once(use, status):
+    with serving([status] * 50) as server:
+        use(server)
+        with pytest.raises(RewritingError, match=rf"refuses \(status {status}\).*check the model's name"):
+            endpoint(parallel=1).rewrite(TEXTS)
+        assert len(server.requests) <= 2
+
+
+def test_an_endpoint_that_is_not_there_is_named(home, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    rewriter = endpoint(attempts=2, prices=Prices(1e6, 1e6), budget=1e9)
+    with pytest.raises(RewritingError, match="'caption 0': no answer after 2 attempts"):
+        rewriter.rewrite(TEXTS[:1])
+    assert rewriter.account.spent == 0
+
+
+# ------------------------------------------------------------------------------------------------ killed in the middle
+
+SCRIPT = """
+from pullpush.rewriting import create
+from pullpush.rewriting.prompts import Prompts
+rewriter = create("endpoint", model="m", prompts=Prompts(system="", rewrite="{caption}"), confirm=True, a_minute=None)
+print(rewriter.rewrite([f"caption {n}" for n in range(60)]))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_no_paid_answer_is_lost_when_the_process_is_killed(home, use, how):
+    texts = [f"caption {n}" for n in range(60)]
+
+    def say(question):
+        time.sleep(0.03)
+        return question.upper()
+
+    with serving(say=say) as server:
+        use(server)
+        process = subprocess.Popen([sys.executable, "-c", SCRIPT], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while len(kept(home)) < 10 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(how)
+        process.communicate(timeout=60)
+        had = {row["caption"] for row in kept(home)}
+        assert 10 <= len(had) < 60
+        paid = set(server.answered)
+        assert len(paid - had) <= (4 if how == signal.SIGKILL else 0)  # what was under way when it was killed
+        before = len(server.requests)
+        assert endpoint().rewrite(texts) == [text.upper() for text in texts]
+        assert sorted(server.requests[before:]) == sorted(set(texts) - had)
+
+
+# ------------------------------------------------------------------------------------------------ costs
+
+
+def test_nothing_is_asked_before_somebody_agreed_to_the_cost(home, use):
+    with serving() as server:
+        use(server)
+        with pytest.raises(RewritingError, match=r"6 questions to m, about 18 tokens.*unknown.*Agree by confirm=True"):
+            endpoint(confirm=False).rewrite(TEXTS)
+        with pytest.raises(RewritingError, match=r"about 9e-05, at most 0\.00375"):
+            endpoint(confirm=False, prices=Prices(1, 3)).rewrite(TEXTS)
+        assert not server.requests
+
+
+def test_the_cost_is_shown_before_it_starts(use, monkeypatch, capsys):
+    monkeypatch.setenv("PULLPUSH_PROGRESS", "1")
+    with serving() as server:
+        use(server)
+        endpoint(prices=Prices(1, 3)).rewrite(TEXTS)
+    assert "6 questions to m, about 18 tokens asked" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+@pytest.mark.parametrize("faults", [[], ["truncated", "empty", "slow", "500", "uncounted"]])
+def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, use, parallel, faults):
+    prices = Prices(1e6, 1e6)  # a token costs 1: 15 an answer, at most 9 + 16 + 20 = 45
+    with serving(faults) as server:
+        use(server)
+        rewriter = endpoint(prices=prices, budget=160, confirm=False, parallel=parallel, max_tokens=20)
+        with pytest.raises(RewritingError, match=r"left of the budget of 160 .* are kept.*with a higher budget"):
+            rewriter.rewrite([f"caption {n}" for n in range(20)])
+        counted = 15 * sum(row["tokens"][0] is not None for row in kept(home))
+        assert counted <= rewriter.account.spent <= 160
+        assert rewriter.account.held == 0
+        assert 1 <= len(kept(home)) < 20
+        server.faults.clear()
+        before = len(server.requests)
+        more = endpoint(prices=prices, budget=1000, max_tokens=20)
+        had = len(kept(home))
+        assert more.rewrite([f"caption {n}" for n in range(20)])[19] == "CAPTION 19"
+        assert len(server.requests) - before == 20 - had
+        assert more.account.spent == 15 * (20 - had)
+
+
+def test_an_answer_that_is_asked_twice_is_paid_twice(use):
+    with serving(["empty", "two", "500"]) as server:
+        use(server)
+        rewriter = endpoint(prices=Prices(1e6, 1e6), parallel=1)
+        rewriter.rewrite(TEXTS[:1])
+        assert rewriter.account.spent == 3 * 15
+
+
+# ------------------------------------------------------------------------------------------------ the key
+
+
+@pytest.mark.parametrize("fault", ["401", "500", "truncated", "reset"])
+def test_the_key_is_in_no_error_log_cache_or_repr(home, use, fault, caplog, capsys):
+    caplog.set_level(logging.DEBUG)
+    with serving([fault] * 20) as server:
+        use(server)
+        rewriter = endpoint(attempts=2)
+        with pytest.raises(RewritingError) as found:
+            rewriter.rewrite(TEXTS)
+        server.faults.clear()
+        rewriter.rewrite(TEXTS)
+    chain, error = "", found.value
+    while error is not None:
+        chain, error = chain + repr(error), error.__cause__ or error.__context__
+    said = [chain, repr(rewriter), caplog.text, *capsys.readouterr()]
+    said += [path.read_text() for path in home.rglob("*") if path.is_file()]
+    assert not [text for text in said if KEY in text]
+
+
+def test_what_is_missing_is_named(home, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(RewritingError, match="needs a key in \\$OPENAI_API_KEY"):
+        endpoint().rewrite(TEXTS)
+    monkeypatch.setenv("OPENAI_BASE_URL", "no address")
+    with pytest.raises(RewritingError, match="OPENAI_BASE_URL is no address"):
+        endpoint(attempts=1).rewrite(TEXTS)
+    with pytest.raises(ValueError, match="needs a model"):
+        create("endpoint")
+    with pytest.raises(ValueError, match="a budget needs prices"):
+        endpoint(budget=1.0)
+    with pytest.raises(ValueError, match="attempts must be positive"):
+        endpoint(attempts=0)
+    with pytest.raises(ValueError, match=r"needs the slot \{caption\}"):
+        Prompts(rewrite="nothing")
+    with pytest.raises(ValueError, match="at least one language"):
+        endpoint(through=())
+
+
+def test_an_endpoint_of_ones_own_needs_no_key(use, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with serving() as server:
+        use(server)
+        assert endpoint().rewrite(TEXTS[:1]) == LOUD[:1]
+        assert "Authorization" not in server.headers[0]
