@@ -1,0 +1,1 @@
+"""Chapter 7: the terms of five papers in one factorial design."""
