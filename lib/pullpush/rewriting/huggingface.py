@@ -1,0 +1,213 @@
+"""Captions rewritten on this machine, by models of the hub or of a folder: two translators, or one that is instructed.
+
+    create("huggingface", model="Qwen/Qwen2.5-1.5B-Instruct")
+    create("translation", there="Helsinki-NLP/opus-mt-en-fr", back="Helsinki-NLP/opus-mt-fr-en")
+
+Without a temperature generation draws nothing, and what one caption becomes does not depend on the batch but for the
+rounding of sums. No code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+
+from pullpush.data.draws import number as draw
+from pullpush.data.rewriter import Rewriter, RewritingError
+from pullpush.rewriting.contract import RewriterCard
+from pullpush.rewriting.prompts import Prompted, Question
+
+HOW: dict[str, Any] = {
+    "kw_only": True,
+    "compare": False,
+    "metadata": {"content": False},
+}  # fields that change no answer
+
+
+class Loaded(NamedTuple):
+    """A tokenizer and a model; seq2seq: whether it has an encoder, so that answers do not repeat the question."""
+
+    tokenizer: Any
+    model: Any
+    seq2seq: bool
+
+
+@dataclass(frozen=True)
+class HuggingFaceRewriter(Prompted):
+    """Asks one model, instructed (a causal one, by its chat template where it has one) or sequence to sequence.
+
+    Attributes:
+        model: its name on the hub, or its folder.
+        revision: of the hub's files.
+        temperature: 0 takes the likeliest word each time; above, words are drawn by (seed, caption, number).
+        max_tokens: of an answer.
+        device: default: a GPU where there is one. batch_size: questions at once.
+
+    Raises:
+        ValueError: no model.
+        RewritingError: (`rewrite`, `merge`) the model cannot be loaded, or says nothing.
+    """
+
+    model: str = ""
+    revision: str | None = field(default=None, kw_only=True)
+    temperature: float = field(default=0.0, kw_only=True)
+    max_tokens: int = field(default=64, kw_only=True)
+    device: str | None = field(default=None, **HOW)
+    batch_size: int = field(default=16, **HOW)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.model, "model", self.batch_size, self.temperature)
+
+    def answers(self, questions: Sequence[Question]) -> list[str]:
+        """See `Prompted`."""
+        held = loaded(self.model, self.revision, device_of(self.device))
+        seeds = [draw((self.seed, one.caption, one.number), size=4) for one in questions]
+        asked = [self._asked(held.tokenizer, one.prompt) for one in questions]
+        said = generated(held, asked, seeds, self.temperature, self.max_tokens, self.batch_size)
+        silent = [one.caption for one, text in zip(questions, said, strict=True) if not text.strip()]
+        if silent:
+            raise RewritingError(f"{self.model} says nothing to {len(silent)} captions, such as {silent[0]!r}")
+        return said
+
+    def _asked(self, tokenizer: Any, prompt: str) -> str:
+        """The prompt as the model was taught to be asked."""
+        if not getattr(tokenizer, "chat_template", None):
+            return prompt
+        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
+        messages = [*system, {"role": "user", "content": prompt}]
+        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+
+
+@dataclass(frozen=True)
+class TranslationRewriter(Rewriter):
+    """Back-translation by two models: from English into another language, and back.
+
+    Attributes:
+        there, back: names on the hub, or folders, of sequence-to-sequence models.
+        prefix_there, prefix_back: what such a model wants before a text, as T5's "translate English to French: ".
+        temperature: 0 takes the likeliest word each time; copies then do not differ. seed: of what is drawn above 0.
+        max_tokens, device, batch_size: see `HuggingFaceRewriter`.
+
+    Raises:
+        ValueError: a model is missing.
+        RewritingError: (`rewrite`) a model cannot be loaded, or says nothing.
+    """
+
+    there: str = ""
+    back: str = ""
+    prefix_there: str = ""
+    prefix_back: str = ""
+    temperature: float = 0.0
+    max_tokens: int = 64
+    seed: int = 0
+    device: str | None = field(default=None, **HOW)
+    batch_size: int = field(default=16, **HOW)
+
+    def __post_init__(self) -> None:
+        for name in ("there", "back"):
+            check(getattr(self, name), name, self.batch_size, self.temperature)
+
+    def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
+        """See `Rewriter`."""
+        texts = list(captions)
+        for name, prefix in ((self.there, self.prefix_there), (self.back, self.prefix_back)):
+            held = loaded(name, None, device_of(self.device))
+            seeds = [draw((self.seed, name, caption, number), size=4) for caption in captions]
+            asked = [prefix + text for text in texts]
+            texts = generated(held, asked, seeds, self.temperature, self.max_tokens, self.batch_size)
+            silent = [caption for caption, text in zip(captions, texts, strict=True) if not text.strip()]
+            if silent:
+                raise RewritingError(f"{name} says nothing to {len(silent)} captions, such as {silent[0]!r}")
+        return [text.strip() for text in texts]
+
+
+def check(model: str, name: str, batch_size: int, temperature: float) -> None:
+    """Require a model and numbers that make sense."""
+    if not model:
+        raise ValueError(f"a rewriter of transformers needs {name}='…', a model's name on the hub or its folder")
+    if batch_size < 1 or temperature < 0:
+        raise ValueError(f"batch_size must be at least 1 and temperature at least 0, got {batch_size}, {temperature}")
+
+
+def device_of(device: str | None) -> str:
+    """The device that was asked for, or else a GPU where there is one."""
+    return device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@lru_cache(maxsize=2)  # of back-translation both
+def loaded(name: str, revision: str | None, device: str) -> Loaded:
+    """A model ready to generate.
+
+    Raises:
+        RewritingError: it cannot be loaded; the message says what transformers says.
+    """
+    import transformers
+
+    options: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
+    try:
+        config = transformers.AutoConfig.from_pretrained(name, **options)
+        seq2seq = bool(getattr(config, "is_encoder_decoder", False))
+        kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
+        model = kind.from_pretrained(name, use_safetensors=True, **options)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0][:300]
+        raise RewritingError(
+            f"cannot load {name!r} ({reason}): give a folder with a model of transformers in safetensors, or a name on "
+            "the hub and a network"
+        ) from error
+    tokenizer.padding_side = "right" if seq2seq else "left"  # answers go on after the last word; positions count from 0
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return Loaded(tokenizer, model.eval().to(device), seq2seq)
+
+
+@torch.no_grad()
+def generated(
+    held: Loaded, texts: Sequence[str], seeds: Sequence[int], temperature: float, max_tokens: int, batch_size: int
+) -> list[str]:
+    """What a model goes on with after each text; texts of like length share a batch, drawn ones go alone."""
+    size = 1 if temperature else batch_size  # a batch would share one stream of draws
+    order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+    said = [""] * len(texts)
+    options: dict[str, Any] = {"max_new_tokens": max_tokens, "pad_token_id": held.tokenizer.pad_token_id}
+    options |= {"do_sample": True, "temperature": temperature} if temperature else {"do_sample": False, "num_beams": 1}
+    for start in range(0, len(order), size):
+        rows = order[start : start + size]
+        asked = held.tokenizer([texts[row] for row in rows], return_tensors="pt", padding=True).to(held.model.device)
+        inputs = {name: asked[name] for name in ("input_ids", "attention_mask")}
+        with torch.random.fork_rng():
+            torch.manual_seed(seeds[rows[0]])
+            tokens = held.model.generate(**inputs, **options)
+        new = tokens if held.seq2seq else tokens[:, inputs["input_ids"].shape[1] :]
+        for row, text in zip(rows, held.tokenizer.batch_decode(new, skip_special_tokens=True), strict=True):
+            said[row] = text
+    return said
+
+
+CARDS = (
+    RewriterCard(
+        name="huggingface",
+        make=HuggingFaceRewriter,
+        title="Local model",
+        about="Asks an instructed model on this machine to translate a caption there and back, or to merge two.",
+        source="Distillation & clusters §2.4, with a local model",
+        citation="distill_cluster",
+        merges=True,
+        needs="a model of transformers",
+    ),
+    RewriterCard(
+        name="translation",
+        make=TranslationRewriter,
+        title="Two translators",
+        about="Translates a caption by one local model and back by another.",
+        source="Back-translation; Distillation & clusters §2.4",
+        citation="distill_cluster",
+        needs="two models of transformers",
+    ),
+)
