@@ -83,11 +83,13 @@ CARDS = (
         make=Chain,
         title="One after the other",
         about="Each rewriter takes what the one before it gave.",
+        source="ours",
     ),
     RewriterCard(
         name="one-of",
         make=OneOf,
         title="One of several",
         about="One of several rewriters, drawn for each caption.",
+        source="ours",
     ),
 )

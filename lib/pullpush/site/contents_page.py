@@ -1,4 +1,4 @@
-"""The page *Contents of the library*: a row for each loss, encoder, metric, dataset, bank and language.
+"""The page *Contents of the library*: a row for each card of the library, and each language.
 
 Rows come from the cards and from the files of languages, so that what a reader adds stands there, too.
 """
@@ -21,6 +21,7 @@ from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.published import MODELS
 from pullpush.losses import TERMS
 from pullpush.metrics import METRICS
+from pullpush.rewriting import REWRITERS
 
 MARK = "<!-- contents of the library -->"
 YES, NO = "yes", "no"
@@ -101,6 +102,12 @@ KINDS = (
         },
     ),
     Kind("Banks of sounds", "data", BANKS, {}),
+    Kind(
+        "Rewriters",
+        "rewriting",
+        REWRITERS,
+        {"merges two": lambda card: YES if card.merges else NO, "needs": lambda card: card.needs},
+    ),
 )
 
 
