@@ -1,0 +1,1 @@
+"""Chapter 6: soft labels and caption clusters (Soft-Label Distillation)."""
