@@ -1,1 +1,1 @@
-"""Chapter 6: soft labels and caption clusters (Soft-Label Distillation)."""
+"""Chapter 6: soft labels from teachers, captions in other words, and topics."""

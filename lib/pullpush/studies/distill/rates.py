@@ -1,0 +1,47 @@
+"""Learning rates of the stages, as the searches of the lab chose them on validation, and the number of topics.
+
+A constant here and not a result that a cell hands on: a run's name holds what it was trained by, so that the rates of
+an early stage decide the names of all later ones. The lab searches again and says if another rate is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pullpush.studies.distill.stages import MAIN, Stage
+
+GRID: Mapping[str, tuple[float, ...]] = {
+    "pretrain": (3e-4, 1e-3, 3e-3),
+    "finetune": (1e-4, 3e-4, 1e-3),
+    "refinetune": (1e-4, 3e-4, 1e-3),
+}
+TOPICS = 24  # to which topics are merged, where their number is not what is varied
+WEIGHT = 0.05  # λ₂
+# (stage, ears) → rate; later stages are searched with the first ears alone.
+CHOSEN: Mapping[tuple[str, str], float] = {
+    ("pretrain", "yamnet"): 1e-3,
+    ("pretrain", "reconstruction"): 3e-3,
+    ("pretrain", "prediction"): 3e-3,
+}
+DEFAULT = {"pretrain": 3e-3, "finetune": 3e-4, "refinetune": 3e-4}
+
+
+def of_stage(stage: Stage, ears: str) -> dict[str, Any]:
+    """The rate of a stage, as overrides of its recipe.
+
+    >>> of_stage(Stage("finetune"), "prediction") == of_stage(Stage("finetune"), "yamnet")
+    True
+    """
+    first = CHOSEN.get((label(stage), MAIN), DEFAULT[stage.kind])
+    return {"lr": CHOSEN.get((label(stage), ears), first)}
+
+
+def label(stage: Stage) -> str:
+    """What the searches call a stage: its kind and which terms and data it has; other teachers and topics share."""
+    parts = (
+        "soft labels" if stage.teacher else "",
+        "augmented" if stage.augment else "",
+        "topics" * bool(stage.topics),
+    )
+    return ", ".join([stage.kind, *filter(None, parts)])

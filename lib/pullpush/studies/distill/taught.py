@@ -1,0 +1,122 @@
+"""Worlds whose training clips bring what was found out about them: their teachers' soft labels, their topics.
+
+    world = TaughtConfig(WorldConfig(), (Run(plan.key, ears),), ByModel(Run(plan.key, ears), count=24)).load()
+    Plan(encoded(world, ears), recipe("infonce+distillation+clusters", …))
+
+Audio, captions and truth are the world's own, so that its features are not computed again; runs are named apart by the
+configuration, in which teachers stand by the names of their runs. Columns are made when they are first looked at: a
+run can be planned before its teachers are trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pullpush.data.augmented import AugmentedConfig
+from pullpush.data.clips import Clips, Config, StoredClips, World
+from pullpush.data.mixture import Mixed
+from pullpush.studies.distill.teachers import Teacher, soft_labels
+from pullpush.studies.distill.topic_labels import Labels
+from pullpush.topics import OUTLIER
+
+TEACHERS, CLUSTERS = "teachers", "clusters"  # columns, see losses.offer
+
+
+class Later(Sequence[Any]):
+    """Values, one a clip, that are made when the first is asked for.
+
+    >>> values = Later(2, lambda: ["a", "b"])
+    >>> len(values), values[1]
+    (2, 'b')
+    """
+
+    def __init__(self, count: int, make: Callable[[], Sequence[Any]]) -> None:
+        self._count, self._make = count, make
+
+    @cached_property
+    def _values(self) -> Sequence[Any]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._values[row]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+
+@dataclass(frozen=True)
+class TaughtConfig:
+    """Any data, with soft labels and topics of its training clips.
+
+    data: the world, of clips with waveforms; teachers: of the column "teachers"; topics: of "clusters", None for none;
+    language: of the captions that are looked at, ISO 639-3. Of augmented data teachers look at all captions, and topics
+    are those of the captions and clips that were there before: a mixed clip has none, for it would have two.
+    """
+
+    data: Config
+    teachers: tuple[Teacher, ...] = ()
+    topics: Labels | None = None
+    language: str = "eng"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "teachers", tuple(self.teachers))
+
+    def load(self) -> World:
+        """The world with the columns of its training clips.
+
+        >>> from pullpush.data.world import WorldConfig
+        >>> from pullpush.studies.distill.teachers import Truth
+        >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
+        >>> TaughtConfig(small, (Truth(),)).load().train.columns["teachers"][0].shape
+        (1, 2, 4)
+        """
+        world = self.data.load()
+        clips, columns = world.train, {}
+        if self.teachers:
+            columns[TEACHERS] = Later(len(clips), partial(soft_labels, self.teachers, clips, language=self.language))
+        if self.topics is not None:
+            columns[CLUSTERS] = Later(len(clips), partial(self._clusters, self.topics, clips))
+        return replace(world, config=self, splits={**world.splits, "train": with_columns(clips, columns)})
+
+    def _clusters(self, topics: Labels, clips: Clips) -> NDArray[np.int64]:
+        plain = self.data.data.load().train if isinstance(self.data, AugmentedConfig) else clips
+        return np.concatenate([topics.of(plain, self.language), np.full(len(clips) - len(plain), OUTLIER)])
+
+
+def with_columns(clips: Clips, columns: Mapping[str, Sequence[Any]]) -> Clips:
+    """The same clips with further columns, N values each; of clips of several sources each gets its own.
+
+    Raises:
+        TypeError: clips that hold neither waveforms nor sources with waveforms.
+        ValueError: other numbers of values than clips, or only some clips of a source.
+    """
+    if wrong := {name: len(values) for name, values in columns.items() if len(values) != len(clips)}:
+        raise ValueError(f"{len(clips)} clips need as many values in each column, got {wrong}")
+    if isinstance(clips, StoredClips):
+        return replace(clips, columns={**clips.columns, **columns})
+    if not isinstance(clips, Mixed):
+        raise TypeError(
+            f"columns are given to clips with waveforms, got {type(clips).__name__}: encode them afterwards"
+        )
+    sources = []
+    for number, source in enumerate(clips.sources):
+        places = np.flatnonzero(clips.part == number)
+        if sorted(clips.row[places]) != list(range(len(source))):
+            raise ValueError(f"only some clips of a source of {clips.name!r} are there: give it its columns before")
+        order = places[np.argsort(clips.row[places])].tolist()
+        held = {name: Later(len(order), partial(_picked, values, order)) for name, values in columns.items()}
+        sources.append(with_columns(source, held))
+    return replace(clips, sources=tuple(sources))
+
+
+def _picked(values: Sequence[Any], rows: Sequence[int]) -> list[Any]:
+    return [values[row] for row in rows]

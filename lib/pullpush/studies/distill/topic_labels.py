@@ -1,0 +1,187 @@
+"""Which topic each training clip belongs to, from several sources: the labels of the auxiliary heads (§2.3, Eq. 10).
+
+    ByModel(Run(plan.key, ears), count=24)   # topics of the finetuned model's embeddings of the captions: system 4
+    ByText("minilm", count=24)               # of generic sentence embeddings: system 5
+    Shuffled(ByText("minilm", count=24))     # topics of the same sizes that mean nothing
+    Classes("category")                      # what the clips are in truth
+
+Captions are clustered, as in the paper, and a clip has the topic that most of its captions have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pullpush.cache import cached_file, content_key
+from pullpush.data.clips import Clips
+from pullpush.encoders import TEXT
+from pullpush.errors import PullPushError, unknown
+from pullpush.source import digest
+from pullpush.studies.distill.teachers import Run
+from pullpush.topics import OUTLIER, Density, cluster, shuffled
+from pullpush.training.evaluate import embed_texts
+
+KIND = "topics"
+CLASSES = ("category", "event", "events")
+ROW = 512  # captions embedded at once
+
+
+class Labels(Protocol):
+    """A frozen dataclass whose fields name it in caches."""
+
+    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
+        """The topic of each clip, `(N,)` int64, 0 to K − 1, or −1 for none.
+
+        Raises:
+            PullPushError: fewer than two topics, which leave nothing to learn.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class _Found(Labels):
+    """Topics of captions' embeddings.
+
+    count: topics to merge down to, None for as many as are found (fewer than `count`, where fewer are); size: captions
+    of a topic at least, as a multiple of the number of captions of a clip; seed: of UMAP; outliers: what becomes of
+    captions of no topic, see `topics.cluster`.
+    """
+
+    count: int | None = None
+    size: int = 4
+    seed: int = 0
+    outliers: str = "probabilities"
+
+    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
+        """See Labels."""
+        captions = clips.captions(language)
+        labels = self.of_captions(captions, language)
+        starts = np.cumsum([0, *map(len, captions)])
+        return checked(np.array([most_frequent(labels[a:b]) for a, b in pairwise(starts)]))
+
+    def of_captions(self, captions: Sequence[Sequence[str]], language: str) -> NDArray[np.int64]:
+        """The topic of each caption, one clip's after the other's, kept by content."""
+        texts = [text for several in captions for text in several]
+        key = content_key([digest(type(self).embed, cluster), self, texts, language])
+
+        def build(path: Path) -> None:
+            with open(path, "wb") as file:
+                np.save(file, self.topics(texts, language, each=round(len(texts) / len(captions))).labels)
+
+        return np.load(cached_file(KIND, f"{key}.npy", build))
+
+    def topics(self, texts: Sequence[str], language: str, *, each: int = 1) -> Any:
+        """The `Topics` of N captions; each: captions of a clip."""
+        how = Density(min_size=max(2, self.size * each))
+        embeddings = self.embed(texts, language)
+        found = cluster(embeddings, texts, seed=self.seed, how=how, outliers=self.outliers)
+        if self.count is None or self.count >= found.count:
+            return found
+        return cluster(embeddings, texts, seed=self.seed, how=how, outliers=self.outliers, count=self.count)
+
+    def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
+        """`(N, d)` float32."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ByModel(_Found):
+    """Topics of a model's own embeddings in the joint space; model: a run, finished when topics are looked at."""
+
+    model: Run = field(kw_only=True)
+
+    def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
+        """See above."""
+        return embed_texts(self.model.model(), texts, language=language, batch_size=ROW).numpy()
+
+
+@dataclass(frozen=True)
+class ByText(_Found):
+    """Topics of a text encoder as it is published: generic sentence embeddings; text: its name; options: its own."""
+
+    text: str = "minilm"
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
+        """See above."""
+        encoder = TEXT[self.text].make(**self.options).eval()
+        parts = [texts[start : start + ROW] for start in range(0, len(texts), ROW)]
+        return np.concatenate([encoder(list(part), [language] * len(part)).detach().float().numpy() for part in parts])
+
+
+@dataclass(frozen=True)
+class Shuffled(Labels):
+    """The labels of another source dealt out at random: topics of equal sizes without content."""
+
+    source: Labels
+    seed: int = 0
+
+    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
+        """See Labels."""
+        return shuffled(self.source.of(clips, language), seed=self.seed)
+
+
+@dataclass(frozen=True)
+class Classes(Labels):
+    """What scenes are in truth; kind: "category" or "event" of the first sound, or "events", the set of all.
+
+    categories: of the bank's events, for "category".
+    """
+
+    kind: str = "event"
+    categories: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in CLASSES:
+            raise unknown("kind of classes", self.kind, CLASSES)
+
+    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
+        """See Labels; numbered by their frequency."""
+        return checked(numbered([self._name(scene) for scene in clips.columns["scene"]]))
+
+    def _name(self, scene: Any) -> str:
+        if self.kind == "events":
+            return " ".join(map(str, sorted(scene.events)))
+        return self.categories[scene.events[0]] if self.kind == "category" else str(scene.events[0])
+
+
+def most_frequent(labels: NDArray[np.int64]) -> int:
+    """The topic that most captions of a clip have, the first of equal ones; outliers count only where all are.
+
+    >>> most_frequent(np.array([2, -1, 2, 0])), most_frequent(np.array([-1]))
+    (2, -1)
+    """
+    known = labels[labels != OUTLIER]
+    return int(np.bincount(known).argmax()) if len(known) else OUTLIER
+
+
+def numbered(names: Sequence[str]) -> NDArray[np.int64]:
+    """Names as numbers, the most frequent first.
+
+    >>> numbered(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    found, which, counts = np.unique(names, return_inverse=True, return_counts=True)
+    place = np.empty(len(found), np.int64)
+    place[np.argsort(-counts, kind="stable")] = np.arange(len(found))
+    return place[which]
+
+
+def checked(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The labels as they are.
+
+    Raises:
+        PullPushError: all clips are outliers, or there is one topic alone.
+    """
+    count = len(np.unique(labels[labels != OUTLIER]))
+    if count < 2:
+        found = "no clip has a topic, all are outliers" if not count else "all clips have one topic"
+        raise PullPushError(f"{found}: nothing to tell apart; ask for topics of fewer captions (size), or give more")
+    return labels.astype(np.int64)
