@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pullpush.cache import content_key
 from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.mixture import Mixed
+from pullpush.source import digest
 from pullpush.studies.distill.teachers import Teacher, soft_labels
 from pullpush.studies.distill.topic_labels import Labels
 from pullpush.topics import OUTLIER
@@ -36,11 +38,11 @@ class Later(Sequence[Any]):
     (2, 'b')
     """
 
-    def __init__(self, count: int, make: Callable[[], Sequence[Any]]) -> None:
+    def __init__(self, count: int, make: Callable[[], Any]) -> None:
         self._count, self._make = count, make
 
     @cached_property
-    def _values(self) -> Sequence[Any]:
+    def _values(self) -> Any:
         return self._make()
 
     def __len__(self) -> int:
@@ -74,7 +76,8 @@ class TaughtConfig:
         """The world with the columns of its training clips.
 
         >>> from pullpush.data.world import WorldConfig
-        >>> from pullpush.studies.distill.teachers import Truth
+        >>> from pullpush.source import digest
+from pullpush.studies.distill.teachers import Truth
         >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
         >>> TaughtConfig(small, (Truth(),)).load().train.columns["teachers"][0].shape
         (1, 2, 4)
@@ -85,7 +88,10 @@ class TaughtConfig:
             columns[TEACHERS] = Later(len(clips), partial(soft_labels, self.teachers, clips, language=self.language))
         if self.topics is not None:
             columns[CLUSTERS] = Later(len(clips), partial(self._clusters, self.topics, clips))
-        return replace(world, config=self, splits={**world.splits, "train": with_columns(clips, columns)})
+        # The code is part of a run's name through the words, since what it found is in no configuration.
+        code = digest(soft_labels, *map(type, self.teachers), *([type(self.topics)] if self.topics else []))
+        splits = {**world.splits, "train": with_columns(clips, columns)}
+        return replace(world, config=self, splits=splits, words=content_key([world.words, code]))
 
     def _clusters(self, topics: Labels, clips: Clips) -> NDArray[np.int64]:
         plain = self.data.data.load().train if isinstance(self.data, AugmentedConfig) else clips

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from pullpush.metrics.annotations import FITS
 from pullpush.metrics.inference import Array, difference
 from pullpush.studies.distill.lesson import against_truth
 from pullpush.studies.distill.teachers import Teacher, similarities, soft_labels
-from pullpush.studies.distill.topic_labels import Classes, numbered
+from pullpush.studies.distill.topic_labels import Classes
 from pullpush.topics import agreement
 
 BINARY = "binary labels"
@@ -48,7 +49,7 @@ def correctness(named: Mapping[str, Sequence[Sequence[Teacher]]], clips: Clips, 
     return pd.DataFrame(rows)
 
 
-def _row(name: str, metric: str, values: Array) -> dict[str, object]:
+def _row(name: str, metric: str, values: Array) -> dict[str, Any]:
     one = difference(values)
     head = {"teacher": name, "metric": metric, "value": one.value, "low": one.low, "high": one.high}
     return head | {"seeds": one.seeds, "clips": one.clips}
@@ -59,22 +60,6 @@ def fits_by_caption(clips: Clips) -> pd.DataFrame:
     counts = (clips.relevance() >= FITS).sum(dim=1)
     found = counts.unique(return_counts=True)
     return pd.DataFrame({"fits": found[0].tolist(), "share": (found[1] / len(counts)).tolist()})
-
-
-def wrong_in_batches(clips: Clips, sizes: Sequence[int]) -> pd.DataFrame:
-    """In how many batches of a size a caption meets another clip that it fits, which binary labels call wrong.
-
-    Columns size, share (of captions with such a clip beside their own, in a batch drawn at random).
-    """
-    others = (clips.relevance() >= FITS).sum(dim=1).double() - 1
-    count = len(clips)
-    rows = []
-    for size in sizes:
-        clean = torch.ones(count, dtype=torch.double)
-        for step in range(min(size, count) - 1):  # none of the clips drawn after its own fits
-            clean *= ((count - 1 - others - step) / (count - 1 - step)).clamp(min=0)
-        rows.append((size, float((1 - clean).mean())))
-    return pd.DataFrame(rows, columns=["size", "share"])
 
 
 def classes(clips: Clips, categories: Sequence[str]) -> dict[str, NDArray[np.int64]]:
@@ -101,8 +86,3 @@ def followed(audio: Tensor, topics: NDArray[np.int64], *, seed: int = 0) -> floa
 
     groups = KMeans(len(np.unique(topics)), n_init=3, random_state=seed).fit(audio.numpy()).labels_
     return agreement(groups, topics)["AMI"]
-
-
-def names_of(values: Sequence[object]) -> NDArray[np.int64]:
-    """Any values as numbers, the most frequent first; see `numbered`."""
-    return numbered([str(value) for value in values])
