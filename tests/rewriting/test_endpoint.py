@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
+import pickle
 import signal
 import subprocess
 import sys
@@ -259,6 +261,16 @@ def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, use, parallel, 
         assert more.rewrite([f"caption {n}" for n in range(20)])[19] == "CAPTION 19"
         assert len(server.requests) - before == 20 - had
         assert more.account.spent == 15 * (20 - had)
+
+
+def test_an_endpoint_travels_to_other_processes_with_what_it_spent(use):
+    with serving() as server:
+        use(server)
+        rewriter = endpoint(prices=Prices(1e6, 1e6), budget=1000)
+        rewriter.rewrite(TEXTS[:1])
+    for other in (pickle.loads(pickle.dumps(rewriter)), copy.deepcopy(rewriter)):
+        assert other == rewriter
+        assert other.account.spent == 15
 
 
 def test_an_answer_that_is_asked_twice_is_paid_twice(use):

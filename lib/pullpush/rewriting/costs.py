@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from threading import Condition
+from typing import Any
 
 BYTES = 4  # of English text, a token
 OVERHEAD = 16  # tokens around a conversation, at most
@@ -54,6 +55,10 @@ class Account:
     spent: float = 0.0
     held: float = 0.0
     _changed: Condition = field(default_factory=Condition, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and other processes get what was spent, and a condition of their own."""
+        return Account, (self.spent,)
 
     def hold(self, most: float, budget: float | None) -> None:
         """Set aside what a question costs at most; waits for questions under way that may turn out cheaper.

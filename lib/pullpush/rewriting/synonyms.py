@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
+from pullpush.data import debian
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
 from pullpush.data.draws import share
@@ -173,4 +174,6 @@ CARD = RewriterCard(
     authors="Princeton University, WordNet 3.0",
     licence="WordNet License",
     version=f"{PACKAGE.name} {PACKAGE.version}",
+    fetch=partial(debian.tree, PACKAGE),
+    megabytes=PACKAGE.megabytes,
 )

