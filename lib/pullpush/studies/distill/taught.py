@@ -76,8 +76,7 @@ class TaughtConfig:
         """The world with the columns of its training clips.
 
         >>> from pullpush.data.world import WorldConfig
-        >>> from pullpush.source import digest
-from pullpush.studies.distill.teachers import Truth
+        >>> from pullpush.studies.distill.teachers import Truth
         >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
         >>> TaughtConfig(small, (Truth(),)).load().train.columns["teachers"][0].shape
         (1, 2, 4)
