@@ -44,7 +44,8 @@ from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
 
 PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes; the smaller part is in the larger
-SMALLER = {"pretrain": 0.4, "finetune": 0.2}  # of worlds of other ambiguity
+SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of worlds of other ambiguity
+TESTED = 300  # clips of such a world, at most
 PASSES = 3  # in each stage, as a multiple of the profile's epochs
 BATCH = 64  # PaSST's, §3.4
 TAU = 0.05
@@ -128,6 +129,7 @@ class Grounds:
         """Where topics come from: "finetuned", "generic", "random", "truth", each with ":K" for so many."""
         kind, _, count = source.partition(":")
         size: dict[str, Any] = {"count": int(count) if count else rates.TOPICS, "size": 2 if self.is_small else 4}
+        size |= {"dimensions": 0} if self.is_small else {}
         text: dict[str, Any] = {"text": "hashed" if self.is_small else "minilm"}
         if kind == "finetuned":
             ears = next(iter(EARS))
@@ -152,6 +154,8 @@ class Grounds:
         size: dict[str, Any] = {**self.book.settings.world}
         part = PART if ambiguity == WORLD else SMALLER
         kind = "pretrain" if stage.kind == "pretrain" else "finetune"
+        if ambiguity != WORLD:
+            size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
         size["n_train"] = max(24 if self.is_small else 8, round(size["n_train"] * part[kind]))
         captions = 1 if kind == "pretrain" else 5
         scenes = WorldConfig(**size, scene=SceneConfig(max_events=2, **told.scene), captions_per_scene=captions)
@@ -200,7 +204,8 @@ class Grounds:
             first += self.teachers(stage.teacher, seed, ambiguity).values()
         if stage.kind == "finetune":
             return [first]
-        first += self.teachers(LAST.teacher, seed, ambiguity).values()
+        if stage.before.teacher:
+            first += self.teachers(stage.before.teacher, seed, ambiguity).values()
         second = [self.plan(stage.before, ears, seed, ambiguity)]
         if stage.topics.startswith("finetuned"):
             second.append(self.plan(LAST, next(iter(EARS)), seed, ambiguity))

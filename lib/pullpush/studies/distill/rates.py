@@ -14,7 +14,6 @@ from pullpush.studies.distill.stages import MAIN, Stage
 GRID: Mapping[str, tuple[float, ...]] = {
     "pretrain": (3e-4, 1e-3, 3e-3),
     "finetune": (1e-4, 3e-4, 1e-3),
-    "refinetune": (1e-4, 3e-4, 1e-3),
 }
 TOPICS = 24  # to which topics are merged, where their number is not what is varied
 WEIGHT = 0.05  # λ₂
@@ -24,7 +23,7 @@ CHOSEN: Mapping[tuple[str, str], float] = {
     ("pretrain", "reconstruction"): 3e-3,
     ("pretrain", "prediction"): 3e-3,
 }
-DEFAULT = {"pretrain": 3e-3, "finetune": 3e-4, "refinetune": 3e-4}
+DEFAULT = 1e-3
 
 
 def of_stage(stage: Stage, ears: str) -> dict[str, Any]:
@@ -33,15 +32,14 @@ def of_stage(stage: Stage, ears: str) -> dict[str, Any]:
     >>> of_stage(Stage("finetune"), "prediction") == of_stage(Stage("finetune"), "yamnet")
     True
     """
-    first = CHOSEN.get((label(stage), MAIN), DEFAULT[stage.kind])
-    return {"lr": CHOSEN.get((label(stage), ears), first)}
+    name = label(stage)
+    return {"lr": CHOSEN.get((name, ears), CHOSEN.get((name, MAIN), DEFAULT))}
 
 
 def label(stage: Stage) -> str:
-    """What the searches call a stage: its kind and which terms and data it has; other teachers and topics share."""
-    parts = (
-        "soft labels" if stage.teacher else "",
-        "augmented" if stage.augment else "",
-        "topics" * bool(stage.topics),
-    )
-    return ", ".join([stage.kind, *filter(None, parts)])
+    """What the searches call a stage: its kind, and whether it has soft labels and augmentation. Other teachers and
+    parts of the augmentation share a rate, and so does what is finetuned once more, with topics or without.
+    """
+    kind = "pretrain" if stage.kind == "pretrain" else "finetune"
+    parts = ("soft labels" * bool(stage.teacher), "augmented" * bool(stage.augment))
+    return ", ".join([kind, *filter(None, parts)])

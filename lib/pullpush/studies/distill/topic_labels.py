@@ -51,13 +51,14 @@ class _Found(Labels):
 
     count: topics to merge down to, None for as many as are found (fewer than `count`, where fewer are); size: captions
     of a topic at least, as a multiple of the number of captions of a clip; seed: of UMAP; outliers: what becomes of
-    captions of no topic, see `topics.cluster`.
+    captions of no topic, see `topics.cluster`; dimensions: of the space that UMAP makes, 0 for no UMAP at all.
     """
 
     count: int | None = None
     size: int = 4
     seed: int = 0
     outliers: str = "probabilities"
+    dimensions: int = 5
 
     def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
         """See Labels."""
@@ -79,7 +80,7 @@ class _Found(Labels):
 
     def topics(self, texts: Sequence[str], language: str, *, each: int = 1) -> Any:
         """The `Topics` of N captions; each: captions of a clip."""
-        how = Density(min_size=max(2, self.size * each))
+        how = Density(min_size=max(2, self.size * each), dimensions=self.dimensions)
         embeddings = self.embed(texts, language)
         found = cluster(embeddings, texts, seed=self.seed, how=how, outliers=self.outliers)
         if self.count is None or self.count >= found.count:
