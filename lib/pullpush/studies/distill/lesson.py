@@ -15,14 +15,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.data.clips import Clips
+from pullpush.data.mixing import mix, partners
 from pullpush.losses import epsilon_of_entropy
 from pullpush.metrics.annotations import FITS
+from pullpush.show.galleries import waveform
+from pullpush.topics import Density, agreement, cluster
 
 LEVELS = ("nothing in common", "something in common", "same events", "the same scene")  # of relevance
 BOUNDS = (0.0, FITS, 1.0)  # the levels after the first begin above, at, at
-
-
-# ---------------------------------------------------------------- captions and clips
 
 
 def others_that_fit(clips: Clips, *, fits: float = FITS) -> Tensor:
@@ -31,7 +31,7 @@ def others_that_fit(clips: Clips, *, fits: float = FITS) -> Tensor:
 
 
 def counted(sets: Mapping[str, Clips]) -> pd.DataFrame:
-    """`others_that_fit` of several sets of clips: columns clips (which set), others, one row a clip."""
+    """`others_that_fit` of several sets of clips: columns clips (the set) and others, a row a clip."""
     tables = [pd.DataFrame({"clips": name, "others": others_that_fit(clips).numpy()}) for name, clips in sets.items()]
     return pd.concat(tables, ignore_index=True)
 
@@ -80,9 +80,6 @@ def told_alike(clips: Clips, *, language: str = "eng") -> tuple[int, int]:
             return seen[texts[0]], row
         seen[texts[0]] = row
     raise ValueError("no two clips have one caption: take more clips")
-
-
-# ---------------------------------------------------------------- labels
 
 
 def against_truth(labels: Tensor, relevance: Tensor) -> NDArray[np.float64]:
@@ -204,7 +201,46 @@ def meaning_kept(embed: Callable[[list[str]], NDArray[np.float32]], texts: list[
     embed: texts → `(N, d)`, by an encoder that knows neither.
 
     >>> meaning_kept(lambda texts: np.float32([[len(text), 1] for text in texts]), ["a", "bbbb"], ["a", "b"]).round(2)
-    array([ 0.14, -0.  ], dtype=float32)
+    array([0.14, 0.  ], dtype=float32)
     """
     here, again = (F.normalize(torch.from_numpy(embed(each)), dim=1) for each in (texts, told_again))
     return ((here * again).sum(dim=1) - (here * here.roll(-1, dims=0)).sum(dim=1)).numpy()
+
+
+def ways_and_back(rewriter: Any, texts: Sequence[str]) -> pd.DataFrame:
+    """Captions with their way through another language, a row each; rewriter: of the grammar, knowing the captions.
+
+    Returns:
+        Columns caption, language, there, and back.
+    """
+    ways = [rewriter.retold(text) for text in texts]
+    rows = [(text, way.language, way.pivot, way.back) for text, way in zip(texts, ways, strict=True)]
+    return pd.DataFrame(rows, columns=["caption", "language", "there", "and back"])
+
+
+def agreements(labels: NDArray[np.int64], kinds: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """`topics.agreement` of labels with each kind of class: columns "agreement with", AMI, NMI, V-measure."""
+    found = {name: agreement(labels, classes) for name, classes in kinds.items()}
+    return pd.DataFrame(
+        [
+            {"agreement with": name, **{key: row[key] for key in ("AMI", "NMI", "V-measure")}}
+            for name, row in found.items()
+        ]
+    )
+
+
+def mixture(clips: Clips, merger: Any, *, seed: int) -> list[tuple[Tensor, str]]:
+    """Two clips that can be mixed, and their sum at equal power, `(T,)` each at 16 kHz, with their captions.
+
+    merger: knows the captions, see `rewriting`.
+    """
+    ((first, second),) = partners(clips.columns["scene"], 1, len(clips), seed=seed)
+    waves = [waveform(clips, row) for row in (first, second)]
+    both = torch.from_numpy(mix(*(wave.numpy() for wave in waves), longest=max(map(len, waves))))
+    one, other = (clips.captions("eng")[row][0] for row in (first, second))
+    return list(zip([*waves, both], [one, other, merger.merge([one], [other])[0]], strict=True))
+
+
+def plane(embeddings: NDArray[np.float32], texts: Sequence[str], *, seed: int = 0) -> NDArray[np.float32]:
+    """Where UMAP puts captions in two dimensions, `(N, 2)`, to be looked at."""
+    return cluster(embeddings, texts, seed=seed, how=Density(dimensions=2)).points

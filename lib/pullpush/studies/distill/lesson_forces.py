@@ -1,4 +1,4 @@
-"""What the terms of lesson 6 do to the texts of a batch: along the way to their clips, across it, and topic by topic."""
+"""What the terms of lesson 6 do to the texts of a batch: along the way to their clips, across it, topic by topic."""
 
 from __future__ import annotations
 

@@ -16,6 +16,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from torch import Tensor
+
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import World
 from pullpush.data.composer import SceneConfig
@@ -29,7 +31,7 @@ from pullpush.lab.session import Session
 from pullpush.studies.distill.grounds import TAU
 from pullpush.studies.distill.stages import EARS, MAIN
 from pullpush.studies.distill.taught import TaughtConfig
-from pullpush.studies.distill.teachers import Run
+from pullpush.studies.distill.teachers import Run, similarities, soft_labels
 from pullpush.studies.distill.topic_labels import ByText
 from pullpush.training.frozen import encoded
 from pullpush.training.runs import Plan
@@ -110,6 +112,10 @@ class LessonGround:
     def teachers(self, seed: int) -> tuple[Run, ...]:
         """The pretrained models of one seed."""
         return tuple(Run(self.pretrained(ears, seed).key, self._ears(ears)) for ears in EARS)
+
+    def teacher_similarity(self, seed: int) -> Tensor:
+        """Ĉ of Eq. 5 for all training clips, `(N, N)` float32: entry i, j is of clip i and the captions of clip j."""
+        return similarities(soft_labels(self.teachers(seed), self.world.train))
 
     def pretrained(self, ears: str, seed: int) -> Plan:
         """The first stage of one teacher."""
