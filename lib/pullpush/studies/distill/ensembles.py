@@ -10,6 +10,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from pullpush.lab.ledger import Ledger
+from pullpush.lab.scores import Scores
 from pullpush.metrics.annotations import FITS, annotated_by_clip
 from pullpush.metrics.ensembles import Landscape, TwoStages, by_number, combine, learned, score, two_stages
 from pullpush.metrics.inference import Array, Difference, difference
@@ -200,3 +202,27 @@ def several_over_one(given: Sequence[Similarities], ears: str, metric: str) -> D
     wide = of_members(given, [(systems[-1], each) for each in names])
     deep = of_members(given, [(system, ears) for system in systems])
     return difference(wide[metric], deep[metric])
+
+
+def judge(
+    ledger: Ledger,
+    systems: Scores,
+    given: Sequence[Similarities],
+    found: Sequence[Found],
+    scores: Mapping[str, Mapping[str, Array]],
+) -> None:
+    """Judge the claims about ensembles; those that need members that are not there are left, with the reason."""
+    several, single = "mAP@16 multiple", "R@1 single"
+    ledger.judge("ensemble-order", difference(scores["E1"][several], scores["E3"][several]))
+    ledger.judge("members-without-weight", without_weight(found))
+    ledger.judge("first-ears-weigh-most", of_ears(given, found, given[0].ears[0]))
+    if len(given[0].systems) < len(given[0].ears):
+        ledger.leave("several-ears", "fewer systems than encoders in this profile")
+    else:
+        ledger.judge("several-ears", several_over_one(given, given[0].ears[0], several))
+    pairs = {
+        "ensemble-over-single": ("E1", "2", "yamnet", several),
+        "ensemble-single": ("E3", "3", "reconstruction", single),
+    }
+    for name, (ensemble, system, ears, metric) in pairs.items():
+        ledger.judge(name, difference(scores[ensemble][metric], systems.values(system, metric, {"ears": ears})))

@@ -12,14 +12,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.scores import Scores
 from pullpush.studies.distill.grounds import Grounds
 from pullpush.studies.distill.rates import GRID, label
 from pullpush.studies.distill.stages import EARS, ENSEMBLE, LAST, MAIN, SYSTEMS, WORLD, Stage
 from pullpush.studies.language_encoder.weights import weighted
 
 EVERY: Mapping[str, Any] = {"long": True, "evaluations": ("annotations",)}
+SCORES = ("mAP@16 multiple", "R@1 single")  # that comparisons show
 SOFT = Stage("finetune", ENSEMBLE)
-TAUGHT = ("1, finetuned", "2")
+# What a step adds over a control of as many passes, and over what the paper compares it with.
+FAIR = (
+    ("2", "1, finetuned"),
+    ("3", "2"),
+    ("4", "3, again"),
+    ("5", "3, again"),
+    ("5", "1, again"),
+    ("5", "2, again"),
+)
+AS_PRINTED = (("2", "1"), ("4", "3"), ("5", "3"), ("5", "1"), ("5", "2"))
+ASKED = (ENSEMBLE, *EARS, "untrained", "blind")  # teachers that are compared with the truth
+WORLDS = ("pairs", "narrow", "single")
+BY_WORLD = (("2", "1, finetuned"), ("2, topics", "2, again"))
+COUNTS = (6, 48)
 TESTED = Stage("finetune")
 
 
@@ -94,21 +109,19 @@ def softness(
 ) -> Experiment:
     """λ₁ and the teacher's temperature, one at a time, beside the paper's 1 and 0.05."""
     taus = taus or (0.0125, 0.1, 0.4)
-    paper = {"setting": "paper", "value": 1.0}
+    paper = {"setting": "paper", "at": 1.0}
     trials = [trial(ground, "2", SOFT, where=paper)]
     trials += [
-        trial(ground, "2", SOFT, where={"setting": "weight", "value": each}, **weighted(SOFT.recipe, distillation=each))
+        trial(ground, "2", SOFT, where={"setting": "weight", "at": each}, **weighted(SOFT.recipe, distillation=each))
         for each in weights
     ]
     trials += [
-        trial(ground, "2", SOFT, where={"setting": "teacher tau", "value": each}, teacher_tau=each) for each in taus
+        trial(ground, "2", SOFT, where={"setting": "teacher tau", "at": each}, teacher_tau=each) for each in taus
     ]
     return Experiment("softness", tuple(trials), tuple(seeds), **EVERY)
 
 
-def ambiguity(
-    ground: Grounds, worlds: Sequence[str] = ("pairs", "narrow", "single"), *, seeds: Iterable[int]
-) -> Experiment:
+def ambiguity(ground: Grounds, worlds: Sequence[str] = WORLDS, *, seeds: Iterable[int]) -> Experiment:
     """Worlds of growing ambiguity: what soft labels give, and topics on top of them; the first ears teach themselves,
     for an ensemble would need all three in each world.
     """
@@ -126,7 +139,7 @@ def ambiguity(
 
 def topics(
     ground: Grounds,
-    counts: Sequence[int] = (6, 48),
+    counts: Sequence[int] = COUNTS,
     kinds: Sequence[str] = ("generic", "random", "truth"),
     *,
     seeds: Iterable[int],
@@ -142,11 +155,24 @@ def topics(
 
 
 PARTS = ("back-translation", "deletion", "synonyms", "mix")
+UNTAUGHT = "all, no soft labels"
 
 
 def augmentation(ground: Grounds, parts: Sequence[str] = PARTS, *, seeds: Iterable[int]) -> Experiment:
     """The parts of the augmentation one at a time and together, with soft labels; and together without them."""
     trials = [trial(ground, "none", SOFT), trial(ground, "all", LAST)]
     trials += [trial(ground, part, Stage("finetune", ENSEMBLE, part)) for part in parts]
-    trials.append(trial(ground, "all, no soft labels", Stage("finetune", "", "all")))
+    trials.append(trial(ground, UNTAUGHT, Stage("finetune", "", "all")))
     return Experiment("augmentation", tuple(trials), tuple(seeds), **EVERY)
+
+
+def by_part(scores: Scores) -> list[tuple[str, str]]:
+    """Each part of the augmentation against none, and all of it without soft labels against it with."""
+    names = [trial.system for trial in scores.experiment.trials]
+    return [(name, "none") for name in names if name not in ("none", UNTAUGHT)] + [(UNTAUGHT, "all")]
+
+
+def by_topics(scores: Scores) -> list[tuple[str, str]]:
+    """Every source and number of topics against none."""
+    names = [trial.system for trial in scores.experiment.trials]
+    return [(name, "no topics") for name in names if name != "no topics"]

@@ -17,7 +17,7 @@ published; a projection of theirs and of a sentence encoder's output are trained
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,7 +40,7 @@ from pullpush.studies.distill.teachers import Blind, Run, Teacher, Truth
 from pullpush.studies.distill.topic_labels import ByModel, ByText, Classes, Labels, Shuffled
 from pullpush.studies.language_encoder.weights import weighted
 from pullpush.training.frozen import encoded, on_features
-from pullpush.training.runs import Plan
+from pullpush.training.runs import Plan, train_missing
 from pullpush.training.trunk import Published
 
 PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes; the smaller part is in the larger
@@ -115,7 +115,7 @@ class Grounds:
         """The runs that teach: ears → run; of "truth" and "blind" there are none."""
         if name == "untrained":
             return {ears: self._untrained(ears, seed, ambiguity) for ears in EARS}
-        chosen = EARS if name == ENSEMBLE else [each for each in EARS if each == name]
+        chosen = EARS if name == ENSEMBLE else [each for each in EARS if each == name]  # none of "truth" and "blind"
         return {ears: self.plan(Stage("pretrain"), ears, seed, ambiguity) for ears in chosen}
 
     def labels(self, name: str, seed: int, ambiguity: str = WORLD) -> tuple[Teacher, ...]:
@@ -145,6 +145,16 @@ class Grounds:
     def trunk(self, ears: str) -> Published:
         """What clips are heard through."""
         return Published("yamnet", {"pretrained": False}, seed=1) if self.is_small else EARS[ears]
+
+    def source(self, stage: Stage, ambiguity: str = WORLD) -> World:
+        """The clips of a stage as audio."""
+        return load_data(self.config(stage, ambiguity))
+
+    def teach(self, name: str, seeds: Iterable[int]) -> list[tuple[Teacher, ...]]:
+        """The teachers of a name by seed, trained if they are not there."""
+        for seed in seeds:
+            train_missing(list(self.teachers(name, seed).values()))
+        return [self.labels(name, seed) for seed in seeds]
 
     def config(self, stage: Stage, ambiguity: str = WORLD) -> Config:
         """What describes the clips of a stage, without what is found out about them."""

@@ -36,9 +36,7 @@ def by_temperature(scores: Experiments) -> Difference:
     """The best of the teacher's temperatures over the worst, both by validation."""
     found = scores["softness"]
     trials = {
-        str(trial): trial
-        for trial in found.experiment.trials
-        if trial.where["setting"] == "teacher tau" or trial.where == {"setting": "paper", "value": 1.0}
+        str(trial): trial for trial in found.experiment.trials if trial.where["setting"] in ("teacher tau", "paper")
     }
     best, worst = (trials[name] for name in chosen_by_validation(found, trials))
     return found.contrast(best.system, worst.system, MAIN_SCORE, best.where, baseline_where=worst.where)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 from pullpush.studies.distill.stages import MAIN, Stage
 
 GRID: Mapping[str, tuple[float, ...]] = {
@@ -43,3 +45,15 @@ def label(stage: Stage) -> str:
     kind = "pretrain" if stage.kind == "pretrain" else "finetune"
     parts = ("soft labels" * bool(stage.teacher), "augmented" * bool(stage.augment))
     return ", ".join([kind, *filter(None, parts)])
+
+
+def beside(points: pd.DataFrame) -> pd.DataFrame:
+    """The points of the searches, with `used`: whether a system was trained with this rate.
+
+    points: columns system ("finetune, soft labels, yamnet"), lr …; see `tuning.points_table`.
+    """
+    used = []
+    for row in points.to_dict("records"):
+        name, _, ears = row["system"].rpartition(", ")
+        used.append(row["lr"] == CHOSEN.get((name, ears), DEFAULT))
+    return points.assign(used=used)

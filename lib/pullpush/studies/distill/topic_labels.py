@@ -25,7 +25,7 @@ from pullpush.encoders import TEXT
 from pullpush.errors import PullPushError, unknown
 from pullpush.source import digest
 from pullpush.studies.distill.teachers import Run
-from pullpush.topics import OUTLIER, Density, cluster, shuffled
+from pullpush.topics import OUTLIER, Density, Topics, cluster, shuffled
 from pullpush.training.evaluate import embed_texts
 
 KIND = "topics"
@@ -74,11 +74,16 @@ class _Found(Labels):
 
         def build(path: Path) -> None:
             with open(path, "wb") as file:
-                np.save(file, self.topics(texts, language, each=round(len(texts) / len(captions))).labels)
+                np.save(file, self.of_all(captions, language).labels)
 
         return np.load(cached_file(KIND, f"{key}.npy", build))
 
-    def topics(self, texts: Sequence[str], language: str, *, each: int = 1) -> Any:
+    def of_all(self, captions: Sequence[Sequence[str]], language: str) -> Topics:
+        """The `Topics` of all captions of all clips, one clip's after the other's."""
+        texts = [text for several in captions for text in several]
+        return self.topics(texts, language, each=round(len(texts) / len(captions)))
+
+    def topics(self, texts: Sequence[str], language: str, *, each: int = 1) -> Topics:
         """The `Topics` of N captions; each: captions of a clip."""
         how = Density(min_size=max(2, self.size * each), dimensions=self.dimensions)
         embeddings = self.embed(texts, language)
