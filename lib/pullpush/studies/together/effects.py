@@ -2,8 +2,8 @@
 
 The effect of a factor is the mean of the runs in which it is high less the mean of those in which it is low; that of
 two factors together is half of what one adds to the other (Box, Hunter & Hunter, ch. 5). Either is a difference between
-two halves of the runs, and every run has the same seeds and the same clips: so the halves are averaged by seed and clip,
-and go to the book's one inference as ours and theirs.
+two halves of the runs, and every run has the same seeds and the same clips: so the halves are averaged by seed and
+clip, and go to the book's one inference as ours and theirs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.studies.together.design import Design, Effect, saturated
 from pullpush.studies.together.terms import label
 
+ENGLISH = "English"
 TIMES = " × "  # between the factors of an interaction
 COLUMNS = ["effect", "factors", "value", "low", "high", "half width", "p", "seeds", "clips"]
 
@@ -29,9 +30,13 @@ COLUMNS = ["effect", "factors", "value", "low", "high", "half width", "p", "seed
 def responses(scores: Scores, design: Design, metric: str, where: Where | None = None) -> np.ndarray:
     """What the runs of a design scored, `(runs, seeds, clips)`, in the design's order.
 
+    metric: as experiments name it, a mean over languages; or "English", R@1 of that language.
+
     Raises:
         ExperimentError: a run, or the metric, is not there.
     """
+    if metric == ENGLISH:
+        metric, where = "R@1", {**(where or {}), "language": "eng"}
     return np.stack([scores.values(label(high), metric, where) for high in design.runs])
 
 
@@ -85,6 +90,24 @@ def interactions(table: pd.DataFrame, factors: Sequence[str]) -> np.ndarray:
     return found
 
 
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """`several` as a page shows it: a row an effect, a column a metric, "value ± half width", * for what stands.
+
+    Recall is in points, other metrics as they are.
+    """
+    stands = set(standing(table).index)
+    cells = []
+    for row in table.itertuples():
+        scale, form = (100, ".1f") if "R@1" in row.metric or row.metric == ENGLISH else (1, ".3f")
+        half = (row.high - row.low) / 2
+        star = " *" if row.Index in stands else ""
+        cells.append(f"{scale * row.value:+{form}} ± {scale * half:{form}}{star}".replace("-", "−"))
+    wide = table.assign(cell=cells).pivot_table(
+        index="effect", columns="metric", values="cell", aggfunc="first", sort=False
+    )
+    return wide[list(dict.fromkeys(table["metric"]))].rename_axis(columns=None).reset_index()
+
+
 def standing(table: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     """The rows whose interval excludes zero and whose adjusted p is below the level."""
     return table[((table["low"] > 0) | (table["high"] < 0)) & (table["p"] < level)]
@@ -113,8 +136,8 @@ def lenth(values: ArrayLike) -> Lenth:
     Raises:
         ValueError: fewer than three.
 
-    >>> lenth([10.0, 0.4, -0.2, 0.2, -0.4, 0.2, 0.4]).error  # the median of 0.2, 0.2, 0.2, 0.4 … times 1.5
-    0.45...
+    >>> round(lenth([10.0, 0.4, -0.2, 0.2, -0.4, 0.2, 0.4]).error, 2)  # the median of all but 10 times 1.5
+    0.45
     """
     sizes = np.abs(np.asarray(values, dtype=np.float64))
     if sizes.ndim != 1 or len(sizes) < 3:

@@ -9,6 +9,7 @@ of_all = factorial("factorial", half(), dim=ground.dim, tuned=tuned, seeds=(0, 1
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,7 @@ from pullpush.studies.together.design import Design
 from pullpush.studies.together.terms import NAMES, SIGMOID, label, system
 
 Tuned = Mapping[str, Mapping[str, Any]]  # "softmax" or "sigmoid" → options
-FROZEN, UPPER = "frozen", "upper"  # views, see grounds.py
+FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see grounds.py
 SCORED: Mapping[str, Any] = {"languages": LANGUAGES, "evaluations": ("retrieval", "consistency")}
 RATES, TAUS = (1e-3, 3e-3), (0.07,)  # the temperature is learnt, so that only its start could be searched
 BESIDE: Mapping[str, tuple[str, ...]] = {"nothing": (), "everything": NAMES[1:]}
@@ -74,13 +75,19 @@ def factorial(
     return Experiment(name, trials, tuple(seeds), data=data, long=True, **SCORED)
 
 
+def on_validation(of: Experiment) -> Experiment:
+    """The same runs, scored on the validation clips in all languages; training itself looks at English there."""
+    trials = tuple(replace(one, test=VALID) for one in of.trials)
+    return replace(of, name=f"{of.name}-validation", trials=trials, evaluations=("retrieval",))
+
+
 def trial(high: Collection[str], *, dim: int, tuned: Tuned) -> Trial:
     """One combination of terms."""
     recipe, overrides = system(high, dim=dim, tuned=tuned)
     return Trial(label(high), recipe, overrides)
 
 
-def tested(
+def confirming(
     name: str,
     combinations: Iterable[Collection[str]],
     *,
@@ -89,7 +96,7 @@ def tested(
     seeds: Iterable[int],
     data: str = FROZEN,
 ) -> Experiment:
-    """Some combinations, each once, with seeds of their own."""
+    """Some combinations, each once, to be trained with seeds that chose nothing."""
     trials = {label(high): trial(high, dim=dim, tuned=tuned) for high in combinations}
     return Experiment(name, tuple(trials.values()), tuple(seeds), data=data, long=True, **SCORED)
 

@@ -3,6 +3,7 @@
     ground = Grounds(book)
     ground.view("plain")   # no further columns: what teachers and the search of rates learn from
     ground.view("frozen")  # features of a frozen published encoder; soft labels and topics come with the clips
+    ground.view("valid")   # to test on: the validation clips, in all languages, which a recipe may be chosen by
     ground.view("upper")   # the same clips as activations of its lower part: its upper layers are trained, too
 
 The teachers are converged runs of the baseline with seeds of their own. Topics are those of `pullpush.topics` on the
@@ -11,7 +12,7 @@ frozen text features of the captions. In a profile without recordings (smoke) a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -32,7 +33,7 @@ from pullpush.topics import Topics, cluster
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.runs import Plan
 
-PLAIN, FROZEN, UPPER = "plain", "frozen", "upper"
+PLAIN, FROZEN, VALID, UPPER = "plain", "frozen", "valid", "upper"
 PART = 1 / 4  # of the profile's training scenes: a chapter of very many runs
 EPOCHS = 3  # passes, as a multiple of the profile's
 FEWER = 2  # of them where the audio encoder is in training
@@ -73,6 +74,11 @@ class Grounds:
         """Of the joint space."""
         return self.book.settings.dim
 
+    @property
+    def batch_size(self) -> int:
+        """Clips in a step."""
+        return self._overrides["batch_size"]
+
     @cached_property
     def scenes(self) -> World:
         """The scenes as audio."""
@@ -85,8 +91,12 @@ class Grounds:
             UnknownNameError: there is none of that name.
         """
         if name not in self._views:
-            if name not in (PLAIN, FROZEN, UPPER):
-                raise unknown("view", name, (PLAIN, FROZEN, UPPER))
+            if name not in (PLAIN, FROZEN, VALID, UPPER):
+                raise unknown("view", name, (PLAIN, FROZEN, VALID, UPPER))
+            if name == VALID:
+                data = self.view(FROZEN).data
+                self._views[name] = View(self.book, replace(data, splits={**data.splits, "test": data.valid}))
+                return self._views[name]
             world = self.scenes if name == PLAIN else load_data(self.taught)
             level = "lower" if name == UPPER else "features"
             heard = encoded(world, common.published_trunk(self.book), level=level)
@@ -149,15 +159,3 @@ class Grounds:
         if self.topics is None:
             return [scene.events[0] for scene in self.scenes.train.columns["scene"]]
         return np.asarray(self.topics.labels).tolist()
-
-
-def settings_of(ground: Grounds) -> Mapping[str, Any]:
-    """Sizes for a page to print: training clips, epochs, batch, dimensions, teachers."""
-    overrides = ground._overrides
-    return {
-        "training clips": ground.book.settings.world["n_train"],
-        "epochs": overrides["epochs"],
-        "batch": overrides["batch_size"],
-        "dimensions": ground.dim,
-        "teachers": TEACHERS,
-    }

@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pullpush.lab.scores import Scores
 from pullpush.studies.together.design import Design, full
+from pullpush.studies.together.effects import responses
 from pullpush.studies.together.terms import label
 
 
@@ -102,3 +104,32 @@ def front(table: pd.DataFrame, cost: str = "cost", value: str = "value") -> pd.S
     cheaper, better = costs[:, None] <= costs[None], values[:, None] >= values[None]
     strictly = (costs[:, None] < costs[None]) | (values[:, None] > values[None])
     return pd.Series(~(cheaper & better & strictly).any(axis=0), index=table.index)
+
+
+def priced(scores: Scores, design: Design, costs: pd.DataFrame, *, metric: str = "R@1") -> pd.DataFrame:
+    """What the runs of a design scored on test over what their steps cost, and which of them are on the front.
+
+    Args:
+        costs: of `cost.step_costs`; combinations that are no runs of the design are predicted from it.
+
+    Returns:
+        Columns system, time (ratio), value, low, high (± 2 standard errors over seeds on these clips, from what the
+        surface leaves of the runs; of a prediction its own), measured, front (of the runs).
+    """
+    values = responses(scores, design, metric)
+    surface = fitted(design, values.mean(axis=2))
+    own = surface.error / np.sqrt(surface.blocks)
+    rows = {
+        label(high): (mean, mean - 2 * own, mean + 2 * own, True)
+        for high, mean in zip(design.runs, values.mean(axis=(1, 2)), strict=True)
+    }
+    predicted = surface.predicted().set_index("system")
+    for system in costs["system"]:
+        if system not in rows:
+            value, error = predicted.loc[system, ["value", "error"]]
+            rows[system] = (value, value - 2 * error, value + 2 * error, False)
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "measured"])
+    times = costs.drop_duplicates("system").set_index("system")["time"]
+    table = table.assign(time=times).rename_axis("system").reset_index().dropna(subset="time")
+    on = front(table[table["measured"]], "time").reindex(table.index, fill_value=False)
+    return table.assign(front=on)[["system", "time", "value", "low", "high", "measured", "front"]]

@@ -41,6 +41,7 @@ class TaughtConfig:
         if not isinstance(train, StoredClips):
             raise TypeError(f"columns are given to stored clips, these are {type(train).__name__}")
         further = {name: _kept(name, key) for name, key in self.columns}
+        # pyrefly: ignore[bad-argument-type]
         train = replace(train, columns={**train.columns, **further})
         return replace(world, config=self, splits={**world.splits, "train": train})
 

@@ -63,6 +63,12 @@ def half() -> Design:
     return fraction(NAMES, {TOPICS: NAMES[:-1]})
 
 
+def small() -> Design:
+    """2^(5−1) = 16 runs of resolution V, of five of the factors: for a profile that only tries whether all runs."""
+    names = (SIGMOID, SVR, ALL, SOFT, TOPICS)
+    return fraction(names, {TOPICS: names[:-1]})
+
+
 def eighth() -> Design:
     """2^(7−3) = 16 runs of resolution IV: main effects are clear of each other and of two-way interactions, and these
     are aliased in groups of three.
@@ -77,6 +83,15 @@ def label(high: Collection[str]) -> str:
     ('SVR + SimCSE', 'InfoNCE')
     """
     return " + ".join(name for name in NAMES if name in high) or NONE
+
+
+def high_of(system: str) -> frozenset[str]:
+    """The factors that a label names.
+
+    >>> sorted(high_of("SVR + SimCSE")), high_of("InfoNCE")
+    (['SVR', 'SimCSE'], frozenset())
+    """
+    return frozenset(system.split(" + ")) & set(NAMES)
 
 
 def terms_of(high: Collection[str], *, dim: int) -> tuple[Term, ...]:

@@ -1,0 +1,185 @@
+"""Figures of chapter 7: the design, its effects, what they cost, and the front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, signed
+from pullpush.show.marks import bars, dots, matrix, scatter
+from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
+from pullpush.studies.language_encoder.force_figures import forces_by_term
+from pullpush.studies.together.design import Design
+from pullpush.studies.together.effects import Lenth
+from pullpush.studies.together.terms import FACTORS
+
+__all__ = ["confirmed", "costs_figure", "design_figure", "forces_by_term", "half_normal_plot", "interaction_matrix"]
+__all__ += ["main_effects", "pareto_front"]
+
+TITLES: Mapping[str, str] = {
+    "R@1": "R@1, mean of directions and languages",
+    "T2A R@1": "text to audio",
+    "A2T R@1": "audio to text",
+    "English": "R@1 in English",
+    "log rank variance": "log rank variance over languages",
+}
+LOW_HIGH = ("#E6E6E6", BLUE)  # of a factor in a design
+
+
+def design_figure(design: Design) -> Figure:
+    """Which factors are high in which run; a column a run, a row a factor, in Yates' order."""
+    fig, (ax,) = panels(1, height=0.9 + 0.28 * len(design.factors))
+    matrix(ax, (design.signs.T > 0).astype(float), colours=ListedColormap(LOW_HIGH))  # pyrefly: ignore[bad-argument-type]
+    ax.set_xticks(np.arange(len(design)) - 0.5, minor=True)
+    ax.set_yticks(np.arange(len(design.factors)) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=1)
+    ax.tick_params(which="minor", length=0)
+    names = [f"{FACTORS[name].letter}  {name}" if name in FACTORS else name for name in design.factors]
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xticks([place for place in range(len(design)) if (place + 1) % 8 == 0 or place == 0])
+    ax.set_xticklabels([str(int(place) + 1) for place in ax.get_xticks()])
+    ax.set_xlabel("run")
+    handles = [Patch(color=colour, label=word) for word, colour in zip(("low", "high"), LOW_HIGH, strict=True)]
+    return finish(fig, handles=handles)
+
+
+def main_effects(table: pd.DataFrame, factors: Sequence[str]) -> Figure:
+    """What every factor adds, with intervals: recall in points, and the ranks' disagreement over languages.
+
+    table: of `effects.several`, fractions; metrics of `TITLES`.
+    """
+    blocks = [("R@1", "English"), ("T2A R@1", "A2T R@1"), ("log rank variance",)]
+    blocks = [tuple(name for name in block if name in set(table["metric"])) for block in blocks]
+    fig, axes = panels(3, height=1.1 + 0.36 * len(factors), sharey=True)
+    labels = ("R@1 (points)", "R@1 by direction (points)", "log rank variance")
+    colours = {"R@1": BLUE, "English": ORANGE, "T2A R@1": VERMILION, "A2T R@1": SKY, "log rank variance": BLACK}
+    for ax, block, label in zip(axes, blocks, labels, strict=True):
+        for number, metric in enumerate(block):
+            rows = table[table["metric"] == metric].set_index("effect").loc[list(factors)].reset_index()
+            scale = 1 if metric == "log rank variance" else 100
+            places = np.arange(len(factors)) + dodge(number, len(block))
+            dots(ax, rows, places, label=TITLES[metric], colour=colours[metric], scale=scale)
+        mark_zero(ax)
+        ax.set_xlabel(label)
+    name_places(axes[0], list(factors))
+    return finish(fig)
+
+
+def interaction_matrix(values: np.ndarray, factors: Sequence[str], stands: Sequence[str] = ()) -> Figure:
+    """Two-way interactions in points; main effects, on the diagonal, are framed.
+
+    Args:
+        values: `(factors, factors)` fractions, see `effects.interactions`.
+        stands: names of the effects that stand after Holm's adjustment; they are written in bold letters.
+    """
+    points = 100 * np.asarray(values)
+    beside = np.abs(points[~np.eye(len(factors), dtype=bool)]).max()
+    fig, (ax,) = panels(1, height=1.6 + 0.42 * len(factors), width=7.0)
+    matrix(ax, points, limits=(-beside, beside), label="effect (points of R@1)", colours="PuOr_r")
+    for i, one in enumerate(factors):
+        for j, other in enumerate(factors):
+            name = one if i == j else " × ".join(sorted((one, other), key=list(factors).index))
+            dark = abs(points[i, j]) > 0.6 * beside
+            ax.text(
+                j, i, signed(points[i, j], "+z.1f"), ha="center", va="center", fontsize=9,
+                color="white" if dark else BLACK, fontweight="bold" if name in stands else "normal",
+            )  # fmt: skip
+        ax.plot(
+            [i - 0.5, i + 0.5, i + 0.5, i - 0.5, i - 0.5], [i - 0.5, i - 0.5, i + 0.5, i + 0.5, i - 0.5], color=BLACK
+        )
+    name_places(ax, list(factors), axis="x", rotation=35)
+    name_places(ax, list(factors))
+    return finish(fig)
+
+
+def half_normal_plot(table: pd.DataFrame, error: Lenth) -> Figure:
+    """Sizes of all contrasts over the quantiles of a half-normal; the line is noise alone.
+
+    Args:
+        table: of `effects.half_normal`, fractions; those beyond the margin of all together bear their names.
+        error: of `effects.lenth` on the same.
+    """
+    fig, (ax,) = panels(1, height=3.8)
+    kinds = (
+        (1, "main effects", BLUE, "o"),
+        (2, "two-way interactions", ORANGE, "s"),
+        (3, "of more factors", GREY, "."),
+    )
+    for factors, label, colour, marker in kinds:
+        rows = table[table["factors"].clip(upper=3) == factors]
+        scatter(ax, rows["quantile"], 100 * rows["size"], colours=colour, label=label, marker=marker, sizes=30)
+    reach = table["quantile"].max() * 1.1
+    ax.plot([0, reach], [0, 100 * error.error * reach], color=BLACK, linewidth=1, label="Lenth's error")
+    ax.axhline(100 * error.simultaneous, color=BLACK, linestyle="--", linewidth=1, label="margin of all together")
+    above, apart = -np.inf, 7 * table["size"].max()  # points between two names
+    for row in table[table["size"] > error.simultaneous].to_dict("records"):
+        above = max(100 * row["size"], above + apart)
+        at = (row["quantile"], 100 * row["size"])
+        text = (row["quantile"] - 0.12, above)
+        line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
+        ax.annotate(row["effect"], at, text, ha="right", va="center", fontsize=8, arrowprops=line)
+    ax.set(xlabel="quantile of the half-normal", ylabel="|effect| (points of R@1)", xlim=(0, reach), ylim=(0, None))
+    return finish(fig)
+
+
+def costs_figure(table: pd.DataFrame) -> Figure:
+    """What a term alone adds to a step: measured time, counted FLOPs and kept bytes, as ratios to the baseline."""
+    fig, axes = panels(3, height=1.0 + 0.34 * len(table), sharey=True)
+    columns = {"time": "step time", "FLOPs ratio": "FLOPs", "memory ratio": "bytes kept for the backward pass"}
+    for ax, (column, label) in zip(axes, columns.items(), strict=True):
+        bars(ax, range(len(table)), table[column], colour=SKY, upright=False)
+        ax.axvline(1, color=BLACK, linewidth=0.8)
+        for place, value in enumerate(table[column]):
+            ax.text(value, place, f" {value:.2f}", va="center", fontsize=8)
+        ax.set(xlabel=f"{label} (ratio)", xlim=(0, 1.25 * table[column].max()))
+    name_places(axes[0], list(table["system"]))
+    return finish(fig)
+
+
+def pareto_front(table: pd.DataFrame, *, marked: Mapping[str, str]) -> Figure:
+    """Recall over the time of a step: of all runs of the design, and of combinations that it predicts; the front of the
+    runs is connected by steps.
+
+    Args:
+        table: of `pareto.priced`.
+        marked: system → what to call it in the figure.
+    """
+    fig, (ax,) = panels(1, height=4.0)
+    runs = table[table["measured"]]
+    rest, on = runs[~runs["front"]], runs[runs["front"]].sort_values("time")
+    span = 100 * np.abs(runs[["low", "high"]].to_numpy().T - runs["value"].to_numpy())
+    ax.errorbar(runs["time"], 100 * runs["value"], yerr=span, fmt="none", ecolor="#BBBBBB", elinewidth=0.8, zorder=1)
+    scatter(ax, rest["time"], 100 * rest["value"], colours=GREY, label="runs of the design", sizes=18)
+    ax.step(on["time"], 100 * on["value"], where="post", color=BLUE, linewidth=1.2, zorder=2)
+    scatter(ax, on["time"], 100 * on["value"], colours=BLUE, label="on the front", sizes=36)
+    for system, name in marked.items():
+        for row in table[table["system"] == system].tail(1).to_dict("records"):
+            how = "" if row["measured"] else ", as predicted"
+            at = (row["time"], 100 * row["value"])
+            scatter(ax, at[:1], at[1:], colours=VERMILION, sizes=60, marker="D")
+            ax.annotate(f"{name}{how}", at, (8, -6), textcoords="offset points", fontsize=9, va="top")
+    ax.set(xlabel="time of a step, as a multiple of InfoNCE's", ylabel="R@1 (%), mean of directions and languages")
+    ax.margins(x=0.12)
+    return finish(fig)
+
+
+def confirmed(table: pd.DataFrame) -> Figure:
+    """What systems have over the baseline with fresh seeds, a panel a protocol.
+
+    table: columns protocol, system, value, low, high (fractions).
+    """
+    protocols = list(dict.fromkeys(table["protocol"]))
+    fig, axes = panels(len(protocols), height=1.2 + 0.4 * table["system"].nunique(), sharey=True)
+    systems = list(dict.fromkeys(table["system"]))
+    for ax, protocol in zip(axes, protocols, strict=True):
+        rows = table[table["protocol"] == protocol]
+        dots(ax, rows, [systems.index(name) for name in rows["system"]], scale=100)
+        mark_zero(ax)
+        ax.set(title=protocol, xlabel="R@1 over InfoNCE (points)")
+    name_places(axes[0], systems)
+    return finish(fig)
