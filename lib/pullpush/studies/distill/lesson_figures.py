@@ -18,6 +18,7 @@ from pullpush.studies.distill.lesson import LEVELS
 TOPICS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LABELS = {"binary": BLUE, "soft": VERMILION, "smoothed": GREEN}
+LINEAR = 1e-3  # weights below which their axis is linear
 MOST = 12  # other clips that are drawn by their number; more are one bar
 
 
@@ -45,14 +46,14 @@ def fitting(table: pd.DataFrame, batches: pd.DataFrame, *, trained: int) -> Figu
 
 
 def label_matrices(labels: Mapping[str, Tensor]) -> Figure:
-    """Matrices of one batch side by side, captions in rows, each from 0 to its own title's 1.
+    """Matrices of one batch side by side, captions in rows, each row over its largest number.
 
     labels: title → `(N, N)` in [0, 1].
     """
-    fig, axes = panels(len(labels), height=2.9, sharey=True)
+    fig, axes = panels(len(labels), height=2.3)
     for ax, (title, values) in zip(axes, labels.items(), strict=True):
-        matrix(ax, values.numpy(), label="")
-        ax.set(title=title, xlabel="clips")
+        matrix(ax, (values / values.amax(dim=1, keepdim=True)).numpy())
+        ax.set(title=title, xlabel="clips", xticks=[], yticks=[])
         ax.set_aspect("equal")
     axes[0].set_ylabel("captions")
     return finish(fig)
@@ -91,10 +92,11 @@ def pushes(table: pd.DataFrame) -> Figure:
         colour = LABELS[name]
         ax.hlines(places, 0, rows, color=colour, linewidth=1.5)
         dots(ax, pd.DataFrame({"value": rows.to_numpy()}), places, label=f"{name} labels", colour=colour)
-    name_places(ax, [f"{level}" for level in levels])
+    name_places(ax, levels)
     mark_zero(ax)
-    ax.set(xlabel="mean weight on the text: pull < 0 < push", xscale="symlog")
-    ax.set_xscale("symlog", linthresh=1e-3)
+    ax.set_xscale("symlog", linthresh=LINEAR)
+    most = 2 * max(table["weight"].abs().max(), 10 * LINEAR)
+    ax.set(xlabel="mean weight on the caption, in units of 1/τ: pull < 0 < push", xlim=(-most, most))
     return finish(fig)
 
 
