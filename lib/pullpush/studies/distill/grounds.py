@@ -128,7 +128,7 @@ class Grounds:
     def topics(self, source: str, seed: int, ambiguity: str = WORLD) -> Labels:
         """Where topics come from: "finetuned", "generic", "random", "truth", each with ":K" for so many."""
         kind, _, count = source.partition(":")
-        size: dict[str, Any] = {"count": int(count) if count else rates.TOPICS, "size": 2 if self.is_small else 4}
+        size: dict[str, Any] = {"count": int(count) if count else rates.TOPICS, "size": 1 if self.is_small else 4}
         size |= {"dimensions": 0} if self.is_small else {}
         text: dict[str, Any] = {"text": "hashed" if self.is_small else "minilm"}
         if kind == "finetuned":
@@ -166,7 +166,7 @@ class Grounds:
         kind = "pretrain" if stage.kind == "pretrain" else "finetune"
         if ambiguity != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
-        size["n_train"] = max(24 if self.is_small else 8, round(size["n_train"] * part[kind]))
+        size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part[kind]))
         captions = 1 if kind == "pretrain" else 5
         scenes = WorldConfig(**size, scene=SceneConfig(max_events=2, **told.scene), captions_per_scene=captions)
         config: Config = scenes if told.vocabulary == "rich" else LexiconConfig(scenes, told.vocabulary)

@@ -24,6 +24,10 @@ CHOSEN: Mapping[tuple[str, str], float] = {
     ("pretrain", "yamnet"): 1e-3,
     ("pretrain", "reconstruction"): 3e-3,
     ("pretrain", "prediction"): 3e-3,
+    ("finetune", "yamnet"): 3e-4,
+    ("finetune, soft labels", "yamnet"): 3e-4,
+    ("finetune, soft labels, augmented", "yamnet"): 1e-4,
+    ("finetune, augmented", "yamnet"): 1e-4,  # as with soft labels: no system of Table 1, and not searched
 }
 DEFAULT = 1e-3
 
