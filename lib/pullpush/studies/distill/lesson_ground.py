@@ -157,6 +157,8 @@ class LessonGround:
 
     def taught(self, seed: int) -> World:
         """The world of one seed's teachers, as the student hears it."""
+        # Found here, once, and read by the processes that train: UMAP compiles itself anew in each that searches.
+        self.topics.of(self.world.train, "eng")
         config = TaughtConfig(self.config, self.teachers(seed), self.topics)
         return encoded(config.load(), self._ears(STUDENT))
 
