@@ -1,0 +1,113 @@
+"""The recipe that the design chooses, as text and as a run, and models seen at their end."""
+
+import numpy as np
+import pytest
+
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.lab import compute, session
+from pullpush.studies.together import cost, effects, examples, experiments, figures, pareto, recipe, terms
+from pullpush.studies.together.grounds import Grounds
+from pullpush.training import recipe as make
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def ground(tmp_path):
+    return Grounds(session.start("07-together", "smoke", out=tmp_path), compute_long=True)
+
+
+@pytest.mark.parametrize("high", [(), ("SVR", "all languages"), terms.NAMES])
+def test_what_is_written_is_what_is_trained(high):
+    tuned = {"softmax": {"lr": 0.002, "tau": 0.1}, "sigmoid": {"lr": 0.003}}
+    text = recipe.written(high, dim=16, tuned=tuned)
+    space = {}
+    exec(text, space)
+    name, overrides = terms.system(high, dim=16, tuned=tuned)
+    assert space["start_from"] == make(name, **overrides)
+
+
+def test_labels_are_read_back():
+    for high in terms.half().runs:
+        assert terms.high_of(terms.label(high)) == high
+
+
+def test_a_small_factorial_goes_from_runs_to_figures(ground):
+    """One pass through all that the page does, on a design of few runs."""
+    design = terms.small()
+    of_all = experiments.factorial("factorial", design, dim=ground.dim, tuned={}, seeds=(0,))
+    found = compute.run(ground, of_all)
+    decides = compute.run(ground, experiments.on_validation(of_all))
+    scored = {metric: effects.responses(found, design, metric) for metric in figures.TITLES}
+    assert scored["R@1"].shape == (len(design), 1, len(ground.scenes.test))
+    assert not np.array_equal(scored["R@1"], scored["English"])
+    assert effects.responses(decides, design, "R@1").shape[2] == len(ground.scenes.valid)
+
+    table = effects.several(design, scored.__getitem__, scored)
+    assert effects.shown(table)["effect"].tolist() == list(design.factors)
+    assert len(figures.main_effects(table, design.factors).axes) == 3
+    both = effects.effects(design, scored["R@1"])
+    assert figures.interaction_matrix(effects.interactions(both, design.factors), design.factors, ["SVR"]).axes
+    contrasts = effects.half_normal(design, scored["R@1"])
+    assert figures.half_normal_plot(contrasts, effects.lenth(contrasts["value"])).axes
+    assert figures.design_figure(design).axes
+
+    surface = recipe.surface(decides, design)
+    assert len(surface) == 2 ** len(design.factors)
+    best = surface.loc[surface["value"].idxmax()]
+    start_from = surface.set_index("system").loc[terms.label(recipe.chosen(decides, design))]
+    assert start_from["terms"] <= best["terms"]
+    assert start_from["value"] >= best["value"] - best["error"]
+
+    costs = cost.step_costs(ground.view("frozen"), [(), *design.runs[:4]], rounds=2)
+    priced = pareto.priced(found, design, costs)
+    assert priced["measured"].sum() == len({*costs["system"]} & {terms.label(high) for high in design.runs})
+    assert priced.loc[priced["front"], "measured"].all()
+    assert figures.pareto_front(priced, marked={"InfoNCE": "InfoNCE"}).axes
+    assert figures.costs_figure(costs).axes
+
+
+def test_what_combinations_have_over_infonce_with_fresh_seeds(ground):
+    of_recipe = experiments.confirming("recipe", ((), {"SVR"}, ()), dim=ground.dim, tuned={}, seeds=(5, 6))
+    scores = compute.run(ground, of_recipe)
+    table = recipe.gains({"frozen": scores, "again": scores})
+    assert table["system"].unique().tolist() == ["SVR"]
+    assert table["protocol"].unique().tolist() == ["frozen", "again"]
+    expected = scores.contrast("SVR", "InfoNCE", "R@1").value
+    assert table.loc[table["metric"] == "R@1", "value"].tolist() == pytest.approx([expected, expected])
+    assert recipe.gains({}).empty
+    assert set(recipe.by_protocol(table)["baseline"]) == {"InfoNCE, frozen", "InfoNCE, again"}
+    assert len(figures.confirmed(table[table["metric"] == "R@1"]).axes) == 2
+
+
+class Nothing:
+    """Scores of a long experiment that nobody computed."""
+
+    def __bool__(self):
+        return False
+
+
+def test_without_scores_there_is_no_recipe_but_infonce():
+    assert recipe.surface(Nothing(), terms.half()).empty
+    assert recipe.chosen(Nothing(), terms.half()) == recipe.best(Nothing(), terms.half()) == frozenset()
+
+
+def test_models_are_seen_at_their_end(ground):
+    runs = {
+        terms.label(high): recipe.plan(ground, high, tuned={}, seed=0).train()
+        for high in ((), (terms.SVR, terms.SOFT, terms.TOPICS, terms.ALL))
+    }
+    data = ground.view("frozen").data
+    moved = examples.forces_at_the_end(runs["SVR + all languages + soft labels + topics"], data.train)
+    assert moved["term"].unique().tolist() == ["kcl", "svr", "distillation", "clusters"]
+    assert np.isfinite(moved[["along", "across", "norm"]]).all(axis=None)
+    assert figures.forces_by_term(moved).axes
+
+    spaces = examples.spaces(runs, data.test)
+    assert examples.shares(spaces, 0.1, batch_size=8)["system"].tolist() == list(runs)
+    row = examples.drawn_clip(data.test, seed=1)
+    assert row == examples.drawn_clip(data.test, seed=1)
+    for run in runs.values():
+        ranks = examples.ranks(run.model, data.test, row)
+        assert len(ranks) == len(LANGUAGES)
+        assert (examples.nearest(run.model, data.test, row) == row) == (ranks[0] == 1)
