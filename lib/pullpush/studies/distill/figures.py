@@ -183,7 +183,8 @@ def map_of_topics(points: NDArray[np.float32], labels: NDArray[np.int64], names:
 
 def _name(ax: Axes, place: NDArray[np.float32], name: str, colour: str) -> None:
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour, "alpha": 0.9, "linewidth": 0.8}
-    ax.text(*place, name, fontsize="x-small", ha="center", va="center", bbox=box)
+    x, y = map(float, place)
+    ax.text(x, y, name, fontsize="x-small", ha="center", va="center", bbox=box)
 
 
 def by_members(table: pd.DataFrame, marked: Mapping[str, float]) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -47,7 +48,8 @@ def plane(
     rows = sorted(first.values())
     dimensions = FLAT if getattr(source, "dimensions", FLAT) else 0
     embeddings = source.embed([texts[row] for row in rows], "eng")  # pyrefly: ignore[missing-attribute]
-    points = dense(embeddings, Density(dimensions=dimensions), seed=getattr(source, "seed", 0)).points
+    # Only the places count here, and not what is dense among them.
+    points = dense(embeddings, Density(dimensions=dimensions, min_size=2), seed=getattr(source, "seed", 0)).points
     return points[:, :FLAT], topics.labels[rows]
 
 
@@ -72,8 +74,6 @@ def spread(ground: Grounds, clips: Clips, seeds: Sequence[int]) -> pd.DataFrame:
 
 
 def _seeded(source: Labels, seed: int) -> Labels:
-    from dataclasses import replace
-
     return replace(source, seed=seed) if isinstance(source, ByText) else source
 
 

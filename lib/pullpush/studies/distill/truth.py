@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
 from torch import Tensor
 
 from pullpush.data.clips import Clips
@@ -82,7 +83,5 @@ def agreements(labels: Mapping[str, NDArray[np.int64]], truths: Mapping[str, NDA
 
 def followed(audio: Tensor, topics: NDArray[np.int64], *, seed: int = 0) -> float:
     """How far k-means of audio embeddings `(N, d)` with as many groups as there are topics agrees with these: AMI."""
-    from sklearn.cluster import KMeans
-
     groups = KMeans(len(np.unique(topics)), n_init=3, random_state=seed).fit(audio.numpy()).labels_
     return agreement(groups, topics)["AMI"]
