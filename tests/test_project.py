@@ -302,6 +302,8 @@ FOUND = {
         ("atri-f1-random-language-inconsistent", "holds"),
     ],
     "not English over its specialist": [("atri-t1-kcl-cacl-t2a-r1-eng", "reversed")],
+    "Most captions fit other clips, too": [("distill_cluster-s2-captions-not-binary", "holds")],
+    "teachers know of it": [("distill_cluster-eq6-soft-labels-nearer-truth", "holds")],
     "SVR turns that part down, and recall rises": [("supclap-t4-infonce-bi-dynamic", "holds")],
     "which counting the same loss twice does not do": [("supclap-t7-not-rescaling", "holds")],
     "are not seen to be straighter": [("supclap-f1-svr-update-geodesic", "cannot tell")],
