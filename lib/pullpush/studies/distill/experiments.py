@@ -31,7 +31,6 @@ FAIR = (
     ("5", "2, again"),
 )
 AS_PRINTED = (("2", "1"), ("4", "3"), ("5", "3"), ("5", "1"), ("5", "2"))
-ASKED = (ENSEMBLE, *EARS, "untrained", "blind")  # teachers that are compared with the truth
 WORLDS = ("pairs", "narrow", "single")
 BY_WORLD = (("2", "1, finetuned"), ("2, topics", "2, again"))
 COUNTS = (6, 48)
@@ -91,6 +90,7 @@ LABELS: Mapping[str, str] = {
     "random": "blind",
     "truth": "truth",
 }
+ASKED = {label: name for label, name in LABELS.items() if name != "truth"}  # that are compared with the truth
 NONE, SMOOTH = "no soft labels", "label smoothing"
 
 

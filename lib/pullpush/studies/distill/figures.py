@@ -69,7 +69,9 @@ def stages() -> Figure:
         ax.text(x + width / 2, y + height / 2 - 0.25, below, ha="center", va="center", fontsize="small")
     for start, end, label in ARROWS:
         ax.add_patch(
-            FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=12, color=BLACK, shrinkA=3, shrinkB=3)
+            FancyArrowPatch(
+                start, end, arrowstyle="-|>", mutation_scale=12, color=BLACK, linewidth=1.2, shrinkA=3, shrinkB=3
+            )
         )
         if label:
             ax.text((start[0] + end[0]) / 2, start[1] + 0.18, label, ha="center", fontsize="x-small")
