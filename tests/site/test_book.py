@@ -156,27 +156,8 @@ def test_tables_differ_where_a_number_differs(tmp_path):
 # What is committed
 
 
-# Pages that were executed before training took its batches from `TrainingData` and losses went in tiles, and not again
-# since. The list may only become shorter.
-UNEXECUTED = {
-    *(
-        "00-world",
-        "00-ears",
-        "01-forces",
-        "01-forces-lab",
-        "02-svr",
-        "02-svr-lab",
-        "03-consistency",
-        "03-consistency-lab",
-    ),
-    "04-language-encoder",
-}
-
-
 @every_chapter
 def test_the_committed_execution_is_that_of_the_source(chapter):
-    if chapter.name in UNEXECUTED:
-        pytest.skip(f"not executed again yet: `pullpush run {chapter.name} --publish`")
     assert why_stale(QUICK / f"{chapter.name}.ipynb", chapter) is None, f"run: pullpush run {chapter.name} --publish"
     assert describe(QUICK / f"{chapter.name}.ipynb")["profile"] == "quick"
 
