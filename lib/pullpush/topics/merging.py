@@ -1,4 +1,8 @@
-"""Fewer topics: the most alike are merged until as many are left as asked for, as BERTopic's `nr_topics` does."""
+"""Fewer topics: the most alike are merged until as many are left as asked for, as BERTopic's `nr_topics` does.
+
+Which two go first is decided by small differences, so that two runs whose topics agree may agree less once these are
+merged: `stability(…, count=K)` beside `stability(…)` says how much.
+"""
 
 from __future__ import annotations
 
