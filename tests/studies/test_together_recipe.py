@@ -60,6 +60,8 @@ def test_a_small_factorial_goes_from_runs_to_figures(ground):
     assert start_from["value"] >= best["value"] - best["error"]
 
     costs = cost.step_costs(ground.view("frozen"), [(), *design.runs[:4]], rounds=2)
+    priced = pareto.priced(found, design, cost.step_times(cost.steps_of(ground.view("frozen"), design.runs), rounds=2))
+    assert len(priced) == len(design)
     priced = pareto.priced(found, design, costs)
     assert priced["measured"].sum() == len({*costs["system"]} & {terms.label(high) for high in design.runs})
     assert priced.loc[priced["front"], "measured"].all()
@@ -77,7 +79,10 @@ def test_what_combinations_have_over_infonce_with_fresh_seeds(ground):
     assert table.loc[table["metric"] == "R@1", "value"].tolist() == pytest.approx([expected, expected])
     assert recipe.gains({}).empty
     assert set(recipe.by_protocol(table)["baseline"]) == {"InfoNCE, frozen", "InfoNCE, again"}
-    assert len(figures.confirmed(table[table["metric"] == "R@1"]).axes) == 2
+    languages = recipe.by_language({"frozen": scores, "again": scores})
+    assert languages["system"].nunique() == 1 + len(LANGUAGES)
+    assert languages.loc[languages["system"] == "mean", "value"].tolist() == pytest.approx([expected, expected])
+    assert len(figures.confirmed(languages).axes) == 2
 
 
 class Nothing:

@@ -8,7 +8,7 @@ are counted and are the same everywhere.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import pandas as pd
@@ -28,6 +28,7 @@ from pullpush.training.optimiser import make_optimiser
 from pullpush.training.runs import ready
 
 ROUNDS = 9
+RATIOS = {"FLOPs ratio": "FLOPs", "memory ratio": "kept"}
 
 
 class Step(NamedTuple):
@@ -66,14 +67,29 @@ def step_costs(view: View, combinations: Iterable[Collection[str]], *, rounds: i
         rounds: steps of each, in turns, after one that warms up.
 
     Returns:
-        A row a combination: system, seconds (median), time (ratio to the baseline, median over the rounds), low, high
-        (quartiles of that ratio), FLOPs, kept (bytes for the backward pass), and both as ratios: "FLOPs ratio",
-        "memory ratio".
+        Of `step_times`, and FLOPs, kept (bytes for the backward pass), both also as ratios: "FLOPs ratio", "memory
+        ratio".
     """
-    steps = {label(high): step_of(view, high) for high in combinations}
-    counted = {
-        name: cost(step.objective, lambda step=step: step.objective(step.batch).loss) for name, step in steps.items()
-    }
+    steps = steps_of(view, combinations)
+    counted = [cost(step.objective, lambda step=step: step.objective(step.batch).loss) for step in steps.values()]
+    table = step_times(steps, rounds=rounds)
+    table = table.assign(FLOPs=[one.both for one in counted], kept=[one.kept for one in counted])
+    ratios = {name: table[column] / table[column].iloc[0] for name, column in RATIOS.items()}
+    return table.assign(**ratios)
+
+
+def steps_of(view: View, combinations: Iterable[Collection[str]]) -> dict[str, Step]:
+    """`step_of` each combination, by its label."""
+    return {label(high): step_of(view, high) for high in combinations}
+
+
+def step_times(steps: Mapping[str, Step], *, rounds: int = ROUNDS) -> pd.DataFrame:
+    """How long steps take, in turns, by one thread.
+
+    Returns:
+        A row a system: system, seconds (median), time (ratio to the first system, median over the rounds), low, high
+        (quartiles of that ratio).
+    """
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     with one_thread():
         for turn in range(rounds + 1):
@@ -84,18 +100,5 @@ def step_costs(view: View, combinations: Iterable[Collection[str]], *, rounds: i
                     seconds[name].append(time.thread_time() - began)
     times = pd.DataFrame(seconds)
     ratios = times.div(times.iloc[:, 0], axis=0)
-    table = pd.DataFrame(
-        {
-            "system": list(steps),
-            "seconds": times.median().to_numpy(),
-            "time": ratios.median().to_numpy(),
-            "low": ratios.quantile(0.25).to_numpy(),
-            "high": ratios.quantile(0.75).to_numpy(),
-            "FLOPs": [counted[name].both for name in steps],
-            "kept": [counted[name].kept for name in steps],
-        }
-    )
-    first = table.iloc[0]
-    return table.assign(
-        **{"FLOPs ratio": table["FLOPs"] / first["FLOPs"], "memory ratio": table["kept"] / first["kept"]}
-    )
+    table = {"system": list(steps), "seconds": times.median().to_numpy(), "time": ratios.median().to_numpy()}
+    return pd.DataFrame(table).assign(low=ratios.quantile(0.25).to_numpy(), high=ratios.quantile(0.75).to_numpy())

@@ -110,7 +110,7 @@ def priced(scores: Scores, design: Design, costs: pd.DataFrame, *, metric: str =
     """What the runs of a design scored on test over what their steps cost, and which of them are on the front.
 
     Args:
-        costs: of `cost.step_costs`; combinations that are no runs of the design are predicted from it.
+        costs: of `cost.step_times`; combinations that are no runs of the design are predicted from it.
 
     Returns:
         Columns system, time (ratio), value, low, high (± 2 standard errors over seeds on these clips, from what the

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.lab import common
 from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import holm
+from pullpush.show.palette import language_name
 from pullpush.studies.together import pareto
 from pullpush.studies.together.design import Design
 from pullpush.studies.together.effects import responses
@@ -51,6 +54,25 @@ def gains(protocols: Mapping[str, Scores], metrics: Sequence[str] = ("R@1", "T2A
         others = [trial.system for trial in scores.experiment.trials if trial.system != NONE]
         if others:
             tables.append(scores.gains([(other, NONE) for other in others], metrics).assign(protocol=name))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def by_language(protocols: Mapping[str, Scores]) -> pd.DataFrame:
+    """What the last combination has over InfoNCE in R@1 of every language and of their mean, p adjusted by Holm within
+    an experiment: columns protocol, system (the language), value, low, high. Empty where there are no scores.
+    """
+    tables = []
+    for name, scores in protocols.items():
+        system = scores.experiment.trials[-1].system
+        places: dict[str, Any] = {"mean": None, **{language_name(one): one for one in scores.experiment.languages}}
+        found = holm(
+            {
+                place: scores.contrast(system, NONE, "R@1", {"language": one} if one else None)
+                for place, one in places.items()
+            }
+        )
+        rows = [(name, place, one.value, one.low, one.high, one.p_holm) for place, one in found.items()]
+        tables.append(pd.DataFrame(rows, columns=["protocol", "system", "value", "low", "high", "p"]))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
