@@ -13,13 +13,10 @@ from matplotlib.patches import Patch
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, signed
 from pullpush.show.marks import bars, dots, matrix, scatter
 from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
-from pullpush.studies.language_encoder.force_figures import forces_by_term
+from pullpush.studies.language_encoder import force_figures
 from pullpush.studies.together.design import Design
 from pullpush.studies.together.effects import Lenth
 from pullpush.studies.together.terms import FACTORS
-
-__all__ = ["confirmed", "costs_figure", "design_figure", "forces_by_term", "half_normal_plot", "interaction_matrix"]
-__all__ += ["main_effects", "pareto_front"]
 
 TITLES: Mapping[str, str] = {
     "R@1": "R@1, mean of directions and languages",
@@ -162,10 +159,18 @@ def pareto_front(table: pd.DataFrame, *, marked: Mapping[str, str]) -> Figure:
             how = "" if row["measured"] else ", as predicted"
             at = (row["time"], 100 * row["value"])
             scatter(ax, at[:1], at[1:], colours=VERMILION, sizes=60, marker="D")
-            ax.annotate(f"{name}{how}", at, (8, -6), textcoords="offset points", fontsize=9, va="top")
+            back = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}
+            ax.annotate(f"{name}{how}", at, (9, -8), textcoords="offset points", fontsize=9, va="top", bbox=back)
     ax.set(xlabel="time of a step, as a multiple of InfoNCE's", ylabel="R@1 (%), mean of directions and languages")
     ax.margins(x=0.12)
     return finish(fig)
+
+
+def forces_by_term(table: pd.DataFrame) -> Figure:
+    """Chapter 4's figure of terms as forces, with room for few terms; table: of `examples.forces_at_the_end`."""
+    fig = force_figures.forces_by_term(table)
+    fig.set_figheight(max(2.6, fig.get_figheight()))
+    return fig
 
 
 def confirmed(table: pd.DataFrame) -> Figure:
