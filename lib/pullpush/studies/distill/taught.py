@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ class TaughtConfig:
         >>> TaughtConfig(small, (Truth(),)).load().train.columns["teachers"][0].shape
         (1, 2, 4)
         """
-        world = loaded(self.data)
+        world = self.data.load()
         clips, columns = world.train, {}
         if self.teachers:
             columns[TEACHERS] = Later(len(clips), partial(soft_labels, self.teachers, clips, language=self.language))
@@ -93,14 +93,8 @@ class TaughtConfig:
         return replace(world, config=self, splits=splits, words=content_key([world.words, code]))
 
     def _clusters(self, topics: Labels, clips: Clips) -> NDArray[np.int64]:
-        plain = loaded(self.data.data).train if isinstance(self.data, AugmentedConfig) else clips
+        plain = self.data.data.load().train if isinstance(self.data, AugmentedConfig) else clips
         return np.concatenate([topics.of(plain, self.language), np.full(len(clips) - len(plain), OUTLIER)])
-
-
-@lru_cache(maxsize=8)
-def loaded(config: Config) -> World:
-    """Data that several teachers speak of: read once a process, for captions that are rewritten take seconds."""
-    return config.load()
 
 
 def with_columns(clips: Clips, columns: Mapping[str, Sequence[Any]]) -> Clips:
