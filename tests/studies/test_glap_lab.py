@@ -87,7 +87,7 @@ def found():
         return 1 / 40 if silent else 0.5 - 0.2 * (trial.where["ears"] == "yamnet")
 
     def of_batches(trial, metric):
-        return 0.4 + (0.05 if (trial.system, trial.where["batch"]) == ("SigLIP", 1024) else 0.0)
+        return 0.4 + (0.05 if (trial.system, trial.where["batch"]) == ("SigLIP", measures.LARGE) else 0.0)
 
     def of_words(trial, metric):
         return 1 / WORDS["eng"] if trial.system == "no speech" else 0.6 - 0.005 * WORDS.get(trial.where["test"][-3:], 0)
