@@ -179,7 +179,8 @@ def test_evaluation_is_the_same_at_each_call(kind, name):
 def test_frozen_on_the_card_means_nothing_to_train_and_nothing_to_keep(kind, name):
     _, encoder, _ = built(kind, name)
     card = {"audio": AUDIO, "text": TEXT}[kind][name]
-    assert card.frozen == (not list(encoder.parameters()))
+    draws = any(isinstance(part, torch.nn.Dropout) for part in encoder.modules())  # never twice the same
+    assert card.frozen == (not list(encoder.parameters()) and not draws)
     assert not card.frozen or not encoder.state_dict()
 
 

@@ -18,8 +18,8 @@ from pullpush.training import Recipe, recipe
 from pullpush.training.objective import Objective
 
 N = 7  # 3 and 4 clips in two processes; the first and the last have one caption
-OPTIONS = {"infonce+simcse-0.1": {"duplicates": "mask"}}
-SYSTEMS = (*OPTIONS, "infonce-learnable+cyclic+nli-0.1+sentence-simcse-0.1")
+OPTIONS = {"clusters": {"topics": 3, "clusters.dim": 8}, "infonce+simcse-0.1": {"duplicates": "mask"}}
+SYSTEMS = ("infonce+simcse-0.1", "infonce-learnable+cyclic+nli-0.1+sentence-simcse-0.1")
 # Recipes whose scores go in tiles of two rows, in each process's copy of the whole batch.
 TILED = {
     "siglip in tiles": ("siglip", {}),
