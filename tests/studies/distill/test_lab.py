@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,6 +80,14 @@ def found(declared):
         "topics": lambda trial, metric: 0.4 + 0.02 * (trial.system == "generic, 48"),
     }
     return {name: scores(declared[name], level) for name, level in levels.items()}
+
+
+def test_systems_called_by_numbers_are_found_in_what_was_kept(found):
+    kept = found["softness"].history.assign(system=lambda table: table["system"].astype(int))  # as a file gives it
+    trials = {str(trial): trial for trial in found["softness"].experiment.trials}
+    best, worst = comparisons.chosen_by_validation(replace(found["softness"], history=kept), trials)
+    assert "at=0.4" in worst
+    assert best != worst
 
 
 def test_planted_gains_are_found(found):

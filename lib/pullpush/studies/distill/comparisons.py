@@ -115,10 +115,9 @@ def chosen_by_validation(scores: Scores, systems: Mapping[str, Any]) -> tuple[st
     So that what is compared on the test clips was not picked by them.
     """
     found = {}
+    history = scores.history.assign(system=scores.history["system"].astype(str))  # a file gives "2" back as a number
     for name, trial in systems.items():
-        runs = [
-            scores.rows(scores.history, trial, seed)["R@1"].max() for seed in scores.seeds(trial.system, trial.where)
-        ]
+        runs = [scores.rows(history, trial, seed)["R@1"].max() for seed in scores.seeds(trial.system, trial.where)]
         found[name] = float(np.mean(runs))
     return max(found, key=found.__getitem__), min(found, key=found.__getitem__)
 
