@@ -20,7 +20,7 @@ REWRITERS: Catalogue[RewriterCard] = Catalogue("pullpush.rewriting", RewriterCar
 
 
 def create(name: str, **options: Any) -> Any:
-    """The rewriter `name` of `REWRITERS` with its options: a `Rewriter`, of which some are `Merger`s, too.
+    """The rewriter `name` of `REWRITERS` with its options: a `Rewriter`, and of some a `Merger`, too.
 
     Raises:
         UnknownNameError: there is no such rewriter; the nearest names are given.

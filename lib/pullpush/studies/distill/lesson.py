@@ -172,8 +172,9 @@ def push_by_truth(
 def smoothed(soft: Tensor) -> Tensor:
     """Labels `(N, N)` of the same entropy, row by row, that say the same of all clips but the own one.
 
-    >>> smoothed(torch.tensor([[0.8, 0.2], [0.5, 0.5]])).round(decimals=3).tolist()
-    [[0.8, 0.2], [0.5, 0.5]]
+    >>> smoothed(torch.tensor([[0.8, 0.2], [0.5, 0.5]]))
+    tensor([[0.8000, 0.2000],
+            [0.5000, 0.5000]])
     """
     epsilon = epsilon_of_entropy(torch.special.entr(soft).sum(dim=1), len(soft)).to(soft.dtype)[:, None]
     label = (epsilon / max(1, len(soft) - 1)).repeat(1, len(soft))
