@@ -96,8 +96,7 @@ def domains(
 def encoders(
     name: str, ears: Sequence[str], best: Best, of_ears: Best, tests: Sequence[str], *, seeds: Iterable[int]
 ) -> Experiment:
-    """One system a pair of ears, trained on all domains: Table 4; a run each a seed, three of them those
-    of `domains`."""
+    """One system a pair of ears, trained on all domains: Table 4; a run each a seed; three are those of `domains`."""
     trials = [trial for each in ears for trial in on_tests(each, heard(best, of_ears, each), each, tests)]
     return Experiment(name, tuple(trials), tuple(seeds), **EVERY)
 
@@ -143,8 +142,7 @@ def amounts(
     seeds: Iterable[int],
 ) -> Experiment:
     """Two losses with little data and with much, after the same number of clips; mixes: name → how many fewer clips
-    it has, hence how many times more epochs; two runs a mix
-    and seed.
+    it has, hence how many times more epochs; two runs a mix and seed.
     """
     trials = []
     for mix, times in mixes.items():
@@ -197,8 +195,7 @@ def naming(kind: str, best: Best, of_ears: Best, tests: Sequence[str], *, seeds:
 
 
 def code(best: Best, tests: Sequence[str], *, seeds: Iterable[int]) -> Experiment:
-    """What the published code does otherwise than the paper says, one at a time and all together; seven runs
-    a seed."""
+    """What the published code does otherwise than the paper says, one at a time and all together; 7 runs a seed."""
     recipe, overrides = tuned(best)
     every = {name: value for change in PUBLISHED_CODE.values() for name, value in change.items()}
     systems = {"paper": {}, **PUBLISHED_CODE, TOGETHER: every}
