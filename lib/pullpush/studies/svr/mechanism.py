@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 from pullpush.lab.experiments import Experiment, System, Trial
+from pullpush.lab.scores import Scores
 
 EFFECTS = ("probabilities", "jacobian", "partner")
 LETTERS = dict(zip(EFFECTS, "PJA", strict=True))  # A: the sounds' own gradient, audio that pushes audio
@@ -101,3 +102,23 @@ def search(
         for point in grids[protocol]
     ]
     return Experiment(name, tuple(trials), (seed,), long=True, **more)
+
+
+def shortened(systems: Mapping[str, Mapping[str, System]], epochs: int) -> dict[str, dict[str, System]]:
+    """The same systems with runs of so many epochs: a search may be shorter than what it is for."""
+    return {
+        protocol: {name: (recipe, {**overrides, "epochs": epochs}) for name, (recipe, overrides) in named.items()}
+        for protocol, named in systems.items()
+    }
+
+
+def best_points(scores: Scores) -> dict[tuple[str, str], dict[str, Any]]:
+    """(protocol, system) → the options that did best on validation, by the best epoch's mean R@1; empty where nothing
+    was searched. Of points that are equal the first is chosen.
+    """
+    if not scores:
+        return {}
+    columns = [name for name in scores.experiment.trials[0].where if name != "protocol"]
+    best = scores.history.groupby(["protocol", "system", *columns], sort=False)["R@1"].max().reset_index()
+    rows = best.loc[best.groupby(["protocol", "system"], sort=False)["R@1"].idxmax()]
+    return {(row["protocol"], row["system"]): {name: row[name] for name in columns} for row in rows.to_dict("records")}
