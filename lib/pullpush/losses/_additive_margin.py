@@ -25,8 +25,8 @@ def additive_margin(
     """InfoNCE with (cos − m)/τ for the score of the positive (AM-Softmax Eq. 6; CosFace Eq. 4); m = 0 is `info_nce`.
 
     m > 0 asks for more: a pair counts as if it were farther apart by m, so that it is still pulled when it fits.
-    m < 0 lets pairs go that fit already, as the support vector does, whose positive gains more by the move than its
-    negatives (`svr`). Only the probabilities change: the gradient is that of InfoNCE at other P.
+    m < 0 lets pairs go that fit already; so does SVR, whose support vector raises ⟨t, a⁺⟩ by R·‖a⁺ − t⁺‖/2. Only the
+    probabilities change: the gradient is that of InfoNCE at other P.
 
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
