@@ -1,8 +1,8 @@
 """What needs a GPU, in one command of at most eight minutes: `make gpu`.
 
     python benchmarks/gpu.py                                   # all parts, into book/measured
-    python benchmarks/gpu.py tables tiles --out /tmp/measured  # some
-    python benchmarks/gpu.py --device cpu --quick --out /tmp/measured    # tiny sizes, to try it out
+    python benchmarks/gpu.py tables tiles --out measured  # some
+    python benchmarks/gpu.py --device cpu --quick --out measured    # tiny sizes, to try it out
 
 correct       every loss in float32 and bfloat16 against float64 on the CPU
 tables        SupCLAP's Table 14 and ATRI's Table 4: time and memory of a step, in bfloat16 and float32
@@ -67,7 +67,7 @@ PARTS = {
 NO_GPU = (
     "make gpu needs an NVIDIA GPU that torch sees, with 40 GiB or more, and this machine has none ({why}). On one that "
     "has, `make gpu` takes at most 8 minutes and no network; until then the chapters show what was counted. To try the "
-    "command out here: python benchmarks/gpu.py --device cpu --quick --out /tmp/measured"
+    "command out here: python benchmarks/gpu.py --device cpu --quick --out measured"
 )
 
 

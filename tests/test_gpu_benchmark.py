@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -63,7 +64,7 @@ def test_tiles_are_exact(measured):
 
 def test_a_table_says_where_it_comes_from(measured, monkeypatch):
     about = json.loads((measured / "gpu-tiles.json").read_text(encoding="utf-8"))
-    assert about["packages"]["torch"] == torch.__version__
+    assert about["packages"]["torch"] == version("torch")
     said = gpu.origin("tiles", folder=measured).data
     assert about["device"] in said
     assert "--quick" in said
