@@ -22,7 +22,6 @@ import argparse
 import gc
 import json
 import platform
-import shlex
 import signal
 import sys
 import time
@@ -169,7 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(NO_GPU.format(why=f"torch {torch.__version__}, torch.cuda.is_available() is False"), file=sys.stderr)
         return 2
     torch.manual_seed(0)
-    command = shlex.join(["python", "benchmarks/gpu.py", *(sys.argv[1:] if arguments is None else arguments)])
+    tried = [*(["--device", "cpu"] if options.device == "cpu" else []), *(["--quick"] if options.quick else [])]
+    command = " ".join(["python benchmarks/gpu.py", *options.parts, *tried])  # wherever its tables go
     troubles = []
     for name in dict.fromkeys(options.parts or PARTS):
         troubles.append(measure(name, options, command))

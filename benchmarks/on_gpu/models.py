@@ -37,5 +37,5 @@ def random_batch(sizes: Sizes, one: Recipe, rng: np.random.Generator) -> Batch:
         numbers = (rng.integers(10**9, size=len(str(text).split())) for text in texts)
         return [" ".join(f"w{number}" for number in row) for row in numbers]
 
-    audio = torch.from_numpy(rng.normal(0, 0.1, batch.audio.shape).astype(np.float32))
+    audio = torch.from_numpy(0.1 * rng.standard_normal(batch.audio.shape, np.float32))
     return replace(batch, audio=audio, texts=drawn(batch.texts), parallel=tuple(map(drawn, batch.parallel)))

@@ -8,6 +8,7 @@ included: of forward and backward pass, and of the optimiser's step, whose tempo
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -44,6 +45,7 @@ def measure(run: Run) -> Iterator[Row]:
 
 def turns(run: Run, sizes: Sizes, model: torch.nn.Module, plans: Mapping[str, Recipe], precision: str) -> Iterator[Row]:
     """Rows of the systems of a chapter; those that do not fit into memory are left out."""
+    gc.collect()  # the last Adam's moments go before this one's come
     objectives = {name: Objective(model, one).to(run.device) for name, one in plans.items()}
     optimiser = make_optimiser(next(iter(objectives.values())), next(iter(plans.values())))
     known = {id(parameter) for group in optimiser.param_groups for parameter in group["params"]}
