@@ -58,25 +58,31 @@ def turns(run: Run, sizes: Sizes, model: torch.nn.Module, plans: Mapping[str, Re
         batch = random_batch(sizes, plans[name], rng).to(run.device)
         return step(run, objectives[name], optimiser, batch, precision)
 
-    attention = {}
-    for name in plans:
-        try:
-            one_step(name)
-            attention[name] = attention_of(lambda name=name: one_step(name))
-        except torch.OutOfMemoryError:
-            print(f"{name} in {precision} does not fit into memory", flush=True)
-            optimiser.zero_grad()
+    fitting = [name for name in plans if all(fits(optimiser, lambda name=name: one_step(name)) for _ in range(2))]
+    for name in plans.keys() - set(fitting):
+        print(f"{name} in {precision} does not fit into memory", flush=True)
     first = next(iter(plans))
-    if first not in attention:
+    if first not in fitting:
         return
-    found = [{name: one_step(name) for name in attention} for _ in run.rounds(20)]
+    attention = attention_of(lambda: one_step(first))  # the others have the same encoders
+    found = [{name: one_step(name) for name in fitting} for _ in run.rounds(20)]
     for quantity in ("seconds", BACKWARD, STEP):
         values = [{name: taken[quantity] for name, taken in one.items()} for one in found]
         for name, numbers in ratios(values, first).items():
-            yield {"system": name, "attention": attention[name], "quantity": quantity, **numbers}
-    alone = {name: loss_step(sizes, plans[name], run.device) for name in attention}
+            yield {"system": name, "attention": attention, "quantity": quantity, **numbers}
+    alone = {name: loss_step(sizes, plans[name], run.device) for name in fitting}
     for name, numbers in ratios(loss_alone(run, alone), first).items():
         yield {"system": name, "attention": "", "quantity": "seconds of the loss", **numbers}
+
+
+def fits(optimiser: torch.optim.Optimizer, one_step: Callable[[], Any]) -> bool:
+    """Take a step, which warms up; whether there was memory for it."""
+    try:
+        one_step()
+    except torch.OutOfMemoryError:
+        optimiser.zero_grad()
+        return False
+    return True
 
 
 def step(
