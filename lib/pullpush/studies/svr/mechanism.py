@@ -87,29 +87,28 @@ def search(
     name: str,
     systems: Mapping[str, Mapping[str, System]],
     grids: Mapping[str, Sequence[Mapping[str, Any]]],
+    epochs: Mapping[str, int],
     *,
     seed: int,
     **more: Any,
 ) -> Experiment:
     """The same points for every system of a protocol; the columns are those of the points.
 
-    grids: protocol → points, each options of the recipe.
+    grids: protocol → points, each options of the recipe; epochs: protocol → passes, fewer than in what it is for.
     """
     trials = [
-        Trial(system, recipe, {**overrides, **point}, {"protocol": protocol, **point}, data=protocol)
+        Trial(
+            system,
+            recipe,
+            {**overrides, "epochs": epochs[protocol], **point},
+            {"protocol": protocol, **point},
+            data=protocol,
+        )
         for protocol, named in systems.items()
         for system, (recipe, overrides) in named.items()
         for point in grids[protocol]
     ]
     return Experiment(name, tuple(trials), (seed,), long=True, **more)
-
-
-def shortened(systems: Mapping[str, Mapping[str, System]], epochs: int) -> dict[str, dict[str, System]]:
-    """The same systems with runs of so many epochs: a search may be shorter than what it is for."""
-    return {
-        protocol: {name: (recipe, {**overrides, "epochs": epochs}) for name, (recipe, overrides) in named.items()}
-        for protocol, named in systems.items()
-    }
 
 
 def best_points(scores: Scores) -> dict[tuple[str, str], dict[str, Any]]:

@@ -1,10 +1,10 @@
-"""Three protocols on two trunks, between which one thing changes at a time: same scenes, captions, dimensions, batches.
+"""Four protocols, between which one thing changes at a time: same scenes, captions, dimensions and batches.
 
     ground = Protocols(book)
-    ground.view("frozen/cnn")     # new projections on features of a trunk that heard single events
-    ground.view("tuned/cnn")      # the same trunk, fine-tuned whole
-    ground.view("random/cnn")     # the same architecture from random weights
-    ground.view("frozen/yamnet")  # a published encoder in place of ours: frozen, fine-tuned whole, random
+    ground.view("frozen/cnn")     # new projections on features of our trunk, which heard single events
+    ground.view("random/cnn")     # the same architecture in training, from random weights
+    ground.view("frozen/yamnet")  # new projections on features of a published encoder
+    ground.view("tuned/yamnet")   # its upper layers in training, too
 
 Texts are those of a frozen sentence encoder, with new projections, everywhere.
 """
@@ -18,6 +18,7 @@ from typing import Any
 from pullpush.data.banks import BANKS
 from pullpush.data.composer import SceneConfig
 from pullpush.data.world import load_world
+from pullpush.encoders import AUDIO
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
@@ -26,17 +27,14 @@ from pullpush.lab.session import Session
 from pullpush.training.frozen import encoded
 from pullpush.training.runs import Plan
 
-STARTS, TRUNKS = ("frozen", "tuned", "random"), ("cnn", "yamnet")
-PROTOCOLS = tuple(f"{start}/{trunk}" for trunk in TRUNKS for start in STARTS)
 TITLES: Mapping[str, str] = {
     "frozen/cnn": "our CNN, frozen",
-    "tuned/cnn": "our CNN, fine-tuned",
     "random/cnn": "our CNN from random weights",
     "frozen/yamnet": "YAMNet, frozen",
     "tuned/yamnet": "YAMNet, fine-tuned",
-    "random/yamnet": "YAMNet from random weights",
 }
-LONGER = 4  # passes, as a multiple of the profile's: the last quarter then gains about a point
+# Passes, as a multiple of the profile's: the last quarter of a run then gains about a point.
+PASSES: Mapping[str, int] = {"frozen/cnn": 4, "random/cnn": 4, "frozen/yamnet": 4, "tuned/yamnet": 2}
 RATE = 1e-3  # of new weights
 FINE = 0.3  # where a trained encoder goes on learning, as a share of it
 
@@ -47,7 +45,7 @@ class Protocols:
     book: the session; compute_long: whether long experiments are computed where nothing was kept of them.
     """
 
-    name = "scenes, three protocols on two trunks"
+    name = "scenes, four protocols"
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         self.book = reduced(book)
@@ -57,14 +55,17 @@ class Protocols:
 
     @property
     def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
+        """The code that loads the data and hears it, as roots of `source.digest`."""
         bank, _, _ = self.book.settings.world["bank"].partition(":")
-        return load_world, BANKS[bank].make
+        return load_world, BANKS[bank].make, AUDIO[self._listening.settings.audio].make, AUDIO["upper"].make
 
-    @property
-    def epochs(self) -> int:
-        """Passes over the clips in every protocol."""
-        return LONGER * self.book.settings.epochs
+    def epochs(self, protocol: str) -> int:
+        """Passes over the clips."""
+        return PASSES[protocol] * self.book.settings.epochs
+
+    def rate(self, protocol: str) -> float:
+        """The learning rate that a search goes out from."""
+        return FINE * RATE if protocol.startswith("tuned") else RATE
 
     def view(self, name: str) -> View:
         """Data by the protocol's name.
@@ -73,24 +74,20 @@ class Protocols:
             UnknownNameError: there is none of that name.
         """
         if name not in self._views:
-            if name not in PROTOCOLS:
-                raise unknown("protocol", name, PROTOCOLS)
+            if name not in TITLES:
+                raise unknown("protocol", name, TITLES)
             self._views[name] = self._view(*name.split("/"))
         return self._views[name]
 
     def _view(self, start: str, trunk: str) -> View:
         session = self.book if trunk == "cnn" else self._listening
-        data, size = common.world(self.book), {"epochs": self.epochs}
-        if start == "frozen":
-            base = self._trunk.train() if trunk == "cnn" else common.published_trunk(session)
-            return View(session, encoded(data, base), size)
+        data, size = common.world(self.book), {"epochs": self.epochs(f"{start}/{trunk}")}
         if start == "random":
-            untrained = {} if trunk == "cnn" else {"encoder_options": {"audio_pretrained": False}}
-            return View(session, data, {**size, **untrained, "lr": RATE})
-        if trunk == "cnn":
-            before = {"base": lambda seed: self._trunk, "before": lambda seed: [[self._trunk]]}
-            return View(session, data, {**size, "lr": FINE * RATE}, **before)
-        return View(session, data, {**size, "lr": FINE * RATE})
+            return View(session, data, {**size, "lr": RATE})
+        base = self._trunk.train() if trunk == "cnn" else common.published_trunk(session)
+        if start == "tuned":
+            return View(session, encoded(data, base, level="lower"), {**size, "lr": FINE * RATE})
+        return View(session, encoded(data, base), size)
 
     @property
     def _trunk(self) -> Plan:
