@@ -52,6 +52,7 @@ SYSTEMS: Mapping[str, System] = {**PLAIN, **factorial(), **SCALED, **SIMPLER}
 FEWER: Mapping[str, System] = {
     name: system for name, system in SYSTEMS.items() if name not in ("across ×0.25", "sideways ×0.5", "+ focal")
 }
+DECISIVE = ("infonce", TWICE, "SVR:P", "SVR:J", "SVR:A", "SVR:PJA")
 
 
 def by_protocol(
