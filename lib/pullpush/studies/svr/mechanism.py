@@ -7,12 +7,14 @@ the anchor through Eq. 15, which shrinks what is across the way (*Jacobian*), an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
+from pullpush.studies.svr.protocols import TITLES, Protocols
+from pullpush.training.diagnostics import Diagnostics
 
 EFFECTS = ("probabilities", "jacobian", "partner")
 LETTERS = dict(zip(EFFECTS, "PJA", strict=True))  # A: the sounds' own gradient, audio that pushes audio
@@ -55,61 +57,54 @@ FEWER: Mapping[str, System] = {
 DECISIVE = ("infonce", TWICE, "SVR:P", "SVR:J", "SVR:A", "SVR:PJA")
 
 
-def by_protocol(
-    name: str,
-    systems: Mapping[str, Mapping[str, System]],
-    seeds: Mapping[str, Sequence[int]],
-    points: Mapping[tuple[str, str], Mapping[str, Any]] | None = None,
-    **more: Any,
-) -> Experiment:
-    """One experiment over protocols.
+# What the page trains by default: seeds of each protocol, the fewer the longer a run takes.
+SEEDS: Mapping[str, int] = {"frozen/cnn": 10, "random/cnn": 4, "frozen/yamnet": 10, "tuned/yamnet": 3}
+# Temperature, and rate as a multiple of the protocol's own: the same budget for every system.
+POINTS = ((0.05, 1.0), (0.1, 1.0), (0.15, 1.0), (0.2, 1.0), (0.1, 0.5), (0.1, 2.0))
+SHORTER = 2  # how much shorter a run of the search is
+APART = 1000  # from the first seed to that of the search, which no comparison uses
+TRIED = {"frozen/cnn": (*DECISIVE, "SVR:PJ", "SVR:PA", "SVR:JA", "across ×0.5", "sideways ×0"), "random/cnn": DECISIVE}
 
-    Args:
-        systems: protocol → its systems; seeds: protocol → seeds.
-        points: (protocol, system) → options that were found for it.
-        more: other attributes of the experiment.
+
+def searched(ground: Protocols, *, seed: int) -> Experiment:
+    """The search on validation: every system of a protocol at the same points, in runs half as long."""
+    trials = []
+    for protocol, named in _systems(ground).items():
+        epochs = max(1, ground.epochs(protocol) // SHORTER)
+        for system, (recipe, overrides) in named.items():
+            for tau, factor in POINTS[:2] if _tiny(ground) else POINTS:
+                point = {"tau": tau, "lr": round(factor * ground.rate(protocol), 6)}
+                options = {**overrides, "epochs": epochs, **point}
+                trials.append(Trial(system, recipe, options, {"protocol": protocol, **point}, data=protocol))
+    return Experiment("search", tuple(trials), (seed + APART,), long=True)
+
+
+def compared(ground: Protocols, points: Mapping[tuple[str, str], Mapping[str, Any]], *, seed: int) -> Experiment:
+    """The comparison, every system at its own point: (protocol, system) → options, see `best_points`.
+
+    Fine-tuning takes longest: there only the cells of the design that answer alone, and all effects together.
     """
-    trials = [
-        Trial(
-            system,
-            recipe,
-            {**overrides, **(points or {}).get((protocol, system), {})},
-            {"protocol": protocol},
-            data=protocol,
-            seeds=tuple(seeds[protocol]),
-        )
-        for protocol, named in systems.items()
-        for system, (recipe, overrides) in named.items()
-    ]
-    return Experiment(name, tuple(trials), tuple(seeds[next(iter(systems))]), long=True, **more)
+    trials = []
+    for protocol, named in _systems(ground).items():
+        seeds = range(seed, seed + (2 if _tiny(ground) else SEEDS[protocol]))
+        for system, (recipe, overrides) in named.items():
+            if protocol.startswith("tuned") and system not in DECISIVE:
+                continue
+            options = {**overrides, **points.get((protocol, system), {})}
+            trials.append(Trial(system, recipe, options, {"protocol": protocol}, data=protocol, seeds=tuple(seeds)))
+    watch = Diagnostics(every=2 if _tiny(ground) else 40, tau=0.07)
+    return Experiment("effects", tuple(trials), trials[0].seeds, watch=watch, long=True)
 
 
-def search(
-    name: str,
-    systems: Mapping[str, Mapping[str, System]],
-    grids: Mapping[str, Sequence[Mapping[str, Any]]],
-    epochs: Mapping[str, int],
-    *,
-    seed: int,
-    **more: Any,
-) -> Experiment:
-    """The same points for every system of a protocol; the columns are those of the points.
+def _systems(ground: Protocols) -> dict[str, Mapping[str, System]]:
+    """Protocol → its systems; in a profile of few seeds only some."""
+    if _tiny(ground):
+        return {protocol: {name: SYSTEMS[name] for name in names} for protocol, names in TRIED.items()}
+    return {name: SYSTEMS if name.startswith("frozen") else FEWER for name in TITLES}
 
-    grids: protocol → points, each options of the recipe; epochs: protocol → passes, fewer than in what it is for.
-    """
-    trials = [
-        Trial(
-            system,
-            recipe,
-            {**overrides, "epochs": epochs[protocol], **point},
-            {"protocol": protocol, **point},
-            data=protocol,
-        )
-        for protocol, named in systems.items()
-        for system, (recipe, overrides) in named.items()
-        for point in grids[protocol]
-    ]
-    return Experiment(name, tuple(trials), (seed,), long=True, **more)
+
+def _tiny(ground: Protocols) -> bool:
+    return ground.book.settings.seeds < 3
 
 
 def best_points(scores: Scores) -> dict[tuple[str, str], dict[str, Any]]:
