@@ -74,7 +74,7 @@ def is_hidden(cell: NotebookNode) -> bool:
     return any(tag.startswith(("hide-", "remove-")) for tag in cell.metadata.get("tags", []))
 
 
-SECOND = {"00-ears": "E"}  # further lessons of a chapter, and the letter that their numbers bear
+SECOND = {"00-ears": "E", "02-mechanism": "M"}  # further lessons of a chapter, and the letter that their numbers bear
 
 
 def prefix(page: Path) -> str:
@@ -299,5 +299,5 @@ def test_exercises_and_solutions_are_paired_by_label():
 
 
 def test_numbers_of_a_page_begin_with_its_chapter():
-    names = ("00-world", "00-ears", "02-svr", "02-svr-lab")
-    assert [prefix(Path(f"{name}.md")) for name in names] == ["0", "0E", "2", "2L"]
+    names = ("00-world", "00-ears", "02-svr", "02-svr-lab", "02-mechanism")
+    assert [prefix(Path(f"{name}.md")) for name in names] == ["0", "0E", "2", "2L", "2M"]

@@ -65,14 +65,7 @@ def scaled_push(audio: Tensor, text: Tensor, perpendicular: float, tau: float = 
 
 
 def svr_parts(
-    audio: Tensor,
-    text: Tensor,
-    radius: float,
-    tau: float = 0.07,
-    *,
-    probabilities: bool = True,
-    jacobian: bool = True,
-    partner: bool = True,
+    audio: Tensor, text: Tensor, radius: float, tau: float = 0.07, *, probabilities=True, jacobian=True, partner=True
 ) -> Tensor:
     """L_svr with the softmax of t or t_sup, with Eq. 15 or without, with a⁺ free or held in t_sup (SupCLAP Eq. 6)."""
     loss = 0

@@ -10,12 +10,16 @@ import torch
 from torch import Tensor
 
 from pullpush.forces import step_parts
+from pullpush.lab import common
 from pullpush.lab.experiments import ExperimentError, System
+from pullpush.lab.ledger import Ledger
 from pullpush.lab.scores import Scores
 from pullpush.losses import TERMS
 from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.parallel import one_thread
+from pullpush.studies.svr.effects import radius_effects
 from pullpush.studies.svr.mechanism import LETTERS, SCALED, TWICE
+from pullpush.studies.svr.protocols import TITLES
 from pullpush.studies.together.design import full
 from pullpush.training.recipes import recipe
 
@@ -98,6 +102,38 @@ def scaled(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
 
 
+def table_over(scores: Scores, baseline: str, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
+    """`over` for some systems, with the columns that `show.tables.gains` takes; the protocol is written out."""
+    table = over(scores, baseline, metric)
+    table = table[table["system"].isin(names)].assign(baseline=baseline, metric=metric)
+    return table.assign(protocol=table["protocol"].map(TITLES)).reset_index(drop=True)
+
+
+def standings(scores: Scores, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
+    """Some systems by protocol, in %: seeds, mean ± standard deviation, and what validation still gained at the end."""
+    table = scores.table[scores.table["system"].isin(names)].rename(columns={"unconverged": "still gained"})
+    parts = []
+    for protocol in protocols(scores):
+        rows = table[table["protocol"] == protocol]
+        part = common.mean_and_spread(rows, "system", [metric, "still gained"], percent=True)
+        part.insert(0, "protocol", TITLES[protocol])
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def judge(ledger: Ledger, scores: Scores, protocol: str = "random/cnn") -> None:
+    """Judge the claims about the mechanism: those of the experiment, and what the Jacobian adds in one protocol."""
+    ledger.judge_scores(scores)
+    if not scores:
+        ledger.leave("jacobian-effect", "effects is long and was not computed for these parameters and data")
+        return
+    design = full("".join(LETTERS.values()))
+    try:
+        ledger.judge("jacobian-effect", _contrast(scores, design.runs, "J", "R@1", {"protocol": protocol}))
+    except ExperimentError as error:
+        ledger.leave("jacobian-effect", f"not in this profile's experiment: {error}")
+
+
 def _table(found: Mapping[tuple, Difference], heads: Sequence[str]) -> pd.DataFrame:
     rows = [
         (*key, one.value, one.low, one.high, one.half_width, one.p_holm, one.seeds, one.clips)
@@ -136,6 +172,17 @@ def step_of(systems: Mapping[str, System], text: Tensor, audio: Tensor, tau: flo
     return pd.DataFrame(rows, columns=columns)
 
 
+def ratio_change(text: Tensor, audio: Tensor, tau: float, radius: float, *, batch_size: int) -> Difference:
+    """How much across/along of the SVR term changes from R = 0 to a radius, as a fraction, over batches of `(N, d)`."""
+    ratios = []
+    for start in range(0, len(text) - batch_size + 1, batch_size):
+        rows = slice(start, start + batch_size)
+        found = radius_effects(text[rows], audio[rows], tau, (0.0, radius), batch_size=batch_size)
+        none, some = found["across/along"]
+        ratios.append(some / none - 1)
+    return difference([ratios])
+
+
 def _objective(name: str, options: Mapping):
     """The sum of a recipe's terms as a function of (audio, text), at one temperature."""
     plain = {key: value for key, value in options.items() if key not in ("scalar_lr", "lr", "epochs")}
@@ -165,47 +212,3 @@ def _through_partner(loss, name: str, options: Mapping, text: Tensor, audio: Ten
             gradients.append(torch.autograd.grad(one(leaf, text[rows]), leaf)[0])
         shares.append(((gradients[0] - gradients[1]).norm() / gradients[0].norm()).item())
     return float(np.mean(shares))
-
-
-# ---------------------------------------------------------------- drift, and whether it decides
-
-DRIFTS: Mapping[str, str] = {
-    "gradient_drift_pull": "gradient and pull, as printed",
-    "gradient_drift_tangent": "gradient and geodesic direction, on the sphere",
-    "update_drift": "realised update and geodesic direction",
-}
-
-
-def drift_and_recall(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
-    """A row a run: protocol, system, seed, the three readings of drift (mean cosines over the second half of training;
-    the higher, the less drift), and the metric.
-
-    Raises:
-        ExperimentError: the steps were not watched.
-    """
-    missing = [name for name in DRIFTS if name not in scores.steps]
-    if missing:
-        raise ExperimentError(f"{scores.experiment.name} was trained without {', '.join(missing)}: give it a watch")
-    rows = []
-    for trial, seed in scores.experiment.cells:
-        steps = scores.rows(scores.steps, trial, seed)
-        late = steps[steps["step"] > steps["step"].max() / 2]
-        value = scores.clips[str(trial), seed][metric].mean()
-        rows.append((trial.where["protocol"], trial.system, seed, *(late[name].mean() for name in DRIFTS), value))
-    return pd.DataFrame(rows, columns=["protocol", "system", "seed", *DRIFTS, metric])
-
-
-def rank_correlations(runs: pd.DataFrame, metric: str = "R@1", *, without: Sequence[str] = ()) -> pd.DataFrame:
-    """Spearman's correlation of each reading with the metric, over the means of systems, by protocol: columns protocol,
-    reading, correlation, systems.
-
-    without: systems that are left out, such as those that were made to fail.
-    """
-    means = runs[~runs["system"].isin(without)].groupby(["protocol", "system"], sort=False)
-    means = means[[*DRIFTS, metric]].mean().reset_index()
-    rows = [
-        (protocol, DRIFTS[name], group[name].corr(group[metric], method="spearman"), len(group))
-        for protocol, group in means.groupby("protocol", sort=False)
-        for name in DRIFTS
-    ]
-    return pd.DataFrame(rows, columns=["protocol", "reading", "correlation", "systems"])

@@ -54,6 +54,7 @@ SYSTEMS: Mapping[str, System] = {**PLAIN, **factorial(), **SCALED, **SIMPLER}
 FEWER: Mapping[str, System] = {
     name: system for name, system in SYSTEMS.items() if name not in ("across ×0.25", "sideways ×0.5", "+ focal")
 }
+SIMPLER_AND_SVR = ("SVR, learnt R", "SVR:PJA", "SVR:P", *SIMPLER)
 DECISIVE = ("infonce", TWICE, "SVR:P", "SVR:J", "SVR:A", "SVR:PJA")
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, whole_numbers
 from pullpush.show.marks import band, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from pullpush.studies.svr.decomposition import DRIFTS
+from pullpush.studies.svr.drifts import DRIFTS
 from pullpush.studies.svr.protocols import TITLES
 
 COLOURS = dict(zip(TITLES, (BLUE, ORANGE, GREEN, PURPLE), strict=True))
