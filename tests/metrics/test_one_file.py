@@ -94,6 +94,13 @@ def test_all_metrics_share_the_embeddings_of_a_run(model, world, monkeypatch):
     assert all(np.array_equal(shared[name], alone[name]) for name in alone)
 
 
+def test_the_agreement_of_ranks_is_that_of_consistency(model, world):
+    embedded = scoring.Embedded(lambda: model, world, ("eng", "fra", "deu"))
+    (name, alone), *others = METRICS["rank-agreement"].make(embedded).items()
+    assert not others
+    assert np.array_equal(alone, METRICS["consistency"].make(embedded)[name])
+
+
 @pytest.mark.parametrize("languages", [("eng",), ("eng", "deu", "fra")])
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_gives_the_scores_on_its_card_and_needs_what_it_says(name, languages, model, world):
