@@ -94,11 +94,14 @@ def test_all_metrics_share_the_embeddings_of_a_run(model, world, monkeypatch):
     assert all(np.array_equal(shared[name], alone[name]) for name in alone)
 
 
-def test_the_agreement_of_ranks_is_that_of_consistency(model, world):
+@pytest.mark.parametrize(
+    ("part", "whole", "count"), [("rank-agreement", "consistency", 1), ("recall-at-1", "retrieval", 3)]
+)
+def test_what_many_runs_keep_is_a_part_of_what_others_do(part, whole, count, model, world):
     embedded = scoring.Embedded(lambda: model, world, ("eng", "fra", "deu"))
-    (name, alone), *others = METRICS["rank-agreement"].make(embedded).items()
-    assert not others
-    assert np.array_equal(alone, METRICS["consistency"].make(embedded)[name])
+    few, every = (METRICS[name].make(embedded) for name in (part, whole))
+    assert len(few) == count
+    assert all(np.array_equal(values, every[name]) for name, values in few.items())
 
 
 @pytest.mark.parametrize("languages", [("eng",), ("eng", "deu", "fra")])
