@@ -94,6 +94,16 @@ def test_all_metrics_share_the_embeddings_of_a_run(model, world, monkeypatch):
     assert all(np.array_equal(shared[name], alone[name]) for name in alone)
 
 
+@pytest.mark.parametrize(
+    ("part", "whole", "count"), [("rank-agreement", "consistency", 1), ("recall-at-1", "retrieval", 3)]
+)
+def test_what_many_runs_keep_is_a_part_of_what_others_do(part, whole, count, model, world):
+    embedded = scoring.Embedded(lambda: model, world, ("eng", "fra", "deu"))
+    few, every = (METRICS[name].make(embedded) for name in (part, whole))
+    assert len(few) == count
+    assert all(np.array_equal(values, every[name]) for name, values in few.items())
+
+
 @pytest.mark.parametrize("languages", [("eng",), ("eng", "deu", "fra")])
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_gives_the_scores_on_its_card_and_needs_what_it_says(name, languages, model, world):

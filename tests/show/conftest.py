@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -9,6 +11,7 @@ import pytest
 from pullpush.show.palette import use_style
 
 mpl.use("Agg")
+sys.path.insert(0, str(Path(__file__).parent))  # where tests find the tables that they draw
 
 
 @pytest.fixture(autouse=True)

@@ -239,6 +239,40 @@ def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
         scores_of(sizes, 0.07)
 
 
+OTHER = """
+from pullpush.data.altered import First
+
+
+class Elsewhere:
+    def __init__(self, ground):
+        self.ground, self.book, self.name, self.compute_long = ground, ground.book, "elsewhere", False
+        self.code = (*ground.code, First)
+
+    def view(self, name):
+        return self.ground.view(name.removesuffix("@elsewhere"))
+
+
+moved = Experiment("moved", radius.trials, radius.seeds, data="whole@elsewhere", long=True)
+other_grounds = {"moved": Elsewhere(ground)}
+"""
+
+
+def test_an_experiment_may_stand_on_another_ground_than_the_chapters(sizes, tiny):
+    page = tiny / "book" / "10-tiny.md"
+    page.write_text(CHAPTER.replace("short = Experiment", f"{OTHER.strip()}\nshort = Experiment"))
+    told = {"profile": sizes, "parameters": {"tau": 0.07}}
+    swept(sizes, 0.07, only=("moved",), jobs=1)
+    (folder,) = keep.keep("10-tiny", only=("moved",), **told)
+    code = json.loads((folder / "stamp.json").read_text())["stamp"]["code"]
+    assert "pullpush.data.altered:First" in code, "what that ground goes through"
+    (state,) = declared.states("10-tiny", only=("moved",), **told)
+    assert (state.finished, state.runs) == (RUNS, RUNS)
+    assert "stale" not in state.kept
+    plan = declared.declared("10-tiny", **told)
+    assert compute.run(plan.other_grounds["moved"], plan.experiments["moved"]).stale == ()
+    assert plan.ground_of(plan.experiments["radius"]) is plan.ground
+
+
 def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
     with pytest.raises(LongError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"):
         keep.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})

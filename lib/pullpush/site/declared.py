@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +22,19 @@ class LongError(PullPushError, RuntimeError):
     """A sweep of a chapter that cannot begin or go on, or an experiment that cannot be kept."""
 
 
-class Declared(NamedTuple):
-    """What a chapter declares: its ground, and its experiments by name."""
+@dataclass(frozen=True)
+class Declared:
+    """What a chapter declares: its `ground`, its experiments by name, and its `other_grounds`: experiment → what that
+    one stands on instead.
+    """
 
     ground: Ground
     experiments: dict[str, Experiment]
+    other_grounds: Mapping[str, Ground] = field(default_factory=dict)
+
+    def ground_of(self, experiment: Experiment) -> Ground:
+        """What an experiment stands on."""
+        return self.other_grounds.get(experiment.name, self.ground)
 
 
 def declared(
@@ -60,7 +69,7 @@ def declared(
     found = {thing.name: thing for thing in space.values() if isinstance(thing, Experiment)}
     if not found:
         raise LongError(f"{name} declares no experiment in cells tagged {' or '.join(map(repr, TAGS))}")
-    return Declared(space["ground"], found)
+    return Declared(space["ground"], found, space.get("other_grounds", {}))
 
 
 def chosen(plan: Declared, only: Sequence[str] = ()) -> list[Experiment]:
@@ -79,7 +88,7 @@ def chosen(plan: Declared, only: Sequence[str] = ()) -> list[Experiment]:
 
 def runs_of(plan: Declared, experiment: Experiment) -> dict[str, Plan]:
     """The runs of an experiment by their keys; trials may share some."""
-    return {run.key: run for run in compute.plans_of(plan.ground, experiment).values()}
+    return {run.key: run for run in compute.plans_of(plan.ground_of(experiment), experiment).values()}
 
 
 class State(NamedTuple):
@@ -116,12 +125,13 @@ def states(
 
 
 def _kept(plan: Declared, experiment: Experiment, root: Path | None) -> str:
-    about = kept.about(plan.ground.book.chapter, experiment.name, root=root)
+    ground = plan.ground_of(experiment)
+    about = kept.about(ground.book.chapter, experiment.name, root=root)
     if about is None:
         return "never kept"
     content, made = about
-    if content != compute.content_of(plan.ground, experiment):
+    if content != compute.content_of(ground, experiment):
         return f"kept {made.made} as another declaration"
-    stale = kept.why_stale(made, compute.code_of(plan.ground, experiment))
+    stale = kept.why_stale(made, compute.code_of(ground, experiment))
     more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
     return f"kept {made.made}" + (f", stale: {stale[0]}{more}" if stale else "")

@@ -32,15 +32,16 @@ def keep(
     folders = []
     for experiment in chosen(plan, only):
         sweep, both = _commands(name, experiment, profile, parameters)
-        cells = compute.plans_of(plan.ground, experiment)
+        ground = plan.ground_of(experiment)
+        cells = compute.plans_of(ground, experiment)
         runs = {run.key: run for run in cells.values()}.values()
         missing = sum(not run.finished for run in runs)
         if missing:
             raise LongError(f"{missing} of {len(runs)} runs of {experiment.name} are missing: {sweep}")
-        scores = compute.compute(plan.ground, experiment, cells)
+        scores = compute.compute(ground, experiment, cells)
         scores = replace(scores, stamp=replace(scores.stamp, command=both))
-        content = compute.content_of(plan.ground, experiment)
-        folders.append(kept.keep(scores, plan.ground.book.chapter, content, root=root))
+        content = compute.content_of(ground, experiment)
+        folders.append(kept.keep(scores, ground.book.chapter, content, root=root))
     return folders
 
 
@@ -71,19 +72,20 @@ def confirm(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     folders = []
     for experiment in chosen(plan, only):
-        chapter, content = plan.ground.book.chapter, compute.content_of(plan.ground, experiment)
+        ground = plan.ground_of(experiment)
+        chapter, content = ground.book.chapter, compute.content_of(ground, experiment)
         found = kept.read(experiment, chapter, content, root=root)
         _, both = _commands(name, experiment, profile, parameters)
         if found is None:
             raise LongError(f"nothing was kept of {experiment.name} as it is declared: {both}")
-        code = compute.code_of(plan.ground, experiment)
+        code = compute.code_of(ground, experiment)
         stale = kept.why_stale(found.stamp, code)
         if not stale and not only:
             report(f"{experiment.name} is of today's code")
             continue
         chosen_part = part(experiment, seeds)
-        cells = compute.plans_of(plan.ground, chosen_part)
-        scores = compute.compute(plan.ground, chosen_part, cells)
+        cells = compute.plans_of(ground, chosen_part)
+        scores = compute.compute(ground, chosen_part, cells)
         if wrong := differences(found, scores):
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}: {both}")

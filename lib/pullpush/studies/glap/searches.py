@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.studies.glap.losses import LOSSES
 
@@ -121,3 +123,15 @@ def heard(best: Best, of_ears: Best, ears: str) -> System:
     """The loss of all systems, with the rate that suits the ears."""
     recipe, overrides = tuned(best)
     return recipe, {**overrides, **of_ears.get(ears, {})}
+
+
+def at_the_edge(points: pd.DataFrame) -> list[str]:
+    """Systems whose chosen rate is the smallest of their grid, so that a smaller one may be better still.
+
+    points: of `tuning.points_table`, with the column lr.
+
+    >>> at_the_edge(pd.DataFrame({"system": ["a", "a"], "lr": [1e-3, 3e-3], "chosen": [True, False]}))
+    ['a']
+    """
+    least = points.groupby("system", sort=False)["lr"].transform("min")
+    return points.loc[points["chosen"].astype(bool) & (points["lr"] == least), "system"].tolist()

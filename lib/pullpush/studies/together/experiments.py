@@ -23,7 +23,7 @@ from pullpush.studies.together.terms import NAMES, SIGMOID, label, system
 
 Tuned = Mapping[str, Mapping[str, Any]]  # "softmax" or "sigmoid" → options
 FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see grounds.py
-SCORED: Mapping[str, Any] = {"languages": LANGUAGES, "evaluations": ("retrieval", "consistency")}
+SCORED: Mapping[str, Any] = {"languages": LANGUAGES, "evaluations": ("recall-at-1", "rank-agreement")}
 RATES, TAUS = (1e-3, 3e-3), (0.07,)  # the temperature is learnt, so that only its start could be searched
 BESIDE: Mapping[str, tuple[str, ...]] = {"nothing": (), "everything": NAMES[1:]}
 OTHER_SEEDS = 500  # the recipe is tested with seeds that chose nothing
@@ -78,7 +78,7 @@ def factorial(
 def on_validation(of: Experiment) -> Experiment:
     """The same runs, scored on the validation clips in all languages; training itself looks at English there."""
     trials = tuple(replace(one, test=VALID) for one in of.trials)
-    return replace(of, name=f"{of.name}-validation", trials=trials, evaluations=("retrieval",))
+    return replace(of, name=f"{of.name}-validation", trials=trials, evaluations=("recall-at-1",))
 
 
 def trial(high: Collection[str], *, dim: int, tuned: Tuned) -> Trial:

@@ -1,0 +1,120 @@
+"""The figures of chapters 6 and 7, each drawn from a small table that is made up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from pullpush.studies.distill import figures as distill
+from pullpush.studies.together import effects, terms
+from pullpush.studies.together import figures as together
+from pullpush.studies.together.design import full
+
+SPANS = {"value": 0.4, "low": 0.3, "high": 0.5, "seeds": 3, "clips": 40}
+FACTORS = ("sigmoid", "SVR", "soft labels")
+SQUARE = full(FACTORS)
+
+
+def crossed(**columns: tuple[object, ...]) -> pd.DataFrame:
+    """A row for every combination of what columns hold, all with the same interval."""
+    return pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False).assign(**SPANS)
+
+
+# ---------------------------------------------------------------- chapter 6
+
+
+def fits() -> pd.DataFrame:
+    return pd.DataFrame({"fits": [1, 2, 3, 12], "share": [0.6, 0.2, 0.1, 0.1]})
+
+
+def by_system() -> pd.DataFrame:
+    return crossed(ears=("yamnet", "prediction", "nobody's"), system=("teachers", "2, again"), metric=("mAP@16", "R@1"))
+
+
+def gained() -> pd.DataFrame:
+    """One of the pairs was not trained with the second encoder."""
+    return crossed(comparison=("soft over 1", "3 over 2"), ears=("yamnet", "prediction")).head(3)
+
+
+def settings() -> pd.DataFrame:
+    rows = [("paper", np.nan), *(("teacher tau", at) for at in (0.1, 0.2)), *(("weight", at) for at in (0.3, 3.0))]
+    return pd.DataFrame(rows, columns=["setting", "at"]).assign(**SPANS)
+
+
+def judged() -> pd.DataFrame:
+    return crossed(teacher=("binary labels", "ensemble"), metric=("rank correlation", "share on clips that fit"))[1:]
+
+
+def subsets() -> pd.DataFrame:
+    return crossed(members=(1, 2, 3, 4), seed=(0, 1))
+
+
+MAPPED = np.random.default_rng(0).random((30, 2)).astype(np.float32)
+TOPIC = np.arange(30) % 3  # the last has no name: grey
+
+# ---------------------------------------------------------------- chapter 7
+
+
+def several() -> pd.DataFrame:
+    """Main effects by metric; of the mean of languages alone there are three."""
+    return crossed(metric=tuple(together.TITLES), effect=FACTORS)
+
+
+def prices() -> pd.DataFrame:
+    return pd.DataFrame({"system": FACTORS, "time": [1, 1.5, 2], "FLOPs ratio": [1, 1.1, 4], "memory ratio": [1, 1, 3]})
+
+
+def responses() -> np.ndarray:
+    """Eight runs, two seeds, five clips; the first factor adds by far the most."""
+    noise = np.random.default_rng(0).normal(0, 0.01, (8, 2, 5))
+    return noise + 0.2 * (SQUARE.contrast(FACTORS[0]) > 0)[:, None, None]
+
+
+def half_normal() -> tuple[pd.DataFrame, effects.Lenth]:
+    table = effects.half_normal(SQUARE, responses())
+    return table, effects.lenth(table["value"])
+
+
+def matrix() -> np.ndarray:
+    return effects.interactions(effects.effects(SQUARE, responses()), FACTORS)
+
+
+def front() -> pd.DataFrame:
+    """Three runs on the front, one below it, and one that was predicted."""
+    rows = [("InfoNCE", 1, 0.2, True, True), ("SVR", 2, 0.3, True, True), ("sigmoid", 3, 0.4, True, True)]
+    rows += [("cycles", 2.5, 0.1, True, False), ("SVR + cycles", 2.2, 0.35, False, False)]
+    table = pd.DataFrame(rows, columns=["system", "time", "value", "measured", "front"])
+    return table.assign(low=table["value"] - 0.02, high=table["value"] + 0.02)
+
+
+def forces() -> pd.DataFrame:
+    rows = [
+        (term, "whole", side, n, 10.0 * n, 0.1 * n, -0.5)
+        for term in ("kcl", "distillation")
+        for side in ("text", "clip")
+        for n in (1, 2, 3)
+    ]
+    return pd.DataFrame(rows, columns=["term", "part", "side", "sample", "along", "across", "from_mean"])
+
+
+def confirmed() -> pd.DataFrame:
+    return crossed(protocol=("frozen encoder", "encoder in training"), system=("English", "Japanese"))
+
+
+DRAWN = {
+    "fitting": lambda: distill.fitting(fits(), fits().head(2)),
+    "by_system": lambda: distill.by_system(by_system(), {"mAP@16": "one", "R@1": "other"}),
+    "gains": lambda: distill.gains(gained(), rows="comparison", colours="ears"),
+    "over_settings": lambda: distill.over_settings(settings(), without=0.35),
+    "labels_against_truth": lambda: distill.labels_against_truth(judged()),
+    "map_of_topics": lambda: distill.map_of_topics(MAPPED, TOPIC, ["bell, ring", "frog, croak"]),
+    "by_members": lambda: distill.by_members(subsets(), {"E1": 0.45, "equal": 0.42}),
+    "design_figure": lambda: together.design_figure(terms.half()),
+    "main_effects": lambda: together.main_effects(several(), FACTORS),
+    "interaction_matrix": lambda: together.interaction_matrix(matrix(), FACTORS, [FACTORS[0]]),
+    "half_normal_plot": lambda: together.half_normal_plot(*half_normal()),
+    "costs_figure": lambda: together.costs_figure(prices()),
+    "pareto_front": lambda: together.pareto_front(front(), marked={"InfoNCE": "InfoNCE", "SVR + cycles": "the recipe"}),
+    "forces_by_term": lambda: together.forces_by_term(forces()),
+    "confirmed": lambda: together.confirmed(confirmed()),
+}
