@@ -74,6 +74,35 @@ def tuned(scores: Scores) -> Scores:
     return replace(scores, experiment=replace(scores.experiment, trials=tuple(kept)))
 
 
+def stage(scores: Scores, telling: str, start: str) -> Scores:
+    """Of `tuned` scores the part of one telling and one start, in which systems are schemes and nothing varies; empty
+    where there is none.
+    """
+    asked = {"telling": telling, "start": start}
+    here = [trial for trial in scores.experiment.trials if asked.items() <= trial.where.items()]
+    if not scores or not here:
+        return replace(scores, clips={})
+    clips = {
+        (trial.system, seed): scores.clips[str(trial), seed]
+        for trial, seed in scores.experiment.cells
+        if trial in here and (str(trial), seed) in scores.clips
+    }
+
+    def of_schemes(table: pd.DataFrame) -> pd.DataFrame:
+        rows = [scores.rows(table, trial, seed) for trial in here for seed in trial.seeds or scores.experiment.seeds]
+        return pd.concat(rows, ignore_index=True).drop(columns=list(here[0].where))
+
+    plain = replace(scores.experiment, trials=tuple(replace(trial, where={}) for trial in here))
+    tables = {"history": of_schemes(scores.history), "steps": of_schemes(scores.steps)}
+    return replace(scores, experiment=plain, clips=clips, plans={}, **tables)
+
+
+def stages(scores: Scores) -> dict[tuple[str, str], Scores]:
+    """`stage` of every telling and start, those of the paper first: (telling, start) → scores."""
+    found = dict.fromkeys((trial.where["telling"], trial.where["start"]) for trial in scores.experiment.trials)
+    return {each: stage(scores, *each) for each in found} if scores else {}
+
+
 def svr_end_to_end(seeds: Iterable[int], epochs: int) -> Experiment:
     """SVR in eight languages where the audio encoder is trained from random weights: beside InfoNCE on random languages
     and CACL, and beside InfoNCE counted twice, which is SVR with a radius of zero.

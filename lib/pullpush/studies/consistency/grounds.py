@@ -87,6 +87,11 @@ class Grounds:
         return self.name == SCENES
 
     @property
+    def has_stamps(self) -> bool:
+        """Whether scenes are mixed of Tux Paint's stamps, which have captions in many more languages, and voices."""
+        return self.is_scenes and self.book.settings.world["bank"] == "tuxpaint"
+
+    @property
     def tellings(self) -> tuple[str, ...]:
         """The tellings that the material has."""
         return (RETOLD, ALIGNED) if self.is_scenes else (ALIGNED,)
@@ -100,6 +105,18 @@ class Grounds:
         """The clips as audio."""
         return self.material.data()
 
+    def told(self, telling: str) -> World:
+        """The clips as audio, with captions of a telling.
+
+        Raises:
+            UnknownNameError: the material is not told so.
+        """
+        if telling not in self.tellings:
+            raise unknown(f"telling of {self.name}", telling, self.tellings)
+        config = self.data().config
+        other = telling != self.tellings[0] and isinstance(config, WorldConfig)
+        return load_data(WordingConfig(config, telling)) if other else self.data()
+
     def trunk(self) -> Base:
         """The audio encoder that all systems share."""
         return self.material.trunk()
@@ -110,7 +127,7 @@ class Grounds:
         Raises:
             UnknownNameError: there is none of that name, or the material is not told so.
         """
-        if "/" not in name or name in ("frozen/half", "frozen/quarter"):
+        if "/" not in name:
             return self.material.view(name)
         if name not in self._views:
             self._views[name] = self._view(parsed(name))
@@ -133,12 +150,8 @@ class Grounds:
         return View(self.book, self._world(stage.telling), overrides, **options)
 
     def _world(self, telling: str) -> World:
-        if telling not in self.tellings:
-            raise unknown(f"telling of {self.name}", telling, self.tellings)
         if telling == self.tellings[0]:
             return self.material.view("frozen").data
         if telling not in self._worlds:
-            config = self.data().config
-            assert isinstance(config, WorldConfig)  # as scenes are
-            self._worlds[telling] = encoded(load_data(WordingConfig(config, telling)), self.trunk())
+            self._worlds[telling] = encoded(self.told(telling), self.trunk())
         return self._worlds[telling]
