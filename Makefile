@@ -1,6 +1,7 @@
 # Everything runs inside .venv, made on first use; no root needed.
 #   make book   environment, recordings, quick profile in executed/local, HTML in _build/html
 #   make test   environment, lint, types, tests, the smoke book
+#   make gpu    time and memory at the papers' sizes, on an NVIDIA GPU, at most 8 minutes
 PYTHON ?= $(shell for v in python3 python3.13 python3.12 python3.11; do $$v -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo $$v && break; done)
 PROFILE ?= quick
 JOBS ?= 2
@@ -8,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: book test lab smoke bench clean env
+.PHONY: book test lab smoke bench gpu clean env
 .DELETE_ON_ERROR:
 
 book: $(STAMP)
@@ -29,7 +30,10 @@ lab: $(STAMP)
 	$(BIN)/jupyter lab book
 
 bench: $(STAMP)
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out benchmarks/gpu.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
+
+gpu: $(STAMP)
+	$(BIN)/python benchmarks/gpu.py
 
 env: $(STAMP)
 

@@ -32,94 +32,30 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from paper_models import AUDIOCAPS, SMALL, Sizes, audio_encoder, batch_of, loss_step, recipe_of, systems, text_encoder
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pullpush.data.batches import Batch
-from pullpush.data.vocabulary import LANGUAGES
 from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.features import Features
-from pullpush.encoders.frozen import FrozenText
 from pullpush.encoders.masks import zero_padding
 from pullpush.encoders.projection import Projection
-from pullpush.encoders.sonar import SONAR
-from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
-from pullpush.encoders.store import FeatureStore
 from pullpush.losses import Offer, apply
 from pullpush.studies import costs
 from pullpush.studies.counting import flop_counter
-from pullpush.training import recipe
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 
-AUDIOCAPS = (6, 7, 8, 8, 9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 14, 14, 15, 16, 16, 17, 19, 20, 23, 28)
 COLUMNS = ["chapter", "system", "text_encoder", "quantity", "value", "ratio", "how"]
-SVR, CONSISTENCY = "02-svr", "03-consistency"
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Of both encoders, the joint space and a clip; `tokens`: of a caption, one for each clip of the batch."""
-
-    audio: tuple[int, int, int] = (768, 12, 12)  # width, layers, heads
-    text: tuple[int, int, int, int] = (1024, 24, 16, 8192)  # width, layers, heads, feed-forward
-    vocabulary: int = 256_206
-    dim: int = 1024
-    seconds: float = 10.0
-    tokens: tuple[int, ...] = AUDIOCAPS
-    languages: tuple[str, ...] = LANGUAGES
-
-
-SMALL = Sizes((32, 2, 4), (64, 4, 4, 256), 1000, 32, 1.0, AUDIOCAPS[::3])  # of texts mostly
-
-
-def systems(clips: int) -> dict[str, dict[str, dict[str, Any]]]:
-    """Chapter → system → arguments of `recipe`; the first of each chapter is what the others are compared with."""
-    chunks = {f"KCL, chunks of {k * clips}": {"name": "kcl", "text_chunk": k * clips} for k in (1, 2, 4, 6)}
-    return {
-        SVR: {
-            "InfoNCE": {"name": "infonce"},
-            "InfoNCE + bi-StaticSVR": {"name": "infonce+bi-static-svr"},
-            "InfoNCE + bi-DynamicSVR": {"name": "infonce+bi-dynamic-svr"},
-        },
-        CONSISTENCY: {
-            "ML-CLAP": {"name": "ml-clap"},
-            "CACL": {"name": "cacl"},
-            "KCL": {"name": "kcl", "text_chunk": 0},
-            **chunks,
-        },
-    }
-
-
-# ---------------------------------------------------------------------------------------------- models and batches
-
-
-class Words:
-    """A tokenizer whose tokens are words and whose numbers mean nothing."""
-
-    src_lang = None
-
-    def __call__(self, text: str, **options: Any) -> SimpleNamespace:
-        return SimpleNamespace(input_ids=[5] * len(text.split()))
-
-    def pad(self, tokens: dict[str, list[list[int]]], **options: Any) -> Any:
-        from transformers import BatchEncoding
-
-        rows = tokens["input_ids"]
-        longest = max(map(len, rows))
-        ids = torch.tensor([row + [1] * (longest - len(row)) for row in rows])
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
-        return BatchEncoding({"input_ids": ids, "attention_mask": mask})
 
 
 class Unasked(DualEncoder):
@@ -127,51 +63,6 @@ class Unasked(DualEncoder):
 
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         return self.audio_projection(self.audio(*zero_padding(audio, lengths)))
-
-
-def text_encoder(sizes: Sizes, frozen: bool) -> nn.Module:
-    """SONAR's architecture; frozen: features that are there already."""
-    width, layers, heads, feed_forward = sizes.text
-    if frozen:
-        return FrozenText(FeatureStore(lambda texts: np.ones((len(texts), width), np.float32), width))
-    from transformers import M2M100Config
-
-    config = M2M100Config(
-        vocab_size=sizes.vocabulary,
-        d_model=width,
-        encoder_layers=layers,
-        encoder_attention_heads=heads,
-        encoder_ffn_dim=feed_forward,
-        encoder_layerdrop=0.0,
-        scale_embedding=True,
-    )
-    return SONAR(model=config, tokenizer=Words())
-
-
-def audio_encoder(sizes: Sizes) -> SpectrogramTransformer:
-    width, layers, heads = sizes.audio
-    return SpectrogramTransformer(width=width, layers=layers, heads=heads)
-
-
-def batch_of(sizes: Sizes, one: Recipe) -> Batch:
-    """A batch as `PairDataset` would draw it, with silent clips and captions of no meaning, no two alike."""
-    clips = len(sizes.tokens)
-    columns = {"fixed": 1, "random": 1, "pair": 2, "all": len(sizes.languages)}[one.sampling]
-    texts = [[_caption(n, f"{i:02d}{k}") for i, n in enumerate(sizes.tokens)] for k in range(columns)]
-    languages = [[sizes.languages[k]] * clips for k in range(columns)]
-    return Batch(
-        audio=torch.zeros(clips, round(16_000 * sizes.seconds)),
-        lengths=torch.full((clips,), round(16_000 * sizes.seconds)),
-        texts=texts[0],
-        languages=languages[0],
-        index=torch.arange(clips),
-        parallel=tuple(texts[1:]),
-        parallel_languages=tuple(languages[1:]),
-    )
-
-
-def _caption(tokens: int, name: str) -> str:
-    return " ".join([name] + ["word"] * (tokens - 1))
 
 
 # -------------------------------------------------------------------------------------------------------- counting
@@ -250,11 +141,6 @@ def counted(sizes: Sizes, one: Recipe, *, frozen: bool) -> dict[str, int]:
         loss = Losses.apply(objective, model.encode_audio(batch.audio, batch.lengths), *embeddings)
         loss.backward()
     return {"FLOPs": flops.get_total_flops(), "bytes": size.most}
-
-
-def recipe_of(sizes: Sizes, arguments: dict[str, Any]) -> Recipe:
-    many = {"languages": sizes.languages} if arguments["name"] in ("ml-clap", "cacl", "kcl") else {}
-    return recipe(**arguments, **many, dim=sizes.dim, batch_size=len(sizes.tokens))
 
 
 def count(sizes: Sizes) -> pd.DataFrame:
@@ -338,23 +224,9 @@ def text_seconds(model: DualEncoder, sizes: Sizes, one: Recipe) -> float:
 
 def loss_seconds(sizes: Sizes, recipes: Mapping[str, Recipe], repeats: int = 201) -> dict[str, float]:
     """The loss terms alone, forward and backward, by system: median; all take turns, so that a busy machine is fair."""
-    work = {name: _loss_step(sizes, one) for name, one in recipes.items()}
+    work = {name: loss_step(sizes, one) for name, one in recipes.items()}
     times = [{name: spent(step) for name, step in work.items()} for _ in range(repeats)]
     return {name: float(np.median([one[name] for one in times])) for name in work}
-
-
-def _loss_step(sizes: Sizes, one: Recipe) -> Callable[[], None]:
-    objective = Objective(nn.Module(), one)
-    columns = 2 + len(batch_of(sizes, one).parallel)
-    leaves = [F.normalize(torch.randn(len(sizes.tokens), sizes.dim), dim=1).requires_grad_() for _ in range(columns)]
-
-    def step() -> None:
-        audio, text, *parallel = leaves
-        offer = Offer(audio, text, tuple(parallel))
-        pairs = zip(objective.weights, objective.terms, strict=True)
-        sum(weight * apply(term, offer).value for weight, term in pairs).backward()
-
-    return step
 
 
 def measure(sizes: Sizes, wanted: Sequence[str]) -> Iterator[tuple[str, str, str, str, float, str]]:

@@ -68,7 +68,7 @@ def forms(n: int) -> dict[tuple[str, str], Loss]:
     for name, loss in whole.items():
         table[name, "plain"] = partial(in_one, loss, n)
         table[name, "tiles"] = loss
-    table["SVR", "plain"] = lambda a, t, tau, bias: plain.svr(a, t, RADIUS, TAU)  # ours knows nothing but tiles
+    table["SVR", "plain"] = lambda a, t, tau, bias: plain.svr(a, t, RADIUS, tau)  # ours knows nothing but tiles
     if (chunks := open_clip()) is not None:
         table["sigmoid", "chunks"] = lambda a, t, tau, bias: chunks(t, a, 1 / tau, bias)
     return table

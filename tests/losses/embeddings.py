@@ -1,4 +1,6 @@
-"""Unit vectors for the tests of losses."""
+"""Unit vectors for the tests of losses, and the gradients that reach them."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -15,3 +17,10 @@ def pairs(n: int, d: int = 6, seed: int = 0, dtype: torch.dtype = torch.float64)
     """Audio and text, `(n, d)` each."""
     audio, text = sphere(2, n, d, seed=seed, dtype=dtype)
     return audio.clone(), text.clone()
+
+
+def gradients(loss: Callable[..., Tensor], *inputs: Tensor) -> tuple[Tensor, ...]:
+    """The value of a loss and its gradient in each input."""
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    value = loss(*leaves)
+    return value.detach(), *torch.autograd.grad(value, leaves)

@@ -12,6 +12,7 @@ from pullpush.losses import plain
 
 LINES = 8
 PAPERS = ("SupCLAP", "GLAP", "ATRI", "On the Language Encoder", "Soft-Label Distillation", "a control of Soft-Label")
+PAPERS += ("Focal Loss", "AM-Softmax")
 FUNCTIONS = [name for name, thing in vars(plain).items() if inspect.isfunction(thing)]
 
 
@@ -25,6 +26,8 @@ def inputs(name):
         "svr": (audio, text, 0.3),
         "radius_constraint": (torch.linspace(-1, 3, 6, dtype=torch.float64), distance),
         "simple_reweight": (audio, text, 0.4),
+        "scaled_push": (audio, text, 0.4),
+        "svr_parts": (audio, text, 0.3),
         "kcl": (audio, texts),
         "cacl": (audio, texts[:, 0], texts[:, 1]),
         "siglip": (audio, text, 0.2, -0.3),

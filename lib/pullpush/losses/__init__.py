@@ -9,22 +9,26 @@
 """
 
 from pullpush.catalogue import Catalogue
+from pullpush.losses._additive_margin import AdditiveMargin, additive_margin
 from pullpush.losses._cacl import CACL, cacl
 from pullpush.losses._checks import Direction
 from pullpush.losses._clusters import ClusterHeads, clusters
 from pullpush.losses._cyclic import CrossCyclic, InModalCyclic, cross_cyclic, in_modal_cyclic
 from pullpush.losses._distillation import Distillation, distillation
+from pullpush.losses._focal import Focal, focal
 from pullpush.losses._info_nce import InfoNCE, info_nce
 from pullpush.losses._kcl import KCL, kcl
 from pullpush.losses._label_smoothing import LabelSmoothing, epsilon_of_entropy, label_smoothing
 from pullpush.losses._ml_clap import MLCLAP, ml_clap
 from pullpush.losses._nli import NLI, nli
 from pullpush.losses._radius import RadiusPredictor, positive_first, radius_constraint
+from pullpush.losses._scaled_push import ScaledPush, scaled_push
 from pullpush.losses._siglip import SigLIP, siglip
 from pullpush.losses._simcse import SentenceSimCSE, SimCSE, simcse
 from pullpush.losses._simple_reweight import SimpleReweight, simple_reweight
 from pullpush.losses._sparsity import Sparsity, sparsity
 from pullpush.losses._svr import SVR, support_vector, svr
+from pullpush.losses._svr_parts import SVRParts, svr_parts
 from pullpush.losses.contract import NEEDS, Loss, LossCard, Output
 from pullpush.losses.offer import Offer, apply
 from pullpush.losses.temperature import Temperature, Tempered
@@ -39,10 +43,12 @@ __all__ = [
     "NLI",
     "SVR",
     "TERMS",
+    "AdditiveMargin",
     "ClusterHeads",
     "CrossCyclic",
     "Direction",
     "Distillation",
+    "Focal",
     "InModalCyclic",
     "InfoNCE",
     "LabelSmoothing",
@@ -51,6 +57,8 @@ __all__ = [
     "Offer",
     "Output",
     "RadiusPredictor",
+    "SVRParts",
+    "ScaledPush",
     "SentenceSimCSE",
     "SigLIP",
     "SimCSE",
@@ -58,12 +66,14 @@ __all__ = [
     "Sparsity",
     "Temperature",
     "Tempered",
+    "additive_margin",
     "apply",
     "cacl",
     "clusters",
     "cross_cyclic",
     "distillation",
     "epsilon_of_entropy",
+    "focal",
     "in_modal_cyclic",
     "info_nce",
     "kcl",
@@ -72,10 +82,12 @@ __all__ = [
     "nli",
     "positive_first",
     "radius_constraint",
+    "scaled_push",
     "siglip",
     "simcse",
     "simple_reweight",
     "sparsity",
     "support_vector",
     "svr",
+    "svr_parts",
 ]

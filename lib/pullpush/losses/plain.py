@@ -54,6 +54,51 @@ def simple_reweight(audio: Tensor, text: Tensor, weight: float, tau: float = 0.0
     return loss
 
 
+def scaled_push(audio: Tensor, text: Tensor, perpendicular: float, tau: float = 0.07) -> Tensor:
+    """InfoNCE with the gradient F_pull + F_∥ + κ·F_⊥ on each anchor, κ = `perpendicular` (SupCLAP §2)."""
+    loss = info_nce(audio, text, tau)
+    for anchor, positive in ((text, audio), (audio, text)):
+        across = decompose(anchor, positive, tau)[3].detach()  # F_⊥
+        change = (perpendicular - 1) * (across * anchor).sum(dim=1).mean()
+        loss = loss + (change - change.detach())
+    return loss
+
+
+def svr_parts(
+    audio: Tensor,
+    text: Tensor,
+    radius: float,
+    tau: float = 0.07,
+    *,
+    probabilities: bool = True,
+    jacobian: bool = True,
+    partner: bool = True,
+) -> Tensor:
+    """L_svr with the softmax of t or t_sup, with Eq. 15 or without, with a⁺ free or held in t_sup (SupCLAP Eq. 6)."""
+    loss = 0
+    for t, a in ((text, audio), (audio, text)):
+        own = support_vector(t, a.detach(), radius) if jacobian else t
+        way = own + support_vector(t.detach(), a, radius) if partner else own
+        value = support_vector(t, a, radius) if probabilities else t
+        loss = loss + svr(a, value.detach() + (way - way.detach()), 0.0, tau)
+    return loss
+
+
+def focal(audio: Tensor, text: Tensor, gamma: float = 2.0, tau: float = 0.07) -> Tensor:
+    """L = −1/N Σᵢ (1 − P⁺)^γ log P⁺, both directions summed (Focal Loss Eq. 4)."""
+    scores = text @ audio.T / tau
+    loss = 0
+    for log_p in (scores.log_softmax(dim=1).diagonal(), scores.log_softmax(dim=0).diagonal()):
+        loss = loss - ((1 - log_p.exp()) ** gamma * log_p).mean()
+    return loss
+
+
+def additive_margin(audio: Tensor, text: Tensor, margin: float = 0.1, tau: float = 0.07) -> Tensor:
+    """InfoNCE whose s⁺ is (cos − m)/τ (AM-Softmax Eq. 6)."""
+    scores = (text @ audio.T - margin * torch.eye(len(text), dtype=text.dtype)) / tau
+    return -(scores.log_softmax(dim=1) + scores.log_softmax(dim=0)).diagonal().mean()
+
+
 def ml_clap(audio: Tensor, text: Tensor, tau: float = 0.07) -> Tensor:
     """InfoNCE with its directions averaged, each clip with its text in one random language (ATRI Eq. 4)."""
     return info_nce(audio, text, tau) / 2

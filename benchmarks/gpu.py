@@ -1,0 +1,185 @@
+"""What needs a GPU, in one command of at most eight minutes: `make gpu`.
+
+    python benchmarks/gpu.py                                   # all parts, into book/measured
+    python benchmarks/gpu.py tables tiles --out measured  # some
+    python benchmarks/gpu.py --device cpu --quick --out measured    # tiny sizes, to try it out
+
+correct       every loss in float32 and bfloat16 against float64 on the CPU
+tables        SupCLAP's Table 14 and ATRI's Table 4: time and memory of a step, in bfloat16 and float32
+throughput    the library's loop against a plain one of Hugging Face and open_clip
+tiles         InfoNCE, SigLIP and SVR in tiles against the N × N matrix, up to N = 131,072
+adam8bit      Adam in eight bits, where bitsandbytes is installed
+
+Random weights and random data in the papers' sizes: nothing is fetched. Needs an NVIDIA GPU of 40 GiB or more and what
+`pullpush[train]` brings. Each part's table, `gpu-<part>.csv`, is written when its time is over, with the device and the
+versions beside it in `gpu-<part>.json`; the chapters show them by `pullpush.studies.gpu`. A part that fails is reported
+and the others go on; the exit status is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import platform
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import torch
+from on_gpu import adam8bit, correct, tables, throughput, tiles
+from on_gpu.meter import NotHereError, Run
+
+from pullpush.source import symbols
+
+MEASURED = Path(__file__).resolve().parents[1] / "book" / "measured"
+PACKAGES = ("torch", "transformers", "accelerate", "torchaudio", "numpy", "bitsandbytes", "open_clip_torch")
+OBJECTIVE = ("pullpush.training.objective:Objective", "pullpush.encoders.ced:CED", "pullpush.encoders.sonar:SONAR")
+LOSSES = ("pullpush.losses:info_nce", "pullpush.losses:siglip", "pullpush.losses:svr")
+
+
+class Part(NamedTuple):
+    """measure gives rows, of these columns; seconds: after which it is stopped; roots: code that it goes through."""
+
+    measure: Any
+    columns: Sequence[str]
+    seconds: int
+    roots: tuple[str, ...]
+
+
+PARTS = {
+    "correct": Part(correct.measure, correct.COLUMNS, 40, (*LOSSES, "pullpush.losses:kcl", "pullpush.losses:cacl")),
+    "tables": Part(tables.measure, tables.COLUMNS, 130, (*OBJECTIVE, *LOSSES)),
+    "throughput": Part(throughput.measure, throughput.COLUMNS, 150, (*OBJECTIVE, "pullpush.training.loop:train")),
+    "tiles": Part(tiles.measure, tiles.COLUMNS, 100, LOSSES),
+    "adam8bit": Part(adam8bit.measure, adam8bit.COLUMNS, 35, OBJECTIVE),
+}
+NO_GPU = (
+    "make gpu needs an NVIDIA GPU that torch sees, with 40 GiB or more, and this machine has none ({why}). On one that "
+    "has, `make gpu` takes at most 8 minutes and no network; until then the chapters show what was counted. To try the "
+    "command out here: python benchmarks/gpu.py --device cpu --quick --out measured"
+)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Stop what takes longer.
+
+    Raises:
+        TimeoutError: when the time is over.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        raise TimeoutError(f"stopped after {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def measure(name: str, options: argparse.Namespace, command: str) -> str:
+    """Measure a part and write its table; returns what went wrong, or nothing."""
+    part, rows, start = PARTS[name], [], time.monotonic()
+    run = Run(options.device, options.quick, start + 0.7 * part.seconds)  # the rest is for the round that has begun
+    trouble = ""
+    try:
+        with at_most(part.seconds):
+            for row in part.measure(run):
+                rows.append(row)
+                shown = {key: f"{value:.5g}" if isinstance(value, float) else value for key, value in row.items()}
+                print(f"{name}:", *(f"{key}={value}" for key, value in shown.items()), flush=True)
+    except NotHereError as missing:
+        print(f"{name}: left out: {missing}", flush=True)
+        return ""
+    except Exception as error:
+        traceback.print_exc()
+        trouble = f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    took = time.monotonic() - start
+    print(f"{name}: {len(rows)} rows in {took:.0f} s", flush=True)
+    if rows:
+        options.out.mkdir(parents=True, exist_ok=True)
+        table = pd.DataFrame(rows, columns=list(part.columns))
+        table.to_csv(options.out / f"gpu-{name}.csv", index=False, float_format="%.6g")
+        about = origin(run, part, took, command) | {"complete": not trouble}
+        text = json.dumps(about, indent=1, ensure_ascii=False)
+        (options.out / f"gpu-{name}.json").write_text(text + "\n", encoding="utf-8")
+        if "within" in table and not table["within"].all():
+            trouble = trouble or f"{name}: {(~table['within'].astype(bool)).sum()} rows are outside their bars"
+    return trouble
+
+
+def origin(run: Run, part: Part, seconds: float, command: str) -> dict[str, Any]:
+    """Where, when, how and with what code a table was measured."""
+    known = torch.cuda.get_device_properties(0) if run.on_gpu else None
+    roots = [getattr(import_module(module), name) for module, name in (root.split(":") for root in part.roots)]
+    return {
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        "command": command,
+        "seconds": round(seconds, 1),
+        "device": known.name if known else f"CPU, {platform.machine()}",
+        "memory_gib": round(known.total_memory / 2**30, 1) if known else None,
+        "quick": run.is_quick,
+        "cuda": torch.version.cuda if known else None,
+        "cudnn": torch.backends.cudnn.version() if known else None,
+        "float32_products": torch.get_float32_matmul_precision(),
+        "python": platform.python_version(),
+        "packages": dict(versions()),
+        "roots": list(part.roots),
+        "code": symbols(*roots),
+    }
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    """Of the packages that are installed."""
+    for name in PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the parts that are asked for; 1 if any of them failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--out", type=Path, help="folder for the tables; default: book/measured")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes and few rounds; needs --out")
+    options = parser.parse_args(arguments)
+    if wrong := [name for name in options.parts if name not in PARTS]:
+        parser.error(f"no part {', '.join(wrong)}: there are {', '.join(PARTS)}")
+    if options.out is None and (options.quick or options.device == "cpu"):
+        parser.error("--quick and --device cpu are for trying out: say where to with --out")
+    options.out = options.out or MEASURED
+    if options.device == "cuda" and not torch.cuda.is_available():
+        print(NO_GPU.format(why=f"torch {torch.__version__}, torch.cuda.is_available() is False"), file=sys.stderr)
+        return 2
+    torch.manual_seed(0)
+    tried = [*(["--device", "cpu"] if options.device == "cpu" else []), *(["--quick"] if options.quick else [])]
+    command = " ".join(["python benchmarks/gpu.py", *options.parts, *tried])  # wherever its tables go
+    troubles = []
+    for name in dict.fromkeys(options.parts or PARTS):
+        troubles.append(measure(name, options, command))
+        gc.collect()
+        if options.device == "cuda":
+            torch.cuda.empty_cache()
+    for trouble in filter(None, troubles):
+        print(f"FAILED: {trouble}", file=sys.stderr)
+    return int(any(troubles))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""InfoNCE whose push across the way to the positive is scaled by a number: SupCLAP's thesis, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses._surrogate import surrogate
+from pullpush.losses.contract import LossCard, Output
+from pullpush.losses.temperature import Tempered
+
+Part = Literal["perpendicular", "sideways"]
+
+
+def scaled_push(
+    audio: Tensor,
+    text: Tensor,
+    perpendicular: float,
+    tau: float | Tensor = 0.07,
+    *,
+    direction: Direction = "both",
+    part: Part = "perpendicular",
+) -> Tensor:
+    """InfoNCE in value; in the gradient of each anchor the push across the way to its positive is multiplied by κ.
+
+    SupCLAP Eq. 4 splits an anchor's gradient into F_pull and F_push, and §2 splits F_push into F_∥ along
+    û = (a⁺ − t⁺)/‖a⁺ − t⁺‖ and F_⊥ across it. Here the gradient is F_pull + F_∥ + κ·F_⊥: what the support vector does
+    to the push at fixed probabilities (Eq. 16, κ = 1 − R/‖a⁺ − t⁺‖). All else stays as it is in `info_nce`: the pull,
+    the gradients of the candidates and of τ. With `direction="both"` texts are anchors of one half and clips of the
+    other. κ = 1 is `info_nce`. As its gradient is not that of its value, finite differences will not find it.
+
+    Args:
+        audio: `(N, d)` L2-normalised audio embeddings.
+        text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.
+        perpendicular: κ, a finite number of any sign.
+        tau: temperature, a positive number or a 0-d tensor that gradients reach.
+        direction: anchors: `"t2a"`, `"a2t"` or `"both"` (sum).
+        part: what κ multiplies: `"perpendicular"`, all of F_⊥, or `"sideways"`, what is left of it outside the plane
+            of anchor and positive (see `pullpush.forces.sideways`). Where a⁺ = t⁺ nothing is along û.
+
+    Returns:
+        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
+
+    Raises:
+        ValueError: wrong shapes, a κ that is not finite, a temperature that is not positive, an unknown direction or
+            part.
+        TypeError: embeddings that are not floating point.
+
+    Example:
+        >>> audio, text = torch.eye(3), torch.eye(3).roll(1, 0).requires_grad_()
+        >>> losses = [scaled_push(audio, text, factor, tau=0.5, direction="t2a") for factor in (1.0, 0.0)]
+        >>> losses[0] == losses[1]
+        tensor(True)
+        >>> [torch.autograd.grad(loss, text)[0][0] for loss in losses]  # text 0 lies on clip 2, away from clips 0 and 1
+        [tensor([-0.5957,  0.0710,  0.5247]), tensor([-0.8580,  0.0000,  0.2623])]
+    """
+    check_shapes(audio=audio, text=text)
+    _check_factor(perpendicular)
+    check_temperature(tau)
+    check_choice("direction", direction, DIRECTIONS)
+    check_choice("part", part, get_args(Part))
+    with no_autocast(audio):
+        a, t = widen(audio, text)
+        target = torch.arange(len(t), device=t.device)
+        loss = t.new_zeros(())
+        for anchor, candidates in {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]:
+            pushed = _scale_gradient(anchor, candidates, perpendicular, part)
+            # The positive's logit, too, is that of `pushed`; what is added is zero, and hands its gradient to `anchor`.
+            pull = ((anchor - pushed) * candidates).sum(dim=1)
+            loss = loss + F.cross_entropy((pushed @ candidates.T + pull.diag()) / tau, target)
+    return loss.to(audio.dtype)
+
+
+def _scale_gradient(anchor: Tensor, positive: Tensor, factor: float, part: Part) -> Tensor:
+    """The anchors, `(N, d)`; what of their gradient is across the way to their positives is multiplied by `factor`."""
+    with torch.no_grad():
+        unit = F.normalize(positive - anchor, dim=1)
+        kept = [unit]
+        if part == "sideways":  # within the plane: the bisector of anchor and positive, made orthogonal to û
+            middle = positive + anchor
+            kept.append(F.normalize(middle - (middle * unit).sum(dim=1, keepdim=True) * unit, dim=1))
+    # A projection is its own transpose, so that the gradient is projected as the anchor is.
+    within = sum((anchor * axis).sum(dim=1, keepdim=True) * axis for axis in kept)
+    return surrogate(anchor, factor * anchor + (1 - factor) * within)
+
+
+def _check_factor(perpendicular: float) -> None:
+    if not math.isfinite(perpendicular):
+        raise ValueError(f"perpendicular must be a finite number, what the push is multiplied by; got {perpendicular}")
+
+
+class ScaledPush(Tempered):
+    """`scaled_push`, in place of InfoNCE; κ = 1, the default, is InfoNCE.
+
+    Example:
+        >>> ScaledPush(0.5, perpendicular=0.25)(torch.eye(3), torch.eye(3)).value
+        tensor(0.4791)
+    """
+
+    def __init__(
+        self,
+        tau: float = 0.07,
+        *,
+        perpendicular: float = 1.0,
+        part: Part = "perpendicular",
+        direction: Direction = "both",
+    ) -> None:
+        super().__init__(tau)
+        _check_factor(perpendicular)
+        check_choice("part", part, get_args(Part))
+        check_choice("direction", direction, DIRECTIONS)
+        self.perpendicular, self.part, self.direction = perpendicular, part, direction
+
+    def forward(self, audio: Tensor, text: Tensor) -> Output:
+        """`(N, d)`, `(N, d)` → the loss."""
+        return Output(scaled_push(audio, text, self.perpendicular, self.tau, direction=self.direction, part=self.part))
+
+
+CARD = LossCard(
+    name="scaled-push",
+    make=ScaledPush,
+    title="Scaled push",
+    about="InfoNCE whose push on an anchor is scaled where it is across the way to the positive.",
+    source="a control of SupCLAP §2 and Eq. 16",
+    citation="supclap",
+)

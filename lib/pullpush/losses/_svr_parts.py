@@ -1,0 +1,154 @@
+"""SVR with a fixed radius, taken apart: the three things that the radius does, switched one by one."""
+
+from __future__ import annotations
+
+import math
+from typing import get_args
+
+from torch import Tensor
+
+from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses._surrogate import surrogate
+from pullpush.losses._svr import Similarity, support_vector, svr
+from pullpush.losses.contract import LossCard, Output
+from pullpush.losses.temperature import Tempered
+
+
+def svr_parts(
+    audio: Tensor,
+    text: Tensor,
+    radius: float,
+    tau: float | Tensor = 0.07,
+    *,
+    direction: Direction = "both",
+    similarity: Similarity = "cosine",
+    probabilities: bool = True,
+    jacobian: bool = True,
+    partner: bool = True,
+) -> Tensor:
+    """L_svr (SupCLAP Eq. 6) with each of the three effects of its radius on or off, by surrogate gradients.
+
+    `svr` contrasts t_sup = t⁺ + R·û, û = (a⁺ − t⁺)/‖a⁺ − t⁺‖, in place of the anchor t⁺. This does three things:
+
+    - `probabilities`: the softmax is that of t_sup, P_sup. Off: that of t⁺, so that the value is InfoNCE's.
+    - `jacobian`: the gradient at t_sup reaches t⁺ through Eq. 15, I − R/‖a⁺ − t⁺‖·(I − ûûᵀ), which scales what is
+      across û. Off: through the identity, as it is.
+    - `partner`: t_sup depends on a⁺, so that a part of the gradient at t_sup goes to the positive. Off: a⁺ is held
+      constant in t_sup, and gets the gradient of a candidate alone.
+
+    "The gradient at t_sup" is that of the loss there, with `similarity="cosine"` through the normalisation of t_sup.
+    All on: `svr` in value and gradient. All off, or R = 0: InfoNCE, with `similarity="cosine"` that of normalised
+    anchors. In between the gradient is not that of the value, and finite differences will not find it.
+
+    Args:
+        audio: `(N, d)` L2-normalised audio embeddings; or `(G, N, d)`, G groups contrasted each among itself.
+        text: of the same shape, L2-normalised text embeddings; row i matches row i of `audio`.
+        radius: R, a finite number, the same for all.
+        tau: temperature, a positive number or a 0-d tensor that gradients reach.
+        direction: anchors: `"t2a"`, `"a2t"` or `"both"` (sum).
+        similarity: `"cosine"` or `"dot"`, as in `svr`.
+        probabilities: whether the softmax is that of the support vector.
+        jacobian: whether the anchor's gradient goes through Eq. 15.
+        partner: whether the positive gets a gradient through the support vector.
+
+    Returns:
+        0-d tensor, mean over N and G, in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
+
+    Raises:
+        ValueError: wrong shapes, a radius that is not finite, a temperature that is not positive, an unknown
+            direction or similarity.
+        TypeError: embeddings that are not floating point.
+
+    Example:
+        >>> import torch
+        >>> audio, text = torch.eye(3), torch.eye(3).roll(1, 0)
+        >>> svr_parts(audio, text, 2**0.5, 0.5, direction="t2a")  # every text on its clip
+        tensor(0.2395)
+        >>> svr_parts(audio, text, 2**0.5, 0.5, direction="t2a", probabilities=False)  # InfoNCE, another gradient
+        tensor(2.2395)
+    """
+    check_shapes(groups=True, audio=audio, text=text)
+    _check_radius(radius)
+    check_temperature(tau)
+    check_choice("direction", direction, DIRECTIONS)
+    check_choice("similarity", similarity, get_args(Similarity))
+    with no_autocast(audio):
+        a, t = widen(audio, text)
+        loss = t.new_zeros(())
+        for anchor, positive in {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]:
+            value = _moved(anchor, positive, radius) if probabilities else anchor
+            ways = [_moved(anchor, positive.detach(), radius) if jacobian else anchor]
+            if partner:
+                ways.append(_moved(anchor.detach(), positive, radius))
+            # R is in the anchors already.
+            loss = loss + svr(positive, surrogate(value, *ways), radius=0.0, tau=tau, similarity=similarity)
+    return loss.to(audio.dtype)
+
+
+def _moved(anchor: Tensor, positive: Tensor, radius: float) -> Tensor:
+    """Support vectors of `(…, N, d)`."""
+    return support_vector(anchor.flatten(0, -2), positive.flatten(0, -2), radius).view_as(anchor)
+
+
+def _check_radius(radius: float) -> None:
+    if not math.isfinite(radius):
+        raise ValueError(f"radius must be a finite number, how far anchors are moved; got {radius}")
+
+
+class SVRParts(Tempered):
+    """α·`svr_parts`, to be added to InfoNCE: `recipe("infonce+svr-parts", jacobian=False)`.
+
+    alpha: its weight, as in `SVR`; radius: R, fixed; probabilities, jacobian, partner: the effects of R that are on.
+
+    Example:
+        >>> import torch
+        >>> SVRParts(0.5, radius=0.0)(torch.eye(3), torch.eye(3)).value  # R = 0: InfoNCE
+        tensor(0.4791)
+    """
+
+    languages = "groups"
+
+    def __init__(
+        self,
+        tau: float = 0.07,
+        *,
+        radius: float = 0.6,
+        direction: Direction = "both",
+        alpha: float = 1.0,
+        similarity: Similarity = "cosine",
+        probabilities: bool = True,
+        jacobian: bool = True,
+        partner: bool = True,
+    ) -> None:
+        super().__init__(tau)
+        _check_radius(radius)
+        check_choice("direction", direction, DIRECTIONS)
+        check_choice("similarity", similarity, get_args(Similarity))
+        self.radius, self.direction, self.alpha, self.similarity = radius, direction, alpha, similarity
+        self.probabilities, self.jacobian, self.partner = probabilities, jacobian, partner
+
+    def forward(self, audio: Tensor, text: Tensor) -> Output:
+        """`(N, d)`, `(N, d)` L2-normalised → the loss; or `(G, N, d)`, `(G, N, d)` → the mean over the G groups."""
+        loss = svr_parts(
+            audio,
+            text,
+            self.radius,
+            self.tau,
+            direction=self.direction,
+            similarity=self.similarity,
+            probabilities=self.probabilities,
+            jacobian=self.jacobian,
+            partner=self.partner,
+        )
+        return Output(self.alpha * loss)
+
+
+CARD = LossCard(
+    name="svr-parts",
+    make=SVRParts,
+    title="SVR in parts",
+    about="SVR with a fixed radius, each of whose three effects can be switched off; to be added to a loss.",
+    source="a control of SupCLAP Eq. 6 and 15",
+    citation="supclap",
+)

@@ -1,0 +1,120 @@
+"""The additive margin against loops over numbers, the forces at its probabilities, and what a support vector gains."""
+
+import math
+
+import pytest
+import torch
+from embeddings import gradients, pairs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pullpush.losses import AdditiveMargin, additive_margin, info_nce, support_vector
+from pullpush.training import recipe
+
+DOUBLE = torch.float64
+DIRECTIONS = ("t2a", "a2t", "both")
+
+
+def by_loops(audio, text, margin, tau, direction):
+    """AM-Softmax Eq. 6, number by number."""
+    if direction == "both":
+        return by_loops(audio, text, margin, tau, "t2a") + by_loops(audio, text, margin, tau, "a2t")
+    anchors, candidates = (text, audio) if direction == "t2a" else (audio, text)
+    total = 0.0
+    for i, anchor in enumerate(anchors):
+        own = math.exp((float(anchor @ candidates[i]) - margin) / tau)
+        others = sum(math.exp(float(anchor @ one) / tau) for j, one in enumerate(candidates) if j != i)
+        total -= math.log(own / (own + others))
+    return total / len(anchors)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("margin", [-0.4, 0.1, 1.5])
+def test_equals_the_loops(margin, direction):
+    audio, text = pairs(6)
+    found = additive_margin(audio, text, margin, 0.2, direction=direction)
+    assert found.item() == pytest.approx(by_loops(audio, text, margin, 0.2, direction), abs=1e-12)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_margin_zero_is_infonce_in_value_and_gradient(direction):
+    tau = torch.tensor(0.1, dtype=DOUBLE)
+    ours = gradients(lambda a, t, tau: additive_margin(a, t, 0.0, tau, direction=direction), *pairs(6), tau)
+    theirs = gradients(lambda a, t, tau: info_nce(a, t, tau, direction), *pairs(6), tau)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_gradient_is_that_of_infonce_at_other_probabilities():
+    audio, text = pairs(5)
+    found = gradients(lambda a, t: additive_margin(a, t, -0.3, 0.2, direction="t2a"), audio, text)
+    one = torch.eye(5, dtype=DOUBLE)
+    error = ((text @ audio.T + 0.3 * one) / 0.2).softmax(dim=1) - one  # P − δ of Eq. 4
+    torch.testing.assert_close(5 * found[2], error @ audio / 0.2)
+    torch.testing.assert_close(5 * found[1], error.T @ text / 0.2)
+
+
+def test_gradcheck_also_through_the_temperature():
+    inputs = (*(x.requires_grad_() for x in pairs(4, d=3)), torch.tensor(0.4, dtype=DOUBLE, requires_grad=True))
+    assert torch.autograd.gradcheck(lambda a, t, tau: additive_margin(a, t, 0.3, tau), inputs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    margin=st.floats(-2, 2), more=st.floats(0, 1), tau=st.floats(0.05, 2), n=st.integers(1, 7), seed=st.integers(0, 99)
+)
+def test_a_greater_margin_costs_more_but_no_more_than_itself(margin, more, tau, n, seed):
+    audio, text = pairs(n, d=4, seed=seed)
+    low, high = additive_margin(audio, text, margin, tau), additive_margin(audio, text, margin + more, tau)
+    assert -1e-9 <= high - low <= 2 * more / tau + 1e-9  # the slope of each direction is (1 − P⁺)/τ
+    assert n > 1 or low == high == 0
+
+
+def test_a_support_vector_raises_the_positive_s_similarity_as_a_negative_margin_does():
+    audio, text = pairs(6)
+    gained = (support_vector(text, audio, 0.3) * audio).sum(dim=1) - (text * audio).sum(dim=1)
+    torch.testing.assert_close(gained, 0.3 * (audio - text).norm(dim=1) / 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_computed_in_single(dtype):
+    audio, text = pairs(5, dtype=dtype)
+    half, single = (
+        gradients(lambda a, t: additive_margin(a, t, -0.3, 0.1), *inputs)
+        for inputs in ((audio, text), (audio.float(), text.float()))
+    )
+    for one, other in zip(half, single, strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one, other.to(dtype))
+
+
+def test_a_recipe_has_it_alone_or_beside_infonce_at_one_temperature():
+    audio, text = pairs(5)
+    (alone,) = recipe("additive-margin", margin=-0.2, tau=0.2, direction="t2a").terms
+    assert alone.create()(audio, text).value == additive_margin(audio, text, -0.2, 0.2, direction="t2a")
+    first, second = recipe("infonce+additive-margin", margin=-0.2, tau=0.2).terms
+    assert (dict(first.options), dict(second.options)) == ({"tau": 0.2}, {"margin": -0.2})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"margin": float("nan")}, "margin must be a finite number"),
+        ({"margin": float("-inf")}, "margin must be a finite number"),
+        ({"direction": "up"}, "direction must be one of"),
+        ({"tau": 0.0}, "tau must be positive"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        AdditiveMargin(**options)
+    with pytest.raises(ValueError, match=message):
+        additive_margin(*pairs(3), **options)
+
+
+def test_bad_tensors_are_named():
+    audio, text = pairs(3)
+    with pytest.raises(ValueError, match="audio with N = 3 and text"):
+        additive_margin(audio, text[:2])
+    with pytest.raises(TypeError, match="text must be a floating-point tensor"):
+        additive_margin(audio, text.long())

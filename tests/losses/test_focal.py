@@ -1,0 +1,133 @@
+"""Focal loss against loops over numbers, its limits, and hard-pair weighting."""
+
+import math
+
+import pytest
+import torch
+from embeddings import gradients, pairs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pullpush.losses import Focal, focal, info_nce
+from pullpush.training import recipe
+
+DOUBLE = torch.float64
+DIRECTIONS = ("t2a", "a2t", "both")
+
+
+def by_loops(audio, text, gamma, tau, direction):
+    """−(1 − P⁺)^γ log P⁺, number by number."""
+    if direction == "both":
+        return by_loops(audio, text, gamma, tau, "t2a") + by_loops(audio, text, gamma, tau, "a2t")
+    anchors, candidates = (text, audio) if direction == "t2a" else (audio, text)
+    total = 0.0
+    for i, anchor in enumerate(anchors):
+        weights = [math.exp(float(anchor @ candidate) / tau) for candidate in candidates]
+        p = weights[i] / sum(weights)
+        total -= (1 - p) ** gamma * math.log(p)
+    return total / len(anchors)
+
+
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0, 5.0])
+def test_equals_the_loops(gamma, direction, detach):
+    audio, text = pairs(6)
+    found = focal(audio, text, gamma, 0.2, direction=direction, detach=detach)
+    assert found.item() == pytest.approx(by_loops(audio, text, gamma, 0.2, direction), abs=1e-12)
+
+
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_gamma_zero_is_infonce_in_value_and_gradient(direction, detach):
+    tau = torch.tensor(0.1, dtype=DOUBLE)
+    ours = gradients(lambda a, t, tau: focal(a, t, 0.0, tau, direction=direction, detach=detach), *pairs(6), tau)
+    theirs = gradients(lambda a, t, tau: info_nce(a, t, tau, direction), *pairs(6), tau)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 2.0])
+def test_held_constant_the_weight_multiplies_the_gradient_of_each_pair(gamma):
+    audio, text = pairs(5)
+    found = gradients(lambda a, t: focal(a, t, gamma, 0.2, direction="t2a", detach=True), audio, text)
+    p = (text @ audio.T / 0.2).softmax(dim=1).diagonal()
+    for i in range(5):
+        own = gradients(lambda a, t, i=i: -(t @ a.T / 0.2).log_softmax(dim=1)[i, i], audio, text)[2][i]
+        torch.testing.assert_close(5 * found[2][i], (1 - p[i]) ** gamma * own)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+def test_gradcheck_also_through_the_temperature(gamma):
+    inputs = (*(x.requires_grad_() for x in pairs(4, d=3)), torch.tensor(0.4, dtype=DOUBLE, requires_grad=True))
+    assert torch.autograd.gradcheck(lambda a, t, tau: focal(a, t, gamma, tau), inputs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    gamma=st.floats(0, 6),
+    more=st.floats(0, 3),
+    tau=st.floats(0.02, 2),
+    n=st.integers(1, 7),
+    seed=st.integers(0, 99),
+)
+def test_lies_between_zero_and_infonce_and_falls_with_gamma(gamma, more, tau, n, seed):
+    audio, text = pairs(n, d=4, seed=seed)
+    little, much = focal(audio, text, gamma, tau), focal(audio, text, gamma + more, tau)
+    assert 0 <= much <= little <= info_nce(audio, text, tau) * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 0.5, 1.0, 3.0])
+def test_is_finite_and_exact_where_the_positive_s_probability_rounds_to_one(gamma, detach):
+    same = torch.eye(3)  # −log P⁺ = log(1 + 2e⁻¹⁰⁰) ≈ 1 − P⁺
+    value, *slopes = gradients(lambda a, t: focal(a, t, gamma, 0.01, direction="t2a", detach=detach), same, same)
+    assert value.item() == pytest.approx((2 * math.exp(-100)) ** (1 + gamma), rel=1e-3, abs=1e-44)
+    assert all(slope.isfinite().all() for slope in slopes)
+    one = sum(gradients(lambda a, t: focal(a, t, gamma, 0.01, detach=detach), same[:1], same[:1]))
+    assert one.count_nonzero() == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_computed_in_single(dtype):
+    audio, text = pairs(5, dtype=dtype)
+    half, single = (
+        gradients(lambda a, t: focal(a, t, 0.5, 0.1, detach=True), *inputs)
+        for inputs in ((audio, text), (audio.float(), text.float()))
+    )
+    for one, other in zip(half, single, strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one, other.to(dtype))
+
+
+def test_a_recipe_has_it_alone_or_beside_infonce_at_one_temperature():
+    audio, text = pairs(5)
+    (alone,) = recipe("focal", gamma=0.5, detach=True, tau=0.2, direction="t2a").terms
+    assert alone.create()(audio, text).value == focal(audio, text, 0.5, 0.2, direction="t2a", detach=True)
+    first, second = recipe("infonce+focal", gamma=0.5, tau=0.2).terms
+    assert (dict(first.options), dict(second.options)) == ({"tau": 0.2}, {"gamma": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gamma": -0.5}, "gamma must be a finite number from 0"),
+        ({"gamma": float("nan")}, "gamma must be a finite number from 0"),
+        ({"gamma": float("inf")}, "gamma must be a finite number from 0"),
+        ({"direction": "up"}, "direction must be one of"),
+        ({"tau": 0.0}, "tau must be positive"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Focal(**options)
+    with pytest.raises(ValueError, match=message):
+        focal(*pairs(3), **options)
+
+
+def test_bad_tensors_are_named():
+    audio, text = pairs(3)
+    with pytest.raises(ValueError, match="audio with N = 3 and text"):
+        focal(audio, text[:2])
+    with pytest.raises(TypeError, match="text must be a floating-point tensor"):
+        focal(audio, text.long())

@@ -1,0 +1,143 @@
+"""InfoNCE with a part of the push scaled, against the forces of Eq. 4 and against InfoNCE itself."""
+
+import pytest
+import torch
+from embeddings import gradients, pairs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pullpush.forces import decompose, sideways
+from pullpush.losses import ScaledPush, info_nce, scaled_push
+from pullpush.training import recipe
+
+DOUBLE = torch.float64
+EXACT = {"rtol": 1e-13, "atol": 1e-14}
+PARTS = ("perpendicular", "sideways")
+DIRECTIONS = ("t2a", "a2t", "both")
+
+
+def force(anchor, positive, tau, factor, part):
+    """∇ of each anchor's own loss by the force decomposition."""
+    forces = decompose(anchor, positive, tau)
+    scaled = forces.perpendicular if part == "perpendicular" else sideways(forces.push, anchor, positive)
+    return forces.pull + forces.push - scaled + factor * scaled
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_factor_one_is_infonce_in_value_and_gradient(direction, part):
+    tau = torch.tensor(0.1, dtype=DOUBLE)
+    ours = gradients(lambda a, t, tau: scaled_push(a, t, 1.0, tau, direction=direction, part=part), *pairs(6), tau)
+    theirs = gradients(lambda a, t, tau: info_nce(a, t, tau, direction), *pairs(6), tau)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, **EXACT)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("factor", [0.0, 0.25, 1.5, -2.0])
+def test_anchors_feel_the_forces_with_one_part_scaled(factor, part):
+    audio, text = pairs(5)
+    for direction, anchor, positive, place in (("t2a", text, audio, 2), ("a2t", audio, text, 1)):
+        found = gradients(lambda a, t, d=direction: scaled_push(a, t, factor, 0.2, direction=d, part=part), audio, text)
+        torch.testing.assert_close(5 * found[place], force(anchor, positive, 0.2, factor, part), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_value_candidates_and_temperature_are_those_of_infonce(part):
+    audio, text = pairs(6)
+    tau = torch.tensor(0.2, dtype=DOUBLE)
+    ours = gradients(lambda a, t, tau: scaled_push(a, t, 0.3, tau, direction="t2a", part=part), audio, text, tau)
+    theirs = gradients(lambda a, t, tau: info_nce(a, t, tau, "t2a"), audio, text, tau)
+    for place in (0, 1, 3):  # value, clips as candidates, temperature
+        torch.testing.assert_close(ours[place], theirs[place], **EXACT)
+    assert not torch.allclose(ours[2], theirs[2], atol=1e-3), "texts are the anchors"
+
+
+def test_both_directions_are_their_sum_each_with_its_own_anchors():
+    audio, text = pairs(6)
+    whole = gradients(lambda a, t: scaled_push(a, t, 0.3, 0.2), audio, text)
+    parts = [gradients(lambda a, t, d=d: scaled_push(a, t, 0.3, 0.2, direction=d), audio, text) for d in DIRECTIONS[:2]]
+    for sum_, one, other in zip(whole, *parts, strict=True):
+        torch.testing.assert_close(sum_, one + other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    factor=st.floats(-3, 3),
+    tau=st.floats(0.02, 2),
+    n=st.integers(1, 7),
+    seed=st.integers(0, 99),
+    part=st.sampled_from(PARTS),
+)
+def test_gradient_is_linear_in_the_factor_and_the_value_does_not_know_it(factor, tau, n, seed, part):
+    audio, text = pairs(n, d=5, seed=seed)
+    at = {f: gradients(lambda a, t, f=f: scaled_push(a, t, f, tau, part=part), audio, text) for f in (0.0, 1.0, factor)}
+    assert at[factor][0] == at[0.0][0] == at[1.0][0]
+    for none, one, some in zip(*(at[f][1:] for f in (0.0, 1.0, factor)), strict=True):
+        torch.testing.assert_close(some, none + factor * (one - none), rtol=0, atol=1e-12 / tau)
+
+
+def test_sideways_is_the_smaller_part():
+    audio, text = pairs(5)
+    unscaled = gradients(lambda a, t: info_nce(a, t, 0.2, "t2a"), audio, text)[2]
+    lost = [
+        unscaled - gradients(lambda a, t, p=p: scaled_push(a, t, 0.0, 0.2, direction="t2a", part=p), audio, text)[2]
+        for p in PARTS
+    ]
+    assert (lost[1].norm(dim=1) < lost[0].norm(dim=1)).all()
+    for axis in (text, audio):  # outside the plane of anchor and positive
+        torch.testing.assert_close((lost[1] * axis).sum(dim=1), torch.zeros(5, dtype=DOUBLE), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("part", "left"), [("perpendicular", 0.0), ("sideways", 1.0)])
+def test_an_anchor_on_its_positive_has_no_way_to_it(part, left):
+    audio, _ = pairs(4)
+    found = gradients(lambda a, t: scaled_push(a, t, 0.0, 0.2, direction="t2a", part=part), audio, audio)[2]
+    forces = decompose(audio, audio, 0.2)
+    along = (forces.push * audio).sum(dim=1, keepdim=True) * audio  # all that a plane of one axis holds
+    torch.testing.assert_close(4 * found, forces.pull + left * along, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_computed_in_single(dtype):
+    audio, text = pairs(5, dtype=dtype)
+    half, single = (
+        gradients(lambda a, t: scaled_push(a, t, 0.25, 0.1), *inputs)
+        for inputs in ((audio, text), (audio.float(), text.float()))
+    )
+    for one, other in zip(half, single, strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one, other.to(dtype))
+
+
+def test_a_recipe_says_the_factor_and_the_part():
+    audio, text = pairs(5)
+    (term,) = recipe("scaled-push", perpendicular=0.5, part="sideways", tau=0.2, direction="t2a").terms
+    ours = gradients(lambda a, t: term.create()(a, t).value, audio, text)
+    theirs = gradients(lambda a, t: scaled_push(a, t, 0.5, 0.2, direction="t2a", part="sideways"), audio, text)
+    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"perpendicular": float("nan")}, "perpendicular must be a finite number"),
+        ({"perpendicular": float("inf")}, "perpendicular must be a finite number"),
+        ({"part": "parallel"}, "part must be one of"),
+        ({"direction": "up"}, "direction must be one of"),
+        ({"tau": 0.0}, "tau must be positive"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        ScaledPush(**options)
+    with pytest.raises(ValueError, match=message):
+        scaled_push(*pairs(3), **{"perpendicular": 1.0, **options})
+
+
+def test_bad_tensors_are_named():
+    audio, text = pairs(3)
+    with pytest.raises(ValueError, match="audio with N = 3 and text"):
+        scaled_push(audio, text[:2], 1.0)
+    with pytest.raises(TypeError, match="text must be a floating-point tensor"):
+        scaled_push(audio, text.long(), 1.0)
