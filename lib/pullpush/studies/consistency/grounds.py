@@ -39,7 +39,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 LONG: Mapping[str, int] = {LOOKED_UP: 16, WORDS: 8}  # passes of the run that others go on from, times the profile's
 # Small, for KCL reads eight texts a clip; its texts in one piece, for they fit into memory.
 TRAINED: Mapping[str, Any] = {"text": WORDS, "text_chunk": 0, "encoder_options": {"text_width": 64, "text_layers": 1}}
-PASSES = 2  # of those that go on, and of those that start from nothing, likewise
+PASSES = 1  # of those that go on, and of those that start from nothing, likewise
 
 
 class Stage(NamedTuple):
