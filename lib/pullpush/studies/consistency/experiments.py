@@ -20,8 +20,8 @@ from pullpush.studies.consistency.schemes import SCHEMES
 
 SCORED: Mapping[str, Any] = {"languages": LANGUAGES, "evaluations": ("retrieval", "consistency")}
 HALVED: Mapping[str, Any] = {"alpha": 0.5}  # as the losses of ATRI are
-# By the start: what goes on from a long run may want smaller steps. Every scheme is tried at all of them.
-RATES: Mapping[str, tuple[float, ...]] = {ML_CLAP: (1e-4, 1e-3), NOTHING: (1e-3, 3e-3)}
+# By the start, for every scheme alike: what goes on from a long run may want smaller steps.
+RATES: Mapping[str, tuple[float, ...]] = {ML_CLAP: (1e-4, 1e-3), NOTHING: (1e-3,)}
 ENDS = 2  # passes from random weights, as a multiple of the profile's
 
 

@@ -6,15 +6,14 @@
     ground.view("aligned/nothing")        # captions that are translations of each other, from random weights
     ground.view("aligned/ml-clap/words")  # a transformer over words that is trained, too, and was in the long run
 
-ATRI starts all schemes from the weights of ML-CLAP and trains them on translated captions, with the text encoder. A run
-goes on from the long run of its own seed, so that an interval over seeds is one over first stages, too. Captions of
-real recordings in several languages are taken for translations.
+ATRI starts all schemes from the weights of ML-CLAP and trains them on translated captions, with the text encoder. As
+there, all runs of a stage go on from one long run, so that an interval over seeds is one over second stages. Captions
+of real recordings in several languages are taken for translations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from pullpush.data.clips import World, load_data
@@ -39,6 +38,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 LONG: Mapping[str, int] = {LOOKED_UP: 16, WORDS: 8}  # passes of the run that others go on from, times the profile's
 # Small, for KCL reads eight texts a clip; its texts in one piece, for they fit into memory.
 TRAINED: Mapping[str, Any] = {"text": WORDS, "text_chunk": 0, "encoder_options": {"text_width": 64, "text_layers": 1}}
+FIRST_SEED = 1000  # of the long run: no comparison uses it
 PASSES = 1  # of those that go on, and of those that start from nothing, likewise
 
 
@@ -133,21 +133,25 @@ class Grounds:
             self._views[name] = self._view(parsed(name))
         return self._views[name]
 
-    def first_run(self, stage: Stage, seed: int) -> Plan:
-        """The long run of ML-CLAP that runs of a stage go on from."""
+    def first_run(self, stage: Stage) -> Plan:
+        """The long run of ML-CLAP that all runs of a stage go on from."""
         view = self.view(stage._replace(start=NOTHING).named)
         long = {"epochs": LONG[stage.text] * self.book.settings.epochs}
         options = common.merged(on_features(view.data), view.overrides, long)
-        return Plan(view.data, common.sized(view.session, "ml-clap", **options), seed)
+        return Plan(view.data, common.sized(view.session, "ml-clap", **options), FIRST_SEED)
 
     def _view(self, stage: Stage) -> View:
         overrides: dict[str, Any] = {"epochs": PASSES * self.book.settings.epochs}
         overrides |= TRAINED if stage.text == WORDS else {}
         if stage.start == NOTHING:
             return View(self.book, self._world(stage.telling), overrides)
-        first = partial(self.first_run, stage)
-        options = {"base": first, "before": lambda seed: [[first(seed)]]}
-        return View(self.book, self._world(stage.telling), overrides, **options)
+        return View(
+            self.book,
+            self._world(stage.telling),
+            overrides,
+            base=lambda seed: self.first_run(stage),
+            before=lambda seed: [[self.first_run(stage)]],
+        )
 
     def _world(self, telling: str) -> World:
         if telling == self.tellings[0]:

@@ -29,6 +29,8 @@ def gains_by_stage(table: pd.DataFrame) -> Figure:
     for ax, telling in zip(axes, tellings, strict=True):
         for number, (start, (label, colour)) in enumerate(STARTS.items()):
             rows = table[(table["telling"] == telling) & (table["start"] == start)]
+            if rows.empty:
+                continue
             places = np.arange(len(rows)) + dodge(number, len(STARTS), 0.5)
             dots(ax, rows, places, scale=100, label=label, colour=colour, marker="os"[number])
         name_places(ax, [f"{method_name(system)} over {method_name(base)}" for system, base in pairs])
