@@ -32,6 +32,19 @@ def test_the_probe_watches_without_changing_the_run(heard, tmp_path):
     assert direction.last_angles(table, "kcl", "pair").tolist() == [[last]]
 
 
+def test_the_error_per_unit_of_spread_knows_no_parallax():
+    texts = torch.tensor([[[0.1, 1.0, 0.0], [-0.1, 1.0, 0.0]], [[0.1, -1.0, 0.0], [-0.1, -1.0, 0.0]]])
+    taken = torch.tensor([[True, False], [True, False]])
+    away = torch.tensor([0.0, 0.0, 1.0])
+    far, near = (texts.mean(dim=1) + distance * away for distance in (10, 0.5))
+    angles = [float(direction.direction_error(audio, texts, taken).mean()) for audio in (far, near)]
+    aims = [float(direction.aim_error(audio, texts, taken).mean()) for audio in (far, near)]
+    assert angles[1] > 10 * angles[0]
+    assert aims[1] == pytest.approx(aims[0], rel=0.05)
+    everything = torch.ones_like(taken)
+    assert direction.aim_error(far, texts, everything).tolist() == pytest.approx([0, 0], abs=1e-5)
+
+
 def test_pulls_are_drawn_around_their_mean_without_losing_length_in_a_plane():
     pulls = torch.tensor([[2.0, 1.0], [2.0, -1.0], [2.0, 0.0]])
     table = direction.pull_plane(pulls, ("eng", "fra", "deu")).set_index("language")

@@ -44,3 +44,11 @@ def test_a_slope_known_beforehand_is_that_of_another_seed(tiny):
 
 def test_as_printed_nothing_moves(tiny):
     assert study.printed_gradient(tiny, 0, clips=8) < 1e-12
+
+
+def test_the_whole_of_cacl_errs_otherwise_than_its_sampling_and_keeps_the_bound(tiny):
+    size = {"epochs": 2, "batch_size": 4}
+    alone, whole = (study.bound_table(tiny, [0], english_other=each, **size) for each in (False, True))
+    assert study.at_end(whole, "pair") != pytest.approx(study.at_end(alone, "pair"))
+    assert study.at_end(whole, "random") == pytest.approx(study.at_end(alone, "random"))
+    assert study.violated(whole).tolist() == [[0.0]]

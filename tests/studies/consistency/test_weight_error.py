@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from pullpush.losses import kcl, ml_clap
+from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.studies.consistency.bound import log_probability, pair_distribution, weight_error_bound
 from pullpush.studies.consistency.momentum_error import momentum_errors
-from pullpush.studies.consistency.two_runs import language_plan
+from pullpush.studies.consistency.two_runs import compare, language_plan
 from pullpush.studies.consistency.weight_error import weight_errors
 
 
@@ -197,3 +197,21 @@ def test_eq_28_as_it_ends_fails_when_the_sampling_stops():
     steps = [*plan("random", epochs=1), *plan("all", epochs=1)]
     row = momentum_errors(embed, START, steps, rate=1e-4, tau=TAU)[2]
     assert row.printed < row.left <= row.right * (1 + 1e-9)
+
+
+def test_with_pairs_of_texts_the_sampled_run_climbs_the_whole_of_cacl():
+    (step,) = plan("pair", epochs=1, batch_size=CLIPS)[0]
+    choices = {"tau": TAU, "reading": "data", "lipschitz": "secant", "text_share": 1 / 3}
+    seen = compare(embed, START, START, step, sampled_loss=True, **choices)
+    weights = START.clone().requires_grad_()
+    audio, texts = embed(weights, step.items)
+    cacl(audio, texts[:, 0], texts[:, 1:][step.taken[:, 1:]], TAU).backward()
+    torch.testing.assert_close(seen.sampled_gradient, -weights.grad)
+    # Of p' two thirds are on 2N pairs of clips and texts, a third on N pairs of texts that p does not have.
+    taken = 2 * abs(1 / 3 - 1 / LANGUAGES)
+    assert seen.distribution_error == pytest.approx(taken + (LANGUAGES - 2) / LANGUAGES + 1 / 3)
+
+
+def test_pairs_of_texts_need_two_texts_of_each_clip():
+    with pytest.raises(ValueError, match="sampling 'pair'"):
+        weight_errors(embed, START, plan("random"), rate=0.1, text_share=1 / 3)

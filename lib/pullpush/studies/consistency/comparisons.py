@@ -13,6 +13,9 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics import Difference, holm
 from pullpush.show.palette import method_name
 
+Stages = Mapping[tuple[str, str], Scores]  # (telling, start) → scores of schemes, see `experiments.stages`
+CONSISTENCY = ("Gap", "Dis", "relative distance", "MRV", "log rank variance")
+
 
 def by_run(table: pd.DataFrame) -> pd.DataFrame:
     """A table of `Scores` with a row a run: means over the languages."""
@@ -58,6 +61,45 @@ def gains_by_language(scores: Scores, pairs: Iterable[tuple[str, str]], metric: 
         for system, base in pairs
         for language in scores.experiment.languages
     )
+
+
+def behind(gains: pd.DataFrame) -> pd.DataFrame:
+    """Of `gains_by_language` the rows in which a system is behind its baseline, by an interval wholly below zero."""
+    return gains[gains["high"] < 0].reset_index(drop=True)
+
+
+def stage_standings(stages: Stages, metrics: Sequence[str]) -> pd.DataFrame:
+    """`standings` of the systems in each telling and from each start."""
+    return pd.concat(
+        standings(by_run(scores.table), "system", metrics).assign(telling=telling, start=start)
+        for (telling, start), scores in stages.items()
+    ).pipe(lambda table: table[["telling", "start", *table.columns[:-2]]])
+
+
+def stage_gains(stages: Stages, pairs: Iterable[tuple[str, str]], metric: str) -> pd.DataFrame:
+    """What systems have over their baselines in each telling and from each start; see `contrasts`."""
+    pairs = list(pairs)
+    return contrasts(
+        (
+            {"telling": telling, "start": start, "system": system, "baseline": base, "metric": metric},
+            scores.contrast(system, base, metric),
+        )
+        for (telling, start), scores in stages.items()
+        for system, base in pairs
+    )
+
+
+def evenness(stages: Stages, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Relative changes of CONSISTENCY, in %, ± half of the interval: a row a telling, start and pair."""
+    rows, pairs = [], list(pairs)
+    for (telling, start), scores in stages.items():
+        for system, base in pairs:
+            row = {"telling": telling, "start": start, "system": system, "baseline": base}
+            for metric in CONSISTENCY:
+                change = scores.contrast(system, base, metric, relative=True)
+                row[metric] = f"{100 * change.value:+.1f} ± {100 * change.half_width:.1f}".replace("-", "−")
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def points(table: pd.DataFrame) -> pd.DataFrame:

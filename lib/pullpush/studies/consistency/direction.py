@@ -28,16 +28,16 @@ from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 from pullpush.training.runs import ready
 
-PROBED = ("one", "pair", "one gradient", "pair gradient", "batch gradient")
+PROBED = ("one", "pair", "one aim", "pair aim", "one gradient", "pair gradient", "batch gradient")
 
 
 class DirectionProbe(Diagnostics):
     """Asks a model, while it trains, how far one random language is from all of them: on embeddings and on gradients.
 
-    Columns, all mean angles in degrees: `one`, Figure 2's error if one random language is taken (ML-CLAP); `pair`, if
+    Columns, mean angles in degrees: `one`, Figure 2's error if one random language is taken (ML-CLAP); `pair`, if
     English and another are (CACL); `one gradient` and `pair gradient`, between the gradients of `ml_clap` and `cacl`
     on a batch and that of `kcl` on the same batch, over all weights; `batch gradient`, between the gradients of `kcl`
-    on two batches, the yardstick.
+    on two batches, the yardstick. `one aim` and `pair aim`: the same errors per unit of spread, see `aim_error`.
     """
 
     def __init__(self, split: Clips, languages: Sequence[str], *, every: int, batch_size: int, draws: int = 4) -> None:
@@ -56,8 +56,10 @@ class DirectionProbe(Diagnostics):
             audio, texts = self._encode(objective)
             clips, count = texts.shape[:2]
             taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
-            errors = [direction_error(audio, texts, each).detach() for each in taken.values()]
-            row = {name: float(error.nanmean()) for name, error in zip(("one", "pair"), errors, strict=True)}
+            row = {}
+            for name, each in zip(("one", "pair"), taken.values(), strict=True):
+                row[name] = float(direction_error(audio, texts, each).detach().nanmean())
+                row[f"{name} aim"] = float(aim_error(audio, texts, each).detach().nanmean())
             return row | self._gradients(objective, audio, texts, taken)
 
     def _encode(self, objective: Objective) -> tuple[Tensor, Tensor]:
@@ -86,6 +88,38 @@ class DirectionProbe(Diagnostics):
             rows.append(row | ({"batch gradient": angle(last, of_kcl)} if last is not None else {}))
             last = of_kcl
         return {name: float(value) for name, value in pd.DataFrame(rows).astype(float).mean().items()}
+
+
+def aim_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
+    """Direction error per unit of spread: how far beside the mean of all K texts a clip aims, over the spread of texts.
+
+    The angle of `direction_error` grows by parallax as a clip comes nearer to its texts, although the texts stay where
+    they are. This is the distance from the mean of all texts to the line through the clip and the mean of those taken,
+    over the mean distance of all clips' means from their centre.
+
+    Args:
+        audio: `(N, d)` embeddings.
+        texts: `(N, K, d)` embeddings.
+        taken: `(N, K)` boolean.
+
+    Returns:
+        `(N,)`; 0 where all are taken, NaN where a clip lies on the mean of those taken.
+
+    Example:
+        >>> texts = torch.tensor([[[3.0, 1.0], [3.0, -1.0]], [[-3.0, 1.0], [-3.0, -1.0]]])
+        >>> taken = torch.tensor([[True, False], [True, True]])
+        >>> aim_error(torch.tensor([[3.0, -1.0], [9.0, 9.0]]), texts, taken)
+        tensor([0., 0.])
+        >>> aim_error(torch.tensor([[0.0, 1.0], [9.0, 9.0]]), texts, taken)
+        tensor([0.3333, 0.0000])
+    """
+    weight = taken.to(texts.dtype) / taken.sum(dim=1, keepdim=True)
+    mean = texts.mean(dim=1)
+    way = (texts * weight[..., None]).sum(dim=1) - audio
+    unit = way / way.norm(dim=1, keepdim=True)
+    left = mean - audio
+    beside = (left - (left * unit).sum(dim=1, keepdim=True) * unit).norm(dim=1)
+    return beside / (mean - mean.mean(dim=0)).norm(dim=1).mean()
 
 
 def direction_history(

@@ -35,13 +35,15 @@ from pullpush.show.palette import (
     method_name,
     method_styles,
 )
+from pullpush.studies.consistency.stage_figures import aim_history, gains_by_stage
 from pullpush.studies.consistency.unheard import UNHEARD
 from pullpush.studies.svr.figures import gain_intervals
 from pullpush.training.recipes import RECIPES
 
 __all__ = [
-    "direction_history", "error_by_count", "gain_intervals", "gains_by_language", "language_map", "longer_curves",
-    "pull_plane", "score_by_count", "scores_by_language", "speech_recall", "weight_bound",
+    "aim_history", "direction_history", "error_by_count", "gain_intervals", "gains_by_language", "gains_by_stage",
+    "language_map", "longer_curves", "pull_plane", "score_by_count", "scores_by_language", "speech_recall",
+    "weight_bound",
 ]  # fmt: skip
 R1 = ("T2A R@1", "A2T R@1")
 

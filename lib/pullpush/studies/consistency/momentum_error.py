@@ -39,6 +39,7 @@ def momentum_errors(
     reading: Reading = "data",
     sampled_loss: bool = False,
     lipschitz: float | str = "secant",
+    text_share: float = 0.0,
 ) -> list[MomentumError]:
     """Train twice by Adam and compare the momenta (ATRI Appendix C.1, Eq. 22–28).
 
@@ -49,6 +50,7 @@ def momentum_errors(
     """
     full, sampled = (_Adam(start.detach(), rate, betas, eps) for _ in range(2))
     choices = {"tau": tau, "reading": reading, "sampled_loss": sampled_loss, "lipschitz": lipschitz}
+    choices["text_share"] = text_share
     rows: list[MomentumError] = []
     for number, step in enumerate((step for epoch in plan for step in epoch), start=1):
         seen = compare(embed, full.weights, sampled.weights, step, **choices)

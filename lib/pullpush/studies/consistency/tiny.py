@@ -24,6 +24,7 @@ from pullpush.studies.consistency.two_runs import language_plan
 from pullpush.studies.consistency.weight_error import weight_errors
 
 RATE = 0.1  # of the small model's runs
+TEXT_SHARE = 1 / 3  # of CACL's loss: English with the other text (Eq. 12)
 
 
 class TinyModel(NamedTuple):
@@ -83,10 +84,12 @@ def bound_table(
     sampled_loss: bool = False,
     adam: bool = False,
     lipschitz: float | str = "secant",
+    english_other: bool = False,
 ) -> pd.DataFrame:
     """Both sides of the bound for each way to sample languages: columns sampling, seed and those of `weight_errors`.
 
-    sampled_loss, rate, tau, lipschitz: see there; adam: of `momentum_errors` instead, a row a step.
+    sampled_loss, rate, tau, lipschitz: see there; adam: of `momentum_errors` instead, a row a step; english_other:
+    whether "pair" is the whole of CACL, with its loss between both texts, and not its sampling alone.
     """
     clips, languages = model.words.shape[:2]
     size = {"epochs": epochs, "batch_size": batch_size}
@@ -94,7 +97,11 @@ def bound_table(
     plans = [language_plan(clips, languages, sampling=sampling, seed=seed, **size) for sampling, seed in runs]
     options = {"rate": rate, "tau": tau, "sampled_loss": sampled_loss, "lipschitz": lipschitz}
     measure = partial(momentum_errors if adam else weight_errors, model, **options)
-    calls = [partial(measure, model.start(seed), plan) for (_, seed), plan in zip(runs, plans, strict=True)]
+    shares = {"pair": TEXT_SHARE} if english_other else {}
+    calls = [
+        partial(measure, model.start(seed), plan, text_share=shares.get(sampling, 0.0))
+        for (sampling, seed), plan in zip(runs, plans, strict=True)
+    ]
     tables = [
         pd.DataFrame(rows).assign(sampling=sampling, seed=seed)
         for (sampling, seed), rows in zip(runs, side_by_side(calls), strict=True)
@@ -107,7 +114,7 @@ def predicted_bound(model: TinyModel, table: pd.DataFrame, **options: Any) -> pd
 
     With λ read off the two runs themselves the bound is the triangle inequality, which cannot fail; this one can.
 
-    options: epochs and batch_size of `table`.
+    options: epochs, batch_size and english_other of `table`.
     """
     slope = (table.groupby("seed")["growth"].max() - 1) / RATE  # Eq. 8
     seeds = list(slope.index)

@@ -76,30 +76,48 @@ def compare(
     reading: Reading,
     sampled_loss: bool,
     lipschitz: float | str,
+    text_share: float = 0.0,
 ) -> Comparison:
     """What the bound needs of one step, at the weights of both runs before it.
 
     Args:
         embed: the model. full, sampled: `(P,)` weights of the run on all languages, and of that on some.
         step: see `Step`. tau: temperature. reading: see `bound.log_probability`.
-        sampled_loss, lipschitz: see `weight_error.weight_errors`.
+        sampled_loss, lipschitz, text_share: see `weight_error.weight_errors`.
+
+    Raises:
+        ValueError: a share of pairs of texts where a clip does not take the main language and one other.
     """
+    if text_share and not (step.taken[:, 0].all() and (step.taken.sum(dim=1) == 2).all()):
+        raise ValueError("pairs of texts need the main language and one other of each clip: sampling 'pair'")
+
+    def of_texts(texts: Tensor) -> Tensor:
+        """log p of each clip's main text with its other one, `(B,)`; nothing where they have no weight."""
+        if not text_share:
+            return texts.new_zeros(0)
+        other = texts[:, 1:][step.taken[:, 1:]]
+        return log_probability(texts[:, 0], other[:, None], tau).flatten()
 
     def log_p(weights: Tensor) -> Tensor:
-        return log_probability(*embed(weights, step.items), tau, reading=reading).flatten()
+        audio, texts = embed(weights, step.items)
+        return torch.cat([log_probability(audio, texts, tau, reading=reading).flatten(), of_texts(texts)])
 
     def sampled_log_p(weights: Tensor) -> Tensor:
         audio, texts = embed(weights, step.items)
-        texts = texts[slots].unflatten(0, (len(audio), -1))  # (B, languages taken of each, d)
-        return log_probability(audio, texts, tau, reading=reading).flatten()
+        taken = texts[slots].unflatten(0, (len(audio), -1))  # (B, languages taken of each, d)
+        return torch.cat([log_probability(audio, taken, tau, reading=reading).flatten(), of_texts(texts)])
 
     slots = step.taken.nonzero(as_tuple=True)
-    everything = torch.ones_like(step.taken)
+    everything, count = torch.ones_like(step.taken), step.taken.numel()
     with torch.no_grad():
-        p = pair_distribution(log_p(full).view_as(everything), everything, reading=reading).flatten()
-        q = pair_distribution(log_p(sampled).view_as(everything), step.taken, reading=reading).flatten()
-    gradients, moved = torch.func.jacrev(log_p)(full), torch.func.jacrev(log_p)(sampled)  # (B·K, P)
-    climb = q[step.taken.flatten()] @ torch.func.jacrev(sampled_log_p)(sampled) if sampled_loss else q @ moved
+        all_p, taken_p = (log_p(weights)[:count].view_as(everything) for weights in (full, sampled))
+        between = all_p.new_ones(len(step.items) if text_share else 0) / len(step.items)
+        p = torch.cat([pair_distribution(all_p, everything, reading=reading).flatten(), 0 * between])
+        of_clips = pair_distribution(taken_p, step.taken, reading=reading).flatten()
+        q = torch.cat([(1 - text_share) * of_clips, text_share * between])
+    gradients, moved = torch.func.jacrev(log_p)(full), torch.func.jacrev(log_p)(sampled)  # (pairs, P)
+    chosen = torch.cat([step.taken.flatten(), between > 0])
+    climb = q[chosen] @ torch.func.jacrev(sampled_log_p)(sampled) if sampled_loss else q @ moved
     slope = q @ lipschitz_constants(log_p, full, sampled, moved - gradients, lipschitz)
     return Comparison(
         gradient=p @ gradients,

@@ -46,6 +46,7 @@ def weight_errors(
     reading: Reading = "data",
     sampled_loss: bool = False,
     lipschitz: float | str = "secant",
+    text_share: float = 0.0,
 ) -> list[WeightError]:
     """Train twice by SGD from the same weights, on all languages and on those of the plan, and compare.
 
@@ -61,6 +62,8 @@ def weight_errors(
     * `lipschitz`: the proof needs no more of λ than ‖∇log p(w') − ∇log p(w)‖ ≤ λ‖w' − w‖ for the two weights of a step.
       "secant" is the least such λ, so that every other choice gives a looser bound; "segment" and numbers:
       see `bound.lipschitz_constants`.
+    * `text_share`: CACL contrasts the main text with the other one, too, a third of its loss (Eq. 12), where all
+      languages have no such pairs. So much of p' goes to them, and p gives them none.
 
     Args:
         embed: the model, see `Embed`. Use float64: the left side is a small difference.
@@ -73,7 +76,7 @@ def weight_errors(
         One row an epoch; `pandas.DataFrame(rows)` is a table.
 
     Raises:
-        ValueError: an unknown reading or lipschitz.
+        ValueError: an unknown reading or lipschitz; a share of texts that the plan does not take by pairs.
     """
     full, sampled, expanded, rows = start.detach(), start.detach(), 0.0, []
     for number, epoch in enumerate(plan, start=1):
@@ -81,6 +84,7 @@ def weight_errors(
         growths, errors, largest = [], [], []
         for step in epoch:
             choices = {"tau": tau, "reading": reading, "sampled_loss": sampled_loss, "lipschitz": lipschitz}
+            choices["text_share"] = text_share
             seen = compare(embed, full, sampled, step, **choices)
             growths.append(1 + rate * seen.slope)  # Eq. 8
             errors.append(seen.distribution_error)

@@ -1,0 +1,123 @@
+"""The experiments of chapter 3 that have stages: two starts, two tellings, a text side that is trained; see grounds.py.
+
+scores = tuned(compute.run(ground, starts(range(3))))
+scores.contrast("kcl", "ml-clap", "T2A R@1", {"telling": "aligned", "start": "ml-clap"})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from pullpush.data.vocabulary import LANGUAGES
+from pullpush.lab.experiments import Experiment, System, Trial
+from pullpush.lab.scores import Scores
+from pullpush.studies.consistency.grounds import ALIGNED, ML_CLAP, NOTHING, WORDS, Stage
+from pullpush.studies.consistency.schemes import SCHEMES
+
+SCORED: Mapping[str, Any] = {"languages": LANGUAGES, "evaluations": ("retrieval", "consistency")}
+HALVED: Mapping[str, Any] = {"alpha": 0.5}  # as the losses of ATRI are
+# By the start, for every scheme alike: what goes on from a long run may want smaller steps.
+RATES: Mapping[str, tuple[float, ...]] = {ML_CLAP: (1e-4, 1e-3), NOTHING: (1e-3,)}
+ENDS = 2  # passes from random weights, as a multiple of the profile's
+
+
+def starts(
+    seeds: Iterable[int],
+    grid: Mapping[str, Sequence[float]] = RATES,
+    tellings: Sequence[str] = (ALIGNED,),
+) -> Experiment:
+    """Each scheme on from ML-CLAP and from nothing, at several rates; grid: start → rates; tellings: see grounds.py."""
+    trials = [
+        Trial(
+            scheme,
+            scheme,
+            {"lr": lr},
+            {"telling": telling, "start": start, "lr": lr},
+            data=Stage(telling, start).named,
+        )
+        for telling in tellings
+        for start, several in grid.items()
+        for lr in several
+        for scheme in SCHEMES
+    ]
+    return Experiment("starts", tuple(trials), tuple(seeds), long=True, **SCORED)
+
+
+def text_side(seeds: Iterable[int]) -> Experiment:
+    """Each scheme on from ML-CLAP on translated captions, with a transformer over words that is trained throughout."""
+    stage = Stage(ALIGNED, ML_CLAP, WORDS)
+    systems: Mapping[str, System] = {scheme: (scheme, {}) for scheme in SCHEMES}
+    return Experiment.of("text-side", systems, seeds=seeds, data=stage.named, long=True, **SCORED)
+
+
+def rates_table(scores: Scores) -> pd.DataFrame:
+    """A row a telling, start, scheme and rate of `starts`: telling, start, system, lr, `valid R@1` (the best epoch's,
+    mean over the seeds, a fraction) and `chosen`: the best of its telling, start and scheme.
+    """
+    keys = ["telling", "start", "system"]
+    best = scores.history.groupby([*keys, "lr", "seed"], sort=False)["R@1"].max()
+    table = best.groupby([*keys, "lr"], sort=False).mean().rename("valid R@1").reset_index()
+    return table.assign(chosen=table.index.isin(table.groupby(keys, sort=False)["valid R@1"].idxmax()))
+
+
+def tuned(scores: Scores) -> Scores:
+    """`starts` with the rate of every scheme, start and telling that did best on validation, and no other."""
+    if not scores:
+        return scores
+    table = rates_table(scores)
+    best = {tuple(row) for row in table[table["chosen"]][["system", "telling", "start", "lr"]].itertuples(index=False)}
+    kept = [trial for trial in scores.experiment.trials if (trial.system, *trial.where.values()) in best]
+    return replace(scores, experiment=replace(scores.experiment, trials=tuple(kept)))
+
+
+def stage(scores: Scores, telling: str, start: str) -> Scores:
+    """Of `tuned` scores the part of one telling and one start, in which systems are schemes and nothing varies; empty
+    where there is none.
+    """
+    asked = {"telling": telling, "start": start}
+    here = [trial for trial in scores.experiment.trials if asked.items() <= trial.where.items()]
+    if not scores or not here:
+        return replace(scores, clips={})
+    clips = {
+        (trial.system, seed): scores.clips[str(trial), seed]
+        for trial, seed in scores.experiment.cells
+        if trial in here and (str(trial), seed) in scores.clips
+    }
+
+    def of_schemes(table: pd.DataFrame) -> pd.DataFrame:
+        rows = [scores.rows(table, trial, seed) for trial in here for seed in trial.seeds or scores.experiment.seeds]
+        return pd.concat(rows, ignore_index=True).drop(columns=list(here[0].where))
+
+    plain = replace(scores.experiment, trials=tuple(replace(trial, where={}) for trial in here))
+    tables = {"history": of_schemes(scores.history), "steps": of_schemes(scores.steps)}
+    return replace(scores, experiment=plain, clips=clips, plans={}, **tables)
+
+
+def stages(scores: Scores) -> dict[tuple[str, str], Scores]:
+    """`stage` of every telling and start, those of the paper first: (telling, start) → scores."""
+    found = dict.fromkeys((trial.where["telling"], trial.where["start"]) for trial in scores.experiment.trials)
+    return {each: stage(scores, *each) for each in found} if scores else {}
+
+
+def svr_end_to_end(seeds: Iterable[int], epochs: int) -> Experiment:
+    """SVR in eight languages where the audio encoder is trained from random weights: beside InfoNCE on random languages
+    and CACL, and beside InfoNCE counted twice, which is SVR with a radius of zero.
+
+    epochs: the profile's.
+    """
+    random: dict[str, Any] = {"languages": LANGUAGES, "sampling": "random"}
+    twice = {"radius": 0.0, "learnable": False, "beta": 0.0}
+    systems = {
+        "infonce": ("infonce", random),
+        "twice": ("infonce+bi-static-svr", {**random, **twice}),
+        "infonce+bi-static-svr": ("infonce+bi-static-svr", random),
+        "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", random),
+        "cacl": ("cacl", {}),
+        "cacl+bi-dynamic-svr": ("cacl+bi-dynamic-svr", HALVED),
+    }
+    longer = {name: (recipe, {**options, "epochs": ENDS * epochs}) for name, (recipe, options) in systems.items()}
+    return Experiment.of("svr-whole", longer, seeds=seeds, data="whole", languages=LANGUAGES, long=True)
