@@ -1,4 +1,4 @@
-"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate."""
+"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate, cache, doctor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
 from pullpush.progress import Line, shown
-from pullpush.site import chapters
+from pullpush.site import chapters, upkeep
 from pullpush.site.status import sigterm_as_interrupt
 
 STOPPED = 130  # what a shell makes of Ctrl-C
@@ -346,3 +346,7 @@ def open_() -> None:
         raise PullPushError("the book is not built yet: make book, or pullpush build")
     click.echo(page)
     webbrowser.open(page.as_uri())
+
+
+main.add_command(upkeep.cache)
+main.add_command(upkeep.doctor)
