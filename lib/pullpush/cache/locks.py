@@ -35,12 +35,19 @@ def lock(target: Path) -> Iterator[None]:
     with explained(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep_up(target.parent)
-        held = FileLock(target.with_name(f".{target.name}.lock"))
+        one = FileLock(target.with_name(f".{target.name}.lock"))
         try:
-            held.acquire(timeout=PATIENCE)
+            held = one.acquire(timeout=PATIENCE)
         except Timeout:
             warnings.warn(f"waiting for {target}: {who(holder)} is at work on it", stacklevel=4)
-            held.acquire()
+            held = one.acquire()
+    with held, named(holder):
+        yield
+
+
+@contextmanager
+def named(holder: Path) -> Iterator[None]:
+    """Leave a word on who holds a lock, for `who`, as long as the block lasts."""
     try:
         with suppress(OSError):  # it only tells
             holder.write_text(json.dumps([socket.gethostname(), os.getpid(), time.time()]), encoding="utf-8")
@@ -48,7 +55,6 @@ def lock(target: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):
             holder.unlink(missing_ok=True)
-        held.release()
 
 
 def who(holder: Path) -> str:
