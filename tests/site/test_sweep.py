@@ -15,8 +15,8 @@ from pullpush.cache.locks import named
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
-from pullpush.site.grid import SweepError, identity, key_of, read
 from pullpush.site.cells import run_cell
+from pullpush.site.grid import SweepError, identity, key_of, read
 from pullpush.site.sweep import last_time, sweep
 
 
