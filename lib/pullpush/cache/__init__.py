@@ -8,6 +8,16 @@ and checksum (see `sums`), and an entry that was damaged since is made again. A 
 
 from pullpush.cache.entries import atomic_path, cached_dir, cached_file, locked
 from pullpush.cache.keys import content_key
-from pullpush.cache.places import HOME, PARTIAL, home
+from pullpush.cache.places import HOME, PARTIAL, check_folder, home
 
-__all__ = ["HOME", "PARTIAL", "atomic_path", "cached_dir", "cached_file", "content_key", "home", "locked"]
+__all__ = [
+    "HOME",
+    "PARTIAL",
+    "atomic_path",
+    "cached_dir",
+    "cached_file",
+    "check_folder",
+    "content_key",
+    "home",
+    "locked",
+]

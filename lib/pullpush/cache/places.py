@@ -45,16 +45,30 @@ def explained(target: Path) -> Iterator[None]:
     except CacheError:
         raise
     except OSError as error:
+        advice = f"set {HOME} to" if target.is_relative_to(home()) else "choose"
         # NumPy says "36 requested and 12 written" without a number where a disk is full.
         if error.errno in FULL or (error.errno is None and " requested and " in str(error)):
             raise CacheError(
-                f"no space left to write {target}: free some, or set {HOME} to a folder on another disk"
+                f"no space left to write {target}: free some, or {advice} a folder on another disk"
             ) from error
         if error.errno in REFUSED:
-            raise CacheError(f"cannot write {target}: set {HOME} to a folder that you may write to") from error
+            raise CacheError(f"cannot write {target}: {advice} a folder that you may write to") from error
         if error.errno in NO_FOLDER and (file := _file_above(target)):
-            raise CacheError(f"cannot write {target}, since {file} is a file: set {HOME} to a folder") from error
+            raise CacheError(f"cannot write {target}, since {file} is a file: {advice} a folder") from error
+        # Not of what a builder looks for: only of the place itself, as below /proc.
+        if error.errno == errno.ENOENT and error.filename and target.is_relative_to(str(error.filename)):
+            raise CacheError(f"cannot make {error.filename}: {advice} a folder that you may write to") from error
         raise
+
+
+def check_folder(path: Path) -> None:
+    """Refuse what cannot be a folder to write to, before hours of work are lost to it.
+
+    Raises:
+        CacheError: it is a file, or lies below one.
+    """
+    if (file := _file_above(path / "x")) is not None:
+        raise CacheError(f"{path} cannot be a folder to write to, since {file} is a file: choose another")
 
 
 def refused(error: CacheError) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from pullpush.progress import Line, shown
 from pullpush.site import chapters, upkeep
 from pullpush.site.status import sigterm_as_interrupt
 
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 STOPPED = 130  # what a shell makes of Ctrl-C
 
 
@@ -30,6 +32,13 @@ class Explained(click.Group):
                 return super().invoke(ctx)
         except PullPushError as error:
             click.secho(f"pullpush: {error}", err=True, fg="red")
+            raise click.exceptions.Exit(1) from None
+        except OSError as error:
+            if error.errno not in DISK:
+                raise
+            click.secho(
+                f"pullpush: {error}: make room, or choose another folder (--out, PULLPUSH_HOME)", err=True, fg="red"
+            )
             raise click.exceptions.Exit(1) from None
         except KeyboardInterrupt as stop:
             click.echo(str(stop) or "stopped; nothing was changed", err=True)
@@ -297,10 +306,12 @@ def evaluate(
     """
     import torch
 
+    from pullpush.data.registry import listing
     from pullpush.encoders.published import MODELS, open_model
     from pullpush.site import evaluate as evaluating
 
     remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}
+    listing(dataset, asked["split"])  # before the model, which may come from the network
     found = open_model(model, **remote)
     found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     table = evaluating.evaluate(found, evaluating.Asked(dataset=dataset, languages=language, **asked))
