@@ -167,7 +167,6 @@ def test_progress_can_be_hidden(tiny):
         (["fetch", "cloto"], "did you mean 'clotho'"),
         (["fetch", "vggsound"], "cannot be fetched"),
         (["run", "10-tiny", "--profile", "nothing.yaml"], "no profile at"),
-        (["run", "10-tiny", "--out", __file__], "test_cli.py is a file: choose another"),
         (["evaluate", "clap", "folder:/nowhere"], "nowhere is not at /nowhere: write folder:/path"),
         (["fetch", "folder:/x"], "cannot be fetched: write folder:/path, where /path holds captions.csv"),
     ],
@@ -189,3 +188,9 @@ def test_a_disk_that_refuses_gets_one_message(pullpush, tiny, monkeypatch, numbe
     assert done.exit_code == 1
     assert f"{os.strerror(number)}: '{tiny / 'executed'}': make room, or choose another folder" in done.output
     assert "Traceback" not in done.output
+
+
+def test_a_file_is_no_folder_for_results(pullpush, tiny):
+    done = pullpush("run", "10-tiny", "--out", __file__)
+    assert done.exit_code == 2
+    assert "test_cli.py' is a file" in done.output

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from pullpush.cache.locks import named
-from pullpush.errors import CacheError, DataNotFoundError, UnknownNameError
+from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
 from pullpush.site.cells import run_cell
@@ -109,13 +109,6 @@ def test_a_wrong_plan_says_what_is_wrong(plan, text, error, says):
     plan.write_text(text)
     with pytest.raises(error, match=says):
         read(plan)
-
-
-def test_a_file_is_no_folder_for_a_sweep(plan, tmp_path):
-    (tmp_path / "file").touch()
-    plan.write_text(f"chapter: 10-tiny\nprofile: smoke\ngrid: {{tau: [0.1]}}\nout: {tmp_path / 'file'}\n")
-    with pytest.raises(CacheError, match="is a file: choose another"):
-        sweep(plan)
 
 
 def test_a_missing_plan_is_named(tiny):

@@ -111,12 +111,6 @@ def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
     assert main([*common, "--restart"]) == 0
 
 
-def test_a_file_is_no_folder_for_a_run(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    assert main([*TINY, "--out", str(tmp_path / "file" / "run")]) == 1
-    assert f"{tmp_path / 'file'} is a file: choose another" in capsys.readouterr().err
-
-
 def test_settings_are_json_or_text():
     assert setting("lr=1e-3") == ("lr", 0.001)
     assert setting('languages=["eng", "fra"]') == ("languages", ["eng", "fra"])

@@ -8,7 +8,7 @@ and checksum (see `sums`), and an entry that was damaged since is made again. A 
 
 from pullpush.cache.entries import atomic_path, cached_dir, cached_file, locked
 from pullpush.cache.keys import content_key
-from pullpush.cache.places import HOME, PARTIAL, check_folder, home
+from pullpush.cache.places import HOME, PARTIAL, home
 
 __all__ = [
     "HOME",
@@ -16,7 +16,6 @@ __all__ = [
     "atomic_path",
     "cached_dir",
     "cached_file",
-    "check_folder",
     "content_key",
     "home",
     "locked",

@@ -61,16 +61,6 @@ def explained(target: Path) -> Iterator[None]:
         raise
 
 
-def check_folder(path: Path) -> None:
-    """Refuse what cannot be a folder to write to, before hours of work are lost to it.
-
-    Raises:
-        CacheError: it is a file, or lies below one.
-    """
-    if (file := _file_above(path / "x")) is not None:
-        raise CacheError(f"{path} cannot be a folder to write to, since {file} is a file: choose another")
-
-
 def refused(error: CacheError) -> bool:
     """Whether the operating system refused to write, as on a read-only disk."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in REFUSED

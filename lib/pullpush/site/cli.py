@@ -109,7 +109,11 @@ def list_(contents: bool) -> None:
 @click.argument("chapter", required=False)
 @parameter_option
 @click.option("--all", "every", is_flag=True, help="Run every chapter, in order.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results; default executed/local/PROFILE.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the results; default executed/local/PROFILE.",
+)
 @click.option("--publish", is_flag=True, help="Write to executed/PROFILE, which maintainers commit.")
 @profile_option
 def run(

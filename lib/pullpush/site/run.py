@@ -20,7 +20,6 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from pullpush import __version__
-from pullpush.cache import check_folder
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
@@ -88,7 +87,6 @@ def run(
     values = _values(chapter, settings, parameters or {})
     out = out or place(root, settings.name, published=publish)
     failed = failed or place(root, "failed", published=publish) / settings.name
-    check_folder(out)
     with status.run_folder(workplace(root) / "executed") as folder:
         return _execute(chapter, settings, values, folder, out=out, failed=failed, root=root, watch=watch)
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from pullpush.cache import check_folder
 from pullpush.cache.locks import named, who
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root
@@ -72,7 +71,6 @@ def sweep(
     if jobs < 1:
         raise SweepError(f"jobs must be at least 1, got {jobs}")
     cells, out = read(path, root=root)
-    check_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     with _alone(out):
         skipped = [cell for cell in cells if cell.notebook.is_file()]

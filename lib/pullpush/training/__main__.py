@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pullpush.cache import check_folder
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.data.corpora import CorpusConfig
@@ -36,7 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Train, print the best epoch and the retrieval on test clips; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
-        check_folder(options.out)
         first = begin().is_main_process  # before anything is read or written
         chosen = recipe_of(options)  # before the world, which takes longer
         world = load_data(config_of(options, chosen))
