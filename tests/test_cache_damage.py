@@ -259,3 +259,10 @@ def test_entries_are_counted_and_dropped(empty_home):
     assert all(inventory.drop(entry) for entry in found.values())
     assert not list(inventory.entries())
     assert not sums.sums_of(path).exists()
+
+
+def test_files_that_are_read_past_their_maker_are_looked_at():
+    (run() / "b.csv").write_text("whale")
+    cache.check_whole(run(), "a.csv")
+    with pytest.raises(CacheError, match=r"b\.csv is not what was written.*doctor --repair"):
+        cache.check_whole(run(), "a.csv", "b.csv")

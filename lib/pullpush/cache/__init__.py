@@ -6,7 +6,7 @@ neither a killed process nor two processes at once leave half of one. What it he
 and checksum (see `sums`), and an entry that was damaged since is made again. A cache on a read-only disk can be read.
 """
 
-from pullpush.cache.entries import atomic_path, cached_dir, cached_file, locked
+from pullpush.cache.entries import atomic_path, cached_dir, cached_file, check_whole, locked
 from pullpush.cache.keys import content_key
 from pullpush.cache.places import HOME, PARTIAL, home
 
@@ -16,6 +16,7 @@ __all__ = [
     "atomic_path",
     "cached_dir",
     "cached_file",
+    "check_whole",
     "content_key",
     "home",
     "locked",

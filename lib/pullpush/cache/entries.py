@@ -103,6 +103,16 @@ def cached_file(kind: str, name: str, build: Callable[[Path], None]) -> Path:
     return target
 
 
+def check_whole(folder: Path, *names: str) -> None:
+    """Refuse files of an entry that are not what was written: for who reads them without asking who made them.
+
+    Raises:
+        CacheError: one of them is damaged.
+    """
+    if why := sums.damage(folder, thorough=True, only=names):
+        raise CacheError(f"{folder} is damaged ({why}): `pullpush doctor --repair` removes it, then it is made again")
+
+
 @contextmanager
 def locked(kind: str, key: str) -> Iterator[Path]:
     """Hold the lock of `home()/kind/key` and yield that path: for content that grows, such as a run being trained.

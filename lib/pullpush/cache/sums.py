@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -56,14 +56,16 @@ def trust(entry: Path) -> None:
             os.utime(sums_of(entry))
 
 
-def damage(entry: Path, *, thorough: bool = False) -> str:
+def damage(entry: Path, *, thorough: bool = False, only: Collection[str] = ()) -> str:
     """What is wrong with an entry, such as "samples.i16 has 12 bytes in place of 40"; empty if nothing is known to be.
 
-    Sizes are compared each time, checksums of small files once a process, those of all files if `thorough`.
+    Sizes are compared each time, checksums of small files once a process, those of all files if `thorough`. only: the
+    names of the files to look at.
     """
     known = _read(sums_of(entry))
     if known is None:
         return "" if not sums_of(entry).exists() else "its checksums cannot be read"
+    known = {name: wanted for name, wanted in known.items() if not only or name in only}
     for name, wanted in known.items():
         path = entry / name if entry.is_dir() else entry
         try:
