@@ -27,7 +27,7 @@ from pullpush.errors import unknown
 from pullpush.syntax import EFFECTS, Module, Name, find, hashed, is_installed
 
 VALUES = "<values>"  # the plain data that roots hold
-# Their code decides no number of a result, and counts as little as what is installed.
+# Their code, with that of the modules inside, decides no number of a result, and counts as little as what is installed.
 PLUMBING = {
     "pullpush.cache",
     "pullpush.catalogue",
@@ -204,7 +204,8 @@ class _Walk:
 
 def _counts(name: str) -> bool:
     """Whether a module's code counts."""
-    return name not in PLUMBING and not is_installed(name)
+    plumbing = any(name == part or name.startswith(f"{part}.") for part in PLUMBING)
+    return not plumbing and not is_installed(name)
 
 
 def _bytecode(code: CodeType, docstring: str | None) -> tuple[list[Any], set[str]]:

@@ -23,6 +23,7 @@ from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import StoredClips, World, identity
 from pullpush.data.decoding import fingerprint, stored
+from pullpush.data.heard import check_heard
 from pullpush.data.labels import load_labels
 from pullpush.data.listing import DatasetCard, Listing, require_all
 from pullpush.data.registry import datasets_home, find, listing
@@ -84,6 +85,7 @@ def load_corpus(config: CorpusConfig) -> World:
     """
     splits = {split: load_split(config, split) for split in SPLITS}
     dataset = find(config.dataset)
+    check_heard(dataset.title, splits)
     if config.every_caption:
         splits["train"] = every_caption(splits["train"], dataset.language)
     tables = _tables(dataset.where(datasets_home()))

@@ -24,6 +24,7 @@ from pullpush.training.evaluate import query_table, retrieval_table
 from pullpush.training.loop import Result
 from pullpush.training.recipes import RECIPES, Recipe, recipe
 from pullpush.training.runs import train_run
+from pullpush.training.statistics import of_the_whole_batch
 
 SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
 SHARDS = "shards:"  # in front of where they are
@@ -43,15 +44,16 @@ def main(arguments: list[str] | None = None) -> int:
         if options.overlap and first:
             report_overlap(world, options.out)
         diagnostics = Diagnostics(every=options.diagnostics) if options.diagnostics else None
-        result = train_run(
-            world,
-            chosen,
-            out=options.out,
-            seed=options.seed,
-            base=options.base,
-            resume=not options.restart,
-            diagnostics=diagnostics,
-        )
+        with of_the_whole_batch():
+            result = train_run(
+                world,
+                chosen,
+                out=options.out,
+                seed=options.seed,
+                base=options.base,
+                resume=not options.restart,
+                diagnostics=diagnostics,
+            )
         if first:
             report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:
