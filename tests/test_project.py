@@ -39,6 +39,8 @@ INNER = [
     "extras",
     "catalogue",
     "cache",
+    "places",
+    "silence",
     "syntax",
     "source",
     "progress",

@@ -5,7 +5,9 @@
 A *symbol* is what a module defines at its top level: a function, a class as a whole, a constant. From the roots on,
 names are followed from symbol to symbol, through imports, re-exports and attributes of modules, in files on disk and
 without importing them. Installed files (torch …) do not count; pullpush and the reader's own do. Nor do comments,
-docstrings, layout, and annotations of variables, arguments and results.
+docstrings, layout, and annotations of variables, arguments and results. Nor do statements that can only refuse:
+`check_…(…)` for no result, an `if` that only raises, a `for` over such, but for those in a `try`; nor what an error is
+told, its message. A result is there because nothing was refused.
 
 Four things cannot be seen, so that callers name them: the class behind `model.encode_audio(…)`, the entry that code
 finds in a `Registry`, a function that comes as an argument, and a file of data (`digest_files`). What is on disk
@@ -24,7 +26,8 @@ from typing import Any, TypeVar
 
 from pullpush.cache import content_key
 from pullpush.errors import unknown
-from pullpush.syntax import EFFECTS, Module, Name, find, hashed, is_installed
+from pullpush.places import is_installed
+from pullpush.syntax import EFFECTS, Module, Name, find, hashed
 
 VALUES = "<values>"  # the plain data that roots hold
 # Their code, with that of the modules inside, decides no number of a result, and counts as little as what is installed.
@@ -33,7 +36,9 @@ PLUMBING = {
     "pullpush.catalogue",
     "pullpush.encoders.wheels",  # an encoder's file names the wheel and its checksum, and how it is read
     "pullpush.errors",
+    "pullpush.places",
     "pullpush.progress",
+    "pullpush.silence",
     "pullpush.source",
     "pullpush.syntax",
 }
