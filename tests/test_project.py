@@ -36,6 +36,7 @@ GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
 # Data flows one way; a module imports from its own part and from those before it.
 INNER = [
     "errors",
+    "checks",
     "extras",
     "catalogue",
     "cache",

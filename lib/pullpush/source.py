@@ -78,7 +78,7 @@ def symbols(*roots: Any) -> dict[str, str]:
 
 
 def reached(*roots: Any) -> tuple[str, ...]:
-    """The names of `symbols`: `"pullpush.losses._checks:check_pair" in reached(info_nce)`."""
+    """The names of `symbols`: `"pullpush.encoders:create" in reached(info_nce)`."""
     return tuple(symbols(*roots))
 
 

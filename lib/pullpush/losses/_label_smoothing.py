@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from pullpush.losses._checks import check_shapes, check_temperature
+from pullpush.checks import check_number, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -122,8 +122,7 @@ class LabelSmoothing(Tempered):
 
 
 def _check_epsilon(epsilon: float) -> None:
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must be in [0, 1], the share of a label that goes to wrong clips; got {epsilon}")
+    check_number("epsilon", epsilon, least=0, most=1)
 
 
 CARD = LossCard(

@@ -7,7 +7,7 @@ from typing import get_args
 
 from torch import Tensor
 
-from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses._surrogate import surrogate
 from pullpush.losses._svr import Similarity, support_vector, svr
