@@ -2,7 +2,7 @@
 
     python benchmarks/checks.py --n 24 512 --d 256
 
-Bar: less than 3 % of the loss at the papers' batch of 24, on which checks weigh most.
+Bar: less than 5 % of the loss at the papers' batch of 24, on which checks weigh most.
 """
 
 from __future__ import annotations
