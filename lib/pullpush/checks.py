@@ -97,14 +97,19 @@ def check_number(
         if value.requires_grad or value.device.type != "cpu" or torch.compiler.is_compiling():
             return
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {kind_of(value)} {_short(value)}")
+    check_real(name, value)
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
     if not (value > above and least <= value <= most):
         ends = ["positive"] * (above == 0) + [f"above {above}"] * (above not in (0, -math.inf))
         ends += [f"at least {least}"] * (least > -math.inf) + [f"at most {most}"] * (most < math.inf)
         raise ValueError(f"{name} must be {' and '.join(ends)}, got {value}")
+
+
+def check_real(name: str, value: Any) -> None:
+    """Require a number, whichever."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {kind_of(value)} {_short(value)}".rstrip())
 
 
 def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> None:

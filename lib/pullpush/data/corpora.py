@@ -30,6 +30,7 @@ from pullpush.data.registry import datasets_home, find, listing
 from pullpush.data.tables import read_captions
 from pullpush.data.texts import CLEANINGS, captions_in, every_caption, label_prompts, recorded_captions
 from pullpush.errors import PullPushError, unknown
+from pullpush.settings import check_fields
 
 SPLITS = ("train", "valid", "test")
 
@@ -57,6 +58,7 @@ class CorpusConfig:
     every_caption: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self, of="corpus", but=("seconds",) if self.seconds == math.inf else ())
         for name in ("seconds", "n_train", "n_valid", "n_test", "sample_rate"):
             value = getattr(self, name)
             if value is not None and value <= 0:

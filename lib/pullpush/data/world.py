@@ -29,6 +29,7 @@ from pullpush.data.renderer import render
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.data.vocabulary import Event, vocabulary_files
 from pullpush.progress import hidden
+from pullpush.settings import check_fields
 from pullpush.source import digest, digest_files
 
 __all__ = [
@@ -68,6 +69,8 @@ class WorldConfig:
     captions_per_scene: int = 5
 
     def __post_init__(self) -> None:
+        check_fields(self.scene, of="scene", kind=SceneConfig)
+        check_fields(self, of="world", but=("scene",))
         if isinstance(self.scene, Mapping):
             object.__setattr__(self, "scene", SceneConfig(**self.scene))
         for name in ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene"):

@@ -18,6 +18,7 @@ from pullpush.data.texts import CLEANINGS, shared_captions
 from pullpush.data.world import WorldConfig
 from pullpush.encoders import AUDIO
 from pullpush.errors import PullPushError
+from pullpush.settings import check_folder, check_range
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
 from pullpush.training.evaluate import query_table, retrieval_table
@@ -35,8 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Train, print the best epoch and the retrieval on test clips; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
+        check_folder(options.out, "--out")
         first = begin().is_main_process  # before anything is read or written
         chosen = recipe_of(options)  # before the world, which takes longer
+        check_range(f"recipe {chosen.name!r}", batch_size=(chosen.batch_size, 2))  # one clip has no negatives
         world = load_data(config_of(options, chosen))
         queries = None
         if options.queries:

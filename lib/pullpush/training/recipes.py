@@ -19,6 +19,7 @@ from typing import Any
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import unknown
 from pullpush.losses import TERMS
+from pullpush.settings import check_setting
 from pullpush.source import Registry
 from pullpush.training.system import Recipe
 from pullpush.training.terms import Term
@@ -131,8 +132,10 @@ def recipe(name: str, **overrides: Any) -> Recipe:
 
     Raises:
         UnknownNameError: an unknown recipe, field or option; the nearest names are given.
+        SettingError: a value of another type, such as lr="fast".
         ValueError: the parts of a sum contradict each other.
     """
+    check_setting("recipe", name, str)
     parts = [RECIPES[part.strip()] for part in name.split("+")]
     result = parts[0] if len(parts) == 1 else _sum(parts)
     names = {item.name for item in fields(Recipe)}

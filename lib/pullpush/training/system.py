@@ -9,6 +9,7 @@ from typing import Any
 
 from pullpush.data.batches import CAPTIONS, SAMPLING
 from pullpush.errors import unknown
+from pullpush.settings import check_fields, check_setting
 from pullpush.training.terms import Term, one_temperature
 
 OPTIMISERS = ("adam", "adamw", "adam8bit")
@@ -48,6 +49,7 @@ class Recipe:
 
     Raises:
         UnknownNameError: an unknown optimiser, schedule, sampling or caption choice.
+        SettingError: a field of another type.
         ValueError: a number out of range.
     """
 
@@ -78,10 +80,12 @@ class Recipe:
     warmup_steps: int = 0
 
     def __post_init__(self) -> None:
+        check_setting("languages", self.languages, str | tuple[str, ...], of=f"recipe {self.name!r}")
         terms = tuple(Term(**term) if isinstance(term, Mapping) else term for term in self.terms)
         languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
         object.__setattr__(self, "terms", one_temperature(terms))
         object.__setattr__(self, "languages", languages)
+        check_fields(self, of=f"recipe {self.name!r}")
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
         for name, values in choices.items():
             if getattr(self, name) not in values:
