@@ -73,7 +73,7 @@ def test_a_temperature_that_is_none_is_named(name, tau, message):
         (lambda a, t: forces.drift(a, t[:1]), r"update \(8, 6\) and pull \(1, 6\) must have one shape"),
         (lambda a, t: forces.tangent(a, t[0]), r"vector \(8, 6\) and at \(6,\) must have one shape"),
         (lambda a, t: forces.sideways(a, t, t[:1]), "must have one shape"),
-        (lambda a, t: forces.distance_change(a, t, t[0]), "must have one shape"),
+        (lambda a, t: forces.distance_change(a, t, t[0]), "must have shape|must have one shape"),
         (lambda a, t: forces.local_global(a, t, batch_size=2.0), "batch_size must be a whole number, got float 2.0"),
         (lambda a, t: forces.step_parts(losses.info_nce, a, t, batch_size=9), "at least 1 and at most 8, got 9"),
     ],

@@ -370,7 +370,6 @@ LONGER = {
     "site/cli.py": "every command with its options",
     "studies/world/ears.py": "the four systems and tests of one page, as data",
     "studies/consistency/figures.py": "the figures of one chapter",
-    "syntax.py": "names and scopes of Python belong together",
     "training/loop.py": "the loop is read from top to bottom",
     "training/recipes.py": "recipes as data",
 }

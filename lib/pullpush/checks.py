@@ -22,6 +22,7 @@ DIRECTIONS: tuple[str, ...] = get_args(Direction)
 AXES = {"texts": ("N", "K", "d"), "present": ("N", "K"), "teacher_similarity": ("N", "N")}
 AXES |= dict.fromkeys(("clusters", "ids", "text_ids"), ("N",))
 TYPES = {"present": torch.bool, "clusters": torch.int64, "ids": torch.int64, "text_ids": torch.int64}
+LARGEST = 1e18  # of numbers: float32 has their squares, int64 the whole ones
 TYPE_NAMES = {torch.bool: "boolean", torch.int64: "int64"}
 
 
@@ -48,8 +49,8 @@ def check_shapes(*, groups: bool = False, **tensors: Tensor) -> None:
     for name, tensor in tensors.items():
         axes = ("G", *axes_of(name)) if grouped else axes_of(name)
         sized = dict(zip(axes, tensor.shape, strict=False))
-        if tensor.ndim != len(axes) or not all(size for axis, size in sized.items() if axis != "d"):
-            least = ", ".join(f"{axis} ≥ 1" for axis in dict.fromkeys(axes) if axis != "d")
+        if tensor.ndim != len(axes) or not all(sized.values()):
+            least = ", ".join(f"{axis} ≥ 1" for axis in dict.fromkeys(axes))
             raise ValueError(f"{name} must have shape {_shape(axes)} with {least}, got {tuple(tensor.shape)}")
         for axis, size in zip(axes, tensor.shape, strict=True):
             first, expected = sizes.setdefault(axis, (name, size))
@@ -68,6 +69,7 @@ def axes_of(name: str) -> tuple[str, ...]:
 def check_temperature(tau: Any, name: str = "tau") -> None:
     """Require a positive, finite temperature: a number, or a 0-d tensor."""
     check_number(name, tau, above=0)
+    check_number(name, tau, least=1 / LARGEST)
 
 
 def check_number(
@@ -98,8 +100,10 @@ def check_number(
             return
         value = value.item()
     check_real(name, value)
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value}")
+    if not abs(value) < LARGEST:
+        raise ValueError(
+            f"{name} must be finite{f' and below {LARGEST:g}' if abs(value) < math.inf else ''}, got {value}"
+        )
     if not (value > above and least <= value <= most):
         ends = ["positive"] * (above == 0) + [f"above {above}"] * (above not in (0, -math.inf))
         ends += [f"at least {least}"] * (least > -math.inf) + [f"at most {most}"] * (most < math.inf)
@@ -125,6 +129,13 @@ def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf
         raise ValueError(
             f"{name} must be at least {least}{f' and at most {most}' if most < math.inf else ''}, got {value}"
         )
+
+
+def check_chance(k: Any, relevant: Any, items: Any) -> None:
+    """Require a cut-off, and a number of relevant items among all."""
+    check_count("k", k)
+    check_count("items", items)
+    check_count("relevant", relevant, most=items)
 
 
 def check_cutoffs(**cutoffs: Sequence[int]) -> None:
@@ -167,26 +178,25 @@ def check_one_dtype(**tensors: Tensor) -> None:
         raise TypeError(f"{kinds} must have one type")
 
 
-def check_alike(**tensors: Any) -> None:
-    """Require floating-point tensors of one shape, so that none is broadcast by accident.
+def check_embeddings(**tensors: Any) -> None:
+    """Require tensors of one floating-point type without NaN or infinity, to be compared with each other."""
+    check_tensors(**tensors)
+    check_one_dtype(**tensors)
 
-    >>> check_alike(audio=torch.eye(3), text=torch.ones(1, 3))
-    Traceback (most recent call last):
-    ValueError: audio (3, 3) and text (1, 3) must have one shape
-    """
+
+def check_alike(axes: int = 1, **tensors: Any) -> None:
+    """Require floating-point tensors of one shape with so many axes at least, so that none is broadcast by accident."""
     check_floats(**tensors)
+    for name, tensor in tensors.items():
+        if tensor.ndim < axes:
+            raise ValueError(f"{name} must have shape (N, d), got {tuple(tensor.shape)}")
     if len({tensor.shape for tensor in tensors.values()}) > 1:
         shapes = " and ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"{shapes} must have one shape")
 
 
 def check_numbers_of(name: str, values: Any, rows: int, below: int) -> None:
-    """Require `(rows,)` whole numbers from 0 to `below` − 1: labels, rows of candidates, clips.
-
-    >>> check_numbers_of("labels", torch.tensor([0, 2]), rows=2, below=2)
-    Traceback (most recent call last):
-    ValueError: labels must be 0 … 1, got 0 … 2
-    """
+    """Require `(rows,)` whole numbers from 0 to `below` − 1: labels, rows of candidates, clips."""
     if not torch.is_tensor(values) or values.is_floating_point() or values.dtype == torch.bool:
         kind = values.dtype if torch.is_tensor(values) else kind_of(values)
         raise TypeError(f"{name} must be a tensor of whole numbers, got {kind}")
@@ -209,12 +219,7 @@ def check_relevance(relevance: Any) -> None:
 
 
 def check_fits(loss: Tensor, dtype: torch.dtype) -> None:
-    """Require a loss that the type of the embeddings holds; float16 ends at 65,504.
-
-    >>> check_fits(torch.tensor(7e4), torch.float16)
-    Traceback (most recent call last):
-    ValueError: the loss, 70000, is more than torch.float16 holds (65504): give bfloat16 or float32 embeddings
-    """
+    """Require a loss that the type of the embeddings holds; float16 ends at 65,504."""
     if dtype == torch.float16 and loss.device.type == "cpu" and torch.finfo(dtype).max < loss.abs() < math.inf:
         raise ValueError(
             f"the loss, {loss.item():g}, is more than {dtype} holds ({torch.finfo(dtype).max:g}): "

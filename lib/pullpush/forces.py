@@ -134,7 +134,7 @@ def sideways(vector: Tensor, anchor: Tensor, positive: Tensor) -> Tensor:
         >>> sideways(anchor + positive + 3 * across, anchor, positive).round(decimals=4)
         tensor([[0., 0., 3.]])
     """
-    check_alike(vector=vector, anchor=anchor, positive=positive)
+    check_alike(2, vector=vector, anchor=anchor, positive=positive)
     across = F.normalize(positive - anchor, dim=1)
     rest = positive + anchor - ((positive + anchor) * across).sum(1, keepdim=True) * across
     middle = F.normalize(rest, dim=1)
@@ -170,7 +170,7 @@ def distance_change(anchor: Tensor, positive: Tensor, force: Tensor, *, step: fl
         >>> change.ideal, change.noise_penalty  # from 2² to 1² along the line, and 1² across it
         (tensor([-3.]), tensor([1.]))
     """
-    check_alike(anchor=anchor, positive=positive, force=force)
+    check_alike(2, anchor=anchor, positive=positive, force=force)
     unit = F.normalize(positive - anchor, dim=1)
     parallel = (force * unit).sum(dim=1, keepdim=True) * unit
     perpendicular = force - parallel
@@ -219,7 +219,7 @@ def local_global(
         >>> local_global(pairs, pairs.roll(1, 0), batch_size=4).cosine.round(decimals=4)  # one batch is the whole
         tensor([1., 1., 1., 1.])
     """
-    check_alike(anchor=anchor, positive=positive)
+    check_alike(2, anchor=anchor, positive=positive)
     check_count("batch_size", batch_size, least=2, most=len(anchor))
     check_count("epochs", epochs, least=2)
     n = len(anchor)
@@ -271,7 +271,7 @@ def step_parts(
         >>> step_parts(away, torch.eye(2), torch.eye(2).flip(0), batch_size=2).cosine
         tensor([-1., -1.])
     """
-    check_alike(anchor=anchor, positive=positive)
+    check_alike(2, anchor=anchor, positive=positive)
     check_count("batch_size", batch_size, most=len(anchor))
     parts = []
     for start in range(0, len(anchor) - batch_size + 1, batch_size):

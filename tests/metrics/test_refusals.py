@@ -37,7 +37,7 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
         (lambda: metrics.alignment(EYE[:0], EYE[:0]), "with N ≥ 1"),
         (lambda: metrics.alignment(NAN, EYE), "audio has 16 values"),
         (lambda: metrics.uniformity(NAN), "embeddings has 16 values"),
-        (lambda: metrics.uniformity(EYE, t=0), "t must be positive, got 0"),
+        (lambda: metrics.uniformity(EYE, t=0), "t must be positive and at most 100.0, got 0"),
         (lambda: metrics.retrieval(EYE, EYE.bool(), ks=(-1,)), "ks: a cut-off must be at least 1, got -1"),
         (lambda: metrics.retrieval(EYE, EYE.bool(), ks=(0,)), "ks: a cut-off must be at least 1, got 0"),
         (lambda: metrics.retrieval(EYE, EYE.bool(), ks=5), "ks must be a sequence of whole numbers"),

@@ -217,8 +217,9 @@ def check_parts(merged: Mapping[str, Any], path: Path) -> None:
     kinds = {"world": WorldConfig, "clips": CorpusConfig, "fine_tuning": Recipe, "pretrained": Profile}
     for name, kind in kinds.items():
         check_fields(merged.get(name, {}), of=f"{path.name}: {name}", kind=kind, but=("scene", "seconds"))
+    corpus: dict[str, Any] = {"dataset": "", **merged.get("clips", {})}
     try:
         WorldConfig(**merged.get("world", {}))
-        CorpusConfig(**{"dataset": "", **merged.get("clips", {})})
+        CorpusConfig(**corpus)
     except ValueError as error:
         raise SettingError(f"{path.name}: {error}") from error

@@ -104,7 +104,7 @@ class LabelSmoothing(Tempered):
         super().__init__(tau)
         _check_epsilon(epsilon)
         if teacher_tau is not None:
-            check_temperature(teacher_tau)
+            check_temperature(teacher_tau, "teacher_tau")
         self.epsilon, self.like_teacher, self.teacher_tau = epsilon, like_teacher, teacher_tau
 
     def forward(self, audio: Tensor, text: Tensor, teacher_similarity: Tensor | None = None) -> Output:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from pullpush.checks import check_tensors
+from pullpush.checks import check_embeddings, check_tensors
 from pullpush.metrics._retrieval import retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
@@ -34,7 +34,8 @@ def graded_by_clip(audio: Tensor, text: Tensor, relevance: Tensor) -> dict[str, 
         ValueError: shapes that do not match, or values that are not finite.
         TypeError: what is no floating-point tensor.
     """
-    check_tensors(audio=audio, text=text, relevance=relevance)
+    check_embeddings(audio=audio, text=text)
+    check_tensors(relevance=relevance)
     check_graded(audio, text, relevance)
     clips, captions, _ = text.shape
     similarity = text.flatten(0, 1) @ audio.T

@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_count, check_cutoffs, check_tensors
+from pullpush.checks import check_chance, check_count, check_cutoffs, check_embeddings
 from pullpush.errors import unknown
 from pullpush.metrics._order import first_items, relevant_items, sorted_items
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
@@ -153,7 +153,7 @@ def by_clip(
         ValueError: shapes that do not match, values that are not finite, or a cut-off below 1.
         TypeError: what is no tensor.
     """
-    check_tensors(audio=audio, text=text)
+    check_embeddings(audio=audio, text=text)
     text = text[:, None] if text.ndim == 2 else text
     if text.ndim != 3 or audio.ndim != 2 or len(text) != len(audio) or text.shape[2] != audio.shape[1]:
         raise ValueError(f"text must be (N, C, d) for audio (N, d), got {tuple(text.shape)} and {tuple(audio.shape)}")
@@ -197,9 +197,7 @@ def recall_by_chance(k: int, relevant: int, items: int) -> float:
     >>> recall_by_chance(1, 1, 4)
     0.25
     """
-    check_count("k", k)
-    check_count("items", items)
-    check_count("relevant", relevant, most=items)
+    check_chance(k, relevant, items)
     return 1 - math.comb(items - relevant, min(k, items)) / math.comb(items, min(k, items))
 
 
@@ -209,9 +207,7 @@ def precision_by_chance(k: int, relevant: int, items: int) -> float:
     >>> precision_by_chance(1, 5, 100)
     0.05
     """
-    check_count("k", k)
-    check_count("items", items)
-    check_count("relevant", relevant, most=items)
+    check_chance(k, relevant, items)
     k = min(k, items)
     # An item at rank i is right with probability r/M, and then so are (i−1)(r−1)/(M−1) of those before it.
     others = (relevant - 1) / max(items - 1, 1)

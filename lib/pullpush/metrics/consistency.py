@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import check_floats, check_numbers_of, check_one_dtype, check_tensors
+from pullpush.checks import check_embeddings, check_floats, check_numbers_of, check_one_dtype
 
 Direction = Literal["t2a", "a2t"]
 
@@ -91,7 +91,7 @@ def language_ranks(
     Raises:
         ValueError: wrong shapes, a clip number out of range, NaN, an unknown direction.
     """
-    check_tensors(audio=audio, texts=texts)
+    check_embeddings(audio=audio, texts=texts)
     if direction not in ("t2a", "a2t"):
         raise ValueError(f"direction must be 't2a' or 'a2t', got {direction!r}")
     if texts.ndim != 3 or audio.ndim != 2 or audio.shape[1] != texts.shape[2]:

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from pullpush.checks import check_alike, check_number, check_tensors
 
+MOST = 100.0  # of exponents
+
 
 def alignment(audio: Tensor, text: Tensor, *, alpha: float = 2.0) -> Tensor:
     """Mean ‖a − t‖^α over positive pairs; `(N, d)`, `(N, d)` L2-normalised → 0-d. 0 is perfect.
@@ -21,7 +23,7 @@ def alignment(audio: Tensor, text: Tensor, *, alpha: float = 2.0) -> Tensor:
         TypeError: what is no floating-point tensor.
     """
     check_pairs(audio, text)
-    check_number("alpha", alpha, above=0)
+    check_number("alpha", alpha, above=0, most=MOST)
     return (audio - text).norm(dim=1).pow(alpha).mean()
 
 
@@ -38,7 +40,9 @@ def uniformity(embeddings: Tensor, *, t: float = 2.0) -> Tensor:
         TypeError: what is no floating-point tensor.
     """
     check_tensors(embeddings=embeddings)
-    check_number("t", t, above=0)
+    check_number("t", t, above=0, most=MOST)
+    if embeddings.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"embeddings must be float32 or float64, got {embeddings.dtype}")
     if embeddings.ndim != 2 or len(embeddings) < 2:
         raise ValueError(f"uniformity needs at least two embeddings, as (N, d), got {tuple(embeddings.shape)}")
     squared = torch.nn.functional.pdist(embeddings).square()

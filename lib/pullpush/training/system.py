@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pullpush.data.batches import CAPTIONS, SAMPLING
-from pullpush.errors import unknown
+from pullpush.errors import SettingError, unknown
 from pullpush.settings import check_fields, check_setting
 from pullpush.training.terms import Term, one_temperature
 
@@ -80,6 +80,7 @@ class Recipe:
     warmup_steps: int = 0
 
     def __post_init__(self) -> None:
+        check_terms(self.terms)
         check_setting("languages", self.languages, str | tuple[str, ...], of=f"recipe {self.name!r}")
         terms = tuple(Term(**term) if isinstance(term, Mapping) else term for term in self.terms)
         languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
@@ -120,3 +121,14 @@ class Recipe:
     def to_json(self) -> str:
         """The recipe as JSON; `from_json` reads it back."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+
+def check_terms(terms: Any) -> None:
+    """Require summands, or mappings that make some."""
+    if isinstance(terms, str) or not isinstance(terms, Sequence):
+        raise SettingError(f"terms of a recipe must be a sequence of terms, got {terms!r}")
+    for term in terms:
+        if not isinstance(term, Term | Mapping):
+            raise SettingError(f"terms of a recipe must be terms, got {term!r}")
+        if isinstance(term, Mapping):
+            check_fields(term, of="term", kind=Term)
