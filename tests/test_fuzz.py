@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from dataclasses import fields
@@ -27,7 +28,7 @@ from pullpush.lab.profiles import Profile
 from pullpush.losses import TERMS
 from pullpush.site import chapters, grid
 from pullpush.training.__main__ import parser, recipe_of
-from pullpush.training.recipes import RECIPES, Recipe, recipe
+from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
 
 REFUSALS = (PullPushError, ValueError, TypeError)
 TRIES = int(os.environ.get("PULLPUSH_FUZZ", "0"))
@@ -76,6 +77,16 @@ def test_recipes(name, told):
     else:
         assert all(math.isfinite(getattr(found, field)) for field in ("lr", "epochs", "clip", "warmup"))
         assert isinstance(found.batch_size, int)
+
+
+@FUZZ
+@given(st.one_of(values, fields_of(Recipe), st.fixed_dictionaries({"name": plain, "terms": values})), st.booleans())
+def test_recipes_as_json(told, is_cut):
+    text = json.dumps(told, default=str)[: 5 if is_cut else None]
+    try:
+        assert isinstance(from_json(text), Recipe)
+    except REFUSALS as error:
+        named(error, "recipe", "term")
 
 
 @FUZZ

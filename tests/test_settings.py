@@ -19,7 +19,8 @@ from pullpush.site import chapters
 from pullpush.site.grid import SweepError, read
 from pullpush.training.__main__ import main, recipe_of
 from pullpush.training.__main__ import parser as training_parser
-from pullpush.training.recipes import RECIPES, Recipe, recipe
+from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
 from pullpush.training.terms import Term
 
 
@@ -84,6 +85,12 @@ def test_what_does_not_is_named_with_what_came(value, wanted, message):
         (lambda: CorpusConfig("clotho", n_test=2.5), "corpus: n_test must be a whole number or null"),
         (lambda: CorpusConfig("clotho", seconds=math.nan), "seconds must be a finite number"),
         (lambda: session.start("01-forces", seed="0"), "seed must be a whole number, got '0'"),
+        (lambda: Diagnostics(every=1.5), "diagnostics: every must be a whole number"),
+        (lambda: from_json("{"), "a recipe is written as JSON, but this is none"),
+        (lambda: from_json("[1]"), "recipe must be a mapping"),
+        (lambda: from_json('{"name": "a"}'), "a recipe lacks terms"),
+        (lambda: Recipe("a", ({"weight": 1.0},)), "a term lacks its name"),
+        (lambda: Recipe("a", "infonce"), "terms of a recipe must be a sequence of terms"),
         (lambda: profiles.profile(5), "profile must be a text, got 5"),
     ],
 )

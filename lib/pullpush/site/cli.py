@@ -173,7 +173,7 @@ def _stopped_after(finished: int) -> Iterator[None]:
 @main.command()
 @click.argument("target")
 @click.option("--only", multiple=True, metavar="NAME", help="Of a chapter this experiment; repeatable.")
-@click.option("--jobs", default=2, show_default=True, help="Processes at once.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Processes at once.")
 @click.option("--dask", default="", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
 @click.option("--list", "listed", is_flag=True, help="Show how a chapter's experiments stand, and train nothing.")
 @parameter_option
@@ -286,11 +286,15 @@ def confirm(
 @click.argument("dataset")
 @click.option("--split", default="test", show_default=True, help="Of the dataset: train, valid or test.")
 @click.option("--language", multiple=True, default=("eng",), show_default=True, help="Of captions; repeatable.")
-@click.option("--seconds", type=float, help="Cut longer recordings; default: 30 for Clotho, 10 for the others.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Cut longer recordings; default: 30 for Clotho, 10 for the others.",
+)
 @click.option("--clips", type=click.IntRange(min=2), help="Only the first so many.")
 @click.option("--subset", help="Of the test clips, such as 957 of audiocaps.")
 @click.option("--text-cleaning", default="none", show_default=True, help="Of captions: none, ml-clap or dcase.")
-@click.option("--batch-size", default=128, show_default=True, help="Of the forces.")
+@click.option("--batch-size", default=128, show_default=True, type=click.IntRange(min=2), help="Of the forces.")
 @click.option("--device", default="", help="Such as cuda; default: a GPU where there is one.")
 @click.option("--trust-remote-code", is_flag=True, help="Run the publisher's code, for models that come with it.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file for the scores.")

@@ -17,9 +17,9 @@ from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.errors import unknown
+from pullpush.errors import SettingError, unknown
 from pullpush.losses import TERMS
-from pullpush.settings import check_setting
+from pullpush.settings import check_fields, check_setting
 from pullpush.source import Registry
 from pullpush.training.system import Recipe
 from pullpush.training.terms import Term
@@ -147,8 +147,24 @@ def recipe(name: str, **overrides: Any) -> Recipe:
 
 
 def from_json(text: str) -> Recipe:
-    """Read what `Recipe.to_json` wrote."""
+    """Read what `Recipe.to_json` wrote.
+
+    Raises:
+        SettingError, UnknownNameError: it is another text.
+    """
+    check_json(text)
     return Recipe(**json.loads(text))
+
+
+def check_json(text: str) -> None:
+    """Require the JSON of a recipe."""
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise SettingError(f"a recipe is written as JSON, but this is none ({error}): {text[:40]!r}") from error
+    check_fields(told, of="recipe", kind=Recipe, but=("terms",))
+    if lacks := [name for name in ("name", "terms") if name not in told]:
+        raise SettingError(f"a recipe lacks {' and '.join(lacks)}: {text[:40]!r}")
 
 
 def _sum(parts: list[Recipe]) -> Recipe:

@@ -132,3 +132,5 @@ def check_terms(terms: Any) -> None:
             raise SettingError(f"terms of a recipe must be terms, got {term!r}")
         if isinstance(term, Mapping):
             check_fields(term, of="term", kind=Term)
+            if "name" not in term:
+                raise SettingError(f"a term lacks its name: {dict(term)!r}")

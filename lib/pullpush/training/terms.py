@@ -29,6 +29,7 @@ class Term:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_setting("name of a term", self.name, str)
         check_setting("weight", self.weight, float, of=f"term {self.name!r}")
         check_setting("options", self.options, Mapping[str, Any], of=f"term {self.name!r}")
         defaults = TERMS[self.name].defaults
