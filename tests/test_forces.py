@@ -159,5 +159,5 @@ def test_smaller_batches_fluctuate_more():
 
 def test_batch_size_out_of_range_is_named():
     audio, text = embeddings(4)
-    with pytest.raises(ValueError, match="2 ≤ batch_size ≤ 4"):
+    with pytest.raises(ValueError, match="batch_size must be at least 2 and at most 4, got 5"):
         local_global(text, audio, batch_size=5)

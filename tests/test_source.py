@@ -8,6 +8,7 @@ import inspect
 import os
 import subprocess
 import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial, wraps
 from pathlib import Path
@@ -21,6 +22,7 @@ from pullpush import source
 from pullpush.encoders.dual import AUDIO
 from pullpush.errors import UnknownNameError
 from pullpush.losses import SVR, info_nce, svr
+from pullpush.silence import is_guard
 from pullpush.source import Registry, digest, digest_files, reached, symbols, why_differs
 from pullpush.syntax import Module, parsed
 from pullpush.training import recipes
@@ -143,6 +145,45 @@ def changed(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
+GUARDED = """
+from sample.other import LIMIT, helper, offset
+
+
+def check_size(x):
+    if x > LIMIT:
+        raise ValueError("too much")
+
+
+class Box:
+    def check_lid(self):
+        pass
+
+
+def f(x, box=None):
+    if x < 0:
+        raise ValueError(f"{x} is below {offset()}")
+    for y in [x]:
+        check_size(y)
+        if y != y:
+            raise TypeError
+    box.check_lid()
+    if not x:
+        return 0
+    else:
+        raise helper("unused") from None
+"""
+RULE = """
+from sample.other import helper
+
+
+def f(x, box=None):
+    if not x:
+        return 0
+    else:
+        raise helper
+"""
+
+
 # What counts
 
 
@@ -220,6 +261,50 @@ def test_a_digest_changes_with_code_of_other_modules_that_it_reaches(sample, roo
     sample(**{file: changed(FILES[file], old, new)})
     assert digest(f"sample.main:{root}") != before[root]
     assert digest("sample.main:unrelated") == before["unrelated"]
+
+
+def test_statements_that_can_only_refuse_and_messages_do_not_count(sample):
+    sample(guarded=RULE)
+    before, found = digest("sample.guarded:f"), reached("sample.guarded:f")
+    sample(guarded=GUARDED)
+    assert (digest("sample.guarded:f"), reached("sample.guarded:f")) == (before, found)
+    assert found == ("sample.guarded:f", "sample.other:helper", "sample.other:offset")
+    for old, new in [("TypeError", "KeyError"), ("too much", "too little"), ("x < 0", "x < 1"), ("[x]", "[x, x]")]:
+        sample(guarded=changed(GUARDED, old, new))
+        assert digest("sample.guarded:f") == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if x:\n        raise ValueError\n    else:\n        x = 2",
+        "if (x := x + 1) < 0:\n        raise ValueError",
+        "if x:\n        x = 2\n        raise ValueError",
+        "x = check_size(x)",
+        "checked(x)",
+        "x.check_in.now()",
+        "raise ValueError",
+        "for y in x:\n        y.pop()\n        check_size(y)",
+        "for y in x:\n        check_size(y)\n    else:\n        x = 2",
+        "try:\n        if x:\n            raise ValueError\n    except ValueError:\n        x = 2",
+        "try:\n        check_size(x)\n    except ValueError:\n        x = 2",
+    ],
+)
+def test_what_can_do_more_than_refuse_counts(sample, text):
+    sample(guarded="def f(x):\n    return x\n")
+    before = digest("sample.guarded:f")
+    sample(guarded=f"def f(x):\n    {text}\n    return x\n")
+    assert digest("sample.guarded:f") != before
+
+
+@pytest.mark.parametrize("refusal", ["if x:\n            raise ValueError", "check_size(x)"])
+def test_a_refusal_that_may_be_caught_counts(sample, refusal):
+    text = "def f(x):\n    try:\n        REFUSAL\n        x = 1\n    except ValueError:\n        x = 2\n    return x\n"
+    found = []
+    for body in ("pass", refusal):
+        sample(guarded=text.replace("REFUSAL", body))
+        found.append(digest("sample.guarded:f"))
+    assert found[0] != found[1]
 
 
 def test_names_are_followed_as_python_would(sample):
@@ -514,6 +599,20 @@ def test_a_file_says_the_same_when_it_is_written_anew_without_comments(path, tmp
 # The library
 
 
+def names_that_count(function) -> set[str]:
+    """The names in a function's text, but for those in what can only refuse and in what errors are told."""
+    queue, found = ast.parse(textwrap.dedent(inspect.getsource(function))).body, set()
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        if isinstance(node, ast.Raise):
+            queue += [node.exc.func if isinstance(node.exc, ast.Call) else node.exc] if node.exc else []
+        elif not is_guard(node):
+            queue += ast.iter_child_nodes(node)
+    return found
+
+
 @pytest.mark.parametrize(
     "name", ["losses._svr", "losses._kcl", "training.loop", "data.grammar", "data.world", "forces"]
 )
@@ -523,9 +622,10 @@ def test_what_python_finds_in_the_globals_of_a_function_is_reached(name):
         thing for thing in vars(module).values() if inspect.isfunction(thing) and thing.__module__ == module.__name__
     ]
     for function in map(inspect.unwrap, functions):
-        used = inspect.getclosurevars(function).globals.values()
+        used = inspect.getclosurevars(function).globals
+        used = [thing for name, thing in used.items() if name in names_that_count(function)]
         names = {f"{thing.__module__}:{thing.__qualname__}" for thing in used if hasattr(thing, "__qualname__")}
-        ours = {n for n in names if n.startswith("pullpush.") and n.partition(":")[0] not in source.PLUMBING}
+        ours = {n for n in names if n.startswith("pullpush.") and source._counts(n.partition(":")[0])}
         assert ours <= {*reached(function)}, function
 
 

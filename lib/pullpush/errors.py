@@ -30,6 +30,10 @@ class TrainingError(PullPushError, RuntimeError):
     """Training cannot go on, for example because the loss is not finite."""
 
 
+class SettingError(PullPushError, ValueError):
+    """A setting of a profile, recipe, world or sweep that has the wrong type or is out of range."""
+
+
 class UnknownNameError(PullPushError, ValueError):
     """A name (recipe, encoder, language, chapter …) that is not registered."""
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses._checks import check_temperature
+from pullpush.checks import check_alike, check_count, check_numbers_of, check_one_dtype, check_temperature
 
 
 class Forces(NamedTuple):
@@ -76,6 +76,7 @@ def decompose(
                 f"{len(anchor)} anchors and {len(candidates)} candidates: name each anchor's row with `positive`"
             )
         positive = torch.arange(len(anchor), device=anchor.device)
+    check_numbers_of("positive", positive, len(anchor), len(candidates))
     probability = (anchor @ candidates.T / tau).softmax(dim=1)  # Eq. 2 and 3
     p_positive = probability.gather(1, positive[:, None]).squeeze(1)
     # 1 − P⁺ as the sum over the negatives: exact where P⁺ rounds to 1.
@@ -101,8 +102,7 @@ def drift(update: Tensor, pull: Tensor) -> Tensor:
         >>> drift(torch.tensor([[1.0, 1.0]]), torch.tensor([[0.0, 3.0]]))
         tensor([0.7071])
     """
-    if update.shape != pull.shape:
-        raise ValueError(f"update {tuple(update.shape)} and pull {tuple(pull.shape)} must have one shape (N, d)")
+    check_alike(update=update, pull=pull)
     # Normalise before the product, so that tiny gradients do not fall under cosine_similarity's epsilon.
     norms = update.norm(dim=-1), pull.norm(dim=-1)
     cosine = (update / norms[0].unsqueeze(-1) * (pull / norms[1].unsqueeze(-1))).sum(dim=-1)
@@ -118,6 +118,7 @@ def tangent(vector: Tensor, at: Tensor) -> Tensor:
         >>> tangent(torch.tensor([[2.0, 3.0]]), at=torch.tensor([[1.0, 0.0]]))
         tensor([[0., 3.]])
     """
+    check_alike(vector=vector, at=at)
     return vector - (vector * at).sum(dim=-1, keepdim=True) * at
 
 
@@ -133,6 +134,7 @@ def sideways(vector: Tensor, anchor: Tensor, positive: Tensor) -> Tensor:
         >>> sideways(anchor + positive + 3 * across, anchor, positive).round(decimals=4)
         tensor([[0., 0., 3.]])
     """
+    check_alike(2, vector=vector, anchor=anchor, positive=positive)
     across = F.normalize(positive - anchor, dim=1)
     rest = positive + anchor - ((positive + anchor) * across).sum(1, keepdim=True) * across
     middle = F.normalize(rest, dim=1)
@@ -168,6 +170,7 @@ def distance_change(anchor: Tensor, positive: Tensor, force: Tensor, *, step: fl
         >>> change.ideal, change.noise_penalty  # from 2² to 1² along the line, and 1² across it
         (tensor([-3.]), tensor([1.]))
     """
+    check_alike(2, anchor=anchor, positive=positive, force=force)
     unit = F.normalize(positive - anchor, dim=1)
     parallel = (force * unit).sum(dim=1, keepdim=True) * unit
     perpendicular = force - parallel
@@ -216,9 +219,10 @@ def local_global(
         >>> local_global(pairs, pairs.roll(1, 0), batch_size=4).cosine.round(decimals=4)  # one batch is the whole
         tensor([1., 1., 1., 1.])
     """
+    check_alike(2, anchor=anchor, positive=positive)
+    check_count("batch_size", batch_size, least=2, most=len(anchor))
+    check_count("epochs", epochs, least=2)
     n = len(anchor)
-    if not 2 <= batch_size <= n or epochs < 2:
-        raise ValueError(f"need 2 ≤ batch_size ≤ {n} and epochs ≥ 2, got {batch_size} and {epochs}")
     whole = decompose(anchor, positive, tau).perpendicular
     generator = torch.Generator().manual_seed(seed)
     count, squares, cosines = (torch.zeros(n, dtype=anchor.dtype, device=anchor.device) for _ in range(3))
@@ -267,6 +271,8 @@ def step_parts(
         >>> step_parts(away, torch.eye(2), torch.eye(2).flip(0), batch_size=2).cosine
         tensor([-1., -1.])
     """
+    check_alike(2, anchor=anchor, positive=positive)
+    check_count("batch_size", batch_size, most=len(anchor))
     parts = []
     for start in range(0, len(anchor) - batch_size + 1, batch_size):
         start_point = anchor[start : start + batch_size].clone().requires_grad_()
@@ -283,9 +289,7 @@ def step_parts(
 
 def _check_rows(**tensors: Tensor) -> None:
     """Require two floating-point tensors `(N, d)` and `(M, d)`."""
-    for name, tensor in tensors.items():
-        if not tensor.is_floating_point():
-            raise TypeError(f"{name} must be floating point, got {tensor.dtype}")
+    check_one_dtype(**tensors)
     (first, one), (second, other) = tensors.items()
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
         raise ValueError(

@@ -5,7 +5,9 @@
 A *symbol* is what a module defines at its top level: a function, a class as a whole, a constant. From the roots on,
 names are followed from symbol to symbol, through imports, re-exports and attributes of modules, in files on disk and
 without importing them. Installed files (torch …) do not count; pullpush and the reader's own do. Nor do comments,
-docstrings, layout, and annotations of variables, arguments and results.
+docstrings, layout, and annotations of variables, arguments and results. Nor do statements that can only refuse:
+`check_…(…)` for no result, an `if` that only raises, a `for` over such, but for those in a `try`; nor what an error is
+told, its message. A result is there because nothing was refused.
 
 Four things cannot be seen, so that callers name them: the class behind `model.encode_audio(…)`, the entry that code
 finds in a `Registry`, a function that comes as an argument, and a file of data (`digest_files`). What is on disk
@@ -24,16 +26,19 @@ from typing import Any, TypeVar
 
 from pullpush.cache import content_key
 from pullpush.errors import unknown
-from pullpush.syntax import EFFECTS, Module, Name, find, hashed, is_installed
+from pullpush.places import is_installed
+from pullpush.syntax import EFFECTS, Module, Name, find, hashed
 
 VALUES = "<values>"  # the plain data that roots hold
-# Their code decides no number of a result, and counts as little as what is installed.
+# Their code, with that of the modules inside, decides no number of a result, and counts as little as what is installed.
 PLUMBING = {
     "pullpush.cache",
     "pullpush.catalogue",
     "pullpush.encoders.wheels",  # an encoder's file names the wheel and its checksum, and how it is read
     "pullpush.errors",
+    "pullpush.places",
     "pullpush.progress",
+    "pullpush.silence",
     "pullpush.source",
     "pullpush.syntax",
 }
@@ -73,7 +78,7 @@ def symbols(*roots: Any) -> dict[str, str]:
 
 
 def reached(*roots: Any) -> tuple[str, ...]:
-    """The names of `symbols`: `"pullpush.losses._checks:check_pair" in reached(info_nce)`."""
+    """The names of `symbols`: `"pullpush.encoders:create" in reached(info_nce)`."""
     return tuple(symbols(*roots))
 
 
@@ -204,7 +209,8 @@ class _Walk:
 
 def _counts(name: str) -> bool:
     """Whether a module's code counts."""
-    return name not in PLUMBING and not is_installed(name)
+    plumbing = any(name == part or name.startswith(f"{part}.") for part in PLUMBING)
+    return not plumbing and not is_installed(name)
 
 
 def _bytecode(code: CodeType, docstring: str | None) -> tuple[list[Any], set[str]]:

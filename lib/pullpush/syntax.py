@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import json
 import re
-import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -20,8 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-LIBRARY = __name__.partition(".")[0]
-INSTALLED = {"site-packages", "dist-packages"}
+from pullpush.places import place_of
+from pullpush.silence import is_guard, is_silent
+
 REGISTRIES = ("Registry", "Catalogue")  # what is made by calling these is not read: `source.Registry`, catalogue.py
 EFFECTS = "<module>"  # statements that do more than define: every other symbol of their module depends on them
 UNSAID = {"annotation", "returns", "type_comment", "kind", "ctx"}  # fields of syntax trees that change no number
@@ -99,11 +98,14 @@ class Reader:
         self.names: set[Name] = set()
         self._module, self._package = module, package
         self._scopes: list[dict[str, list[Name | None]]] = []
+        self._is_tried = False
 
     def read(self, node: Any, *, in_class: bool = False) -> Any:
         """`node` as nested lists; unlike `ast.dump`'s text they are the same in every version of Python."""
         if isinstance(node, list):
-            return [self.read(item, in_class=in_class) for item in node if not _is_silent(item, in_class)]
+            said = [item for item in node if not is_silent(item, in_class)]
+            said = [item for item in said if self._is_tried or not is_guard(item)]
+            return [self.read(item, in_class=in_class) for item in said]
         if not isinstance(node, ast.AST):
             return repr(node)
         if chain := _chain(node):
@@ -116,6 +118,8 @@ class Reader:
             kind, fields = "Assign", {"targets": [node.target], "value": node.value}
             if in_class:  # a dataclass's field; its type is said, but nothing of it is run
                 fields["type"] = Reader("", "").read(node.annotation)
+        if isinstance(node, ast.Raise):  # messages are free
+            fields = {"exc": node.exc.func if isinstance(node.exc, ast.Call) else node.exc}
         in_class = isinstance(node, ast.ClassDef) or (in_class and not isinstance(node, FUNCTIONS))
         inside, scope = self._scope(node)
         said: list[Any] = [kind]
@@ -124,7 +128,10 @@ class Reader:
                 continue
             if field in inside:
                 self._scopes.append(scope)
+            was_tried = self._is_tried
+            self._is_tried = was_tried or (isinstance(node, ast.Try | ast.TryStar) and field == "body")
             said += [field, self.read(value, in_class=in_class)]
+            self._is_tried = was_tried
             if field in inside:
                 self._scopes.pop()
         return said
@@ -161,12 +168,6 @@ def _chain(node: ast.AST | None) -> tuple[str, ...]:
     return ()
 
 
-def _is_silent(node: Any, in_class: bool) -> bool:
-    """Whether a statement does nothing: a docstring, `pass`, a variable declared without a value."""
-    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-    return text or isinstance(node, ast.Pass) or (isinstance(node, ast.AnnAssign) and not (node.value or in_class))
-
-
 def _is_registry(value: ast.AST | None) -> bool:
     maker = value.func if isinstance(value, ast.Call) else None
     maker = maker.value if isinstance(maker, ast.Subscript) else maker  # Registry[str, Row](…)
@@ -178,7 +179,7 @@ def _executed(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in statements:
         if isinstance(statement, ast.If) and re.search("TYPE_CHECKING|__name__", ast.unparse(statement.test)):
             yield from _executed(statement.orelse)
-        elif not _is_silent(statement, False):
+        elif not is_silent(statement, False) and not is_guard(statement):
             yield statement
 
 
@@ -225,7 +226,7 @@ def _bound(nodes: Iterable[ast.AST], package: str) -> dict[str, list[Name | None
 def find(name: str) -> Module | None:
     """A module, read once and again when its file has changed; None if it has no file of Python."""
     with suppress(OSError):
-        if place := _place(name):
+        if place := place_of(name):
             return _parsed(name, place, place.stat().st_mtime_ns, place.stat().st_size)
 
 
@@ -233,28 +234,3 @@ def find(name: str) -> Module | None:
 def _parsed(name: str, place: Path, _changed: int, _size: int) -> Module | None:
     with suppress(SyntaxError, ValueError):  # another language, or a notebook
         return Module(name, place)
-
-
-def _place(name: str) -> Path | None:
-    """File of a module, folder of a package without one; found without importing it."""
-    loaded, (parent, _, last) = sys.modules.get(name), name.rpartition(".")
-    places = [loaded.__file__] if getattr(loaded, "__file__", None) else list(getattr(loaded, "__path__", ()))
-    if not places and not parent:
-        with suppress(ImportError, ValueError):  # no such module, or one that was made by hand
-            spec = importlib.util.find_spec(name)
-            places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
-    elif not places and (above := _place(parent)):
-        folder = above.parent if above.name == "__init__.py" else above
-        places = [folder / last / "__init__.py", folder / f"{last}.py"]
-    places = [Path(place) for place in places if place and Path(place).exists()]
-    if name == "__main__":  # where it is a worker's or a kernel's, it does not hold the reader's functions
-        places = [place for place in places if INSTALLED.isdisjoint(place.parts)]
-    return places[0] if places else None
-
-
-@cache
-def is_installed(name: str) -> bool:
-    """Whether a module comes with Python or a package; the reader's own files do not, and pullpush never does."""
-    top = name.partition(".")[0]
-    place = None if top == LIBRARY else _place(top)
-    return top in sys.stdlib_module_names or (place is not None and not INSTALLED.isdisjoint(place.parts))

@@ -110,6 +110,8 @@ def test_a_folders_scenes_can_be_composed_heard_and_told_in_english(home, classe
 
 def test_names_get_the_right_article():
     assert english_phrases("alarm").nouns == ("an alarm sound",)
+    told = [english_phrases(label).nouns[0] for label in ("one", "hour_bell", "unicorn", "unimportant", "8")]
+    assert told == ["a one sound", "an hour bell sound", "a unicorn sound", "an unimportant sound", "an 8 sound"]
     assert english_phrases("Dog_bark-2").nouns == ("a dog bark 2 sound",)
 
 

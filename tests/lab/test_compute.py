@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from pullpush.errors import CacheError
 from pullpush.lab import compute, material, session
 from pullpush.lab.experiments import Experiment, ExperimentError, Trial
 from pullpush.lab.scores import last_gain
@@ -63,6 +64,18 @@ def test_a_second_call_trains_and_scores_nothing(ground, scores, monkeypatch):
     monkeypatch.setattr("pullpush.training.runs.train", refuse)
     again = compute.run(ground, scores.experiment)
     assert again.table.equals(scores.table)
+
+
+def test_a_damaged_table_of_a_run_is_not_taken_for_the_whole_one(ground, scores):
+    plan = next(iter(compute.plans_of(ground, scores.experiment).values()))
+    steps = plan.path / "steps.csv"
+    whole = steps.read_bytes()
+    steps.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
+    try:
+        with pytest.raises(CacheError, match=r"steps\.csv has \d+ bytes in place of \d+.*doctor --repair"):
+            compute.compute(ground, scores.experiment)
+    finally:
+        steps.write_bytes(whole)
 
 
 def test_what_varies_tells_trials_apart(ground):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import re
@@ -166,6 +167,8 @@ def test_progress_can_be_hidden(tiny):
         (["fetch", "cloto"], "did you mean 'clotho'"),
         (["fetch", "vggsound"], "cannot be fetched"),
         (["run", "10-tiny", "--profile", "nothing.yaml"], "no profile at"),
+        (["evaluate", "clap", "folder:/nowhere"], "nowhere is not at /nowhere: write folder:/path"),
+        (["fetch", "folder:/x"], "cannot be fetched: write folder:/path, where /path holds captions.csv"),
     ],
 )
 def test_mistakes_get_one_message_and_exit_1(pullpush, words, says):
@@ -173,3 +176,21 @@ def test_mistakes_get_one_message_and_exit_1(pullpush, words, says):
     assert done.exit_code == 1
     assert says in done.output
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
+def test_a_disk_that_refuses_gets_one_message(pullpush, tiny, monkeypatch, number):
+    def refuse(*args, **kwargs):
+        raise OSError(number, os.strerror(number), str(tiny / "executed"))
+
+    monkeypatch.setattr("pullpush.site.run.status.run_folder", refuse)
+    done = pullpush("run", "10-tiny", "--profile", "smoke")
+    assert done.exit_code == 1
+    assert f"{os.strerror(number)}: '{tiny / 'executed'}': make room, or choose another folder" in done.output
+    assert "Traceback" not in done.output
+
+
+def test_a_file_is_no_folder_for_results(pullpush, tiny):
+    done = pullpush("run", "10-tiny", "--out", __file__)
+    assert done.exit_code == 2
+    assert "test_cli.py' is a file" in done.output

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from filelock import FileLock
 
+from pullpush.cache.locks import named
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
+from pullpush.site.cells import run_cell
 from pullpush.site.grid import SweepError, identity, key_of, read
-from pullpush.site.sweep import last_time, run_cell, sweep
+from pullpush.site.sweep import last_time, sweep
 
 
 @pytest.fixture
@@ -108,3 +114,26 @@ def test_a_wrong_plan_says_what_is_wrong(plan, text, error, says):
 def test_a_missing_plan_is_named(tiny):
     with pytest.raises(DataNotFoundError, match="gone"):
         read(tiny / "gone.yaml")
+
+
+def test_who_is_at_work_on_a_sweep_is_told(plan):
+    _, out = read(plan)
+    out.mkdir(parents=True)
+    told = pytest.raises(SweepError, match=f"process {os.getpid()} of this machine")
+    with FileLock(out / ".lock"), named(out / ".holder"), told:
+        sweep(plan)
+    assert not sweep(plan, jobs=2).failed
+
+
+def test_a_cell_that_another_process_is_at_work_on_is_waited_for_and_not_run_again(plan):
+    cell = read(plan)[0][0]
+    lock = cell.notebook.parent.parent / f".{cell.notebook.parent.name}.lock"
+    lock.parent.mkdir(parents=True)
+    with ThreadPoolExecutor(1) as pool:
+        with FileLock(lock):
+            said = pool.submit(run_cell, cell)
+            time.sleep(1)
+            cell.notebook.parent.mkdir()
+            cell.notebook.write_text("finished there")
+        assert said.result(60) == ""
+    assert cell.notebook.read_text() == "finished there"

@@ -67,6 +67,50 @@ def test_mistakes_are_one_clear_line(tmp_path, capsys, arguments, message):
     assert len(error.splitlines()) == 1
 
 
+def test_a_run_is_its_data(tmp_path, capsys):
+    """What was trained on other scenes is neither returned nor gone on with."""
+    common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
+    assert main(common) == 0
+    weights = (tmp_path / "run" / "best.safetensors").read_bytes()
+    capsys.readouterr()
+    assert main([*common, "--world-seed", "7"]) == 1
+    assert "holds another run (recipe, seed, data, base or diagnostics)" in capsys.readouterr().err
+    assert (tmp_path / "run" / "best.safetensors").read_bytes() == weights
+    assert main([*common, "--world-seed", "7", "--restart"]) == 0
+    assert (tmp_path / "run" / "best.safetensors").read_bytes() != weights
+
+
+def test_a_run_is_its_captions(mine, tmp_path, capsys):
+    common = [
+        "--dataset",
+        f"folder:{mine}",
+        *MODEL,
+        "--audio",
+        "pitch",
+        "--epochs",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    assert main(common) == 0
+    table = mine / "captions.csv"
+    table.write_text(table.read_text().replace(miniature.sentence(0), "Something else of that length"), "utf-8")
+    capsys.readouterr()
+    assert main(common) == 1
+    assert "holds another run" in capsys.readouterr().err
+
+
+def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
+    common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
+    assert main(common) == 0
+    best = tmp_path / "run" / "best.safetensors"
+    for damage in (lambda: best.write_bytes(b"half"), best.unlink):
+        damage()
+        assert main(common) == 1
+        assert "--restart" in capsys.readouterr().err
+    assert main([*common, "--restart"]) == 0
+
+
 def test_settings_are_json_or_text():
     assert setting("lr=1e-3") == ("lr", 0.001)
     assert setting('languages=["eng", "fra"]') == ("languages", ["eng", "fra"])

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torchaudio.functional import resample
 
+from pullpush.data.checks import check_complete, check_rate, check_scale
 from pullpush.errors import AudioError
 
 SAMPLE_RATE = 16_000
@@ -23,11 +24,13 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
         `(T,)` float32 at `sample_rate` Hz.
 
     Raises:
-        AudioError: the file is missing, unreadable, empty, or holds values that are not finite.
+        AudioError: the file is missing, unreadable, cut off, empty, far beyond full scale, of a rate without a simple
+            ratio to `sample_rate`, or holds values that are not finite.
     """
     path = Path(path)
     if not path.is_file():
         raise AudioError(f"no recording at {path}")
+    check_complete(path)
     try:
         samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError) as error:
@@ -37,6 +40,8 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
     wave = torch.from_numpy(samples).mean(dim=1)
     if not torch.isfinite(wave).all():
         raise AudioError(f"{path} holds values that are not finite (NaN or infinity): convert it again from its source")
+    check_scale(path, wave)
+    check_rate(path, rate, sample_rate)
     return wave if rate == sample_rate else resample(wave, rate, sample_rate)
 
 

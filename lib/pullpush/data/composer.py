@@ -15,6 +15,7 @@ from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.pitch import ratio
 from pullpush.data.scene import Scene, Sound
 from pullpush.errors import PullPushError
+from pullpush.settings import check_fields
 
 if TYPE_CHECKING:
     from pullpush.data.bank import Bank
@@ -51,6 +52,7 @@ class SceneConfig:
     gain_db: tuple[float, float] = (-6.0, 0.0)
 
     def __post_init__(self) -> None:
+        check_fields(self, of="scene")
         _require(1 <= self.min_events <= self.max_events, "1 <= min_events <= max_events", self)
         _require(0.5 * self.max_events <= self.duration, "duration of at least 0.5 s per event", self)
         _require(0 < self.min_duration <= self.duration, "0 < min_duration <= duration", self)

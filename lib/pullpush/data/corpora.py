@@ -23,12 +23,14 @@ from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import StoredClips, World, identity
 from pullpush.data.decoding import fingerprint, stored
+from pullpush.data.heard import check_heard
 from pullpush.data.labels import load_labels
 from pullpush.data.listing import DatasetCard, Listing, require_all
 from pullpush.data.registry import datasets_home, find, listing
 from pullpush.data.tables import read_captions
 from pullpush.data.texts import CLEANINGS, captions_in, every_caption, label_prompts, recorded_captions
 from pullpush.errors import PullPushError, unknown
+from pullpush.settings import check_fields
 
 SPLITS = ("train", "valid", "test")
 
@@ -56,6 +58,7 @@ class CorpusConfig:
     every_caption: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self, of="corpus", but=("seconds",) if self.seconds == math.inf else ())
         for name in ("seconds", "n_train", "n_valid", "n_test", "sample_rate"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -84,6 +87,7 @@ def load_corpus(config: CorpusConfig) -> World:
     """
     splits = {split: load_split(config, split) for split in SPLITS}
     dataset = find(config.dataset)
+    check_heard(dataset.title, splits)
     if config.every_caption:
         splits["train"] = every_caption(splits["train"], dataset.language)
     tables = _tables(dataset.where(datasets_home()))

@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 from pullpush.cache import cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import load_audio
+from pullpush.data.edits import check_unedited
 from pullpush.progress import hidden
 from pullpush.source import digest
 
@@ -38,11 +39,12 @@ def stored(
         The store, and its key.
 
     Raises:
-        AudioError: a recording cannot be read; the message names it.
+        AudioError: a recording cannot be read, or was edited in its middle; the message names it.
         CacheError: the cache cannot be written.
     """
     names, prints = [path.name for path in paths], [fingerprint(path) for path in paths]
     key = content_key([digest(_decode), *about, seconds, sample_rate, names, prints])
+    check_unedited(paths, key)
     folder = cached_dir(KIND, key, lambda place: _decode(place, paths, seconds, sample_rate, title))
     return store.read(folder, sample_rate=sample_rate), key
 

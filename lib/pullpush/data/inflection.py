@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+# English words that begin with another sound than their letter has.
+CONSONANT = re.compile(r"on(e|ce)(\b|s\b|self|ness)|u(ni(?!n|m|d|s(s|ol))|s(e|ual|ab|ur)|ti|k|ra|rol|bi)|eu|ewe|ouija")
+SILENT_H = re.compile(r"hour|hono[ur]|heir|honest")
+LETTER = re.compile(r"8\d*|1[18]|[fhlmnrsx]|[flmnrsx]\d+")  # "an 8 sound", "an s"
+
 
 def article_of(noun: str) -> tuple[str, str]:
     """The first word and the rest; "l'" counts as a word.
@@ -58,3 +63,14 @@ def connective(text: str) -> str:
     '鳴いていて'
     """
     return text.removesuffix("る") + "て" if text.endswith("る") else text
+
+
+def indefinite(words: str) -> str:
+    """English: words with the indefinite article that they sound like, not the one that they are spelt like.
+
+    >>> indefinite("one"), indefinite("hour bell"), indefinite("unicorn"), indefinite("umbrella")
+    ('a one', 'an hour bell', 'a unicorn', 'an umbrella')
+    """
+    first = words.split(maxsplit=1)[0].lower() if words.split() else ""
+    vowel = first[:1] in tuple("aeiou") and not CONSONANT.match(first)
+    return f"{'an' if vowel or SILENT_H.match(first) or LETTER.fullmatch(first) else 'a'} {words}"

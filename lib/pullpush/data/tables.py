@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from pullpush.data.own_table import check_fields
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 
 
@@ -24,6 +25,7 @@ def read_captions(path: str | Path, *, split: str | None = None) -> dict[str, li
     path = Path(path)
     if not path.is_file():
         raise DataNotFoundError(f"no caption table at {path}")
+    check_fields(path)
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:

@@ -29,6 +29,7 @@ from pullpush.data.renderer import render
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.data.vocabulary import Event, vocabulary_files
 from pullpush.progress import hidden
+from pullpush.settings import check_fields, check_range
 from pullpush.source import digest, digest_files
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
 
 Caption = Callable[[Columns, str], list[list[str]]]
 
+COUNTS = ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene")
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
 ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
 BLOCK = 64  # scenes that a thread renders at a time
@@ -68,11 +70,11 @@ class WorldConfig:
     captions_per_scene: int = 5
 
     def __post_init__(self) -> None:
+        check_fields(self.scene, of="scene", kind=SceneConfig)
+        check_fields(self, of="world", but=("scene",))
         if isinstance(self.scene, Mapping):
             object.__setattr__(self, "scene", SceneConfig(**self.scene))
-        for name in ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_range("world", **{name: (getattr(self, name), 1) for name in COUNTS})
 
     def load(self) -> World:
         """See `load_world`."""

@@ -148,8 +148,8 @@ def _actionable(path: Path) -> Iterator[None]:
         raise
     except sqlite3.OperationalError as error:
         raise CacheError(
-            f"cannot use the text features in {path}: {error}. Free some space or make the folder writable, "
-            "or set PULLPUSH_HOME to a folder that is."
+            f"cannot use the text features in {path}: {error}. Free some space, make the folder writable, set "
+            "PULLPUSH_HOME to a folder that is, or delete the file if `pullpush doctor` finds it damaged."
         ) from error
     except sqlite3.DatabaseError as error:
         raise CacheError(

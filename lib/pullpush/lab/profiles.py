@@ -20,7 +20,8 @@ from typing import Any
 import yaml
 
 from pullpush.encoders import AUDIO
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
+from pullpush.settings import check_fields, check_range, check_setting
 
 DEFAULT = "quick"
 SUFFIXES = (".yaml", ".yml")
@@ -69,6 +70,8 @@ class Profile:
     file: Path | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self, of=f"profile {self.name!r}", but=("file",))
+        check_sizes(self)
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "zero_shot", tuple(self.zero_shot))
@@ -86,6 +89,12 @@ class Profile:
             name: {**getattr(self, name), **self.pretrained[name]} for name in MAPPINGS if name in self.pretrained
         }
         return replace(self, **{**self.pretrained, **merged})
+
+
+def check_sizes(settings: Profile) -> None:
+    """Require sizes that a run can have: a batch of one has nothing to push away."""
+    least = {"dim": 1, "epochs": 1, "batch_size": 2, "seeds": 1}
+    check_range(f"profile {settings.name!r}", **{name: (getattr(settings, name), n) for name, n in least.items()})
 
 
 MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
@@ -145,6 +154,7 @@ def profile(name: str | Path = DEFAULT) -> Profile:
         DataNotFoundError: no such file.
         PullPushError: the file is not a profile.
     """
+    check_setting("profile", name, str)
     if Path(name).suffix in SUFFIXES:
         return _from_file(Path(name))
     if name not in PROFILES:
@@ -164,10 +174,12 @@ def _from_file(path: Path) -> Profile:
         raise PullPushError(f"{path} must be a mapping of a profile's fields, such as like: full")
     if path.stem in PROFILES:
         raise PullPushError(f"a profile called {path.stem!r} is there already: give {path} another name")
+    check_like(path)
     base = profile(told.pop("like", DEFAULT))
     _check(told, base, path)
     merged = {name: {**getattr(base, name), **told[name]} for name in MAPPINGS if name in told}
     about = told.get("about", f"like {base.name}, from {path.name}")
+    check_parts(merged, path)
     changed: dict[str, Any] = told | merged | {"name": path.stem, "about": about, "file": path.absolute()}
     return replace(base, **changed)
 
@@ -181,3 +193,33 @@ def _check(settings: Mapping[str, Any], base: Profile, path: Path) -> None:
         kind = {MappingProxyType: dict, tuple: list}.get(type(getattr(base, name)), type(getattr(base, name)))
         if not isinstance(value, kind) or isinstance(value, bool):
             raise PullPushError(f"{path.name}: {name} must be of type {kind.__name__}, got {value!r}")
+
+
+def check_like(path: Path) -> None:
+    """Refuse a profile that is like itself, by whatever way round."""
+    seen = []
+    while path.suffix in SUFFIXES and path.is_file():
+        if path.resolve() in seen:
+            raise SettingError(f"{path} is like itself: its line `like:` must lead to one of {', '.join(PROFILES)}")
+        seen.append(path.resolve())
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        like = told.get("like", DEFAULT) if isinstance(told, dict) else DEFAULT
+        check_setting("like", like, str, of=path.name)
+        path = Path(like)
+
+
+def check_parts(merged: Mapping[str, Any], path: Path) -> None:
+    """Require the fields of worlds, corpora and recipes, in their types and ranges, in what a file says of them."""
+    from pullpush.data.corpora import CorpusConfig  # here, for these wait for torch
+    from pullpush.data.world import WorldConfig
+    from pullpush.training.system import Recipe
+
+    kinds = {"world": WorldConfig, "clips": CorpusConfig, "fine_tuning": Recipe, "pretrained": Profile}
+    for name, kind in kinds.items():
+        check_fields(merged.get(name, {}), of=f"{path.name}: {name}", kind=kind, but=("scene", "seconds"))
+    corpus: dict[str, Any] = {"dataset": "", **merged.get("clips", {})}
+    try:
+        WorldConfig(**merged.get("world", {}))
+        CorpusConfig(**corpus)
+    except ValueError as error:
+        raise SettingError(f"{path.name}: {error}") from error

@@ -20,6 +20,7 @@ from pullpush.lab import provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.profiles import profile as find_profile
 from pullpush.lab.root import find_root, workplace
+from pullpush.settings import check_setting
 
 RESULTS = "results"
 
@@ -86,6 +87,7 @@ def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | st
         UnknownNameError: no such profile.
         ValueError: a negative seed.
     """
+    check_setting("seed", seed, int)
     settings = find_profile(profile)
     if seed < 0:
         raise ValueError(f"seed must be a non-negative integer, got {seed}")

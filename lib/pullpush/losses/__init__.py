@@ -9,9 +9,9 @@
 """
 
 from pullpush.catalogue import Catalogue
+from pullpush.checks import Direction
 from pullpush.losses._additive_margin import AdditiveMargin, additive_margin
 from pullpush.losses._cacl import CACL, cacl
-from pullpush.losses._checks import Direction
 from pullpush.losses._clusters import ClusterHeads, clusters
 from pullpush.losses._cyclic import CrossCyclic, InModalCyclic, cross_cyclic, in_modal_cyclic
 from pullpush.losses._distillation import Distillation, distillation

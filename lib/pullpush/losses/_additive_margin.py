@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -63,6 +63,7 @@ def additive_margin(
 
 
 def _check_margin(margin: float) -> None:
+    check_real("margin", margin)
     if not math.isfinite(margin):
         raise ValueError(f"margin must be a finite number, by which the cosine of a pair is lowered; got {margin}")
 

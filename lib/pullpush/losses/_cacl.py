@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from pullpush.losses._checks import check_shapes
+from pullpush.checks import check_shapes
 from pullpush.losses._ml_clap import ml_clap
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.losses._checks import check_shapes
+from pullpush.checks import check_shapes
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import Loss, LossCard, Output
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from pullpush.losses._checks import check_shapes
+from pullpush.checks import check_fits, check_shapes
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import Loss, LossCard, Output
 
@@ -40,6 +40,7 @@ def cross_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tens
         a, t = widen(audio, text)
         similarity = a @ t.T
         loss = _sum_of_squares(similarity - similarity.T, per_clip)
+    check_fits(loss, audio.dtype)
     return loss.to(audio.dtype)
 
 
@@ -58,6 +59,7 @@ def in_modal_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> T
     with no_autocast(audio):
         a, t = widen(audio, text)
         loss = _sum_of_squares(a @ a.T - t @ t.T, per_clip)
+    check_fits(loss, audio.dtype)
     return loss.to(audio.dtype)
 
 

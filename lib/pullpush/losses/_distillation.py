@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pullpush.losses._checks import check_shapes, check_temperature
+from pullpush.checks import check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -53,7 +53,7 @@ def distillation(
     check_shapes(audio=audio, teacher_similarity=teacher_similarity)
     check_temperature(tau)
     if teacher_tau is not None:
-        check_temperature(teacher_tau)
+        check_temperature(teacher_tau, "teacher_tau")
     with no_autocast(audio):
         a, t, teacher = widen(audio, text, teacher_similarity)
         soft = tau if teacher_tau is None else teacher_tau
@@ -81,7 +81,7 @@ class Distillation(Tempered):
     def __init__(self, tau: float = 0.05, *, teacher_tau: float | None = None) -> None:
         super().__init__(tau)
         if teacher_tau is not None:
-            check_temperature(teacher_tau)
+            check_temperature(teacher_tau, "teacher_tau")
         self.teacher_tau = teacher_tau
 
     def forward(self, audio: Tensor, text: Tensor, teacher_similarity: Tensor) -> Output:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_shapes, check_temperature
 from pullpush.losses._precision import EXACT, no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -72,6 +72,7 @@ def focal(
 
 
 def _check_gamma(gamma: float) -> None:
+    check_real("gamma", gamma)
     if not (math.isfinite(gamma) and gamma >= 0):
         raise ValueError(f"gamma must be a finite number from 0 (InfoNCE) on, got {gamma}")
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses._softmax import Rows, RowsAndColumns
 from pullpush.losses._tiles import fits, inverse, tiled

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from pullpush.losses._checks import check_choice, check_shapes, check_temperature
+from pullpush.checks import check_choice, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from pullpush.losses._checks import check_shapes, check_temperature
+from pullpush.checks import check_floats, check_number, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -46,6 +46,7 @@ def label_smoothing(
     check_temperature(tau)
     if not isinstance(epsilon, tuple):
         _check_epsilon(epsilon)
+    check_epsilons(epsilon, len(audio))
     with no_autocast(audio):
         a, t = widen(audio, text)
         scores = t @ a.T / tau  # (N, N): texts in rows
@@ -104,7 +105,7 @@ class LabelSmoothing(Tempered):
         super().__init__(tau)
         _check_epsilon(epsilon)
         if teacher_tau is not None:
-            check_temperature(teacher_tau)
+            check_temperature(teacher_tau, "teacher_tau")
         self.epsilon, self.like_teacher, self.teacher_tau = epsilon, like_teacher, teacher_tau
 
     def forward(self, audio: Tensor, text: Tensor, teacher_similarity: Tensor | None = None) -> Output:
@@ -122,8 +123,16 @@ class LabelSmoothing(Tempered):
 
 
 def _check_epsilon(epsilon: float) -> None:
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must be in [0, 1], the share of a label that goes to wrong clips; got {epsilon}")
+    check_number("epsilon", epsilon, least=0, most=1)
+
+
+def check_epsilons(epsilon: float | tuple[Tensor, Tensor], rows: int) -> None:
+    """Require of two tensors one ε for each row."""
+    if not isinstance(epsilon, tuple):
+        return
+    check_floats(**{f"epsilon[{place}]": each for place, each in enumerate(epsilon)})
+    if [each.shape for each in epsilon] != [(rows,), (rows,)]:
+        raise ValueError(f"epsilon must be a number or two tensors ({rows},), got {[tuple(e.shape) for e in epsilon]}")
 
 
 CARD = LossCard(

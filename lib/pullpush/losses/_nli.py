@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses._checks import check_shapes, check_temperature
+from pullpush.checks import check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered

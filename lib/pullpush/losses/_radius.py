@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pullpush.checks import check_count, check_floats, check_number
 from pullpush.losses._precision import no_autocast
 
 
@@ -32,6 +31,7 @@ def radius_constraint(radius: float | Tensor, distance: Tensor) -> Tensor:
         >>> radius_constraint(0.8, torch.tensor([0.5, 1.0]))  # 0.3 too far for the first pair
         tensor(0.1500)
     """
+    check_floats(distance=distance)
     if distance.ndim != 1 or len(distance) == 0:
         raise ValueError(f"distance must have shape (N,) with N ≥ 1, got {tuple(distance.shape)}")
     return outside(check_radius(radius, distance, distance.shape), distance)
@@ -57,8 +57,9 @@ class RadiusPredictor(nn.Module):
 
     def __init__(self, batch_size: int, *, hidden: int = 64, initial: float = 0.0) -> None:
         super().__init__()
-        if batch_size < 1 or hidden < 1:
-            raise ValueError(f"batch_size and hidden must be at least 1, got {batch_size} and {hidden}")
+        check_count("batch_size", batch_size)
+        check_count("hidden", hidden)
+        check_number("initial", initial)
         self.batch_size = batch_size
         self.layers = nn.Sequential(
             nn.Linear(batch_size, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1)
@@ -74,6 +75,7 @@ class RadiusPredictor(nn.Module):
         Raises:
             ValueError: not `(N, N)`, or more rows than `batch_size`.
         """
+        check_floats(similarity=similarity)
         n = similarity.shape[-1]
         if similarity.ndim not in (2, 3) or similarity.shape[-2] != n or n == 0:
             raise ValueError(
@@ -120,9 +122,19 @@ def outside(radius: Tensor, distance: Tensor) -> Tensor:
 
 def check_radius(radius: float | Tensor, like: Tensor, rows: torch.Size) -> Tensor:
     """R as a 0-d tensor or one of shape `rows`, of dtype and device of `like`."""
-    if not torch.is_tensor(radius) and not math.isfinite(radius):
-        raise ValueError(f"radius must be finite, got {radius}")
+    check_radius_is_finite(radius)
     r = torch.as_tensor(radius, dtype=like.dtype, device=like.device)
     if r.shape not in ((), rows):
         raise ValueError(f"radius must be a number, 0-d or {tuple(rows)}, one for each row; got {tuple(r.shape)}")
     return r
+
+
+def check_radius_is_finite(radius: float | Tensor) -> None:
+    """Require a number, or a floating-point tensor, that is finite; tensors are looked at on the CPU alone."""
+    if not torch.is_tensor(radius) or radius.ndim == 0:
+        check_number("radius", radius)
+        return
+    if not radius.is_floating_point():
+        raise TypeError(f"radius must be floating point, got {radius.dtype}")
+    if radius.device.type == "cpu" and not radius.requires_grad and not radius.isfinite().all():
+        raise ValueError("radius must be finite, got NaN or infinity")

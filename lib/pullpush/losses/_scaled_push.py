@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses._surrogate import surrogate
 from pullpush.losses.contract import LossCard, Output
@@ -91,6 +91,7 @@ def _scale_gradient(anchor: Tensor, positive: Tensor, factor: float, part: Part)
 
 
 def _check_factor(perpendicular: float) -> None:
+    check_real("perpendicular", perpendicular)
     if not math.isfinite(perpendicular):
         raise ValueError(f"perpendicular must be a finite number, what the push is multiplied by; got {perpendicular}")
 

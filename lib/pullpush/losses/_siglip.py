@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.losses._checks import check_choice, check_shapes, check_temperature
+from pullpush.checks import check_choice, check_fits, check_number, check_shapes, check_temperature
 from pullpush.losses._precision import EXACT, no_autocast, widen
 from pullpush.losses._tiles import Rule, Tile, fits, inverse, take_positives, tiled
 from pullpush.losses.contract import LossCard, Output
@@ -45,7 +45,8 @@ def siglip(
         0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
 
     Raises:
-        ValueError: wrong shapes, a temperature that is not positive, an unknown form.
+        ValueError: wrong shapes, a temperature that is not positive, a bias that is not finite, an unknown form; a loss
+            beyond float16.
         TypeError: embeddings that are not floating point.
 
     Example:
@@ -55,6 +56,7 @@ def siglip(
     """
     check_shapes(audio=audio, text=text)
     check_temperature(tau)
+    check_number("bias", bias, or_none=True)
     check_choice("form", form, get_args(Form))
     if bias is None:
         bias = starting_bias(tau, form)
@@ -66,6 +68,7 @@ def siglip(
         logits = (similarity + bias) / tau if form == "glap" else similarity / tau + bias  # Eq. 2
         psi = 2 * torch.eye(len(t), dtype=logits.dtype, device=logits.device) - 1
         loss = -F.logsigmoid(logits * psi).sum() / len(t)  # Eq. 1
+    check_fits(loss, audio.dtype)
     return loss.to(audio.dtype)
 
 
@@ -132,6 +135,7 @@ class SigLIP(Tempered):
         learn_bias: bool = True,
     ) -> None:
         super().__init__(tau, learnable=learnable, max_scale=max_scale, raw_tau=raw_tau)
+        check_number("bias", bias, or_none=True)
         check_choice("form", form, get_args(Form))
         start = torch.tensor(float(starting_bias(tau, form) if bias is None else bias))
         self.form = form

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -44,7 +44,8 @@ def simple_reweight(
         0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
 
     Raises:
-        ValueError: wrong shapes, a temperature that is not positive, an unknown direction or form.
+        ValueError: wrong shapes, a temperature that is not positive, a weight that is not finite, or not positive with
+            "softmax", an unknown direction or form.
         TypeError: embeddings that are not floating point.
 
     Example:
@@ -56,6 +57,7 @@ def simple_reweight(
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("form", form, get_args(Reweighting))
+    check_number("weight", weight, above=0 if form == "softmax" else -math.inf)
     with no_autocast(audio):
         a, t = widen(audio, text)
         logits = t @ a.T / tau
@@ -94,8 +96,7 @@ class SimpleReweight(Tempered):
         super().__init__(tau)
         check_choice("direction", direction, DIRECTIONS)
         check_choice("form", form, get_args(Reweighting))
-        if form == "softmax" and not weight > 0:
-            raise ValueError(f'weight must be positive with form="softmax", got {weight}')
+        check_number("weight", weight, above=0 if form == "softmax" else -math.inf)
         self.direction, self.form = direction, form
         self.raw = nn.Parameter(torch.tensor(math.log(weight) if form == "softmax" else float(weight)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pullpush.losses._checks import check_shapes
+from pullpush.checks import check_shapes
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses.contract import Loss, LossCard, Output
 

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from pullpush.losses._checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_shapes, check_temperature
 from pullpush.losses._precision import no_autocast, widen
 from pullpush.losses._radius import RadiusPredictor, check_radius, outside, positive_first
 from pullpush.losses._softmax import Rows
@@ -166,6 +166,9 @@ class SVR(Tempered):
         hidden: int = 64,
     ) -> None:
         super().__init__(tau)
+        check_number("alpha", alpha)
+        check_number("beta", beta)
+        check_number("radius", radius)
         check_choice("modelling", modelling, get_args(Modelling))
         check_choice("direction", direction, DIRECTIONS)
         check_choice("similarity", similarity, get_args(Similarity))

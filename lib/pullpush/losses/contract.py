@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from torch import Tensor, nn
 
 from pullpush.catalogue import Card
+from pullpush.checks import check_shapes
 from pullpush.errors import unknown
-from pullpush.losses._checks import check_shapes
 from pullpush.losses._precision import no_autocast, widen
 
 if TYPE_CHECKING:

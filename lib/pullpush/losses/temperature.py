@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from pullpush.losses._checks import check_temperature
+from pullpush.checks import check_number, check_temperature
 from pullpush.losses.contract import Loss
 
 
@@ -43,6 +43,7 @@ class Temperature(nn.Module):
     ) -> None:
         super().__init__()
         check_temperature(tau)
+        check_number("max_scale", max_scale, above=0)
         self.fixed, self.raw = None if learnable else float(tau), raw
         if learnable and raw:
             self.tau = nn.Parameter(torch.tensor(float(tau)))

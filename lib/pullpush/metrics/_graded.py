@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from pullpush.checks import check_embeddings, check_tensors
 from pullpush.metrics._retrieval import retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
@@ -28,7 +29,14 @@ def graded_by_clip(audio: Tensor, text: Tensor, relevance: Tensor) -> dict[str, 
 
     Returns:
         "T2A nDCG@10", "A2T nDCG@10" → `(N,)` float64 fractions; T2A is the mean over the clip's captions.
+
+    Raises:
+        ValueError: shapes that do not match, or values that are not finite.
+        TypeError: what is no floating-point tensor.
     """
+    check_embeddings(audio=audio, text=text)
+    check_tensors(relevance=relevance)
+    check_graded(audio, text, relevance)
     clips, captions, _ = text.shape
     similarity = text.flatten(0, 1) @ audio.T
     fits = relevance.repeat_interleave(captions, dim=0)
@@ -36,6 +44,16 @@ def graded_by_clip(audio: Tensor, text: Tensor, relevance: Tensor) -> dict[str, 
         f"{side} nDCG@{K}": retrieval_per_query(rows, truth, (), (K,))[f"nDCG@{K}"].view(clips, -1).mean(dim=1)
         for side, rows, truth in (("T2A", similarity, fits), ("A2T", similarity.T, fits.T.contiguous()))
     }
+
+
+def check_graded(audio: Tensor, text: Tensor, relevance: Tensor) -> None:
+    """Require shapes that fit one another."""
+    clips = len(audio)
+    if audio.ndim != 2 or text.ndim != 3 or len(text) != clips or relevance.shape != (clips, clips):
+        raise ValueError(
+            "need audio (N, d), text (N, C, d) and relevance (N, N), got "
+            f"{tuple(audio.shape)}, {tuple(text.shape)} and {tuple(relevance.shape)}"
+        )
 
 
 def graded(embedded: Embeddings) -> Values:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from pullpush.checks import check_floats, check_number, check_relevance
+
 
 def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:
     """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be.
@@ -12,6 +14,9 @@ def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> T
     >>> relevant_items(torch.zeros(1, 2), torch.tensor([[0.5, 1.0]]), 1.0)
     tensor([[False,  True]])
     """
+    check_floats(similarity=similarity)
+    check_relevance(relevance)
+    check_number("threshold", threshold)
     if similarity.ndim != 2 or similarity.shape != relevance.shape:
         raise ValueError(
             f"similarity and relevance must have one shape (Q, M), got {tuple(similarity.shape)} "

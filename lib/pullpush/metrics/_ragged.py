@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pullpush.checks import check_embeddings, check_numbers_of
 from pullpush.metrics._retrieval import KS, MAP_AT, retrieval_per_query, scores_of
 
 
@@ -37,8 +38,10 @@ def by_caption(
     Raises:
         ValueError: shapes that do not match, NaN, or clips without a caption.
     """
-    if text.ndim != 2 or clip.shape != text.shape[:1]:
+    check_embeddings(audio=audio, text=text)
+    if text.ndim != 2 or audio.ndim != 2 or clip.shape != text.shape[:1] or text.shape[1] != audio.shape[1]:
         raise ValueError(f"text must be (M, d) and clip (M,), got {tuple(text.shape)} and {tuple(clip.shape)}")
+    check_numbers_of("clip", clip, len(text), len(audio))
     similarity = text @ audio.T
     relevance = clip[:, None] == torch.arange(len(audio), device=clip.device)
     asked = retrieval_per_query(similarity, relevance, ks, map_at)

@@ -14,6 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from pullpush.checks import check_chance, check_count, check_cutoffs, check_embeddings
 from pullpush.errors import unknown
 from pullpush.metrics._order import first_items, relevant_items, sorted_items
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
@@ -75,9 +76,12 @@ def retrieval_per_query(
     {'R@1': tensor([0.], dtype=torch.float64), 'R@2': tensor([1.], dtype=torch.float64)}
 
     Raises:
-        ValueError: shapes differ, NaN similarity, or queries without a relevant item (named).
+        ValueError: shapes differ, NaN similarity, relevance that is negative or not finite, a cut-off below 1, or
+            queries without a relevant item (named).
+        TypeError: what is no tensor, or no whole number.
         UnknownNameError: another divisor.
     """
+    check_cutoffs(ks=ks, map_at=map_at)
     if divisor not in DIVISORS:
         raise unknown("divisor", divisor, DIVISORS)
     relevant = relevant_items(similarity, relevance, threshold)
@@ -114,6 +118,8 @@ def caption_relevance(clips: int, captions: int) -> Tensor:
     >>> caption_relevance(2, 2).int().tolist()
     [[1, 0], [1, 0], [0, 1], [0, 1]]
     """
+    check_count("clips", clips)
+    check_count("captions", captions)
     return torch.eye(clips, dtype=torch.bool).repeat_interleave(captions, dim=0)
 
 
@@ -144,10 +150,12 @@ def by_clip(
         "T2A R@1" … "A2T mAP@16" → `(N,)` float64 fractions; T2A is the mean over the clip's captions.
 
     Raises:
-        ValueError: shapes that do not match, or NaN.
+        ValueError: shapes that do not match, values that are not finite, or a cut-off below 1.
+        TypeError: what is no tensor.
     """
+    check_embeddings(audio=audio, text=text)
     text = text[:, None] if text.ndim == 2 else text
-    if text.ndim != 3 or len(text) != len(audio):
+    if text.ndim != 3 or audio.ndim != 2 or len(text) != len(audio) or text.shape[2] != audio.shape[1]:
         raise ValueError(f"text must be (N, C, d) for audio (N, d), got {tuple(text.shape)} and {tuple(audio.shape)}")
     clips, captions, _ = text.shape
     similarity = text.flatten(0, 1) @ audio.T
@@ -189,6 +197,7 @@ def recall_by_chance(k: int, relevant: int, items: int) -> float:
     >>> recall_by_chance(1, 1, 4)
     0.25
     """
+    check_chance(k, relevant, items)
     return 1 - math.comb(items - relevant, min(k, items)) / math.comb(items, min(k, items))
 
 
@@ -198,6 +207,7 @@ def precision_by_chance(k: int, relevant: int, items: int) -> float:
     >>> precision_by_chance(1, 5, 100)
     0.05
     """
+    check_chance(k, relevant, items)
     k = min(k, items)
     # An item at rank i is right with probability r/M, and then so are (i−1)(r−1)/(M−1) of those before it.
     others = (relevant - 1) / max(items - 1, 1)

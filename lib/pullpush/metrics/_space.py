@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from pullpush.checks import check_tensors
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values
 
 T = 2.0  # of uniformity, as in the paper
@@ -42,6 +43,7 @@ def space(audio: Tensor, text: Tensor) -> dict[str, Tensor]:
     >>> [round(found[name].mean().item(), 3) for name in ("alignment", "gap", "cross-cyclic", "text anisotropy")]
     [1.333, 0.0, 0.0, 0.0]
     """
+    check_tensors(audio=audio, text=text)
     if audio.shape != text.shape or audio.ndim != 2 or len(audio) < 2:
         raise ValueError(
             f"audio and text must be (N, d) with at least two clips, got {tuple(audio.shape)} and {tuple(text.shape)}"

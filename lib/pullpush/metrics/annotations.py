@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from pullpush.checks import check_floats, check_number, check_relevance
 from pullpush.metrics._retrieval import caption_relevance, retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
@@ -37,6 +38,10 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FI
     >>> {name: value.tolist() for name, value in annotated_by_clip(order, truth).items() if "mAP@16" in name}
     {'mAP@16 multiple': [0.8333333333333333, 1.0, 0.8333333333333333]}
     """
+    check_floats(similarity=similarity)
+    check_relevance(relevance)
+    check_number("fits", fits)
+    check_annotated(similarity, relevance)
     clips = len(relevance)
     captions = len(similarity) // clips
     own = caption_relevance(clips, captions).to(similarity.device)
@@ -48,6 +53,17 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FI
     values = {f"{name} single": single[name] for name in SINGLE}
     values |= {f"{name} multiple": multiple[name] for name in MULTIPLE} | {DEGREES: graded[DEGREES]}
     return {name: value.view(clips, -1).mean(dim=1) for name, value in values.items()}
+
+
+def check_annotated(similarity: Tensor, relevance: Tensor) -> None:
+    """Require `(N·C, N)` and `(N, N)`."""
+    clips = len(relevance)
+    if relevance.shape != (clips, clips) or similarity.ndim != 2 or similarity.shape[1] != clips or not clips:
+        raise ValueError(
+            f"need similarity (N·C, N) and relevance (N, N), got {tuple(similarity.shape)} and {tuple(relevance.shape)}"
+        )
+    if len(similarity) % clips:
+        raise ValueError(f"{len(similarity)} captions are no multiple of {clips} clips")
 
 
 def annotated(embedded: Embeddings) -> Values:

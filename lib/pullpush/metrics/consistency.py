@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from pullpush.checks import check_embeddings, check_floats, check_numbers_of, check_one_dtype
+
 Direction = Literal["t2a", "a2t"]
 
 
@@ -89,6 +91,7 @@ def language_ranks(
     Raises:
         ValueError: wrong shapes, a clip number out of range, NaN, an unknown direction.
     """
+    check_embeddings(audio=audio, texts=texts)
     if direction not in ("t2a", "a2t"):
         raise ValueError(f"direction must be 't2a' or 'a2t', got {direction!r}")
     if texts.ndim != 3 or audio.ndim != 2 or audio.shape[1] != texts.shape[2]:
@@ -97,8 +100,7 @@ def language_ranks(
         if len(audio) != len(texts):
             raise ValueError(f"{len(texts)} texts for {len(audio)} clips: say which clip each belongs to by `clip`")
         clip = torch.arange(len(texts), device=texts.device)
-    if clip.shape != texts.shape[:1] or not ((clip >= 0) & (clip < len(audio))).all():
-        raise ValueError(f"clip must be (N,) = ({len(texts)},) numbers of clips below {len(audio)}")
+    check_numbers_of("clip", clip, len(texts), len(audio))
     return torch.stack([_ranks(audio, texts[:, k], clip, direction) for k in range(texts.shape[1])], dim=1)
 
 
@@ -159,6 +161,7 @@ def angle(one: Tensor, other: Tensor) -> Tensor:
     >>> angle(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0]))
     tensor(90.)
     """
+    check_floats(one=one, other=other)
     u, v = F.normalize(one, dim=-1, eps=0), F.normalize(other, dim=-1, eps=0)  # 0/0: a zero vector has no direction
     return torch.rad2deg(2 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1)))
 
@@ -183,6 +186,7 @@ def direction_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
     Raises:
         ValueError: shapes that do not match, or a clip of which nothing is taken.
     """
+    check_floats(audio=audio, texts=texts)
     if texts.ndim != 3 or audio.shape != texts[:, 0].shape or taken.shape != texts.shape[:2]:
         raise ValueError(
             "need audio (N, d), texts (N, K, d) and taken (N, K), got "
@@ -210,6 +214,7 @@ def _mean(values: Tensor, present: Tensor | None) -> Tensor:
 
 def _differences(english: Tensor, other: Tensor) -> Tensor:
     """english − other, `(N, d)` or `(N, K, d)`."""
+    check_one_dtype(english=english, other=other)
     if other.ndim == 3 and english.ndim == 2:
         english = english[:, None].expand_as(other) if english.shape == other[:, 0].shape else english
     if english.shape != other.shape or english.ndim not in (2, 3) or len(english) == 0:

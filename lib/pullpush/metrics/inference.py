@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from pullpush.checks import check_number
 from pullpush.metrics.jackknife import finite
 
 Array = NDArray[np.float64]
@@ -146,6 +147,7 @@ def power(difference: Difference, half_width: float, *, level: float | None = No
     >>> power(difference([[3.1, 2.0, 4.2, 3.4], [2.2, 1.5, 2.9, 2.5], [2.7, 2.2, 4.4, 3.0]]), 1.0, clips=40)
     4
     """
+    check_number("half_width", half_width)
     if not half_width > 0 or difference.seeds == 1:
         raise ValueError(f"takes a positive half-width and two seeds at least: got {half_width}, {difference.seeds}")
     if clips is not None and min(clips, difference.clips) < 2:
@@ -232,6 +234,7 @@ def _components(scores: Array) -> Variance:
 
 
 def _quantile(level: float) -> float:
+    check_number("level", level)
     if not 0 < level < 1:
         raise ValueError(f"level is a fraction such as 0.95, got {level}")
     return (1 + level) / 2

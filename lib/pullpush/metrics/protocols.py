@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from pullpush.checks import check_embeddings
 from pullpush.metrics._retrieval import KS, audio_text
 
 Scores = dict[str, float]
@@ -136,6 +137,7 @@ def scored(audio: Tensor, text: Tensor) -> dict[str, Scores]:
     >>> scores["ML-CLAP, WavCaps, GLAP"]["A2T R@1"], scores["mteb"]["A2T R@1"]
     (1.0, 0.2)
     """
+    check_embeddings(audio=audio, text=text)
     if audio.ndim != 2 or text.ndim != 3 or len(text) != len(audio) or len(audio) < CUT:
         raise ValueError(
             f"give audio (N, d) and text (N, C, d) of {CUT} clips at least, got {tuple(audio.shape)} and "

@@ -12,6 +12,7 @@ from pullpush.data import debian
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
 from pullpush.data.draws import share
+from pullpush.data.inflection import indefinite
 from pullpush.data.rewriter import Rewriter, RewritingError
 from pullpush.data.vocabulary import Event
 from pullpush.rewriting.contract import RewriterCard
@@ -159,7 +160,7 @@ def inflected(lemma: str, ending: str) -> str:
 
 def _with_article(head: str, word: str) -> str:
     """The text before a word with its last "a" or "an" as the word needs it."""
-    article = "an" if word[0] in "aeiou" else "a"
+    article = indefinite(word).split()[0]
     return re.sub(r"\b([Aa])n?(\s+)$", lambda match: match[1] + article[1:] + match[2], head)
 
 

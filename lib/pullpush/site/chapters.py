@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,10 +140,15 @@ def _coerce(name: str, value: Any, default: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise wrong
         try:
-            return kind(value) if kind is float or isinstance(value, str) else _whole(value)
-        except ValueError:
+            number = kind(value) if kind is float or isinstance(value, str) else _whole(value)
+        except (ValueError, OverflowError):
             raise wrong from None
+        if not math.isfinite(number):
+            raise wrong
+        return number
     if kind is str:
+        if isinstance(value, Mapping | list | tuple):
+            raise wrong
         return str(value)
     return _structured(value, kind, wrong)
 

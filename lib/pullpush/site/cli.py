@@ -1,7 +1,8 @@
-"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate."""
+"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate, cache, doctor."""
 
 from __future__ import annotations
 
+import errno
 import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,9 +16,10 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
 from pullpush.progress import Line, shown
-from pullpush.site import chapters
+from pullpush.site import chapters, upkeep
 from pullpush.site.status import sigterm_as_interrupt
 
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 STOPPED = 130  # what a shell makes of Ctrl-C
 
 
@@ -30,6 +32,13 @@ class Explained(click.Group):
                 return super().invoke(ctx)
         except PullPushError as error:
             click.secho(f"pullpush: {error}", err=True, fg="red")
+            raise click.exceptions.Exit(1) from None
+        except OSError as error:
+            if error.errno not in DISK:
+                raise
+            click.secho(
+                f"pullpush: {error}: make room, or choose another folder (--out, PULLPUSH_HOME)", err=True, fg="red"
+            )
             raise click.exceptions.Exit(1) from None
         except KeyboardInterrupt as stop:
             click.echo(str(stop) or "stopped; nothing was changed", err=True)
@@ -100,7 +109,11 @@ def list_(contents: bool) -> None:
 @click.argument("chapter", required=False)
 @parameter_option
 @click.option("--all", "every", is_flag=True, help="Run every chapter, in order.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results; default executed/local/PROFILE.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the results; default executed/local/PROFILE.",
+)
 @click.option("--publish", is_flag=True, help="Write to executed/PROFILE, which maintainers commit.")
 @profile_option
 def run(
@@ -160,7 +173,7 @@ def _stopped_after(finished: int) -> Iterator[None]:
 @main.command()
 @click.argument("target")
 @click.option("--only", multiple=True, metavar="NAME", help="Of a chapter this experiment; repeatable.")
-@click.option("--jobs", default=2, show_default=True, help="Processes at once.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Processes at once.")
 @click.option("--dask", default="", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
 @click.option("--list", "listed", is_flag=True, help="Show how a chapter's experiments stand, and train nothing.")
 @parameter_option
@@ -273,11 +286,15 @@ def confirm(
 @click.argument("dataset")
 @click.option("--split", default="test", show_default=True, help="Of the dataset: train, valid or test.")
 @click.option("--language", multiple=True, default=("eng",), show_default=True, help="Of captions; repeatable.")
-@click.option("--seconds", type=float, help="Cut longer recordings; default: 30 for Clotho, 10 for the others.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Cut longer recordings; default: 30 for Clotho, 10 for the others.",
+)
 @click.option("--clips", type=click.IntRange(min=2), help="Only the first so many.")
 @click.option("--subset", help="Of the test clips, such as 957 of audiocaps.")
 @click.option("--text-cleaning", default="none", show_default=True, help="Of captions: none, ml-clap or dcase.")
-@click.option("--batch-size", default=128, show_default=True, help="Of the forces.")
+@click.option("--batch-size", default=128, show_default=True, type=click.IntRange(min=2), help="Of the forces.")
 @click.option("--device", default="", help="Such as cuda; default: a GPU where there is one.")
 @click.option("--trust-remote-code", is_flag=True, help="Run the publisher's code, for models that come with it.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file for the scores.")
@@ -297,10 +314,12 @@ def evaluate(
     """
     import torch
 
+    from pullpush.data.registry import listing
     from pullpush.encoders.published import MODELS, open_model
     from pullpush.site import evaluate as evaluating
 
     remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}
+    listing(dataset, asked["split"])  # before the model, which may come from the network
     found = open_model(model, **remote)
     found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     table = evaluating.evaluate(found, evaluating.Asked(dataset=dataset, languages=language, **asked))
@@ -346,3 +365,7 @@ def open_() -> None:
         raise PullPushError("the book is not built yet: make book, or pullpush build")
     click.echo(page)
     webbrowser.open(page.as_uri())
+
+
+main.add_command(upkeep.cache)
+main.add_command(upkeep.doctor)

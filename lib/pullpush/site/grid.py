@@ -16,6 +16,7 @@ from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.lab import profiles
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root, workplace
+from pullpush.settings import check_folder, check_setting
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 
@@ -66,6 +67,7 @@ def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
     if both := sorted(set(grid) & set(fixed)):
         raise SweepError(f"{path}: {', '.join(both)} is in grid and in fixed: keep one")
     out = workplace(root) / plan.get("out", Path("executed") / "sweeps" / path.stem)
+    check_folder(out, f"{path}: out")
     named = str(profile.file or profile.name)
     cells = []
     for values in product(*grid.values()):
@@ -82,13 +84,16 @@ def _plan(path: Path) -> dict[str, Any]:
         raise DataNotFoundError(f"no sweep file {path}")
     try:
         plan = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SweepError(f"{path} is not YAML: {error}") from error
     if not isinstance(plan, dict):
         raise SweepError(f"{path} must be a mapping with chapter and grid")
     for key in plan:
         if key not in KEYS:
-            raise unknown("key of a sweep file", key, KEYS)
+            raise unknown("key of a sweep file", str(key), KEYS)
+    for key in ("chapter", "profile", "out"):
+        check_setting(key, plan.get(key, ""), str, of=str(path))
+    check_setting("fixed", plan.get("fixed"), dict[str, Any] | None, of=str(path))
     if missing := [key for key in ("chapter", "grid") if key not in plan]:
         raise SweepError(f"{path} lacks {' and '.join(missing)}")
     return plan

@@ -19,12 +19,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
 PREFIX = ".running-"
 KERNEL = "kernel.pid"  # written by the kernel itself when it starts
 GRACE = 2.0  # seconds between asking and forcing
+PULSE = 0.5  # seconds between two looks at a parent
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -157,6 +159,18 @@ def end_with_parent() -> None:
         while os.read(0, 4096):  # not sys.stdin, whose lock would disturb the interpreter's own end
             pass
         os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@cache
+def end_with(parent: int) -> None:
+    """End this process, at once, when the process `parent`, which started it, is no more; what it wrote is whole."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PULSE)
+        os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 

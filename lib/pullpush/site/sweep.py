@@ -6,16 +6,11 @@ process of its own, which ends with the one that started it.
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,13 +18,12 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from pullpush.errors import PullPushError
+from pullpush.cache.locks import named, who
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root
-from pullpush.site import chapters, executions, run, status
-from pullpush.site.grid import Cell, SweepError, identity, key_of, read
-
-_running: set[subprocess.Popen[str]] = set()  # the processes of the cells that this process runs
+from pullpush.site import executions
+from pullpush.site.cells import end_cells, run_cell
+from pullpush.site.grid import Cell, SweepError, read
 
 
 @dataclass(frozen=True)
@@ -113,64 +107,6 @@ def last_time(path: Path, *, root: Path | None = None) -> float | None:
     return executions.last_time(root, cells[0].chapter, profiles.profile(cells[0].profile).name)
 
 
-def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lambda state: None) -> str:
-    """Run a cell in a process of its own; returns what went wrong, empty if nothing did.
-
-    watch: told which cell of the notebook is executed, such as "cell 17/46".
-    """
-    program = "from pullpush.site.sweep import _run; _run()"
-    order = {"name": cell.chapter, "profile": cell.profile, "parameters": cell.parameters}
-    order |= {"out": cell.out, "failed": cell.failed, "root": cell.root}
-    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
-        # In a session of its own, so that Ctrl-C reaches only this process, which ends that one by closing its input.
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            env=os.environ | counts,
-            start_new_session=True,
-        ) as process,
-    ):
-        _running.add(process)
-        try:
-            with suppress(OSError):  # it may have ended already; its status says why
-                print(json.dumps(order), file=process.stdin, flush=True)
-            for line in process.stdout or ():
-                if re.fullmatch(r"cell \d+/\d+", line.strip()):
-                    watch(line.strip())
-            code = process.wait()
-        finally:
-            _running.discard(process)
-        said.seek(0)
-        message = said.read().strip()
-    if code < 0:
-        return f"its process was killed by signal {-code}"
-    return "" if code == 0 else message or f"exit status {code}"
-
-
-def _run() -> None:
-    """What the process of a cell does: the order is the first line of its standard input."""
-    order = json.loads(sys.stdin.readline())
-    out, failed, root = (Path(order.pop(name)) for name in ("out", "failed", "root"))
-    status.end_with_parent()
-    try:
-        with status.sigterm_as_interrupt():
-            chapter, profile = chapters.find(root, order["name"]), profiles.profile(order["profile"])
-            if key_of(identity(chapter, profile, order["parameters"])) != out.name:
-                sys.exit(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
-            run.run(**order, out=out, failed=failed, root=root, watch=partial(print, flush=True))
-    except PullPushError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("stopped")
-
-
 class _Progress:
     """How many cells are finished and how far those are that run, told to `watch` as one line."""
 
@@ -212,9 +148,7 @@ def _stop(pool: Executor, pending: Mapping[Future[str], Cell]) -> None:
         return
     pool.shutdown(wait=False, cancel_futures=True)
     while not all(future.done() for future in pending):
-        for process in list(_running):  # again and again, since a thread may just have been starting one
-            with suppress(OSError, ValueError):  # it has gone, or knows already
-                process.stdin.close()  # pyrefly: ignore[missing-attribute]
+        end_cells()  # again and again, since a thread may just have been starting one
         time.sleep(0.05)
 
 
@@ -242,8 +176,12 @@ def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
+    holder = out / ".holder"
     try:
-        with FileLock(out / ".lock", timeout=0):
-            yield
+        lock = FileLock(out / ".lock").acquire(timeout=0)
     except Timeout:
-        raise SweepError(f"another sweep is writing to {out}: wait for it, or give this one another `out`") from None
+        raise SweepError(
+            f"another sweep is writing to {out} ({who(holder)}): wait for it, or give this one another `out`"
+        ) from None
+    with lock, named(holder):
+        yield

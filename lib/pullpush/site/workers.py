@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -13,6 +14,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pullpush.site.declared import LongError
+from pullpush.site.status import end_with
 
 PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
@@ -56,7 +58,7 @@ def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Generat
     left = dict(calls)
     for _ in range(ROUNDS):
         pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-        outcomes = pool(joblib.delayed(_attempt)(key, call) for key, call in list(left.items()))
+        outcomes = pool(joblib.delayed(_attempt)(key, call, os.getpid()) for key, call in list(left.items()))
         try:
             for outcome in outcomes:
                 left.pop(outcome[0])
@@ -95,7 +97,10 @@ def _on_cluster(client: Any, address: str, calls: Mapping[str, Callable[[], None
         raise LongError(gone.format(left))
 
 
-def _attempt(key: str, call: Callable[[], None]) -> Outcome:
+def _attempt(key: str, call: Callable[[], None], parent: int | None = None) -> Outcome:
+    """Make a call; where a process `parent` started this one, it ends with it, however that ended."""
+    if parent not in (None, os.getpid()):
+        end_with(parent)
     began = time.monotonic()
     try:
         call()

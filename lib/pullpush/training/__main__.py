@@ -18,12 +18,14 @@ from pullpush.data.texts import CLEANINGS, shared_captions
 from pullpush.data.world import WorldConfig
 from pullpush.encoders import AUDIO
 from pullpush.errors import PullPushError
+from pullpush.settings import check_folder, check_range
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
 from pullpush.training.evaluate import query_table, retrieval_table
 from pullpush.training.loop import Result
 from pullpush.training.recipes import RECIPES, Recipe, recipe
 from pullpush.training.runs import train_run
+from pullpush.training.statistics import of_the_whole_batch
 
 SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
 SHARDS = "shards:"  # in front of where they are
@@ -34,8 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Train, print the best epoch and the retrieval on test clips; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
+        check_folder(options.out, "--out")
         first = begin().is_main_process  # before anything is read or written
         chosen = recipe_of(options)  # before the world, which takes longer
+        check_range(f"recipe {chosen.name!r}", batch_size=(chosen.batch_size, 2))  # one clip has no negatives
         world = load_data(config_of(options, chosen))
         queries = None
         if options.queries:
@@ -43,15 +47,16 @@ def main(arguments: list[str] | None = None) -> int:
         if options.overlap and first:
             report_overlap(world, options.out)
         diagnostics = Diagnostics(every=options.diagnostics) if options.diagnostics else None
-        result = train_run(
-            world,
-            chosen,
-            out=options.out,
-            seed=options.seed,
-            base=options.base,
-            resume=not options.restart,
-            diagnostics=diagnostics,
-        )
+        with of_the_whole_batch():
+            result = train_run(
+                world,
+                chosen,
+                out=options.out,
+                seed=options.seed,
+                base=options.base,
+                resume=not options.restart,
+                diagnostics=diagnostics,
+            )
         if first:
             report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:

@@ -96,7 +96,7 @@ def restore(path: Path, objective: nn.Module, optimiser: Optimizer, identity: st
     if state["identity"] != identity:
         raise TrainingError(
             f"{path.parent} holds another run (recipe, seed, data, base or diagnostics): "
-            "choose another folder, or resume=False"
+            "choose another folder, or begin anew by --restart (resume=False)"
         )
     load_weights(objective, _under(tensors, "weights"))
     slots: dict[int, dict[str, Any]] = {int(number): slot for number, slot in state.get("numbers", {}).items()}
@@ -116,12 +116,14 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         TrainingError: it is damaged.
     """
     if not path.is_file():
-        raise DataNotFoundError(f"no checkpoint at {path}: train that run first")
+        raise DataNotFoundError(
+            f"no checkpoint at {path}: train that run first, or anew by --restart (resume=False) if it lost the file"
+        )
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["state"])  # noqa: SIM118
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise TrainingError(f"{path} is damaged ({error}): delete it, or train with resume=False") from error
+        raise TrainingError(f"{path} is damaged ({error}): train anew by --restart (resume=False)") from error
 
 
 def save_best(path: Path, tensors: dict[str, Tensor], row: Mapping[str, float]) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from pullpush.data.batches import Batch
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
 from pullpush.losses import Offer
+from pullpush.settings import check_fields
 from pullpush.training.distributed import gather
 from pullpush.training.objective import Objective
 
@@ -33,6 +34,7 @@ class Diagnostics:
     tau: float | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self, of="diagnostics")
         if self.every < 1:
             raise ValueError(f"every must be at least 1, got {self.every}")
 

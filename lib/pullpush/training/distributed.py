@@ -3,8 +3,9 @@
     torchrun --standalone --nproc_per_node 2 -m pullpush.training …   # on the GPUs or CPUs of one machine
     accelerate launch --num_processes 2 -m pullpush.training …        # on GPUs
 
-They train as one process does with the whole batch, up to rounding, but for what depends on the share of a batch that a
-process holds: dropout draws other numbers, and batch normalisation takes the statistics of the share.
+They train as one process does with the whole batch, up to rounding, but for dropout, which draws other numbers in each.
+Batch normalisation takes the statistics of the whole batch in this command; a script of yours says so itself, by
+`statistics.of_the_whole_batch`, else it takes those of a process's share.
 """
 
 from __future__ import annotations

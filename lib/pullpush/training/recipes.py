@@ -17,8 +17,9 @@ from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.errors import unknown
+from pullpush.errors import SettingError, unknown
 from pullpush.losses import TERMS
+from pullpush.settings import check_fields, check_setting
 from pullpush.source import Registry
 from pullpush.training.system import Recipe
 from pullpush.training.terms import Term
@@ -131,8 +132,10 @@ def recipe(name: str, **overrides: Any) -> Recipe:
 
     Raises:
         UnknownNameError: an unknown recipe, field or option; the nearest names are given.
+        SettingError: a value of another type, such as lr="fast".
         ValueError: the parts of a sum contradict each other.
     """
+    check_setting("recipe", name, str)
     parts = [RECIPES[part.strip()] for part in name.split("+")]
     result = parts[0] if len(parts) == 1 else _sum(parts)
     names = {item.name for item in fields(Recipe)}
@@ -144,8 +147,24 @@ def recipe(name: str, **overrides: Any) -> Recipe:
 
 
 def from_json(text: str) -> Recipe:
-    """Read what `Recipe.to_json` wrote."""
+    """Read what `Recipe.to_json` wrote.
+
+    Raises:
+        SettingError, UnknownNameError: it is another text.
+    """
+    check_json(text)
     return Recipe(**json.loads(text))
+
+
+def check_json(text: str) -> None:
+    """Require the JSON of a recipe."""
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise SettingError(f"a recipe is written as JSON, but this is none ({error}): {text[:40]!r}") from error
+    check_fields(told, of="recipe", kind=Recipe, but=("terms",))
+    if lacks := [name for name in ("name", "terms") if name not in told]:
+        raise SettingError(f"a recipe lacks {' and '.join(lacks)}: {text[:40]!r}")
 
 
 def _sum(parts: list[Recipe]) -> Recipe:

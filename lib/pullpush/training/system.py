@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pullpush.data.batches import CAPTIONS, SAMPLING
-from pullpush.errors import unknown
+from pullpush.errors import SettingError, unknown
+from pullpush.settings import check_fields, check_setting
 from pullpush.training.terms import Term, one_temperature
 
 OPTIMISERS = ("adam", "adamw", "adam8bit")
@@ -48,6 +49,7 @@ class Recipe:
 
     Raises:
         UnknownNameError: an unknown optimiser, schedule, sampling or caption choice.
+        SettingError: a field of another type.
         ValueError: a number out of range.
     """
 
@@ -78,10 +80,13 @@ class Recipe:
     warmup_steps: int = 0
 
     def __post_init__(self) -> None:
+        check_terms(self.terms)
+        check_setting("languages", self.languages, str | tuple[str, ...], of=f"recipe {self.name!r}")
         terms = tuple(Term(**term) if isinstance(term, Mapping) else term for term in self.terms)
         languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
         object.__setattr__(self, "terms", one_temperature(terms))
         object.__setattr__(self, "languages", languages)
+        check_fields(self, of=f"recipe {self.name!r}")
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
         for name, values in choices.items():
             if getattr(self, name) not in values:
@@ -116,3 +121,16 @@ class Recipe:
     def to_json(self) -> str:
         """The recipe as JSON; `from_json` reads it back."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+
+def check_terms(terms: Any) -> None:
+    """Require summands, or mappings that make some."""
+    if isinstance(terms, str) or not isinstance(terms, Sequence):
+        raise SettingError(f"terms of a recipe must be a sequence of terms, got {terms!r}")
+    for term in terms:
+        if not isinstance(term, Term | Mapping):
+            raise SettingError(f"terms of a recipe must be terms, got {term!r}")
+        if isinstance(term, Mapping):
+            check_fields(term, of="term", kind=Term)
+            if "name" not in term:
+                raise SettingError(f"a term lacks its name: {dict(term)!r}")

@@ -9,6 +9,7 @@ from typing import Any
 from pullpush.errors import unknown
 from pullpush.losses import TERMS, Loss
 from pullpush.losses.offer import COLUMNS
+from pullpush.settings import check_options, check_setting
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Term:
 
     Raises:
         UnknownNameError: no such term, or it has no such option.
+        SettingError: an option of another type.
     """
 
     name: str
@@ -27,10 +29,14 @@ class Term:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_setting("name of a term", self.name, str)
+        check_setting("weight", self.weight, float, of=f"term {self.name!r}")
+        check_setting("options", self.options, Mapping[str, Any], of=f"term {self.name!r}")
         defaults = TERMS[self.name].defaults
         for option in self.options:
             if option not in defaults:
                 raise unknown(f"option of {self.name}", option, defaults)
+        check_options(TERMS[self.name].make, self.options, of=f"term {self.name!r}")
         kept = {name: value for name, value in self.options.items() if name == "tau" or value != defaults[name]}
         object.__setattr__(self, "options", kept)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pullpush.data.bank import BankCard, EventClips, decoded
+from pullpush.data.inflection import indefinite
 from pullpush.data.vocabulary import Clause, Event, Phrases
 from pullpush.errors import DataNotFoundError
 
@@ -34,11 +35,11 @@ def read(path: str) -> tuple[tuple[Event, ...], EventClips]:
 def english_phrases(name: str) -> Phrases:
     """`dog_bark` → "a dog bark sound | is heard" …
 
-    >>> english_phrases("dog_bark").nouns
-    ('a dog bark sound',)
+    >>> english_phrases("dog_bark").nouns, english_phrases("one").nouns
+    (('a dog bark sound',), ('a one sound',))
     """
     label = " ".join(name.replace("_", " ").replace("-", " ").replace("|", " ").split()).lower()
-    sound = f"{'an' if label[:1] in 'aeiou' else 'a'} {label} sound"
+    sound = indefinite(f"{label} sound")
     return Phrases((Clause(sound, "is heard"), Clause(sound, "can be heard")), (sound,), label)
 
 

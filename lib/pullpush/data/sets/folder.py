@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from pullpush.data.listing import DatasetCard, Listing, require_all
+from pullpush.data.own_table import check_fields, check_rows, check_split
 from pullpush.data.tables import read_captions
+from pullpush.errors import UnknownNameError
 
 
 def read(place: Path, split: str) -> Listing:
     """Recordings of your own: `captions.csv` with the columns split (train, valid or val, test), file_name and caption,
     or caption_1, caption_2, …; recordings beside it or in `audio`."""
     table = place / "captions.csv"
+    if table.is_file():
+        check_fields(table)
+        check_split(table, split)
+        check_rows(place, table)
     names = {"valid": ("valid", "val")}.get(split, (split,))
-    try:
-        captions = read_captions(table, split=names[0])
-    except ValueError:
-        if len(names) == 1:
-            raise
-        captions = read_captions(table, split=names[1])
+    captions: dict[str, list[str]] = {}
+    for name in names:  # rows of both words are one split
+        with suppress(UnknownNameError):
+            captions |= read_captions(table, split=name)
     recordings = place / "audio" if (place / "audio").is_dir() else place
     paths = [recordings / name for name in captions]
     require_all(place.name, paths, table)

@@ -1,0 +1,23 @@
+"""Where downloads, rendered worlds, features and runs are kept: written once, all of it or nothing.
+
+Everything lies under `home()`, in `<kind>/<key>`, where the key is a hash of all that shaped the content. A folder or
+file that is there is complete: it is built beside its place and moved there by one rename, under a lock, so that
+neither a killed process nor two processes at once leave half of one. What it held when it was written is known by size
+and checksum (see `sums`), and an entry that was damaged since is made again. A cache on a read-only disk can be read.
+"""
+
+from pullpush.cache.entries import atomic_path, cached_dir, cached_file, check_whole, locked
+from pullpush.cache.keys import content_key
+from pullpush.cache.places import HOME, PARTIAL, home
+
+__all__ = [
+    "HOME",
+    "PARTIAL",
+    "atomic_path",
+    "cached_dir",
+    "cached_file",
+    "check_whole",
+    "content_key",
+    "home",
+    "locked",
+]

@@ -1,0 +1,119 @@
+"""What the cache holds: sizes, ages, damage and leftovers, for `pullpush cache` and `pullpush doctor`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pullpush.cache import sums
+from pullpush.cache.entries import ASIDE
+from pullpush.cache.locks import is_left, newest, remove
+from pullpush.cache.places import explained, home
+
+DAY = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One folder or file of the cache.
+
+    Attributes:
+        kind: the folder of `home()` that it lies in, such as "runs".
+        path: where it is.
+        size: bytes, of all its files.
+        made: when anything in it was last written, in seconds since 1970.
+        used: when it was last opened, as far as that is known; else `made`.
+    """
+
+    kind: str
+    path: Path
+    size: int
+    made: float
+    used: float
+
+
+def entries(kinds: Iterable[str] = ()) -> Iterator[Entry]:
+    """The entries of some kinds, or of all."""
+    wanted = set(kinds)
+    for folder in sorted(home().iterdir()) if home().is_dir() else ():
+        if folder.is_dir() and not folder.name.startswith(".") and (not wanted or folder.name in wanted):
+            for path in sorted(folder.iterdir()):
+                if not path.name.startswith(".") and path.suffix != ".lock":
+                    with suppress(FileNotFoundError):  # another process may be at work here
+                        yield _entry(folder.name, path)
+
+
+def leftovers() -> list[Path]:
+    """What killed processes left unfinished for more than a day, and what was damaged and put aside."""
+    found = []
+    for folder in sorted(home().iterdir()) if home().is_dir() else ():
+        inside = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+        for place in [folder, *inside] if folder.is_dir() else ():
+            for path in place.iterdir():
+                old = is_left(path) and time.time() - newest(path) > DAY
+                if old or path.name.startswith(ASIDE):
+                    found.append(path)
+    return found
+
+
+def damaged(
+    kinds: Iterable[str] = (), *, further: Callable[[Path], str] = lambda path: ""
+) -> Iterator[tuple[Entry, str]]:
+    """Each entry with what is wrong with it, empty where nothing is: all checksums are compared.
+
+    further: what else to ask of a file that has no checksum.
+    """
+    for entry in entries(kinds):
+        why = sums.damage(entry.path, thorough=True)
+        if not why and not sums.sums_of(entry.path).exists():
+            files = sorted(entry.path.rglob("*")) if entry.path.is_dir() else [entry.path]
+            why = next((said for path in files if path.is_file() and (said := further(path))), "")
+        yield entry, why
+
+
+def drop(entry: Entry) -> bool:
+    """Remove an entry with what belongs to it, unless a process holds its lock; whether it is gone.
+
+    Raises:
+        CacheError: the cache cannot be written.
+    """
+    path = entry.path
+    with explained(path):
+        held = FileLock(path.with_name(f".{path.name}.lock"))
+        try:
+            held.acquire(timeout=0)
+        except Timeout:
+            return False
+        try:
+            for gone in (path, path.with_name(f".{path.name}{sums.SUMS}"), path.with_name(f".{path.name}.holder")):
+                if gone.exists():
+                    remove(gone)
+            sums.forget(path)
+        finally:
+            held.release()
+    return not path.exists()
+
+
+def _entry(kind: str, path: Path) -> Entry:
+    """An entry with its size and its times."""
+    size, made = 0, path.stat().st_mtime
+    for file in _files(path):
+        told = file.lstat()
+        size += told.st_size
+        made = max(made, told.st_mtime) if file.name != sums.SUMS else made
+    with suppress(OSError):
+        return Entry(kind, path, size, made, max(made, sums.sums_of(path).stat().st_mtime))
+    return Entry(kind, path, size, made, made)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+    for at, _, names in os.walk(path):
+        yield from (Path(at, name) for name in names)

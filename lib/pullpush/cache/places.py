@@ -1,0 +1,78 @@
+"""Where the cache is, what its names mean, and what the operating system's refusals mean for a user."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import platformdirs
+
+from pullpush.errors import CacheError
+
+HOME = "PULLPUSH_HOME"
+PARTIAL = ".partial-"  # a name with this prefix is unfinished: nobody reads it, and a later builder removes it
+FULL = (errno.ENOSPC, errno.EDQUOT)
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
+
+
+def home() -> Path:
+    """The cache's folder: `$PULLPUSH_HOME`, else the platform's user cache; it need not exist yet."""
+    named = os.environ.get(HOME)
+    return Path(named).expanduser().absolute() if named else platformdirs.user_cache_path("pullpush")
+
+
+def place(kind: str, key: str) -> Path:
+    """`home()/kind/key`, which need not exist.
+
+    Raises:
+        ValueError: one of the two is more than a plain name.
+    """
+    for part in (kind, key):
+        if not part or Path(part).name != part or part.startswith("."):
+            raise ValueError(f"kind and key must be plain names, got {part!r}")
+    return home() / kind / key
+
+
+@contextmanager
+def explained(target: Path) -> Iterator[None]:
+    """Turn the operating system's refusals into errors that say what to do."""
+    try:
+        yield
+    except CacheError:
+        raise
+    except OSError as error:
+        advice = f"set {HOME} to" if target.is_relative_to(home()) else "choose"
+        # NumPy says "36 requested and 12 written" without a number where a disk is full.
+        if error.errno in FULL or (error.errno is None and " requested and " in str(error)):
+            raise CacheError(
+                f"no space left to write {target}: free some, or {advice} a folder on another disk"
+            ) from error
+        if error.errno in REFUSED:
+            raise CacheError(f"cannot write {target}: {advice} a folder that you may write to") from error
+        if error.errno in NO_FOLDER and (file := _file_above(target)):
+            raise CacheError(f"cannot write {target}, since {file} is a file: {advice} a folder") from error
+        # Not of what a builder looks for: only of the place itself, as below /proc.
+        if error.errno == errno.ENOENT and error.filename and target.is_relative_to(str(error.filename)):
+            raise CacheError(f"cannot make {error.filename}: {advice} a folder that you may write to") from error
+        raise
+
+
+def refused(error: CacheError) -> bool:
+    """Whether the operating system refused to write, as on a read-only disk."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in REFUSED
+
+
+def umask() -> int:
+    """The process's mask of new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _file_above(target: Path) -> Path | None:
+    """What is a file where a folder is needed."""
+    return next((path for path in reversed(target.parents) if path.exists() and not path.is_dir()), None)

@@ -1,0 +1,126 @@
+"""A captions.csv of a reader's own: what is wrong in it is told by line, before a recording is read."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from pullpush.data.listing import NAMED
+from pullpush.errors import PullPushError
+
+SPLITS = ("train", "valid", "val", "test")
+
+
+class Row(NamedTuple):
+    """A row of the table: its line in the file, its split, the recording's name, what is said of it."""
+
+    line: int
+    split: str
+    name: str
+    captions: tuple[str, ...]
+
+
+def check_fields(path: Path) -> None:
+    """Refuse a table with a row of more or fewer fields than its header, as an unquoted comma in a caption makes.
+
+    Raises:
+        PullPushError: the line is named.
+    """
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            header = next(reader, [])
+            for fields in reader:
+                if fields and len(fields) != len(header):
+                    break
+            else:
+                return
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return  # whoever reads the table says so
+    raise PullPushError(
+        f"{path}, line {reader.line_num}: {len(fields)} fields in place of {len(header)} ({', '.join(header)}); put "
+        'a text that holds a comma into quotes: "a dog, then a cat"'
+    )
+
+
+def check_rows(folder: Path, table: Path) -> None:
+    """Refuse rows that name files elsewhere, files that are called alike, or one file in two splits; warn of rows that
+    are there twice, and of translations of recordings that nobody has.
+
+    Raises:
+        PullPushError: the lines are named.
+    """
+    rows = list(_rows(table))
+    first: dict[str, Row] = {}
+    said: dict[tuple[str, ...], Row] = {}
+    twice = []
+    for row in rows:
+        path = PurePath(row.name)
+        if path.is_absolute() or ".." in path.parts:
+            raise PullPushError(
+                f"{table}, line {row.line}: {row.name} leads out of the folder; put the recording into it, and give "
+                "its name there"
+            )
+        before = first.setdefault(path.name, row)
+        if before.name != row.name:
+            raise PullPushError(
+                f"{table}: {before.name} (line {before.line}) and {row.name} (line {row.line}) are called alike; give "
+                "one of them another name, for results and translations find a recording by its name alone"
+            )
+        if _same(before.split) != _same(row.split):
+            raise PullPushError(
+                f"{table}: {row.name} is in {before.split} (line {before.line}) and in {row.split} (line {row.line}): "
+                "a score on what was heard in training says nothing; keep one of the two"
+            )
+        if (earlier := said.setdefault((row.name, *row.captions), row)) is not row:
+            twice.append(f"line {row.line} is line {earlier.line}")
+    if twice:
+        warnings.warn(f"{table}: {len(twice)} rows are there twice, and count so: {_some(twice)}", stacklevel=5)
+    for further in sorted(folder.glob("captions.*.csv")):
+        lost = [f"{row.name} (line {row.line})" for row in _rows(further) if row.name not in first]
+        if lost:
+            warnings.warn(
+                f"{further}: {len(lost)} rows name no recording of {table.name}, whose names stand without folders: "
+                f"{_some(lost)}",
+                stacklevel=5,
+            )
+
+
+def check_split(table: Path, split: str) -> None:
+    """Refuse a table that has no column `split`, another word in it, or no row for a split.
+
+    Raises:
+        PullPushError: what is there is told.
+    """
+    rows = list(_rows(table))
+    if wrong := next((row for row in rows if row.split not in SPLITS), None):
+        what = f"line {wrong.line} has the split {wrong.split!r}" if wrong.split else "there is no split"
+        raise PullPushError(f"{table}: {what}; a column `split` says train, valid or test for each row")
+    if not any(_same(row.split) == split for row in rows):
+        known = ", ".join(sorted({row.split for row in rows})) or "none"
+        raise PullPushError(f"{table} has no row for the split {split!r}, only {known}: give it a tenth of the clips")
+
+
+def _rows(table: Path) -> Iterator[Row]:
+    """The rows of a table, as far as it can be read; whoever reads it after this says what cannot."""
+    try:
+        with open(table, newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            for told in reader:
+                captions = [(told[name] or "").strip() for name in told if name and name.startswith("caption")]
+                name = told.get("file_name")
+                if name:
+                    yield Row(reader.line_num, told.get("split") or "", name, tuple(filter(None, captions)))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return
+
+
+def _same(split: str) -> str:
+    return "valid" if split == "val" else split
+
+
+def _some(found: list[str]) -> str:
+    return f"{'; '.join(found[:NAMED])}{' …' if found[NAMED:] else ''}"

@@ -1,0 +1,92 @@
+"""A cell of a sweep in a process of its own, which ends with the one that started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from filelock import FileLock
+
+from pullpush.errors import PullPushError
+from pullpush.lab import profiles
+from pullpush.site import chapters, run, status
+from pullpush.site.grid import Cell, identity, key_of
+
+_running: set[subprocess.Popen[str]] = set()  # the processes of the cells that this process runs
+
+
+def end_cells() -> None:
+    """Ask the processes of all cells to end, which they do as soon as they can."""
+    for process in list(_running):
+        with suppress(OSError, ValueError):  # it has gone, or knows already
+            process.stdin.close()  # pyrefly: ignore[missing-attribute]
+
+
+def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lambda state: None) -> str:
+    """Run a cell in a process of its own; returns what went wrong, empty if nothing did.
+
+    watch: told which cell of the notebook is executed, such as "cell 17/46".
+    """
+    program = "from pullpush.site.cells import _run; _run()"
+    order = {"name": cell.chapter, "profile": cell.profile, "parameters": cell.parameters}
+    order |= {"out": cell.out, "failed": cell.failed, "root": cell.root}
+    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
+        # In a session of its own, so that Ctrl-C reaches only this process, which ends that one by closing its input.
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | counts,
+            start_new_session=True,
+        ) as process,
+    ):
+        _running.add(process)
+        try:
+            with suppress(OSError):  # it may have ended already; its status says why
+                print(json.dumps(order), file=process.stdin, flush=True)
+            for line in process.stdout or ():
+                if re.fullmatch(r"cell \d+/\d+", line.strip()):
+                    watch(line.strip())
+            code = process.wait()
+        finally:
+            _running.discard(process)
+        said.seek(0)
+        message = said.read().strip()
+    if code < 0:
+        return f"its process was killed by signal {-code}"
+    return "" if code == 0 else message or f"exit status {code}"
+
+
+def _run() -> None:
+    """What the process of a cell does: the order is the first line of its standard input."""
+    order = json.loads(sys.stdin.readline())
+    out, failed, root = (Path(order.pop(name)) for name in ("out", "failed", "root"))
+    status.end_with_parent()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with status.sigterm_as_interrupt():
+            chapter, profile = chapters.find(root, order["name"]), profiles.profile(order["profile"])
+            if key_of(identity(chapter, profile, order["parameters"])) != out.name:
+                sys.exit(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
+            # A cell of a sweep that was killed a moment ago may still be on its way out.
+            with FileLock(out.parent / f".{out.name}.lock"):
+                if not (out / f"{order['name']}.ipynb").is_file():
+                    run.run(**order, out=out, failed=failed, root=root, watch=partial(print, flush=True))
+    except PullPushError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("stopped")

@@ -1,0 +1,180 @@
+"""`pullpush cache` and `pullpush doctor`: what the cache holds, and whether it is as it was written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from pullpush.cache import HOME, home, inventory
+from pullpush.cache.inventory import DAY, Entry
+from pullpush.cache.locks import remove
+from pullpush.cache.sums import sums_of
+from pullpush.errors import CacheError, PullPushError, unknown
+from pullpush.progress import Line
+
+LITTLE = 2 << 30  # bytes of free space below which a full disk is near
+
+
+@click.command()
+@click.option("--kind", "kinds", multiple=True, help="Only this kind, such as runs; repeatable.")
+@click.option("--older", type=click.FloatRange(min=0), metavar="DAYS", help="Only what was made so long ago.")
+@click.option("--unused", type=click.FloatRange(min=0), metavar="DAYS", help="Only what nobody opened for so long.")
+@click.option("--prune", is_flag=True, help="Remove what is shown; it is made again when it is asked for.")
+def cache(kinds: tuple[str, ...], older: float | None, unused: float | None, prune: bool) -> None:
+    """Show what the cache holds by kind, and remove what --kind, --older and --unused choose with --prune."""
+    if prune and not kinds and older is None and unused is None:
+        raise PullPushError("--prune wants to know what: give --kind, --older or --unused (0 days is everything)")
+    _check(kinds)
+    found = [entry for entry in inventory.entries(kinds) if _chosen(entry, older, unused)]
+    for kind in sorted({entry.kind for entry in found}):
+        click.echo(_row(kind, [entry for entry in found if entry.kind == kind]))
+    click.echo(f"{_row('all', found)}  in {home()}")
+    if prune:
+        held = [entry for entry in found if not inventory.drop(entry)]
+        click.echo(f"removed {len(found) - len(held)} entries, {megabytes(_size(found) - _size(held))}")
+        for entry in held:
+            click.echo(f"left: {entry.path} is in use, or may not be removed")
+
+
+@click.command()
+@click.option("--kind", "kinds", multiple=True, help="Only this kind, such as runs; repeatable.")
+@click.option("--repair", is_flag=True, help="Remove what is damaged or left over; it is made again when asked for.")
+def doctor(kinds: tuple[str, ...], repair: bool) -> None:
+    """Check the cache: whether it can be written, and every entry by its checksums."""
+    _check(kinds)
+    bad: list[Entry] = []
+    entries = unknown_to = 0
+    if said := _disk():
+        click.echo(said)
+    with Line("checking") as line:
+        for entry, why in inventory.damaged(kinds, further=_unreadable):
+            entries += 1
+            line.say(f"{entry.kind}/{entry.path.name}")
+            unknown_to += not why and not _has_sums(entry)
+            if why:
+                bad.append(entry)
+                line.above(f"damaged: {entry.path}: {why}")
+    left = inventory.leftovers()
+    for path in left:
+        click.echo(f"left over: {path}")
+    click.echo(f"{entries} entries, {len(bad)} damaged, {len(left)} left over by killed processes")
+    if unknown_to:
+        click.echo(
+            f"{unknown_to} have no checksums (texts, earlier versions): read as far as their format tells damage"
+        )
+    if repair:
+        kept = [entry for entry in bad if not inventory.drop(entry)]
+        for path in left:
+            remove(path)
+        click.echo(f"removed {len(bad) - len(kept)} damaged entries and {len(left)} leftovers")
+        bad = kept
+    elif bad or left:
+        click.echo("pullpush doctor --repair removes them; what is needed is made again")
+    if bad:
+        raise click.exceptions.Exit(1)
+
+
+def megabytes(size: float) -> str:
+    """A number of bytes, as people read it.
+
+    >>> megabytes(3_100_000_000), megabytes(20_000)
+    ('3.1 GB', '0.0 MB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
+
+
+def _check(kinds: Iterable[str]) -> None:
+    known = {entry.kind for entry in inventory.entries()} if kinds else set()
+    for kind in kinds:
+        if kind not in known:
+            raise unknown("kind of cache", kind, known)
+
+
+def _chosen(entry: Entry, older: float | None, unused: float | None) -> bool:
+    now = time.time()
+    return (older is None or now - entry.made >= older * DAY) and (unused is None or now - entry.used >= unused * DAY)
+
+
+def _size(entries: Iterable[Entry]) -> int:
+    return sum(entry.size for entry in entries)
+
+
+def _row(name: str, entries: list[Entry]) -> str:
+    used = f"used {time.strftime('%Y-%m-%d', time.localtime(max(e.used for e in entries)))}" if entries else ""
+    return f"{name:14}{len(entries):7} entries{megabytes(_size(entries)):>10}  {used}".rstrip()
+
+
+def _has_sums(entry: Entry) -> bool:
+    return sums_of(entry.path).exists()
+
+
+def _disk() -> str:
+    """What is wrong with the cache's place; empty if nothing is."""
+    place = home()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        if not place.is_dir():
+            raise CacheError(f"{place} cannot be the cache: {error}; set {HOME} to a folder") from error
+        return f"{place} cannot be written: what is there can be read, nothing can be added"
+    free = shutil.disk_usage(place).free
+    return f"only {megabytes(free)} are free for {place}: pullpush cache --prune makes room" if free < LITTLE else ""
+
+
+def _unreadable(path: Path) -> str:
+    """What is wrong with a file that has no checksum, as far as its format tells."""
+    reader = READERS.get(path.suffix)
+    if reader is None:
+        return ""
+    try:
+        reader(path)
+    except Exception as error:  # whatever a damaged file makes a reader say
+        return f"{path.name} cannot be read ({str(error) or type(error).__name__})"
+    return ""
+
+
+def _npy(path: Path) -> None:
+    import numpy as np
+
+    np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _npz(path: Path) -> None:
+    with zipfile.ZipFile(path) as file:
+        if (bad := file.testzip()) is not None:
+            raise ValueError(f"{bad} in it is damaged")
+
+
+def _safetensors(path: Path) -> None:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy"):
+        pass
+
+
+def _sqlite(path: Path) -> None:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
+        (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
+        if said != "ok" or not os.path.getsize(path):
+            raise ValueError(said if said != "ok" else "it is empty")
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".safetensors": _safetensors,
+    ".sqlite": _sqlite,
+    ".json": lambda path: json.loads(path.read_text(encoding="utf-8")),
+}

@@ -1,0 +1,155 @@
+"""Audio that is not what it says is named: refused, or warned about where others might want it so."""
+
+from __future__ import annotations
+
+import os
+import struct
+import warnings
+
+import miniature
+import numpy as np
+import pytest
+import soundfile
+
+from pullpush.data.audio import load_audio
+from pullpush.data.corpora import CorpusConfig, load_corpus
+from pullpush.data.heard import check_heard
+from pullpush.errors import AudioError
+
+
+@pytest.fixture
+def mine(home, tmp_path):
+    """A folder of seven recordings of one second, and how to load it."""
+    splits = ("train", "train", "train", "valid", "valid", "test", "test")
+    for number in range(len(splits)):
+        miniature.tone(tmp_path / "mine" / "audio" / f"{number}.wav", number, seconds=1)
+    rows = [(split, f"{number}.wav", miniature.sentence(number)) for number, split in enumerate(splits)]
+    miniature.table(tmp_path / "mine" / "captions.csv", rows, ["split", "file_name", "caption"])
+    return tmp_path / "mine"
+
+
+def load(folder):
+    return load_corpus(CorpusConfig(f"folder:{folder}"))
+
+
+def write(path, wave, rate=16_000, **options):
+    soundfile.write(path, np.asarray(wave, dtype=np.float32), rate, **options)
+
+
+def noise(seed=0, count=16_000):
+    return np.random.default_rng(seed).normal(size=count) * 0.1
+
+
+def test_whole_recordings_pass_without_a_word(mine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(mine)
+
+
+@pytest.mark.parametrize("kind", ["WAV", "AIFF"])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_half_a_recording_is_named(mine, kind, share):
+    path = mine / "audio" / "1.wav"
+    write(path, noise(), format=kind)
+    load_audio(path)
+    os.truncate(path, round(path.stat().st_size * share))
+    with pytest.raises(AudioError, match=r"audio/1\.wav is cut off: \d+ of the \d+ bytes"):
+        load(mine)
+
+
+@pytest.mark.parametrize("size", [0xFFFFFFFF, 0x7FFFF024, 0])
+def test_a_header_that_did_not_know_its_size_is_taken(tmp_path, size):
+    path = tmp_path / "piped.wav"
+    write(path, noise())
+    told = bytearray(path.read_bytes())
+    told[4:8] = struct.pack("<I", size)
+    path.write_bytes(told)
+    assert len(load_audio(path)) == 16_000
+
+
+def test_a_byte_of_padding_that_is_not_there_does_no_harm(tmp_path):
+    path = tmp_path / "odd.wav"
+    soundfile.write(path, np.zeros(999), 8_000, subtype="PCM_U8")
+    os.truncate(path, path.stat().st_size - 1)
+    assert len(load_audio(path)) > 0
+
+
+def test_integers_written_as_floats_are_named(mine):
+    write(mine / "audio" / "2.wav", noise() * 32768, subtype="FLOAT")
+    with pytest.raises(AudioError, match=r"2\.wav reaches .* where full scale is 1.*Divide them by 32768"):
+        load(mine)
+
+
+def test_floats_a_little_beyond_full_scale_are_taken(tmp_path):
+    write(tmp_path / "hot.wav", noise() * 8, subtype="FLOAT")
+    assert 1 < load_audio(tmp_path / "hot.wav").abs().max() < 4
+
+
+@pytest.mark.parametrize("rate", [44_101, 47_999])
+def test_a_rate_whose_filter_would_need_gigabytes_is_named(mine, rate):
+    write(mine / "audio" / "0.wav", noise(), rate)
+    with pytest.raises(AudioError, match=rf"0\.wav has {rate} Hz.*ffmpeg"):
+        load(mine)
+
+
+@pytest.mark.parametrize("rate", [8_000, 11_025, 22_050, 44_100, 48_000, 96_000, 192_000])
+def test_every_usual_rate_is_heard(tmp_path, rate):
+    write(tmp_path / "a.wav", noise(), rate)
+    assert abs(len(load_audio(tmp_path / "a.wav")) - 16_000 * 16_000 / rate) <= 1
+
+
+def test_a_recording_edited_in_its_middle_is_not_taken_for_the_old_one(mine):
+    path = mine / "audio" / "5.wav"
+    before = load(mine).test.audio([0])[0]
+    whole = bytearray(path.read_bytes())
+    middle = len(whole) // 2
+    whole[middle : middle + 2000] = bytes(2000)
+    path.write_bytes(whole)
+    os.utime(path, (1, 1))
+    with pytest.raises(AudioError, match=r"5\.wav was edited.*Save it under another name"):
+        load(mine)
+    path.rename(path.with_name("quieter.wav"))
+    table = mine / "captions.csv"
+    table.write_text(table.read_text().replace("5.wav", "quieter.wav"))
+    assert not load(mine).test.audio([0])[0].equal(before)
+
+
+def test_a_recording_that_was_only_touched_or_copied_is_the_same(mine):
+    load(mine)
+    for path in (mine / "audio").iterdir():
+        os.utime(path, (1, 1))
+    load(mine)
+    load(mine)
+
+
+def test_silence_and_clipping_are_told_with_names(mine):
+    write(mine / "audio" / "0.wav", np.zeros(16_000))
+    write(mine / "audio" / "3.wav", np.clip(noise() * 50, -1, 1))
+    with pytest.warns(UserWarning, match="mine") as said:
+        load(mine)
+    assert [str(one.message) for one in said] == [
+        "mine: 1 recording is silent: record them again, or take their rows out. 0.wav (train)",
+        "mine: 1 recording is at full scale for a hundredth of their length or more, as clipped sounds are. "
+        "3.wav (valid)",
+    ]
+
+
+def test_what_is_heard_twice_is_told_with_names(mine):
+    for name in ("0", "1", "6"):
+        write(mine / "audio" / f"{name}.wav", noise())
+    with pytest.warns(UserWarning, match="mine") as said:
+        load(mine)
+    twice, both = (str(one.message) for one in said)
+    assert "1 recording is there twice" in twice
+    assert "0.wav is 1.wav (train)" in twice
+    assert "1 recording is in two splits" in both
+    assert "0.wav (train) is 6.wav (test)" in both
+
+
+def test_a_file_that_a_published_set_chooses_and_tests_on_is_its_own_affair(mine):
+    corpus = load(mine)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_heard("MusicCaps", {"valid": corpus.test, "test": corpus.test})
+    with pytest.warns(UserWarning, match="2 recordings are in two splits"):
+        check_heard("mine", {"train": corpus.test, "test": corpus.test})

@@ -1,0 +1,105 @@
+"""What is wrong in a captions.csv is told by its line."""
+
+from __future__ import annotations
+
+import warnings
+
+import miniature
+import pytest
+
+from pullpush.data.corpora import CorpusConfig, load_corpus
+from pullpush.data.tables import read_captions
+from pullpush.errors import DataNotFoundError, PullPushError
+
+HEAD = "split,file_name,caption\n"
+GOOD = "train,0.wav,A dog\nvalid,1.wav,A cat\ntest,2.wav,A bird\n"
+
+
+@pytest.fixture
+def mine(home, tmp_path):
+    for number in range(4):
+        miniature.tone(tmp_path / "mine" / "audio" / f"{number}.wav", number)
+        miniature.tone(tmp_path / "mine" / "audio" / "far" / f"{number}.wav", number + 4)
+    return tmp_path / "mine"
+
+
+def load(folder, rows, *, head=HEAD, further=None):
+    (folder / "captions.csv").write_text(head + rows, encoding="utf-8")
+    if further is not None:
+        (folder / "captions.fra.csv").write_text(further, encoding="utf-8")
+    return load_corpus(CorpusConfig(f"folder:{folder}"))
+
+
+def test_a_table_as_the_page_shows_it_is_taken(mine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(mine, GOOD + 'train,far/3.wav,"A dog, then a cat"\n')
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (GOOD + "train,3.wav,A dog, then a cat\n", r"line 5: 4 fields in place of 3 \(split, file_name, caption\)"),
+        ("train,0.wav,A dog, a cat\nvalid,1.wav,A, b\ntest,2.wav,A, b\n", "line 2: 4 fields.*into quotes"),
+        (GOOD + "train,3.wav\n", "line 5: 2 fields"),
+        (GOOD + 'train,3.wav,"A dog\n', "EOF inside string starting at row 4"),
+        (GOOD + "train,../0.wav,A\n", r"line 5: \.\./0\.wav leads out of the folder"),
+        (GOOD + "train,far/../../0.wav,A\n", "leads out of the folder"),
+        (GOOD + "train,/etc/0.wav,A\n", r"line 5: /etc/0\.wav leads out of the folder"),
+        (GOOD + "train,far/0.wav,A\n", r"0\.wav \(line 2\) and far/0\.wav \(line 5\) are called alike"),
+        (GOOD + "test,0.wav,A\n", r"0\.wav is in train \(line 2\) and in test \(line 5\)"),
+        (GOOD + "dev,3.wav,A\n", r"line 5 has the split 'dev'; a column `split` says train, valid or test"),
+        (GOOD.replace("valid,", "train,"), r"no row for the split 'valid', only test, train"),
+        (GOOD.replace("test,", "val,"), r"no row for the split 'test', only train, val"),
+    ],
+)
+def test_what_is_wrong_is_told_by_line(mine, rows, says):
+    with pytest.raises(PullPushError, match=says):
+        load(mine, rows)
+
+
+def test_a_table_without_splits_says_what_it_needs(mine):
+    with pytest.raises(PullPushError, match="there is no split; a column `split`"):
+        load(mine, "0.wav,A\n1.wav,B\n", head="file_name,caption\n")
+
+
+def test_rows_of_valid_and_val_are_one_split(mine):
+    corpus = load(mine, GOOD + "val,3.wav,A fox\n")
+    assert corpus.valid.captions("eng") == [["A cat"], ["A fox"]]
+
+
+def test_a_row_that_is_there_twice_is_counted_with_a_word(mine):
+    with pytest.warns(UserWarning, match=r"1 rows are there twice, and count so: line 5 is line 2"):
+        corpus = load(mine, GOOD + "train,0.wav,A dog\n")
+    assert corpus.train.captions("eng") == [["A dog", "A dog"]]
+
+
+def test_further_captions_of_a_recording_are_no_repetition(mine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        corpus = load(mine, GOOD + "train,0.wav,It barks\n")
+    assert corpus.train.captions("eng") == [["A dog", "It barks"]]
+
+
+def test_translations_that_find_no_recording_are_told(mine):
+    french = "file_name,caption\nfar/3.wav,Un chien\n1.wav,Un chat\n"
+    with pytest.warns(UserWarning, match=r"captions.fra.csv: 1 rows name no recording .*: far/3.wav \(line 2\)"):
+        corpus = load(mine, GOOD + "train,far/3.wav,A dog\n", further=french)
+    assert corpus.valid.captions("fra") == [["Un chat"]]
+
+
+def test_an_unquoted_comma_in_a_translation_is_told(mine):
+    corpus = load(mine, GOOD, further="file_name,caption\n0.wav,Un chien, un chat\n")
+    with pytest.raises(PullPushError, match=r"captions.fra.csv, line 2: 3 fields in place of 2"):
+        corpus.train.captions("fra")
+
+
+def test_a_quoted_comma_a_line_break_and_a_mark_of_utf_8_are_taken(tmp_path):
+    path = tmp_path / "captions.csv"
+    path.write_text('\ufefffile_name,caption\n\na.wav,"A dog,\na cat"\nb.wav,"say ""hi"""\n', encoding="utf-8")
+    assert read_captions(path) == {"a.wav": ["A dog,\na cat"], "b.wav": ['say "hi"']}
+
+
+def test_no_table_is_told_as_before(mine):
+    with pytest.raises(DataNotFoundError, match=r"no caption table at .*captions\.csv"):
+        load_corpus(CorpusConfig(f"folder:{mine}"))

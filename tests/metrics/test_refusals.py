@@ -1,0 +1,76 @@
+"""What metrics refuse: a number that would come of it would be wrong, and nobody would see it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pullpush import metrics
+from pullpush.metrics._graded import graded_by_clip
+from pullpush.metrics._retrieval import precision_by_chance, recall_by_chance
+from pullpush.metrics._space import space
+from pullpush.metrics.annotations import annotated_by_clip
+
+EYE = torch.eye(4)
+NAN = EYE * float("nan")
+LABELS = torch.arange(4)
+SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.zero_shot(NAN, EYE, LABELS), "audio has 16 values that are NaN or infinite"),
+        (lambda: metrics.zero_shot(EYE, NAN, LABELS), "prompts has 16 values that are NaN or infinite"),
+        (lambda: metrics.zero_shot(EYE, EYE, LABELS + 1), "labels must be 0 … 3, got 1 … 4"),
+        (lambda: metrics.zero_shot(EYE, EYE, LABELS - 1), "labels must be 0 … 3, got -1 … 2"),
+        (lambda: metrics.zero_shot(EYE, EYE, LABELS.float()), "labels must be a tensor of whole numbers"),
+        (lambda: metrics.zero_shot(EYE, EYE, LABELS[:1]), r"labels must have shape \(4,\)"),
+        (lambda: metrics.zero_shot(EYE[:0], EYE, LABELS[:0]), "at least one clip and one class, got 0 and 4"),
+        (
+            lambda: metrics.zero_shot(EYE.numpy(), EYE, LABELS),
+            "audio must be a floating-point tensor, got a NumPy array",
+        ),
+        (lambda: metrics.alignment(EYE, EYE[:1]), r"audio \(4, 4\) and text \(1, 4\) must have one shape"),
+        (lambda: metrics.alignment(EYE, EYE[0]), "must have one shape"),
+        (lambda: metrics.alignment(EYE[:0], EYE[:0]), "with N ≥ 1"),
+        (lambda: metrics.alignment(NAN, EYE), "audio has 16 values"),
+        (lambda: metrics.uniformity(NAN), "embeddings has 16 values"),
+        (lambda: metrics.uniformity(EYE, t=0), "t must be positive and at most 100.0, got 0"),
+        (lambda: metrics.retrieval(EYE, EYE.bool(), ks=(-1,)), "ks: a cut-off must be at least 1, got -1"),
+        (lambda: metrics.retrieval(EYE, EYE.bool(), ks=(0,)), "ks: a cut-off must be at least 1, got 0"),
+        (lambda: metrics.retrieval(EYE, EYE.bool(), ks=5), "ks must be a sequence of whole numbers"),
+        (lambda: metrics.retrieval(EYE, EYE.bool(), map_at=(1.5,)), "map_at: a cut-off must be a whole number"),
+        (lambda: metrics.retrieval(EYE, NAN), "relevance must be finite and not negative, as gains are; got nan"),
+        (lambda: metrics.retrieval(EYE, EYE - 2), "relevance must be finite and not negative, as gains are; got -1"),
+        (lambda: metrics.retrieval(EYE, EYE.numpy()), "relevance must be a boolean or floating-point tensor"),
+        (lambda: metrics.retrieval(EYE.numpy(), EYE), "similarity must be a floating-point tensor"),
+        (lambda: metrics.retrieval(EYE, EYE, threshold=float("nan")), "threshold must be finite, got nan"),
+        (lambda: metrics.by_clip(NAN, EYE), "audio has 16 values"),
+        (lambda: metrics.by_clip(EYE, EYE[:, :3]), "text must be"),
+        (lambda: metrics.by_caption(EYE, EYE, LABELS + 1), "clip must be 0 … 3, got 1 … 4"),
+        (lambda: metrics.caption_relevance(0, 1), "clips must be at least 1, got 0"),
+        (lambda: metrics.language_ranks(EYE, NAN[:, None]), "texts has 16 values"),
+        (lambda: metrics.gap(EYE, EYE[:1]), "need english"),
+        (lambda: metrics.gap(EYE, EYE.double()), "must have one type"),
+        (lambda: metrics.angle(EYE.numpy(), EYE), "one must be a floating-point tensor"),
+        (lambda: metrics.difference(SCORES, level=95), "level is a fraction such as 0.95, got 95"),
+        (lambda: metrics.difference(SCORES, level="95"), "level must be a number, got str '95'"),
+        (lambda: recall_by_chance(0, 1, 4), "k must be at least 1, got 0"),
+        (lambda: precision_by_chance(1, 5, 4), "relevant must be at least 1 and at most 4, got 5"),
+        (lambda: space(NAN, EYE), "audio has 16 values"),
+        (lambda: graded_by_clip(EYE, EYE[:, None], EYE[:1]), r"relevance \(N, N\), got .*\(1, 4\)"),
+        (lambda: annotated_by_clip(EYE[:3], EYE), "3 captions are no multiple of 4 clips"),
+        (lambda: annotated_by_clip(EYE, -EYE), "relevance must be finite and not negative"),
+    ],
+)
+def test_what_would_be_silently_wrong_is_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
+
+
+def test_what_is_right_is_taken():
+    assert metrics.zero_shot(EYE, EYE, LABELS.int())["accuracy"] == 1
+    assert metrics.retrieval(EYE, EYE, ks=range(1, 3), map_at=[np.int64(2)])["R@2"] == 1
+    assert metrics.retrieval(EYE - torch.tensor([0, 0, 0, torch.inf]), EYE.bool().roll(1, 0) | EYE.bool(), map_at=())

@@ -1,0 +1,150 @@
+"""`pullpush cache` and `pullpush doctor` as a reader types them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from pullpush import cache
+from pullpush.cache import locks, sums
+from pullpush.cache.inventory import DAY
+from pullpush.site.cli import main
+
+
+@pytest.fixture(autouse=True)
+def filled(tmp_path, monkeypatch):
+    """A cache with a world that nobody opened for ten days, and scores of today."""
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("pullpush.site.upkeep.LITTLE", 0)
+    world = cache.cached_dir("worlds", "w", lambda folder: np.save(folder / "stops.npy", np.arange(1000)))
+    cache.cached_file("scores", "s.npz", _scores)
+    for path in (world, *world.iterdir()):
+        os.utime(path, (time.time() - 10 * DAY,) * 2)
+    sums._trusted.clear()
+    locks._swept.clear()
+    return tmp_path / "home"
+
+
+def _scores(path: Path) -> None:
+    with open(path, "wb") as file:
+        np.savez_compressed(file, recall=np.ones(3))
+
+
+def pullpush(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_sizes_are_shown_by_kind(filled):
+    said = pullpush("cache").output.splitlines()
+    assert [line.split()[:3] for line in said] == [
+        ["scores", "1", "entries"],
+        ["worlds", "1", "entries"],
+        said[2].split()[:3],
+    ]
+    assert said[2].split()[:2] == ["all", "2"]
+    assert said[2].endswith(f"in {filled}")
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        (("--unused", "5"), ["s.npz"]),
+        (("--older", "20"), ["s.npz", "w"]),
+        (("--kind", "scores"), ["w"]),
+        (("--kind", "scores", "--older", "1"), ["s.npz", "w"]),
+        (("--unused", "0"), []),
+    ],
+)
+def test_what_is_chosen_is_removed(filled, options, left):
+    pullpush("cache", *options)
+    assert len(list(filled.glob("*/[!.]*"))) == 2, "shown only"
+    done = pullpush("cache", *options, "--prune")
+    assert f"removed {2 - len(left)} entries" in done.output
+    assert sorted(path.name for path in filled.glob("*/[!.]*")) == left
+
+
+def test_opening_an_entry_makes_it_used(filled):
+    cache.cached_dir("worlds", "w", lambda folder: None)
+    assert "removed 0 entries" in pullpush("cache", "--unused", "5", "--prune").output
+
+
+def test_to_prune_wants_a_choice(filled):
+    done = pullpush("cache", "--prune")
+    assert done.exit_code == 1
+    assert "give --kind, --older or --unused" in done.output
+    assert "did you mean 'worlds'" in pullpush("cache", "--kind", "world").output
+
+
+def test_a_whole_cache_is_well(filled):
+    done = pullpush("doctor")
+    assert done.exit_code == 0
+    assert done.output == "2 entries, 0 damaged, 0 left over by killed processes\n"
+
+
+def test_damage_is_named_and_removed(filled):
+    path = filled / "worlds" / "w" / "stops.npy"
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+    left = filled / "runs" / "r" / ".partial-x"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    os.utime(left, (1, 1))
+    done = pullpush("doctor")
+    assert done.exit_code == 1
+    assert f"damaged: {path.parent}: stops.npy is not what was written" in done.output
+    assert f"left over: {left}" in done.output
+    assert "doctor --repair" in done.output
+    done = pullpush("doctor", "--repair")
+    assert done.exit_code == 0
+    assert "removed 1 damaged entries and 1 leftovers" in done.output
+    assert not path.exists()
+    assert pullpush("doctor").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("a.npy", lambda path: (np.save(path, np.arange(100)), os.truncate(path, 200))),
+        ("a.npz", lambda path: (_scores(path), os.truncate(path, 50))),
+        ("a.safetensors", lambda path: path.write_bytes(b"half")),
+        ("a.json", lambda path: path.write_text('{"a":')),
+        ("a.sqlite", lambda path: path.touch()),
+        ("a.sqlite", lambda path: (_base(path), os.truncate(path, 5000))),
+    ],
+)
+def test_files_without_checksums_are_read(filled, name, damage):
+    path = filled / "text" / name
+    path.parent.mkdir()
+    damage(path)
+    done = pullpush("doctor", "--kind", "text")
+    assert done.exit_code == 1
+    assert f"damaged: {path}: {name} cannot be read" in done.output
+
+
+def test_what_has_no_checksum_and_is_whole_is_counted(filled):
+    path = filled / "text" / "a.sqlite"
+    path.parent.mkdir()
+    _base(path)
+    done = pullpush("doctor", "--kind", "text")
+    assert done.exit_code == 0
+    assert "1 have no checksums" in done.output
+
+
+def _base(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("CREATE TABLE features (text TEXT)")
+        base.executemany("INSERT INTO features VALUES (?)", [("x" * 900,)] * 20)
+
+
+def test_a_home_that_is_a_file_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "file"))
+    done = pullpush("doctor")
+    assert done.exit_code == 1
+    assert "set PULLPUSH_HOME to a folder" in done.output

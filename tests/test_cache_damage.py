@@ -1,0 +1,268 @@
+"""Damage is repaired and said; what killed processes left goes; a disk that cannot be written can be read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from pullpush import cache
+from pullpush.cache import inventory, locks, sums
+from pullpush.errors import CacheError
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def folder() -> Path:
+    return cache.cached_dir("things", "k", build)
+
+
+def build(place: Path) -> None:
+    (place / "deep").mkdir()
+    (place / "deep" / "x").write_text("whole")
+    (place / "y").write_text("whole, too")
+
+
+def file() -> Path:
+    return cache.cached_file("files", "a.txt", lambda partial: partial.write_text("whole"))
+
+
+def run() -> Path:
+    """Content that grows under a lock, as that of a run."""
+    with cache.locked("runs", "r") as place:
+        for name in ("a.csv", "b.csv"):
+            if not (place / name).exists():
+                with cache.atomic_path(place / name) as partial:
+                    partial.write_text("whole")
+    return place
+
+
+def later() -> None:
+    """As if another process came."""
+    sums._trusted.clear()
+    locks._swept.clear()
+
+
+MAKERS = {"folder": (folder, "deep/x"), "file": (file, ""), "run": (run, "b.csv")}
+DAMAGES = {
+    "cut": lambda path: path.write_text("who"),
+    "flipped": lambda path: path.write_text("whale"),
+    "emptied": lambda path: path.write_text(""),
+    "gone": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_is_damaged_is_made_again_with_a_word(kind, damage):
+    make, inside = MAKERS[kind]
+    path = make() / inside
+    DAMAGES[damage](path)
+    later()
+    if (kind, damage) == ("file", "gone"):  # that is as if it had never been
+        make()
+    else:
+        with pytest.warns(UserWarning, match=r"is damaged \(.*\): (it is made again|put aside .* begun anew)") as said:
+            make()
+        assert len(said) == 1
+    assert path.read_text() == "whole"
+    later()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make()
+
+
+def test_a_size_is_compared_each_time_a_checksum_once_a_process(empty_home):
+    path = file()
+    path.write_text("whale")
+    assert file().read_text() == "whale"
+    path.write_text("whales")
+    with pytest.warns(UserWarning, match="6 bytes in place of 5"):
+        assert file().read_text() == "whole"
+
+
+def test_large_files_are_compared_when_doctor_asks(monkeypatch):
+    monkeypatch.setattr(sums, "SMALL", 3)
+    (folder() / "deep" / "x").write_text("whale")
+    later()
+    assert not sums.damage(folder())
+    assert [why for _, why in inventory.damaged()] == ["deep/x is not what was written"]
+
+
+def test_what_an_earlier_version_made_is_taken_as_it_is():
+    (folder() / ".sums").unlink()
+    (folder() / "y").write_text("of old")
+    later()
+    assert (folder() / "y").read_text() == "of old"
+
+
+def test_damaged_sums_are_damage():
+    (folder() / ".sums").write_text("{")
+    later()
+    with pytest.warns(UserWarning, match="its checksums cannot be read"):
+        folder()
+
+
+def test_a_run_goes_on_where_it_was_killed_between_a_file_and_its_sum(empty_home, monkeypatch):
+    place = run()
+
+    replace = os.replace
+
+    def killed(old, new):
+        if Path(new).name == "b.csv":
+            raise KeyboardInterrupt
+        replace(old, new)
+
+    def grow():
+        with cache.locked("runs", "r"), cache.atomic_path(place / "b.csv") as partial:
+            partial.write_text("grown")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            grow()
+    later()
+    assert (run() / "b.csv").read_text() == "whole", "it was announced, and never came"
+    grow()
+    later()
+    assert (run() / "b.csv").read_text() == "grown"
+
+
+def test_what_was_damaged_in_a_run_can_still_be_looked_at(empty_home):
+    (run() / "b.csv").write_text("half")
+    later()
+    with pytest.warns(UserWarning, match="begun anew"):
+        run()
+    assert (empty_home / "runs" / ".damaged-r" / "b.csv").read_text() == "half"
+
+
+def test_outside_the_cache_nothing_is_written_beside_a_file(tmp_path):
+    with cache.atomic_path(tmp_path / "table.csv") as partial:
+        partial.write_text("x")
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_leftovers_go_after_days_and_at_once_where_nobody_can_be_at_work(empty_home):
+    place = run()
+    (place / "best.safetensors").write_text("x")
+    old = [empty_home / "things" / ".partial-x", empty_home / "runs" / ".partial-abc"]
+    new = [place / ".partial-1.csv", place / ".tmpAdzxOV"]
+    for path in (*old, *new):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("half")
+    for path in old:
+        os.utime(path, (1, 1))
+    fresh = empty_home / "things" / ".partial-fresh"
+    fresh.write_text("half")
+    assert set(inventory.leftovers()) == set(old)
+    later()
+    run()
+    folder()
+    assert not any(path.exists() for path in (*old, *new))
+    assert fresh.exists(), "somebody may be at work on it"
+
+
+@pytest.fixture
+def read_only(monkeypatch):
+    """A disk that cannot be written, for root, too."""
+
+    def use():
+        def refuse(*args, **kwargs):
+            raise OSError(errno.EROFS, "Read-only file system")
+
+        monkeypatch.setattr("pullpush.cache.entries.tempfile.mkstemp", refuse)
+        monkeypatch.setattr(FileLock, "acquire", refuse)
+
+    return use
+
+
+def test_a_warm_cache_on_a_read_only_disk_can_be_read(read_only):
+    for make, _ in MAKERS.values():
+        make()
+    read_only()
+    later()
+    for make, inside in MAKERS.values():
+        assert (make() / inside).read_text() == "whole"
+    with cache.locked("runs", "r") as place, cache.atomic_path(place / "b.csv") as again:
+        again.write_text("whole")  # as a finished run writes its tables whenever it is read
+    with pytest.raises(CacheError, match="cannot write"), cache.atomic_path(place / "b.csv") as again:
+        again.write_text("other")
+    with pytest.raises(CacheError, match="PULLPUSH_HOME"):
+        cache.cached_dir("things", "new", build)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_damage_on_a_read_only_disk_is_said(kind, read_only):
+    make, inside = MAKERS[kind]
+    (make() / inside).write_text("whale")
+    read_only()
+    later()
+    with pytest.raises(CacheError, match=r"damaged \(.*doctor --repair"):
+        make()
+
+
+def test_who_waits_is_told_for_whom(empty_home, monkeypatch):
+    program = (
+        "import time\nfrom pullpush.cache import locked\n"
+        "with locked('runs', 'r'):\n    print('held', flush=True); time.sleep(60)"
+    )
+    monkeypatch.setattr(locks, "PATIENCE", 0.2)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        (empty_home / "runs" / "r").mkdir()
+        (entry,) = inventory.entries(["runs"])
+        assert not inventory.drop(entry), "an entry in use is left"
+        threading.Timer(1.0, other.kill).start()
+        with pytest.warns(UserWarning, match=f"process {other.pid} of this machine"):
+            run()
+
+
+@pytest.mark.parametrize(
+    ("below", "message"), [("", "is a file: set PULLPUSH_HOME to a folder"), ("deeper", "is a file: set PULLPUSH_HOME")]
+)
+def test_a_home_that_is_a_file_says_so(tmp_path, monkeypatch, below, message):
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "file" / below))
+    for make in (folder, file, run):
+        with pytest.raises(CacheError, match=message):
+            make()
+
+
+def test_a_disk_that_numpy_finds_full_is_full():
+    def full(place: Path) -> None:
+        raise OSError("3638940 requested and 262112 written")
+
+    with pytest.raises(CacheError, match="no space left"):
+        cache.cached_dir("things", "k", full)
+
+
+def test_entries_are_counted_and_dropped(empty_home):
+    folder()
+    path = file()
+    os.utime(path, (1, 1))
+    os.utime(sums.sums_of(path), (time.time(), time.time()))
+    found = {entry.kind: entry for entry in inventory.entries()}
+    assert found["things"].size > len("wholewhole, too")
+    assert found["files"].made < 2 < found["files"].used
+    assert all(inventory.drop(entry) for entry in found.values())
+    assert not list(inventory.entries())
+    assert not sums.sums_of(path).exists()
+
+
+def test_files_that_are_read_past_their_maker_are_looked_at():
+    (run() / "b.csv").write_text("whale")
+    cache.check_whole(run(), "a.csv")
+    with pytest.raises(CacheError, match=r"b\.csv is not what was written.*doctor --repair"):
+        cache.check_whole(run(), "a.csv", "b.csv")

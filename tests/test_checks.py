@@ -1,0 +1,111 @@
+"""What losses and forces refuse: what would be silently wrong, with a message that names it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from pullpush import forces, losses
+from pullpush.checks import check_number
+
+
+def pairs(n: int = 8, d: int = 6, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    made = torch.randn(2, n, d, generator=generator)
+    audio, text = F.normalize(made, dim=-1).to(dtype)
+    return audio, text
+
+
+TEMPERED = {
+    "info_nce": losses.info_nce,
+    "siglip": losses.siglip,
+    "ml_clap": losses.ml_clap,
+    "simcse": losses.simcse,
+    "svr": lambda audio, text, tau: losses.svr(audio, text, 0.1, tau),
+    "simple_reweight": lambda audio, text, tau: losses.simple_reweight(audio, text, 1.0, tau),
+    "decompose": forces.decompose,
+}
+
+
+@pytest.mark.parametrize("name", TEMPERED)
+@pytest.mark.parametrize(
+    ("tau", "message"),
+    [
+        ("0.1", "tau must be a number, got str '0.1'"),
+        (None, "tau must be a number, got None"),
+        (True, "tau must be a number, got bool True"),
+        (np.full(8, 0.1), "tau must be a number, got a NumPy array"),
+        (torch.tensor(-0.1), "tau must be positive, got -0.1"),
+        (torch.full((8,), 0.1), r"tau must be a number or a 0-d tensor, got a tensor of shape \(8,\)"),
+        (float("inf"), "tau must be finite, got inf"),
+        (float("nan"), "tau must be finite, got nan"),
+    ],
+)
+def test_a_temperature_that_is_none_is_named(name, tau, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        TEMPERED[name](*pairs(), tau=tau)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda a, t: losses.siglip(a, t, bias=float("nan")), "bias must be finite, got nan"),
+        (lambda a, t: losses.SigLIP(bias=float("nan")), "bias must be finite, got nan"),
+        (lambda a, t: losses.simple_reweight(a, t, float("nan")), "weight must be finite, got nan"),
+        (lambda a, t: losses.simple_reweight(a, t, 0.0, form="softmax"), "weight must be positive, got 0.0"),
+        (lambda a, t: losses.svr(a, t, "0.1"), "radius must be a number, got str '0.1'"),
+        (lambda a, t: losses.svr(a, t, torch.full((8,), float("nan"))), "radius must be finite"),
+        (lambda a, t: losses.SVR(alpha=float("nan")), "alpha must be finite, got nan"),
+        (lambda a, t: losses.SVR(batch_size=2.5), "batch_size must be a whole number, got float 2.5"),
+        (lambda a, t: losses.InfoNCE(max_scale=-1.0, learnable=True), "max_scale must be positive, got -1.0"),
+        (lambda a, t: losses.info_nce(a.numpy(), t.numpy()), r"audio .* got a NumPy array \(torch.from_numpy makes"),
+        (lambda a, t: losses.info_nce(a, t[:1]), "row i of each is a pair"),
+        (lambda a, t: losses.info_nce(a, t[0]), r"text must have shape \(N, d\)"),
+        (lambda a, t: losses.info_nce(a[:0], t[:0]), "N ≥ 1"),
+        (lambda a, t: losses.info_nce(a, t, direction=1), "direction must be one of .* got 1"),
+        (lambda a, t: losses.label_smoothing(a, t, epsilon="1"), "epsilon must be a number, got str '1'"),
+        (lambda a, t: forces.decompose(a.numpy(), t), "anchor must be a floating-point tensor, got a NumPy array"),
+        (lambda a, t: forces.decompose(a, t.double()), "torch.float32 and candidates torch.float64 must have one type"),
+        (lambda a, t: forces.decompose(a, t, positive=torch.full((8,), 8)), "positive must be 0 … 7, got 8 … 8"),
+        (lambda a, t: forces.decompose(a, t, positive=torch.zeros(8)), "positive must be a tensor of whole numbers"),
+        (lambda a, t: forces.drift(a, t[:1]), r"update \(8, 6\) and pull \(1, 6\) must have one shape"),
+        (lambda a, t: forces.tangent(a, t[0]), r"vector \(8, 6\) and at \(6,\) must have one shape"),
+        (lambda a, t: forces.sideways(a, t, t[:1]), "must have one shape"),
+        (lambda a, t: forces.distance_change(a, t, t[0]), "must have shape|must have one shape"),
+        (lambda a, t: forces.local_global(a, t, batch_size=2.0), "batch_size must be a whole number, got float 2.0"),
+        (lambda a, t: forces.step_parts(losses.info_nce, a, t, batch_size=9), "at least 1 and at most 8, got 9"),
+    ],
+)
+def test_what_would_be_silently_wrong_is_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(*pairs())
+
+
+def test_other_types_are_computed_in_the_wider_one():
+    audio, text = pairs()
+    exact = losses.info_nce(audio.double(), text.double())
+    assert losses.info_nce(audio.double(), text) == pytest.approx(exact.item(), rel=1e-6)
+    assert losses.siglip(audio, text.double(), bias=-1.0).dtype == torch.float32
+
+
+def test_siglip_of_float16_does_not_overflow():
+    audio, text = pairs(4096, 8, torch.float16)
+    found = losses.siglip(audio, text)
+    assert found.isfinite()
+    assert found.item() == pytest.approx(losses.siglip(audio.float(), text.float()).item(), rel=1e-3)
+
+
+def test_a_loss_beyond_float16_is_refused():
+    audio, text = pairs(4096, 8, torch.float16)
+    with pytest.raises(ValueError, match="is more than torch"):
+        losses.cross_cyclic(audio, text)
+    assert losses.cross_cyclic(audio, text, per_clip=True).isfinite()
+
+
+def test_what_learns_is_left_to_training():
+    learns = torch.tensor(-0.1, requires_grad=True)
+    check_number("tau", learns, above=0)
+    with pytest.raises(ValueError, match="tau must be positive"):
+        check_number("tau", learns.detach(), above=0)
