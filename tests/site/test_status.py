@@ -139,7 +139,8 @@ def test_killed_in_a_chapters_sweep_it_takes_the_processes_that_train_with_it(tm
     program.write_text(WORK)
     at_work = tmp_path / "at-work"
     at_work.mkdir()
-    with subprocess.Popen([sys.executable, str(program), str(at_work)], start_new_session=True) as command:
+    words = [sys.executable, str(program), str(at_work)]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True) as command:
         until(lambda: len(list(at_work.iterdir())) == 2)
         found = [int(path.name) for path in at_work.iterdir()]
         assert command.pid not in found
