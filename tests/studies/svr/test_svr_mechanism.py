@@ -159,10 +159,10 @@ def test_a_scaled_push_changes_what_is_across_and_a_switch_what_it_is_called_aft
     }
 
 
-def test_across_over_along_of_the_term_is_compared_batch_by_batch():
+def test_the_part_along_is_compared_batch_by_batch():
     text, audio = pairs()
-    assert decomposition.ratio_change(text, audio, 0.2, 1e-6, batch_size=24).value == pytest.approx(0, abs=1e-4)
-    assert decomposition.ratio_change(text, audio, 0.2, 0.5, batch_size=24).clips == 2
+    assert decomposition.parallel_change(text, audio, 0.2, 1e-6, batch_size=24).value == pytest.approx(0, abs=1e-4)
+    assert decomposition.parallel_change(text, audio, 0.2, 0.5, batch_size=24).clips == 2
 
 
 def test_claims_are_judged_by_the_design_or_left_with_a_reason():

@@ -103,10 +103,10 @@ def scaled(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
 
 
 def table_over(scores: Scores, baseline: str, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
-    """`over` for some systems, with the columns that `show.tables.gains` takes; the protocol is written out."""
+    """`over` for some systems with the columns that `show.tables.gains` takes; the system's name says its protocol."""
     table = over(scores, baseline, metric)
     table = table[table["system"].isin(names)].assign(baseline=baseline, metric=metric)
-    return table.assign(protocol=table["protocol"].map(TITLES)).reset_index(drop=True)
+    return table.assign(system=table["protocol"].map(TITLES) + ": " + table["system"]).reset_index(drop=True)
 
 
 def standings(scores: Scores, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
@@ -172,15 +172,16 @@ def step_of(systems: Mapping[str, System], text: Tensor, audio: Tensor, tau: flo
     return pd.DataFrame(rows, columns=columns)
 
 
-def ratio_change(text: Tensor, audio: Tensor, tau: float, radius: float, *, batch_size: int) -> Difference:
-    """How much across/along of the SVR term changes from R = 0 to a radius, as a fraction, over batches of `(N, d)`."""
-    ratios = []
+def parallel_change(text: Tensor, audio: Tensor, tau: float, radius: float, *, batch_size: int) -> Difference:
+    """How much the part along the way of the SVR term's step changes from R = 0 to a radius, as a fraction, over
+    batches of `(N, d)`: nothing, if a radius suppresses what is across and that alone.
+    """
+    changes = []
     for start in range(0, len(text) - batch_size + 1, batch_size):
         rows = slice(start, start + batch_size)
-        found = radius_effects(text[rows], audio[rows], tau, (0.0, radius), batch_size=batch_size)
-        none, some = found["across/along"]
-        ratios.append(some / none - 1)
-    return difference([ratios])
+        none, some = radius_effects(text[rows], audio[rows], tau, (0.0, radius), batch_size=batch_size)["parallel"]
+        changes.append(some / none - 1)
+    return difference([changes])
 
 
 def _objective(name: str, options: Mapping):

@@ -62,6 +62,7 @@ DECISIVE = ("infonce", TWICE, "SVR:P", "SVR:J", "SVR:A", "SVR:PJA")
 SEEDS: Mapping[str, int] = {"frozen/cnn": 10, "random/cnn": 4, "frozen/yamnet": 10, "tuned/yamnet": 3}
 # Temperature, and rate as a multiple of the protocol's own: the same budget for every system.
 POINTS = ((0.05, 1.0), (0.1, 1.0), (0.15, 1.0), (0.2, 1.0), (0.1, 0.5), (0.1, 2.0))
+EVALUATIONS = ("recall-at-1",)  # of hundreds of runs nothing else is kept
 SHORTER = 2  # how much shorter a run of the search is
 APART = 1000  # from the first seed to that of the search, which no comparison uses
 TRIED = {"frozen/cnn": (*DECISIVE, "SVR:PJ", "SVR:PA", "SVR:JA", "across ×0.5", "sideways ×0"), "random/cnn": DECISIVE}
@@ -77,7 +78,7 @@ def searched(ground: Protocols, *, seed: int) -> Experiment:
                 point = {"tau": tau, "lr": round(factor * ground.rate(protocol), 6)}
                 options = {**overrides, "epochs": epochs, **point}
                 trials.append(Trial(system, recipe, options, {"protocol": protocol, **point}, data=protocol))
-    return Experiment("search", tuple(trials), (seed + APART,), long=True)
+    return Experiment("search", tuple(trials), (seed + APART,), evaluations=EVALUATIONS, long=True)
 
 
 def compared(ground: Protocols, points: Mapping[tuple[str, str], Mapping[str, Any]], *, seed: int) -> Experiment:
@@ -94,7 +95,7 @@ def compared(ground: Protocols, points: Mapping[tuple[str, str], Mapping[str, An
             options = {**overrides, **points.get((protocol, system), {})}
             trials.append(Trial(system, recipe, options, {"protocol": protocol}, data=protocol, seeds=tuple(seeds)))
     watch = Diagnostics(every=2 if _tiny(ground) else 40, tau=0.07)
-    return Experiment("effects", tuple(trials), trials[0].seeds, watch=watch, long=True)
+    return Experiment("effects", tuple(trials), trials[0].seeds, evaluations=EVALUATIONS, watch=watch, long=True)
 
 
 def _systems(ground: Protocols) -> dict[str, Mapping[str, System]]:
