@@ -301,11 +301,12 @@ FOUND = {
     "With the audio encoder in training it does": [("supclap-t4-infonce-bi-dynamic", "holds")],
     "on frozen features less than in the paper": [("supclap-t3-bi-dynamic", "smaller than in the paper")],
     "on SigLIP a contrastive term without a radius gains more": [("supclap-t7-not-infonce", "reversed")],
-    "One random language a step costs recall and consistency": [
-        ("atri-t1-kcl-t2a-r1-audiocaps", "holds"),
-        ("atri-f1-random-language-inconsistent", "holds"),
+    "turning that part down, and nothing else](book/02-mechanism.md), lowers recall": [
+        ("supclap-s2-drift-harms", "reversed")
     ],
-    "not English over its specialist": [("atri-t1-kcl-cacl-t2a-r1-eng", "reversed")],
+    "SVR gains for another reason than its own": [("supclap-s3-suppression-gains", "reversed")],
+    "One random language a step costs consistency": [("atri-f1-random-language-inconsistent", "holds")],
+    "KCL's lead is smaller than the paper's": [("atri-t1-kcl-t2a-r1-audiocaps", "smaller than in the paper")],
     "Most captions fit other clips, too": [("distill_cluster-s2-captions-not-binary", "holds")],
     "teachers know of it": [("distill_cluster-eq6-soft-labels-nearer-truth", "holds")],
     "SVR turns that part down, and recall rises": [("supclap-t4-infonce-bi-dynamic", "holds")],

@@ -58,7 +58,7 @@ VERDICTS = (
 )
 VERDICT = re.compile(rf"\b(?:{'|'.join(VERDICTS)})(?!\w)", re.IGNORECASE)
 OPEN = re.compile(
-    r"\?\W*$|\b(?:whether|whenever|if|would|could|may|might|should|suppose|none of (?:them|these))\b"
+    r"\?\W*$|\b(?:whether|whenever|if|would|could|may|might|should|suppose|none of (?:them|these)|which of (?:them|these))\b"
     r"|\b(?:papers?|authors?|SupCLAP|ATRI|GLAP)\b.*\b(?:says?|claims?|asks?|expects?|proposes?|finds?)\b",
     re.IGNORECASE,
 )
@@ -86,9 +86,12 @@ def sentences(text: str) -> list[str]:
 
 
 def spoken(code: str) -> Iterator[str]:
-    """The texts in a code cell that could be read on the page: all strings, those of f-strings piece by piece."""
+    """The texts in a code cell that could be read on the page: all strings but claims' ids, those of f-strings piece by
+    piece.
+    """
+    ids = {claim.id for claim in claims.load_all()}
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in ids:
             yield node.value
 
 
