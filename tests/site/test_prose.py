@@ -58,7 +58,8 @@ VERDICTS = (
 )
 VERDICT = re.compile(rf"\b(?:{'|'.join(VERDICTS)})(?!\w)", re.IGNORECASE)
 OPEN = re.compile(
-    r"\?\W*$|\b(?:whether|whenever|if|would|could|may|might|should|suppose|none of (?:them|these)|which of (?:them|these))\b"
+    r"\?\W*$|\b(?:whether|whenever|if|would|could|may|might|should|suppose)\b"
+    r"|\b(?:none|which) of (?:them|these)\b"
     r"|\b(?:papers?|authors?|SupCLAP|ATRI|GLAP)\b.*\b(?:says?|claims?|asks?|expects?|proposes?|finds?)\b",
     re.IGNORECASE,
 )
