@@ -161,3 +161,11 @@ def test_batch_size_out_of_range_is_named():
     audio, text = embeddings(4)
     with pytest.raises(ValueError, match="batch_size must be at least 2 and at most 4, got 5"):
         local_global(text, audio, batch_size=5)
+
+
+def test_many_vectors_at_one_point_are_taken_and_other_shapes_are_not():
+    vectors, points = torch.randn(3, 4, 5), F.normalize(torch.randn(3, 1, 5), dim=-1)
+    torch.testing.assert_close(tangent(vectors, points), tangent(vectors, points.expand_as(vectors)))
+    for shape in ((1, 5), (1, 1, 5), (3, 4, 1), (3, 2, 5)):
+        with pytest.raises(ValueError, match="must have one shape"):
+            tangent(vectors, torch.ones(shape))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import check_alike, check_count, check_numbers_of, check_one_dtype, check_temperature
+from pullpush.checks import check_alike, check_count, check_floats, check_numbers_of, check_one_dtype, check_temperature
 
 
 class Forces(NamedTuple):
@@ -110,7 +110,7 @@ def drift(update: Tensor, pull: Tensor) -> Tensor:
 
 
 def tangent(vector: Tensor, at: Tensor) -> Tensor:
-    """The part of `vector` along the unit sphere at the unit vectors `at`; both `(N, d)`.
+    """The part of `vector` along the unit sphere at unit vectors `at`; both `(N, d)`, or `(N, K, d)` at `(N, 1, d)`.
 
     Normalised embeddings can only move this way, so drift of embeddings on the sphere compares tangent vectors.
 
@@ -118,8 +118,16 @@ def tangent(vector: Tensor, at: Tensor) -> Tensor:
         >>> tangent(torch.tensor([[2.0, 3.0]]), at=torch.tensor([[1.0, 0.0]]))
         tensor([[0., 3.]])
     """
-    check_alike(vector=vector, at=at)
+    check_at(vector, at)
     return vector - (vector * at).sum(dim=-1, keepdim=True) * at
+
+
+def check_at(vector: Tensor, at: Tensor) -> None:
+    """Require a point for each vector, `(N, …, d)` both; an axis between may be 1, where many act on one point."""
+    check_floats(vector=vector, at=at)
+    sizes = list(zip(vector.shape, at.shape, strict=False))
+    if vector.ndim != at.ndim or any(a != b and not (b == 1 and 0 < k < at.ndim - 1) for k, (a, b) in enumerate(sizes)):
+        raise ValueError(f"vector {tuple(vector.shape)} and at {tuple(at.shape)} must have one shape")
 
 
 def sideways(vector: Tensor, anchor: Tensor, positive: Tensor) -> Tensor:

@@ -133,7 +133,7 @@ def plain() -> str:
 
     >>> print(plain())  # doctest: +ELLIPSIS
     Losses
-      cacl              CACL. Clip, English text and one text in another language, ...
+      additive-margin   Additive margin. InfoNCE whose positive must win by a margin; ...
     """
     lines = []
     for kind in KINDS:
