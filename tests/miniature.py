@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 import soundfile
 import yaml
 
@@ -175,6 +177,7 @@ TOY_SOURCE = '''
 from pathlib import Path
 
 import numpy as np
+import pytest
 import soundfile
 
 from pullpush.data.listing import DatasetCard, Listing
@@ -257,3 +260,14 @@ def published_models(folder: Path) -> dict[str, str]:
 
 LAYER = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
 ENDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+
+
+@contextmanager
+def at_home(folder: Path) -> Iterator[None]:
+    """Datasets of `folder/data` and a cache of their own, for chapters that are run in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PULLPUSH_DATA", str(folder / "data"))
+        patch.setenv("PULLPUSH_HOME", str(folder / "home"))
+        patch.setenv("PULLPUSH_PROGRESS", "0")
+        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # so small that starting processes would take longest
+        yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tempered import TEMPERED
 from torch.nn import functional as F
 
 from pullpush import forces, losses
@@ -18,18 +19,10 @@ def pairs(n: int = 8, d: int = 6, dtype: torch.dtype = torch.float32) -> tuple[t
     return audio, text
 
 
-TEMPERED = {
-    "info_nce": losses.info_nce,
-    "siglip": losses.siglip,
-    "ml_clap": losses.ml_clap,
-    "simcse": losses.simcse,
-    "svr": lambda audio, text, tau: losses.svr(audio, text, 0.1, tau),
-    "simple_reweight": lambda audio, text, tau: losses.simple_reweight(audio, text, 1.0, tau),
-    "decompose": forces.decompose,
-}
+WITH_TEMPERATURE = {**TEMPERED, "decompose": forces.decompose}
 
 
-@pytest.mark.parametrize("name", TEMPERED)
+@pytest.mark.parametrize("name", WITH_TEMPERATURE)
 @pytest.mark.parametrize(
     ("tau", "message"),
     [
@@ -45,7 +38,7 @@ TEMPERED = {
 )
 def test_a_temperature_that_is_none_is_named(name, tau, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        TEMPERED[name](*pairs(), tau=tau)
+        WITH_TEMPERATURE[name](*pairs(), tau=tau)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import torch
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tempered import TEMPERED
 
 from pullpush import forces, losses, metrics
 from pullpush.data.composer import SceneConfig
@@ -189,12 +190,7 @@ taus = st.one_of(
     st.sampled_from([0.07, 0.5, 1.0]), plain, st.sampled_from([torch.tensor(0.1), torch.tensor(-1.0), np.full(4, 0.1)])
 )
 LOSSES = {
-    "info_nce": losses.info_nce,
-    "siglip": losses.siglip,
-    "ml_clap": losses.ml_clap,
-    "simcse": losses.simcse,
-    "svr": lambda audio, text, tau: losses.svr(audio, text, 0.1, tau),
-    "simple_reweight": lambda audio, text, tau: losses.simple_reweight(audio, text, 1.0, tau),
+    **TEMPERED,
     "label_smoothing": losses.label_smoothing,
     "cross_cyclic": lambda audio, text, tau: losses.cross_cyclic(audio, text),
     "sparsity": lambda audio, text, tau: losses.sparsity(audio, text),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -24,3 +25,12 @@ def gradients(loss: Callable[..., Tensor], *inputs: Tensor) -> tuple[Tensor, ...
     leaves = [x.detach().clone().requires_grad_() for x in inputs]
     value = loss(*leaves)
     return value.detach(), *torch.autograd.grad(value, leaves)
+
+
+def refuses_bad_pairs(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """Assert that a loss of pairs names tensors of another length, and those that are not floating point."""
+    audio, text = pairs(3)
+    with pytest.raises(ValueError, match="audio with N = 3 and text"):
+        loss(audio, text[:2])
+    with pytest.raises(TypeError, match="text must be a floating-point tensor"):
+        loss(audio, text.long())

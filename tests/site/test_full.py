@@ -36,11 +36,7 @@ def mini(tmp_path_factory):
         "seeds": 2,
     }
     (folder / "mini.yaml").write_text(yaml.safe_dump(own))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_DATA", str(folder / "data"))
-        patch.setenv("PULLPUSH_HOME", str(folder / "home"))
-        patch.setenv("PULLPUSH_PROGRESS", "0")
-        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # so small that starting processes would take longest
+    with miniature.at_home(folder):
         yield folder / "mini.yaml"
 
 

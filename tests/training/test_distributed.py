@@ -1,13 +1,12 @@
 import os
-import socket
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
 import torch
-import torch.multiprocessing as mp
 from pandas.testing import assert_frame_equal
+from processes import of_two
 from ranks import BALANCED, CHUNKED, embeddings, run, work
 from safetensors.torch import load_file
 
@@ -21,12 +20,7 @@ COMMAND += ["--batch-size", "8", "--dim", "8", "--text", "hashed", "--audio"]
 
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory):
-    out = tmp_path_factory.mktemp("ranks")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    mp.spawn(work, args=(port, out), nprocs=2)
-    return [torch.load(out / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
+    return of_two(work, tmp_path_factory.mktemp("ranks"))
 
 
 def test_gathered_rows_are_in_order(two_processes):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from processes import of_two
 from torch import nn
 
 from pullpush.encoders.cnn import CNN
@@ -45,30 +43,16 @@ def trained(model: CNN, share: slice, processes: int = 1) -> list[torch.Tensor]:
     return [out.detach(), *gradients, *(value.double() for value in model.buffers())]
 
 
-def work(rank: int, port: int, out: Path) -> None:
-    names = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ |= {name: str(value) for name, value in names.items()}
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    try:
-        found = {"apart": trained(network(), SHARES[rank], 2)}
-        with of_the_whole_batch():
-            found |= {str(momentum): trained(network(momentum), SHARES[rank], 2) for momentum in (0.1, None)}
-        found["after"] = trained(network(), SHARES[rank], 2)
-        torch.save(found, out / f"{rank}.pt")
-        dist.barrier()
-    finally:
-        dist.destroy_process_group()
+def work(rank: int, _: Path) -> dict[str, list[torch.Tensor]]:
+    found = {"apart": trained(network(), SHARES[rank], 2)}
+    with of_the_whole_batch():
+        found |= {str(momentum): trained(network(momentum), SHARES[rank], 2) for momentum in (0.1, None)}
+    return found | {"after": trained(network(), SHARES[rank], 2)}
 
 
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory):
-    out = tmp_path_factory.mktemp("ranks")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    mp.spawn(work, args=(port, out), nprocs=2)
-    return [torch.load(out / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
+    return of_two(work, tmp_path_factory.mktemp("ranks"))
 
 
 @pytest.mark.parametrize("momentum", [0.1, None])

@@ -105,7 +105,7 @@ def race(history: pd.DataFrame, systems: Mapping[str, str]) -> Figure:
 
 def drift_against_recall(runs: pd.DataFrame, *, metric: str = "R@1", without: Sequence[str] = ()) -> Figure:
     """Means of systems: R@1 over InfoNCE's against the cosine over InfoNCE's, a panel a reading of drift; see
-    `decomposition.drift_and_recall`.
+    `drifts.drift_and_recall`.
     """
     fig, axes = panels(len(DRIFTS), sharey=True)
     means = runs[~runs["system"].isin(without)].groupby(["protocol", "system"])[[*DRIFTS, metric]].mean()
