@@ -114,20 +114,21 @@ def tangent(vector: Tensor, at: Tensor) -> Tensor:
 
     Normalised embeddings can only move this way, so drift of embeddings on the sphere compares tangent vectors.
 
+    Raises:
+        ValueError: shapes that differ.
+
     Example:
         >>> tangent(torch.tensor([[2.0, 3.0]]), at=torch.tensor([[1.0, 0.0]]))
         tensor([[0., 3.]])
     """
-    check_at(vector, at)
-    return vector - (vector * at).sum(dim=-1, keepdim=True) * at
-
-
-def check_at(vector: Tensor, at: Tensor) -> None:
-    """Require a point for each vector, `(N, …, d)` both; an axis between may be 1, where many act on one point."""
     check_floats(vector=vector, at=at)
-    sizes = list(zip(vector.shape, at.shape, strict=False))
-    if vector.ndim != at.ndim or any(a != b and not (b == 1 and 0 < k < at.ndim - 1) for k, (a, b) in enumerate(sizes)):
+    # An axis between may be 1, where many vectors act on one point.
+    if vector.ndim != at.ndim or any(
+        of_at != of_vector and not (of_at == 1 and 0 < axis < at.ndim - 1)
+        for axis, (of_vector, of_at) in enumerate(zip(vector.shape, at.shape, strict=True))
+    ):
         raise ValueError(f"vector {tuple(vector.shape)} and at {tuple(at.shape)} must have one shape")
+    return vector - (vector * at).sum(dim=-1, keepdim=True) * at
 
 
 def sideways(vector: Tensor, anchor: Tensor, positive: Tensor) -> Tensor:
