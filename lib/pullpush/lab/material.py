@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pullpush.lab import gaps
 from pullpush.lab.datasets import Real
 from pullpush.lab.scenes import SCENES, PublishedScenes, Scenes, categories
 from pullpush.lab.session import Session
@@ -34,4 +35,6 @@ def of(book: Session, dataset: str = "", *, compute_long: bool = False, publishe
         book = replace(book, settings=book.settings.listening)
     if name == SCENES:
         return PublishedScenes(book, compute_long) if published else Scenes(book, compute_long)
-    return Real(book, name, compute_long)
+    real = Real(book, name, compute_long)
+    gaps.allow(f"the dataset {' and '.join(real.pair_names)}")
+    return real

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from pullpush.cache import atomic_path
-from pullpush.lab import provenance
+from pullpush.lab import gaps, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.profiles import profile as find_profile
 from pullpush.lab.root import find_root, workplace
@@ -98,6 +98,8 @@ def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | st
     folder.mkdir(parents=True, exist_ok=True)
     if published():
         warnings.simplefilter("ignore")
+    if settings.file:
+        gaps.allow(f"the profile {settings.name}")
     return Session(chapter, settings, seed, folder)
 
 

@@ -151,7 +151,8 @@ def run(
                 publish=publish,
                 watch=line.say,
             )
-        click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}")
+        gaps = f", {done.gaps} cells not measured on these data" if done.gaps else ""
+        click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}{gaps}")
     if every and publish:
         from pullpush.site import ledger_page
 

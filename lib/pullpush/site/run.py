@@ -22,6 +22,7 @@ from papermill.exceptions import PapermillExecutionError
 from pullpush import __version__
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
+from pullpush.lab.gaps import notes
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters, kernel, status
@@ -44,12 +45,15 @@ class ChapterError(PullPushError, RuntimeError):
 
 @dataclass(frozen=True)
 class Execution:
-    """What a run left: the executed notebook, its tables, what the kernel said on stderr, and how long it took."""
+    """What a run left: the executed notebook, its tables, how long it took, what the kernel said on stderr, and of how
+    many cells it says that they could not be measured on data of one's own.
+    """
 
     notebook: Path
     tables: tuple[Path, ...]
     seconds: float
     stderr: str = field(default="", repr=False)
+    gaps: int = 0
 
 
 def run(
@@ -140,11 +144,12 @@ def _execute(
             "version": __version__,
         }
         stderr = publishable(target, about)
+        gaps = len(notes(target))
         if stop.asked:
             raise KeyboardInterrupt
         written = _publish_tables(chapter, tables, out)  # from here on a stop comes too late, and is told so
         (failed / target.name).unlink(missing_ok=True)  # the error it shows is over
-        done = Execution(_move(target, out), written, took, stderr)
+        done = Execution(_move(target, out), written, took, stderr, gaps)
     if stop.asked:
         raise KeyboardInterrupt(f"stopped; {chapter.name} had just been finished")
     return done

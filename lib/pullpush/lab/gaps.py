@@ -1,0 +1,143 @@
+"""What cannot be measured on data of one's own is said in its place, and the chapter goes on.
+
+    gaps.allow("the dataset mine")  # as `session.start` and `material.of` do, where data are not the book's own
+
+From the next cell on a cell that raises shows why in place of a traceback, and so does a cell that needs a name which
+such a cell would have set; all others run. On the book's own data every error ends a chapter, as in any notebook.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import nbformat
+from IPython.core.getipython import get_ipython
+from IPython.display import Markdown, display
+
+from pullpush.errors import AudioError, CacheError, DataNotFoundError, PullPushError
+
+MARK = "gap"  # in the metadata of a note's output, by which `pullpush run` counts them
+STOPPING = (DataNotFoundError, AudioError, CacheError, MemoryError)  # of these, the user has to do something first
+ABOUT = (
+    "**This page runs on {what}.** Its tables and figures are of that; its text was written for the book's own data "
+    "and sizes. What cannot be measured so is said in its place, and the page goes on."
+)
+
+
+class Reason(NamedTuple):
+    """Why something was not measured, and whether the library said so itself rather than failed."""
+
+    text: str
+    foreseen: bool
+
+
+class Gaps:
+    """The gaps of one kernel: names that are missing, each with the reason."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self.missing: dict[str, Reason] = {}
+        self._forgiven = False
+
+    def begin(self, result: Any) -> None:
+        """Forgive errors from now on: a hook after the cell that asked for it, which must not fail itself."""
+        self._shell.events.unregister("post_run_cell", self.begin)
+        if result.success:
+            self._shell.set_custom_exc((Exception,), self.handle)
+            self._shell.events.register("post_run_cell", self.forgive)
+
+    def handle(
+        self, shell: Any, kind: type, error: Exception, trace: TracebackType | None, tb_offset: int | None = None
+    ) -> None:
+        """Show why there is no result, or a traceback where the user has to do something or a page misnames one."""
+        needs = error.name if isinstance(error, NameError) else None
+        if isinstance(error, STOPPING) or (isinstance(error, NameError) and needs not in self.missing):
+            shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+            return
+        why = self.missing[needs] if needs else reason(error)
+        follows = f" This needs `{needs}`, which is not there:" if needs else ""
+        display(
+            Markdown(f"**Not measured on these data.**{follows} {why.text}"),
+            metadata={MARK: {"foreseen": why.foreseen}},
+        )
+        for name in unset(*cell_of(shell, trace)):
+            self.missing[name] = why
+            shell.user_ns.pop(name, None)  # an older value would pass for the one that is missing
+        self._forgiven = True
+
+    def forgive(self, result: Any) -> None:
+        """Let the chapter go on after a cell whose error was told."""
+        if self._forgiven:
+            result.error_in_exec, self._forgiven = None, False
+
+
+def allow(what: str) -> None:
+    """Let the chapter that runs in this kernel go on where something cannot be measured; outside of one do nothing.
+
+    what: it runs on, for the note that says so.
+    """
+    shell = get_ipython()
+    if shell is None or allowed():
+        return
+    shell.pullpush_gaps = Gaps(shell)
+    shell.events.register("post_run_cell", shell.pullpush_gaps.begin)
+    display(Markdown(ABOUT.format(what=what)))
+
+
+def allowed() -> bool:
+    """Whether the chapter that runs in this kernel goes on after an error."""
+    return hasattr(get_ipython(), "pullpush_gaps")
+
+
+def notes(notebook: Path) -> list[tuple[str, bool]]:
+    """What an executed notebook says that it could not measure, and whether the library gave the reason."""
+    cells = nbformat.read(notebook, as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", ()) if MARK in output.get("metadata", {})]
+    return [(output.data["text/markdown"], output.metadata[MARK]["foreseen"]) for output in outputs]
+
+
+def reason(error: BaseException) -> Reason:
+    """Why something could not be measured, as sentences."""
+    if isinstance(error, PullPushError):
+        text = str(error).strip().rstrip(".")
+        return Reason(f"{text[:1].upper()}{text[1:]}.", foreseen=True)
+    return Reason(f"The page did not foresee it: {type(error).__name__}: {error}", foreseen=False)
+
+
+def cell_of(shell: Any, trace: TracebackType | None) -> tuple[str, int]:
+    """The code of the cell in which an error came about, and the line in it."""
+    while trace and trace.tb_frame.f_globals is not shell.user_global_ns:
+        trace = trace.tb_next
+    if trace is None:
+        return "", 1
+    return "".join(linecache.getlines(trace.tb_frame.f_code.co_filename)), trace.tb_lineno
+
+
+def unset(source: str, line: int) -> set[str]:
+    """The names that a cell would have set from a line on.
+
+    >>> sorted(unset("a = 1\\nb, c['x'] = f(a)\\ndef g(): pass", 2))
+    ['b', 'c', 'g']
+    """
+    statements = [part for part in ast.parse(source).body if (part.end_lineno or part.lineno) >= line]
+    return {name for part in statements for name in _set_by(part)}
+
+
+def _set_by(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Name | ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            base: Any = node
+            while isinstance(base, ast.Subscript | ast.Attribute):
+                base = base.value
+            if isinstance(base, ast.Name):
+                yield base.id
