@@ -72,6 +72,7 @@ def test_the_commands_of_the_page_are_understood():
 def test_every_switch_that_a_page_names_exists(page):
     known = {name for action in parser()._actions for name in action.option_strings}
     known |= {"--standalone", "--nproc_per_node"}  # of torchrun
+    known |= {"--all", "--profile"}  # of pullpush run
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", page))
     assert named <= known
     assert len(named) >= 4
