@@ -12,6 +12,7 @@ from pullpush.data.banks import BANKS
 from pullpush.data.clips import World
 from pullpush.data.composer import SceneConfig
 from pullpush.data.world import WorldConfig, load_world
+from pullpush.errors import PullPushError
 from pullpush.lab import common
 from pullpush.lab.session import Session
 from pullpush.lab.views import Labelled, Material

@@ -24,7 +24,7 @@ def batches_against_whole(
     found = {}
     if len(text) < 2 * min(batch_sizes):
         raise PullPushError(
-            f"{len(text)} pairs are too few: batches of {min(batch_sizes)} are compared with sets twice as large or more"
+            f"{len(text)} pairs are too few: batches of {min(batch_sizes)} are compared with sets twice as large"
         )
     for size in (size for size in batch_sizes if size <= len(text) // 2):
         epochs = 32 if 8 * size > len(text) else 8  # large batches are few, and leave many anchors out

@@ -111,7 +111,8 @@ class Ears:
         half["n_train"] = max(24, size["n_train"] // 3)
         if needs_no_network(self.book):
             half["n_single_per_event"] = 1
-        world = WorldConfig(**{**size, **half})
+        sizes: dict[str, Any] = {**size, **half}
+        world = WorldConfig(**sizes)
         if not BANKS[world.bank.partition(":")[0]].categories:
             return OwnHeldOutConfig(world)
         return HeldOutConfig(world, takes="" if world.bank == "synthetic" else "takes")
