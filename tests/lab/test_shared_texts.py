@@ -11,7 +11,7 @@ from pullpush.metrics import by_clip
 TEXTS = [["a dog", "a bark"], ["a dog", "a dog"], ["a cat", "a cow"]]
 
 
-def test_no_system_passes_the_ceilings_and_a_perfect_one_reaches_them(world):
+def test_no_system_passes_the_ceilings_and_a_perfect_one_reaches_them():
     from_text, from_audio = shared_texts.ceilings(TEXTS)
     # A perfect model: each text lies at the sound of the clip that has it most often.
     place = {"a dog": 1, "a bark": 0, "a cat": 2, "a cow": 2}
@@ -22,7 +22,7 @@ def test_no_system_passes_the_ceilings_and_a_perfect_one_reaches_them(world):
     assert float(found["A2T R@1"].mean()) == from_audio == 2 / 3
 
 
-def test_the_note_counts_clips_and_is_silent_where_captions_differ(world):
+def test_the_note_counts_clips_and_is_silent_where_captions_differ():
     class Told:
         name = "test"
 
@@ -32,3 +32,4 @@ def test_the_note_counts_clips_and_is_silent_where_captions_differ(world):
     assert "**2 of the 3 test clips share" in shared_texts.note(Told(TEXTS)).data
     assert "83.3% from text to audio and 66.7% from audio to text" in shared_texts.note(Told(TEXTS)).data
     assert shared_texts.note(Told([["a"], ["b"]])).data == ""
+    assert "There is one test clip:" in shared_texts.note(Told([["a"]])).data

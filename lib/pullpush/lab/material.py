@@ -44,5 +44,6 @@ def of(book: Session, dataset: str = "", *, compute_long: bool = False, publishe
         gaps.allow(f"the dataset {' and '.join(ground.pair_names)}")
     if gaps.allowed():
         with suppress(PullPushError):  # where the data are used, it is told what they lack
-            display(shared_texts.note(ground.data().test))
+            if (note := shared_texts.note(ground.data().test)).data:
+                display(note)
     return ground

@@ -19,8 +19,12 @@ Captions = Sequence[Sequence[str]]  # of every clip
 
 
 def note(clips: Clips, language: str = "eng") -> Markdown:
-    """How many clips share a caption with another, and the highest R@1 that is left; nothing where none does."""
+    """How many clips share a caption with another, and the highest R@1 that is left; or that there is one clip alone;
+    nothing else.
+    """
     captions = clips.captions(language)
+    if len(captions) == 1:
+        return Markdown(f"**There is one {clips.name} clip:** among one, recall is 100 % whatever a system has learnt.")
     shared = sharing(captions)
     if not shared:
         return Markdown("")
