@@ -6,6 +6,7 @@ import html
 import re
 
 from pullpush.data.languages import LANGUAGES, language
+from pullpush.errors import unknown
 from pullpush.show import galleries
 
 
@@ -42,3 +43,21 @@ def test_ranks_stand_beside_the_captions_in_the_order_of_the_languages(world):
 def test_a_clip_is_shown_without_its_padding(world):
     _, lengths = world.test.audio([0])
     assert galleries.waveform(world.test, 0).shape == (int(lengths[0]),)
+
+
+def test_a_clip_that_is_told_in_one_language_is_shown_in_it_alone(world, monkeypatch):
+    told = world.test.captions("eng")
+
+    def captions(language):
+        if language != "eng":
+            raise unknown("language", language, ["eng"])
+        return told
+
+    monkeypatch.setattr(type(world.test), "captions", lambda self, language: captions(language))
+    shown = galleries.translations(world.test, 1, ranks={"A": range(11, 19)})
+    assert repr(shown) == f"eng: {told[1][0]} {11 + LANGUAGES.index('eng')}"
+
+
+def test_rows_that_there_are_not_are_left_out(world):
+    few = world.test.head(2)
+    assert galleries.scenes(few, range(6)).data == galleries.scenes(few, range(2)).data

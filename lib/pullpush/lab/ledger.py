@@ -146,7 +146,8 @@ class Ledger:
 
     def _outcome(self, claim: Claim) -> inference.Difference | str:
         """The last that was found, or why nothing was."""
-        return (self._found[claim.id] or ["not judged yet"])[-1] if claim.judged else claim.reason["why"]
+        nothing = UNMEASURED if gaps.allowed() else "not judged yet"
+        return (self._found[claim.id] or [nothing])[-1] if claim.judged else claim.reason["why"]
 
     def _row(self, claim: Claim, outcome: inference.Difference | str) -> dict[str, Any]:
         number = paper_value(claim)

@@ -9,9 +9,13 @@ Both kinds answer the same questions (see `Material`), so that a chapter reads t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
-from pullpush.lab import gaps
+from IPython.display import display
+
+from pullpush.errors import PullPushError
+from pullpush.lab import gaps, shared_texts
 from pullpush.lab.datasets import Real
 from pullpush.lab.scenes import SCENES, PublishedScenes, Scenes, categories
 from pullpush.lab.session import Session
@@ -34,7 +38,12 @@ def of(book: Session, dataset: str = "", *, compute_long: bool = False, publishe
     if published:
         book = replace(book, settings=book.settings.listening)
     if name == SCENES:
-        return PublishedScenes(book, compute_long) if published else Scenes(book, compute_long)
-    real = Real(book, name, compute_long)
-    gaps.allow(f"the dataset {' and '.join(real.pair_names)}")
-    return real
+        ground: Material = PublishedScenes(book, compute_long) if published else Scenes(book, compute_long)
+    else:
+        ground = Real(book, name, compute_long)
+        gaps.allow(f"the dataset {' and '.join(ground.pair_names)}")
+    if gaps.allowed():
+        with suppress(PullPushError):  # where the data are used, it is told what they lack
+            if (note := shared_texts.note(ground.data().test)).data:
+                display(note)
+    return ground

@@ -12,6 +12,7 @@ from pullpush.data.banks import BANKS
 from pullpush.data.clips import World
 from pullpush.data.composer import SceneConfig
 from pullpush.data.world import WorldConfig, load_world
+from pullpush.errors import PullPushError
 from pullpush.lab import common
 from pullpush.lab.session import Session
 from pullpush.lab.views import Labelled, Material
@@ -63,6 +64,11 @@ def two_worlds(book: Session, data: World) -> dict[str, World]:
 
     A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
     """
+    if not BANKS[data.config.bank.partition(":")[0]].categories:
+        raise PullPushError(
+            f"{data.config.bank} has no categories to make two worlds of, which share no event: name two datasets, as "
+            "`dataset` and `other` of a profile"
+        )
     size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
     mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
     bank = data.config.bank.partition(":")[0]

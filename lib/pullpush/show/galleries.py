@@ -11,6 +11,7 @@ from pullpush.data import languages
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.languages import LANGUAGES
+from pullpush.errors import UnknownNameError
 from pullpush.show.markup import Markup
 from pullpush.show.sounds import player, thumbnail
 
@@ -19,20 +20,21 @@ LEFT, RIGHT = "text-align:left", "text-align:right;padding:0.1em 0.8em"
 
 
 def scenes(clips: Clips, rows: Sequence[int], *, language: str = "eng") -> Markup:
-    """Cards of some clips, each with its first caption in a language."""
+    """Cards of some clips, each with its first caption in a language; of those rows that there are."""
     captions = clips.captions(language)
-    return in_grid([card(waveform(clips, row), captions[row][0], language) for row in rows])
+    there = [row for row in rows if row < len(clips)]
+    return in_grid([card(waveform(clips, row), captions[row][0], language) for row in there])
 
 
 def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] | None = None) -> Markup:
-    """One clip with its first caption in each of the eight languages.
+    """One clip with its first caption in each of the eight languages that it is told in.
 
     ranks: system → the rank that it gives the caption in each language, in the order of LANGUAGES; a column each.
     """
     ranks = ranks or {}
     lines, texts = [], []
-    for number, code in enumerate(LANGUAGES):
-        caption, language = clips.captions(code)[row][0], languages.language(code)
+    for code, caption in first_captions(clips, row).items():
+        number, language = LANGUAGES.index(code), languages.language(code)
         places = [str(of_system[number]) for of_system in ranks.values()]
         cells = "".join(f'<td style="{RIGHT}">{place}</td>' for place in places)
         lines.append(
@@ -44,6 +46,18 @@ def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] |
     head = f"<tr><th></th><th>caption</th>{names}</tr>" if ranks else ""
     table = f'<table style="margin:0.5em 0">{head}{"".join(lines)}</table>'
     return Markup(f"{card(waveform(clips, row), '', 'eng')}{table}", "\n".join(texts))
+
+
+def first_captions(clips: Clips, row: int) -> dict[str, str]:
+    """The first caption of one clip in each of the eight languages that it has one in: code → caption."""
+    found = {}
+    for code in LANGUAGES:
+        try:
+            captions = clips.captions(code)[row]
+        except UnknownNameError:  # recordings of one's own are told in few languages
+            continue
+        found |= {code: captions[0]} if captions else {}
+    return found
 
 
 def waveform(clips: Clips, row: int) -> Tensor:

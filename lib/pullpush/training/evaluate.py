@@ -14,6 +14,7 @@ from torch import Tensor
 from pullpush.data.batches import Clips, is_missing
 from pullpush.data.queries import Queries
 from pullpush.encoders.interface import Model
+from pullpush.errors import PullPushError
 from pullpush.metrics import by_caption, by_clip, difference, language_ranks, retrieval_per_query, zero_shot_predictions
 from pullpush.metrics._ragged import scores_by_chance
 
@@ -198,7 +199,12 @@ def zero_shot(model: Model, split: Clips, prompts: Sequence[str], *, language: s
     Returns:
         Rows "accuracy" and "macro accuracy"; columns metric, value, low, high (95 %, within 0 … 1, over classes; but
         accuracy is over clips where classes are of unequal sizes), chance.
+
+    Raises:
+        PullPushError: there is one class.
     """
+    if len(split.labels.unique()) < 2:
+        raise PullPushError("these data have sounds of one class: zero-shot classification asks for two or more")
     audio, text = embed_audio(model, split), embed_texts(model, prompts, language=language)
     labels = split.labels
     if int(labels.max()) >= len(prompts):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from pullpush.errors import PullPushError
 from pullpush.studies.forces import batches, means
 
 
@@ -19,8 +20,9 @@ def test_batches_are_held_against_the_whole_only_where_two_fit(unit):
     assert table["variance"].is_monotonic_decreasing
 
 
-def test_a_set_too_small_for_two_batches_gives_no_rows(unit):
-    assert not batches.batches_against_whole(unit(6, 4), unit(6, 4, 1), 0.07)
+def test_a_set_too_small_for_two_batches_is_refused(unit):
+    with pytest.raises(PullPushError, match="6 pairs are too few: batches of 8"):
+        batches.batches_against_whole(unit(6, 4), unit(6, 4, 1), 0.07)
 
 
 def test_the_share_that_fluctuates_is_that_of_the_means(unit):

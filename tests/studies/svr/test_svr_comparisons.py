@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pullpush.errors import PullPushError
 from pullpush.lab import material
 from pullpush.lab.ledger import Ledger
 from pullpush.metrics import difference
@@ -83,3 +84,11 @@ def test_claims_are_found_by_where_they_stand_first():
     assert "supclap-t13-half-to-one" in comparisons.ids(ledger, "Table 13")
     assert not set(comparisons.ids(ledger, "Table 1")) & set(comparisons.ids(ledger, "Table 13"))
     assert all(ledger.claims[name].judged for name in comparisons.ids(ledger, "Table 2"))
+
+
+def test_what_asks_for_further_data_says_which(runs):
+    assert comparisons.routes(("A", "B")) == [("A", "B"), ("B", "A")]
+    with pytest.raises(PullPushError, match=r"one dataset here, mine: .* `other`"):
+        comparisons.routes(("mine",))
+    with pytest.raises(PullPushError, match=r"no labels: .* `zero_shot`"):
+        comparisons.zero_shots(runs, {})

@@ -59,3 +59,9 @@ def test_simple_reweight_below_one_pulls_harder_along_the_way():
     text, audio = unit(12, 6), unit(12, 6, 1)
     assert effects.reweighted_parallel(text, audio, 0.1, 1.0, batch_size=6) == pytest.approx(0)
     assert effects.reweighted_parallel(text, audio, 0.1, 0.2, batch_size=6) > 0
+
+
+def test_a_batch_larger_than_the_set_is_the_set():
+    text, audio = unit(5, 6), unit(5, 6, 1)
+    large, whole = (effects.radius_effects(text, audio, 0.1, [0.0, 0.3], batch_size=size) for size in (16, 5))
+    assert large.equals(whole)

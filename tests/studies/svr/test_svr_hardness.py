@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from miniature import SMALL
 
+from pullpush.errors import PullPushError
 from pullpush.studies.svr import hardness
 from pullpush.training.frozen import on_features
 from pullpush.training.recipes import recipe
@@ -35,3 +36,10 @@ def test_hard_negatives_are_compared_with_none_and_the_least_fall_counts():
 def test_too_few_clips_for_a_probe_are_refused(heard):
     with pytest.raises(ValueError, match="too few"):
         hardness.RadiusProbe(heard.train, every=1, anchors=16)
+
+
+def test_a_batch_that_the_clips_do_not_fill_is_refused_before_training(heard):
+    plan = recipe("infonce+bi-dynamic-svr", **on_features(heard), **SMALL, text="hashed")
+    for anchors in (0, len(heard.train) - 2):
+        with pytest.raises(PullPushError, match="are too few: hard negatives"):
+            hardness.radius_by_hardness(heard, plan, [0], every=4, anchors=anchors)

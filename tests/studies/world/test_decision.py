@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pullpush.errors import PullPushError
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores
@@ -67,3 +68,9 @@ def test_what_was_trained_is_set_beside_the_bridge_and_chance():
     assert said == f"On new, R@10 is 30.0 % for the bridge, {trained}, and 4.0 % by chance."
     alone = floor(pd.DataFrame(rows[2:]), test=TEST, metric="R@10").data
     assert alone == "On new, R@10 is 30.0 % for the bridge, and 4.0 % by chance."
+
+
+def test_a_test_that_the_data_do_not_have_is_named():
+    table = pd.DataFrame([{"test": TEST, "system": BRIDGE, "metric": "R@10", "value": 0.3, "chance": 0.04}])
+    with pytest.raises(PullPushError, match="no held-out events"):
+        floor(table, test="held-out events", metric="R@10")

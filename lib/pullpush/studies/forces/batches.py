@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from torch import Tensor
 
+from pullpush.errors import PullPushError
 from pullpush.forces import LocalGlobal, local_global
 from pullpush.metrics import Difference
 from pullpush.studies.forces.means import by_clip
@@ -15,8 +16,16 @@ from pullpush.studies.forces.means import by_clip
 def batches_against_whole(
     text: Tensor, audio: Tensor, tau: float, *, batch_sizes: Sequence[int] = (8, 24, 64, 128, 256, 512, 1024)
 ) -> dict[int, LocalGlobal]:
-    """The perpendicular force of mini-batches against that of all N pairs, by batch size; see `forces.local_global`."""
+    """The perpendicular force of mini-batches against that of all N pairs, by batch size; see `forces.local_global`.
+
+    Raises:
+        PullPushError: there are fewer pairs than two of the smallest batches hold.
+    """
     found = {}
+    if len(text) < 2 * min(batch_sizes):
+        raise PullPushError(
+            f"{len(text)} pairs are too few: batches of {min(batch_sizes)} are compared with sets twice as large"
+        )
     for size in (size for size in batch_sizes if size <= len(text) // 2):
         epochs = 32 if 8 * size > len(text) else 8  # large batches are few, and leave many anchors out
         found[size] = local_global(text, audio, tau, batch_size=size, epochs=epochs)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import pandas as pd
 
+from pullpush.errors import PullPushError
 from pullpush.lab import common
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.material import Labelled
@@ -110,6 +112,23 @@ def ids(ledger: Ledger, *sources: str) -> list[str]:
     return [claim.id for claim in ledger.judged if claim.source[0] in sources]
 
 
+def routes(names: Sequence[str]) -> list[tuple[str, str]]:
+    """All ways from one dataset that is trained on to another that is tested on.
+
+    Raises:
+        PullPushError: there is one dataset.
+
+    >>> routes(["A", "B"])
+    [('A', 'B'), ('B', 'A')]
+    """
+    if len(names) < 2:
+        raise PullPushError(
+            f"there is one dataset here, {' '.join(names)}: to train on one and test on another name a second as "
+            "`other` in a profile"
+        )
+    return list(permutations(names, 2))
+
+
 def positive_cosines(scores: Scores, systems: Iterable[str]) -> pd.DataFrame:
     """Cosine of every test clip with its first caption, seed by seed: columns system, seed, cosine."""
     return pd.concat(
@@ -120,7 +139,16 @@ def positive_cosines(scores: Scores, systems: Iterable[str]) -> pd.DataFrame:
 
 
 def zero_shots(runs: Mapping[tuple[str, int], Result], sounds: Mapping[str, Labelled]) -> pd.DataFrame:
-    """Zero-shot accuracy with the paper's English prompt: columns set, system, seed, accuracy, chance."""
+    """Zero-shot accuracy with the paper's English prompt: columns set, system, seed, accuracy, chance.
+
+    Raises:
+        PullPushError: there are no labelled sounds.
+    """
+    if not sounds:
+        raise PullPushError(
+            "these data have captions and no labels: for zero-shot classification name labelled datasets, such as "
+            "esc50, as `zero_shot` in a profile"
+        )
     rows = []
     for name, (split, prompts) in sounds.items():
         for (system, seed), run in runs.items():

@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from pullpush.errors import PullPushError
 from pullpush.forces import step_parts
 from pullpush.lab import common
 from pullpush.lab.experiments import ExperimentError, System
@@ -152,9 +153,10 @@ def step_of(systems: Mapping[str, System], text: Tensor, audio: Tensor, tau: flo
         Columns system; parallel, perpendicular (mean norms along the geodesic direction and across it); across/along,
         their ratio; kept for pairs that fit, the mean length of the step of the better half of each batch's pairs (by
         cosine) over that of the other half; audio to audio, the share of the gradient on the sounds that comes to them
-        through the support vector. Systems whose radius is learnt are left out: here nothing has taught it.
+        through the support vector. Systems whose radius is learnt are left out: here nothing has taught it. A batch
+        larger than the set is the set.
     """
-    rows = []
+    rows, batch_size = [], min(batch_size, len(text))
     for name, (parts, options) in systems.items():
         if "dynamic" in parts:
             continue
@@ -175,7 +177,12 @@ def step_of(systems: Mapping[str, System], text: Tensor, audio: Tensor, tau: flo
 def parallel_change(text: Tensor, audio: Tensor, tau: float, radius: float, *, batch_size: int) -> Difference:
     """How much the part along the way of the SVR term's step changes from R = 0 to a radius, as a fraction, over
     batches of `(N, d)`: nothing, if a radius suppresses what is across and that alone.
+
+    Raises:
+        PullPushError: there are fewer than two batches.
     """
+    if len(text) < 2 * batch_size:
+        raise PullPushError(f"{len(text)} pairs are too few: an interval takes two batches of {batch_size}")
     changes = []
     for start in range(0, len(text) - batch_size + 1, batch_size):
         rows = slice(start, start + batch_size)

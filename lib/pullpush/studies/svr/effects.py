@@ -1,7 +1,8 @@
 """What a radius, or a weight, changes in the step that a loss asks of an anchor.
 
 Everywhere `anchor` are texts and `positive` their sounds, `(N, d)` unit vectors each, and a loss is a function of
-(audio, text) that gives the mean over a batch. Rows that do not fill the last batch are left out.
+(audio, text) that gives the mean over a batch. Rows that do not fill the last batch are left out; a batch larger than
+the set is the set.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def parts_by_loss(anchor: Tensor, positive: Tensor, losses: Mapping[str, Loss], 
     Returns:
         Columns loss, parallel and perpendicular (mean norms), drift (mean cosine with the geodesic direction).
     """
-    rows = []
+    rows, size = [], min(batch_size, len(anchor))
     for name, loss in losses.items():
         with one_thread():
-            found = step_parts(loss, anchor, positive, batch_size=batch_size)
+            found = step_parts(loss, anchor, positive, batch_size=size)
             means = torch.stack([found.parallel.abs(), found.perpendicular, found.cosine], dim=1).mean(0)
         rows.append((name, *means.tolist()))
     return pd.DataFrame(rows, columns=["loss", "parallel", "perpendicular", "drift"])
@@ -75,7 +76,8 @@ def radius_effects(
     parts = parts_by_loss(anchor, positive, losses, batch_size=batch_size)  # pyrefly: ignore[bad-argument-type]
     parts = parts.drop(columns="drift").rename(columns={"loss": "radius"})
     parts["across/along"] = parts["perpendicular"] / parts["parallel"]
-    batches = [slice(start, start + batch_size) for start in range(0, len(anchor) - batch_size + 1, batch_size)]
+    size = min(batch_size, len(anchor))
+    batches = [slice(start, start + size) for start in range(0, len(anchor) - size + 1, size)]
     found = np.array([[_weight_and_share(anchor[b], positive[b], radius, tau) for b in batches] for radius in radii])
     weight, share = found.mean(axis=1).T
     parts.insert(1, "1 − P_sup", weight)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.clips import Clips, World
+from pullpush.errors import PullPushError
 from pullpush.lab.probes import probed
 from pullpush.losses import SVR, RadiusPredictor
 from pullpush.studies.svr.histories import fall
@@ -87,8 +88,17 @@ class RadiusProbe(Diagnostics):
 
 
 def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
-    """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
-    seeds = list(seeds)
+    """Figure 7: columns seed, step, kind, K, radius; the runs are not kept.
+
+    Raises:
+        PullPushError: there are too few training clips to choose the negatives of a batch from.
+    """
+    seeds, anchors = list(seeds), probe.get("anchors", 64)
+    if anchors < 1 or len(data.train) - anchors < plan.batch_size:
+        raise PullPushError(
+            f"{len(data.train)} training clips are too few: hard negatives are chosen among more than the "
+            f"{plan.batch_size - 1} that a batch of {plan.batch_size} holds"
+        )
     steps = probed(data, [(plan, seed) for seed in seeds], partial(_radius_probe, probe))
     tables = [_by_hardness(table).assign(seed=seed) for seed, table in zip(seeds, steps, strict=True)]
     return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]

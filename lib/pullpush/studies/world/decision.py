@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 from IPython.display import Markdown
 
+from pullpush.errors import PullPushError
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference
 
@@ -70,6 +71,8 @@ def floor(table: pd.DataFrame, *, test: str, metric: str) -> Markdown:
     table: rows as of `ears.standings`, the bridge's among them.
     """
     rows = table[(table["test"] == test) & (table["metric"] == metric)].set_index("system")
+    if rows.empty:
+        raise PullPushError(f"these data have no {test}: for them a bank needs two events or more")
     trained = rows.drop(index=BRIDGE)
     said = [f"On {test}, {metric} is {100 * rows.loc[BRIDGE, 'value']:.1f} % for the bridge"]
     if len(trained):

@@ -19,6 +19,7 @@ from torch import Tensor
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
 from pullpush.data.held_out import HeldOutConfig, load_held_out
+from pullpush.data.held_out_own import OwnHeldOutConfig
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
@@ -55,8 +56,8 @@ class System(NamedTuple):
 
 
 def needs_no_network(book: Session) -> bool:
-    """Whether the profile's sounds are synthetic: then nothing is fetched, and published encoders are random ones."""
-    return book.settings.world["bank"] == "synthetic"
+    """Whether nothing is fetched: the profile's published encoders are of random weights, as in `smoke`."""
+    return book.settings.listening.encoder_options.get("audio_pretrained") is False
 
 
 def systems_of(book: Session) -> dict[str, System]:
@@ -89,20 +90,32 @@ class Ears:
     @property
     def code(self) -> Sequence[Any]:
         """See `compute.Ground`."""
-        banks = [self.config.world.bank, self.config.takes]
+        banks = [self.config.world.bank.partition(":")[0], self.config.takes]
         return load_held_out, *(BANKS[name].make for name in banks if name)
 
     @property
+    def tests(self) -> Mapping[str, str]:
+        """Those of `TESTS` that the bank is large enough for: all, unless it is one's own."""
+        if not isinstance(self.config, OwnHeldOutConfig):
+            return TESTS
+        splits = self.view("sound").data.splits
+        return {test: split for test, split in TESTS.items() if split in splits}
+
+    @property
     def config(self) -> HeldOutConfig:
-        """A third of the profile's training scenes and half of its tests, for systems that take minutes."""
+        """A third of the profile's training scenes and half of its tests, for systems that take minutes; of a bank
+        of one's own, the further takes are recordings of its own.
+        """
         size = self.book.settings.world
         half = {name: max(24, size[name] // 2) for name in ("n_valid", "n_test")}
         half["n_train"] = max(24, size["n_train"] // 3)
-        takes = "takes"
         if needs_no_network(self.book):
-            takes, half["n_single_per_event"] = "", 1
+            half["n_single_per_event"] = 1
         sizes: dict[str, Any] = {**size, **half}
-        return HeldOutConfig(WorldConfig(**sizes), takes=takes)
+        world = WorldConfig(**sizes)
+        if not BANKS[world.bank.partition(":")[0]].categories:
+            return OwnHeldOutConfig(world)
+        return HeldOutConfig(world, takes="" if world.bank == "synthetic" else "takes")
 
     def view(self, name: str) -> View:
         """Data by its name: "sound", or what YAMNet made of it: "frozen", "random", "upper"; each is tested on new
@@ -157,9 +170,10 @@ def on_tests(
     best: Mapping[str, Mapping[str, Any]],
     *,
     seeds: Iterable[int],
+    tests: Mapping[str, str] = TESTS,
     recipe: str = "infonce",
 ) -> Experiment:
-    """Every system with its best learning rate, trained once a seed, on every test."""
+    """Every system with its best learning rate, trained once a seed, on every test, or on some."""
     trials = [
         Trial(
             label,
@@ -170,7 +184,7 @@ def on_tests(
             test="" if split == "test" else f"{system.view}/{split}",
         )
         for label, system in systems.items()
-        for test, split in TESTS.items()
+        for test, split in tests.items()
     ]
     return Experiment(name, tuple(trials), tuple(seeds), data="sound", evaluations=("retrieval", "graded"), long=True)
 
@@ -264,11 +278,14 @@ def still_gained(scores: Scores) -> pd.DataFrame:
 
 
 def contents(world: World) -> pd.DataFrame:
-    """What is learnt from and what each test holds: scenes of, scenes, events, recordings."""
+    """What is learnt from and what each test holds: scenes of, scenes, events, recordings; 0 of a test that the bank
+    is too small for.
+    """
     rows = []
     for label, split in {"training": "train", "validation": "valid", **TESTS}.items():
-        sounds = [sound for scene in world.split(split).columns["scene"] for sound in scene.sounds]
+        scenes = world.split(split).columns["scene"] if split in world.splits else []
+        sounds = [sound for scene in scenes for sound in scene.sounds]
         events, recordings = {sound.event for sound in sounds}, {(sound.event, sound.clip) for sound in sounds}
-        counts = {"scenes": len(world.split(split)), "events": len(events), "recordings": len(recordings)}
+        counts = {"scenes": len(scenes), "events": len(events), "recordings": len(recordings)}
         rows.append({"scenes of": label, **counts})
     return pd.DataFrame(rows)

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from pullpush.data.clips import Clips, World
 from pullpush.encoders import AUDIO
+from pullpush.errors import PullPushError
 from pullpush.metrics import difference
 from pullpush.training.frozen import splits_encoder
 from pullpush.training.trunk import Published
@@ -95,10 +96,15 @@ def nearest(features: Tensor, groups: Sequence[int]) -> Tensor:
 
     groups: N numbers, such as those of the events: clips of one group may be one recording, mixed twice.
 
+    Raises:
+        PullPushError: there is one group.
+
     >>> nearest(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.8, 0.3], [-1.0, 0.0]]), [0, 0, 1, 2])[:2]
     tensor([2, 2])
     """
     number = torch.as_tensor(groups)
+    if len(number.unique()) < 2:
+        raise PullPushError("these data have sounds of one event: the nearest of another event asks for two or more")
     same = number[:, None] == number
     return similarities(features).masked_fill(same, -torch.inf).argmax(dim=1)
 
@@ -136,26 +142,36 @@ def recognised(known: Tensor, new: Tensor) -> Tensor:
 
 
 KIND, EVENT = "same category", "same event"
+COLUMNS = ["question", "encoder", "value", "low", "high", "chance"]
 
 
 def without_words(world: World, encoders: Mapping[str, Published]) -> pd.DataFrame:
     """What encoders know of our sounds, asked by clips alone: is the nearest clip of another event of the same
-    category, and is the nearest clip of a *further recording* one of the same event?
+    category, and is the nearest clip of a *further recording* one of the same event? Only what can be asked: no two
+    kinds of one's own need share a category, nor need there be further recordings.
 
     Columns: question, encoder, value, low, high (95 % over events), chance; fractions.
+
+    Raises:
+        PullPushError: neither can be asked.
     """
-    known, new = one_of_each(world), world.split("recording_singles")
-    heard, further = features_of(known.clips, encoders), features_of(new, encoders)
-    labels, events = new.labels.numpy(), np.array(known.events)
-    rows = []
-    for label in encoders:
+    known, rows = one_of_each(world), []
+    heard, events = features_of(known.clips, encoders), np.array(known.events)
+    asked = encoders if len(set(known.kinds)) < len(known.kinds) else ()
+    for label in asked:
         kind = hits(nearest(heard[label], known.events), known.kinds)
         rows.append((KIND, label, *_interval(kind), by_chance(known.events, known.kinds)))
+    if "recording_singles" not in world.splits or len(events) < 2:
+        if not rows:
+            raise PullPushError("these data have one event, or one recording of each: to ask for the same, give more")
+        return pd.DataFrame(rows, columns=COLUMNS)
+    new = world.split("recording_singles")
+    further, labels = features_of(new, encoders), new.labels.numpy()
     for label in encoders:
         found = events[recognised(heard[label], further[label]).numpy()] == labels
         by_event = pd.Series(found.astype(float)).groupby(labels).mean().to_numpy()
         rows.append((EVENT, label, *_interval(by_event), 1 / len(events)))
-    return pd.DataFrame(rows, columns=["question", "encoder", "value", "low", "high", "chance"])
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _interval(values: np.ndarray) -> tuple[float, float, float]:
