@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import escape
 
 from torch import Tensor
@@ -11,6 +12,7 @@ from pullpush.data import languages
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.languages import LANGUAGES
+from pullpush.errors import UnknownNameError
 from pullpush.show.markup import Markup
 from pullpush.show.sounds import player, thumbnail
 
@@ -25,14 +27,14 @@ def scenes(clips: Clips, rows: Sequence[int], *, language: str = "eng") -> Marku
 
 
 def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] | None = None) -> Markup:
-    """One clip with its first caption in each of the eight languages.
+    """One clip with its first caption in each of the eight languages, or in those that it is told in.
 
     ranks: system → the rank that it gives the caption in each language, in the order of LANGUAGES; a column each.
     """
     ranks = ranks or {}
     lines, texts = [], []
-    for number, code in enumerate(LANGUAGES):
-        caption, language = clips.captions(code)[row][0], languages.language(code)
+    for number, (code, caption) in enumerate(_told(clips, row)):
+        language = languages.language(code)
         places = [str(of_system[number]) for of_system in ranks.values()]
         cells = "".join(f'<td style="{RIGHT}">{place}</td>' for place in places)
         lines.append(
@@ -44,6 +46,15 @@ def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] |
     head = f"<tr><th></th><th>caption</th>{names}</tr>" if ranks else ""
     table = f'<table style="margin:0.5em 0">{head}{"".join(lines)}</table>'
     return Markup(f"{card(waveform(clips, row), '', 'eng')}{table}", "\n".join(texts))
+
+
+def _told(clips: Clips, row: int) -> list[tuple[str, str]]:
+    """The first caption of a clip in each of the eight languages that it has one in."""
+    found = []
+    for code in LANGUAGES:
+        with suppress(UnknownNameError):
+            found += [(code, caption) for caption in clips.captions(code)[row][:1]]
+    return found
 
 
 def waveform(clips: Clips, row: int) -> Tensor:
