@@ -13,7 +13,9 @@ from pullpush.studies.consistency.space import Space, ranks
 
 
 def case_ranks(
-    spaces: Mapping[tuple[str, int], Space], seed: int, systems: Sequence[str] = ("ml-clap", "kcl"),
+    spaces: Mapping[tuple[str, int], Space],
+    seed: int,
+    systems: Sequence[str] = ("ml-clap", "kcl"),
     languages: Sequence[str] = LANGUAGES,
 ) -> pd.DataFrame:
     """Table 5: ranks of the `worst_cases` of a seed's runs, first captions: columns worst of, clip, system, language,

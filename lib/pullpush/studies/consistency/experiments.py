@@ -108,9 +108,7 @@ def stages(scores: Scores) -> dict[tuple[str, str], Scores]:
     return {each: stage(scores, *each) for each in found} if scores else {}
 
 
-def svr_end_to_end(
-    seeds: Iterable[int], epochs: int, languages: Sequence[str] = LANGUAGES
-) -> Experiment:
+def svr_end_to_end(seeds: Iterable[int], epochs: int, languages: Sequence[str] = LANGUAGES) -> Experiment:
     """SVR in eight languages where the audio encoder is trained from random weights: beside InfoNCE on random languages
     and CACL, and beside InfoNCE counted twice, which is SVR with a radius of zero.
 

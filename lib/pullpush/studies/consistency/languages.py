@@ -46,11 +46,11 @@ def several(what: str, languages: Sequence[str]) -> tuple[str, ...]:
     """
     if "eng" in languages and len(languages) > 1:
         return tuple(languages)
-    others = ", ".join(LANGUAGES[1:])
+    others, told = ", ".join(LANGUAGES[1:]), " and ".join(languages) or "none of the eight languages"
     raise LanguagesError(
-        f"{what}: captions are in {' and '.join(languages) or 'none of the eight languages'} alone, and this page compares English "
-        f"with further languages. Put translations beside captions.csv of a dataset: captions.fra.csv with the columns "
-        f"file_name and caption, for one or more of {others}"
+        f"{what}: captions are in {told} alone, and this page compares English with further languages. Put translations "
+        "beside captions.csv of a dataset: captions.fra.csv with the columns file_name and caption, for one or more of "
+        f"{others}"
     )
 
 

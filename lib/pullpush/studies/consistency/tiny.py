@@ -49,7 +49,13 @@ class TinyModel(NamedTuple):
         return torch.randn(self.weights, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def tiny_model(data: World, text_encoder: nn.Module, *, clips: int = 24, features: int = 8, dim: int = 4,
+def tiny_model(
+    data: World,
+    text_encoder: nn.Module,
+    *,
+    clips: int = 24,
+    features: int = 8,
+    dim: int = 4,
     languages: Sequence[str] = LANGUAGES,
 ) -> TinyModel:
     """The first clips of the training set with their captions in all languages.
