@@ -48,9 +48,9 @@ def several(what: str, languages: Sequence[str]) -> tuple[str, ...]:
         return tuple(languages)
     others, told = ", ".join(LANGUAGES[1:]), " and ".join(languages) or "none of the eight languages"
     raise LanguagesError(
-        f"{what}: captions are in {told} alone, and this page compares English with further languages. Put translations "
-        "beside captions.csv of a dataset: captions.fra.csv with the columns file_name and caption, for one or more of "
-        f"{others}"
+        f"{what}: captions are in {told} alone, and this page compares English with further languages. Put "
+        "translations beside captions.csv of a dataset: captions.fra.csv with the columns file_name and caption, for "
+        f"one or more of {others}"
     )
 
 
