@@ -22,6 +22,7 @@ from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.lexicon import LexiconConfig
 from pullpush.data.nli_corpora import located, nli_corpus
 from pullpush.data.world import WorldConfig, draw_scenes
+from pullpush.errors import SettingError
 
 __all__ = ["NLIConfig", "Statement", "Triple", "holds", "nli_corpus", "scene_triples", "triples", "with_triples"]
 
@@ -79,10 +80,13 @@ def with_triples(world: World, sentences: Sequence[Triple], *, seed: int = 0) ->
     such a world by `NLIConfig`.
 
     Raises:
-        ValueError: there is no triple.
+        SettingError: there is no triple.
     """
     if not sentences:
-        raise ValueError("there are no triples to bring")
+        raise SettingError(
+            "there are no triples to bring: a contradiction tells of sounds that are not heard, so that the bank needs "
+            "two kinds of sounds or more: give its folder another class"
+        )
     order = np.random.default_rng(seed).permutation(len(sentences)).tolist()
     shuffled = [sentences[place] for place in order]
     splits = {name: _bring(clips, shuffled) for name, clips in world.splits.items()}

@@ -13,7 +13,10 @@ from pullpush.studies.consistency.space import Space, ranks
 
 
 def case_ranks(
-    spaces: Mapping[tuple[str, int], Space], seed: int, systems: Sequence[str] = ("ml-clap", "kcl")
+    spaces: Mapping[tuple[str, int], Space],
+    seed: int,
+    systems: Sequence[str] = ("ml-clap", "kcl"),
+    languages: Sequence[str] = LANGUAGES,
 ) -> pd.DataFrame:
     """Table 5: ranks of the `worst_cases` of a seed's runs, first captions: columns worst of, clip, system, language,
     rank.
@@ -24,7 +27,7 @@ def case_ranks(
         for (system, run_seed), space in spaces.items():
             if run_seed == seed:
                 places = ranks(space)[clip * space.texts.shape[1]].tolist()
-                rows += [(worst, clip, system, *pair) for pair in zip(LANGUAGES, places, strict=False)]
+                rows += [(worst, clip, system, *pair) for pair in zip(languages, places, strict=False)]
     return pd.DataFrame(rows, columns=["worst of", "clip", "system", "language", "rank"])
 
 

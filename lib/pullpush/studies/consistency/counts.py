@@ -14,9 +14,9 @@ from pullpush.metrics import difference
 from pullpush.studies.consistency.comparisons import contrasts
 
 
-def language_order(seed: int) -> tuple[str, ...]:
+def language_order(seed: int, languages: Sequence[str] = LANGUAGES) -> tuple[str, ...]:
     """English, then the other languages in an order of the seed's own: KCL with K languages takes the first K."""
-    return ("eng", *map(str, np.random.default_rng(seed).permutation(LANGUAGES[1:])))
+    return ("eng", *map(str, np.random.default_rng(seed).permutation(list(languages[1:]))))
 
 
 def by_count(scores: Scores) -> pd.DataFrame:
@@ -31,8 +31,8 @@ def by_count(scores: Scores) -> pd.DataFrame:
         groups = {
             "English": ["eng"],
             "trained on": [name for name in trained if name != "eng"],
-            "never trained on": [name for name in LANGUAGES if name not in trained],
-            "all eight": list(LANGUAGES),
+            "never trained on": [name for name in scores.experiment.languages if name not in trained],
+            "all eight": list(scores.experiment.languages),
         }
         for group, names in groups.items():
             if names:

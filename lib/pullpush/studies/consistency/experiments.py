@@ -18,17 +18,22 @@ from pullpush.lab.scores import Scores
 from pullpush.studies.consistency.grounds import ALIGNED, ML_CLAP, NOTHING, WORDS, Stage
 from pullpush.studies.consistency.schemes import SCHEMES
 
-SCORED: Mapping[str, Any] = {"languages": LANGUAGES, "evaluations": ("retrieval", "consistency")}
 HALVED: Mapping[str, Any] = {"alpha": 0.5}  # as the losses of ATRI are
 # By the start, for every scheme alike: what goes on from a long run may want smaller steps.
 RATES: Mapping[str, tuple[float, ...]] = {ML_CLAP: (1e-4, 1e-3), NOTHING: (1e-3,)}
 ENDS = 2  # passes from random weights, as a multiple of the profile's
 
 
+def scored(languages: Sequence[str] = LANGUAGES) -> dict[str, Any]:
+    """How schemes are scored: in these languages, by recall and by consistency."""
+    return {"languages": tuple(languages), "evaluations": ("retrieval", "consistency")}
+
+
 def starts(
     seeds: Iterable[int],
     grid: Mapping[str, Sequence[float]] = RATES,
     tellings: Sequence[str] = (ALIGNED,),
+    languages: Sequence[str] = LANGUAGES,
 ) -> Experiment:
     """Each scheme on from ML-CLAP and from nothing, at several rates; grid: start → rates; tellings: see grounds.py."""
     trials = [
@@ -44,14 +49,14 @@ def starts(
         for lr in several
         for scheme in SCHEMES
     ]
-    return Experiment("starts", tuple(trials), tuple(seeds), long=True, **SCORED)
+    return Experiment("starts", tuple(trials), tuple(seeds), long=True, **scored(languages))
 
 
-def text_side(seeds: Iterable[int]) -> Experiment:
+def text_side(seeds: Iterable[int], languages: Sequence[str] = LANGUAGES) -> Experiment:
     """Each scheme on from ML-CLAP on translated captions, with a transformer over words that is trained throughout."""
     stage = Stage(ALIGNED, ML_CLAP, WORDS)
     systems: Mapping[str, System] = {scheme: (scheme, {}) for scheme in SCHEMES}
-    return Experiment.of("text-side", systems, seeds=seeds, data=stage.named, long=True, **SCORED)
+    return Experiment.of("text-side", systems, seeds=seeds, data=stage.named, long=True, **scored(languages))
 
 
 def rates_table(scores: Scores) -> pd.DataFrame:
@@ -103,13 +108,13 @@ def stages(scores: Scores) -> dict[tuple[str, str], Scores]:
     return {each: stage(scores, *each) for each in found} if scores else {}
 
 
-def svr_end_to_end(seeds: Iterable[int], epochs: int) -> Experiment:
+def svr_end_to_end(seeds: Iterable[int], epochs: int, languages: Sequence[str] = LANGUAGES) -> Experiment:
     """SVR in eight languages where the audio encoder is trained from random weights: beside InfoNCE on random languages
     and CACL, and beside InfoNCE counted twice, which is SVR with a radius of zero.
 
     epochs: the profile's.
     """
-    random: dict[str, Any] = {"languages": LANGUAGES, "sampling": "random"}
+    random: dict[str, Any] = {"languages": tuple(languages), "sampling": "random"}
     twice = {"radius": 0.0, "learnable": False, "beta": 0.0}
     systems = {
         "infonce": ("infonce", random),
@@ -120,4 +125,4 @@ def svr_end_to_end(seeds: Iterable[int], epochs: int) -> Experiment:
         "cacl+bi-dynamic-svr": ("cacl+bi-dynamic-svr", HALVED),
     }
     longer = {name: (recipe, {**options, "epochs": ENDS * epochs}) for name, (recipe, options) in systems.items()}
-    return Experiment.of("svr-whole", longer, seeds=seeds, data="whole", languages=LANGUAGES, long=True)
+    return Experiment.of("svr-whole", longer, seeds=seeds, data="whole", languages=tuple(languages), long=True)

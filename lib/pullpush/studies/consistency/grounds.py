@@ -14,9 +14,11 @@ of real recordings in several languages are taken for translations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pullpush.data.clips import World, load_data
+from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.wording import WordingConfig
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
@@ -24,6 +26,7 @@ from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.scenes import SCENES
 from pullpush.lab.views import Material
+from pullpush.studies.consistency.languages import check_told, languages_of
 from pullpush.training.frozen import Base, encoded, on_features
 from pullpush.training.runs import Plan
 
@@ -96,6 +99,20 @@ class Grounds:
         """The tellings that the material has."""
         return (RETOLD, ALIGNED) if self.is_scenes else (ALIGNED,)
 
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Those that clips are told in, English first: the book's eight, or those of them that real recordings have.
+
+        Raises:
+            LanguagesError: there is English alone, or no English.
+        """
+        return languages_of(self.material)
+
+    @property
+    def _in_languages(self) -> dict[str, Any]:
+        """What recipes of all eight languages need where there are fewer."""
+        return {} if self.languages == LANGUAGES else {"languages": self.languages}
+
     @property
     def code(self) -> Sequence[Any]:
         """The code that loads the data, as roots of `source.digest`."""
@@ -126,11 +143,10 @@ class Grounds:
 
         Raises:
             UnknownNameError: there is none of that name, or the material is not told so.
+            LanguagesError: its captions are in one language alone, or not as many in each.
         """
-        if "/" not in name:
-            return self.material.view(name)
         if name not in self._views:
-            self._views[name] = self._view(parsed(name))
+            self._views[name] = self._of_material(name) if "/" not in name else self._view(parsed(name))
         return self._views[name]
 
     def first_run(self, stage: Stage) -> Plan:
@@ -140,8 +156,14 @@ class Grounds:
         options = common.merged(on_features(view.data), view.overrides, long)
         return Plan(view.data, common.sized(view.session, "ml-clap", **options), FIRST_SEED)
 
+    def _of_material(self, name: str) -> View:
+        view = self.material.view(name)
+        if self._in_languages:
+            check_told(view.data.test, self.languages)
+        return view._replace(overrides=common.merged(view.overrides, self._in_languages))
+
     def _view(self, stage: Stage) -> View:
-        overrides: dict[str, Any] = {"epochs": PASSES * self.book.settings.epochs}
+        overrides: dict[str, Any] = {"epochs": PASSES * self.book.settings.epochs, **self._in_languages}
         overrides |= TRAINED if stage.text == WORDS else {}
         if stage.start == NOTHING:
             return View(self.book, self._world(stage.telling), overrides)
@@ -155,7 +177,7 @@ class Grounds:
 
     def _world(self, telling: str) -> World:
         if telling == self.tellings[0]:
-            return self.material.view("frozen").data
+            return self.view("frozen").data
         if telling not in self._worlds:
             self._worlds[telling] = encoded(self.told(telling), self.trunk())
         return self._worlds[telling]

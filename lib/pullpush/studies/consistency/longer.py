@@ -11,7 +11,6 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics import Difference
 from pullpush.studies.consistency import comparisons
 from pullpush.studies.consistency.comparisons import by_run, contrasts
-from pullpush.studies.consistency.schemes import TEXTS_PER_CLIP
 
 Length = tuple[str, int]  # a system, and how many times longer it trained
 
@@ -19,10 +18,11 @@ Length = tuple[str, int]  # a system, and how many times longer it trained
 def longer_table(scores: Scores, epochs: int) -> pd.DataFrame:
     """Runs of several lengths, a row each: what `by_run` gives, with `texts`, read of each clip, and `label`.
 
-    epochs: of the shortest; see TEXTS_PER_CLIP.
+    epochs: of the shortest.
     """
     table = by_run(scores.table)
-    table["texts"] = epochs * table["times"] * table["system"].map(TEXTS_PER_CLIP)
+    a_step = {"ml-clap": 1, "cacl": 2, "kcl": len(scores.experiment.languages)}  # of a clip
+    table["texts"] = epochs * table["times"] * table["system"].map(a_step)
     lengths = zip(table["system"], table["times"], strict=True)
     return table.assign(label=[name if times == 1 else f"{name} ×{times}" for name, times in lengths])
 

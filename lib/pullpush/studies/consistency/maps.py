@@ -20,6 +20,7 @@ def projected(
     *,
     methods: Sequence[str] = ("t-SNE", "UMAP"),
     seed: int = 0,
+    languages: Sequence[str] = LANGUAGES,
 ) -> pd.DataFrame:
     """Two-dimensional maps of some clips and their first captions: columns system, method, item, language, x, y.
 
@@ -27,8 +28,8 @@ def projected(
     """
     points = {name: _points(space, list(items)) for name, space in embedded.items()}
     placed = side_by_side([partial(_placed, list(points.values()), method, seed) for method in methods])
-    languages = ("audio", *LANGUAGES[: next(iter(embedded.values())).texts.shape[2]])
-    names = [(item, language) for item in range(len(items)) for language in languages]
+    told = ("audio", *languages[: next(iter(embedded.values())).texts.shape[2]])
+    names = [(item, language) for item in range(len(items)) for language in told]
     tables = [
         pd.DataFrame(names, columns=["item", "language"]).assign(system=system, method=method, x=at[:, 0], y=at[:, 1])
         for method, places in zip(methods, placed, strict=True)

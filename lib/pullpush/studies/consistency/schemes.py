@@ -16,7 +16,6 @@ from pullpush.training.loop import Result
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 SCHEMES = ("ml-clap", "cacl", "kcl")
 SAMPLINGS = {"random": "ml-clap", "pair": "cacl", "all": "kcl"}  # of `language_plan`, by the scheme that takes so
-TEXTS_PER_CLIP = {"ml-clap": 1, "cacl": 2, "kcl": len(LANGUAGES)}  # that one step reads
 
 
 def take(clips: int, languages: int, sampling: str, generator: torch.Generator) -> Tensor:

@@ -49,17 +49,29 @@ class TinyModel(NamedTuple):
         return torch.randn(self.weights, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def tiny_model(data: World, text_encoder: nn.Module, *, clips: int = 24, features: int = 8, dim: int = 4) -> TinyModel:
+def tiny_model(
+    data: World,
+    text_encoder: nn.Module,
+    *,
+    clips: int = 24,
+    features: int = 8,
+    dim: int = 4,
+    languages: Sequence[str] = LANGUAGES,
+) -> TinyModel:
     """The first clips of the training set with their captions in all languages.
 
     Args:
         data: an encoded world.
         text_encoder: frozen, texts → `(N, D)`.
+        clips, features, dim: where there are fewer clips, all of them, and as many components.
+        languages: of the captions.
     """
     view = data.train.head(clips)
+    clips = len(view)
+    features = min(features, clips)  # of so few clips there are no more components
     sounds = view.audio(slice(0, clips))[0].double()
     words = torch.stack(
-        [text_encoder([captions[0] for captions in view.captions(k)]).double() for k in LANGUAGES], dim=1
+        [text_encoder([captions[0] for captions in view.captions(k)]).double() for k in languages], dim=1
     )
     words = _components(words.flatten(0, 1), features).view(clips, -1, features)
     return TinyModel(_components(sounds, features), words, dim)

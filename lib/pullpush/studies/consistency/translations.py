@@ -11,6 +11,8 @@ from torch.nn import functional as F
 
 from pullpush.data.clips import Clips
 from pullpush.data.vocabulary import LANGUAGES
+from pullpush.metrics.inference import Difference, difference
+from pullpush.studies.consistency.languages import named
 
 
 def caption_cosines(
@@ -18,7 +20,7 @@ def caption_cosines(
 ) -> dict[str, np.ndarray]:
     """Table 10 with the frozen encoder: cosines `(N,)` of a clip's first English caption with its first in a language.
 
-    "eng" is the second English caption.
+    "eng" is the second English caption, if every clip has one.
 
     stranger: with those of another clip instead.
     """
@@ -27,7 +29,8 @@ def caption_cosines(
         return F.normalize(encoder([captions[number] for captions in split.captions(language)]).float(), dim=1)
 
     english, cosines = features("eng", 0), {}
-    for language in languages:
+    several = all(len(captions) > 1 for captions in split.captions("eng"))
+    for language in languages if several else [code for code in languages if code != "eng"]:
         other = features(language, 1 if language == "eng" else 0)
         cosines[language] = (english * (other.roll(1, 0) if stranger else other)).sum(1).numpy()
     return cosines
@@ -45,3 +48,16 @@ def caption_table(
     table["ours, another clip"] = [100 * stranger[name].mean() for name in same]
     table["paper, back-translated"] = table["language"].map(printed)
     return table.sort_values("ours, same clip", ascending=False)
+
+
+def west_less_east(same: Mapping[str, np.ndarray]) -> Difference:
+    """How much nearer French and German captions lie to the English ones than Japanese and Chinese ones do.
+
+    same: `caption_cosines`.
+
+    Raises:
+        LanguagesError: there are none in one of the four.
+    """
+    named(list(same), "fra", "deu", "jpn", "zho")
+    west, east = (same["fra"] + same["deu"]) / 2, (same["jpn"] + same["zho"]) / 2
+    return difference((west - east)[None])

@@ -152,7 +152,7 @@ class Grounds:
         overrides = {
             "text": "words",
             "dim": settings.dim // 2,
-            "batch_size": min(BATCH, settings.world["n_train"] // 4),
+            "batch_size": min(BATCH, max(2, settings.world["n_train"] // 4)),
             "epochs": max(1, round(passes * settings.epochs)),
         }
         if kind == PRETRAINED:
