@@ -24,14 +24,16 @@ def scenes(clips: Clips, rows: Sequence[int], *, language: str = "eng") -> Marku
     return in_grid([card(waveform(clips, row), captions[row][0], language) for row in rows])
 
 
-def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] | None = None) -> Markup:
-    """One clip with its first caption in each of the eight languages.
+def translations(
+    clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] | None = None, told: Sequence[str] = LANGUAGES
+) -> Markup:
+    """One clip with its first caption in each of the eight languages, or in those that it is told in.
 
-    ranks: system → the rank that it gives the caption in each language, in the order of LANGUAGES; a column each.
+    ranks: system → the rank that it gives the caption in each language, in the order of `told`; a column each.
     """
     ranks = ranks or {}
     lines, texts = [], []
-    for number, code in enumerate(LANGUAGES):
+    for number, code in enumerate(told):
         caption, language = clips.captions(code)[row][0], languages.language(code)
         places = [str(of_system[number]) for of_system in ranks.values()]
         cells = "".join(f'<td style="{RIGHT}">{place}</td>' for place in places)

@@ -33,6 +33,7 @@ from pullpush.studies.distill.stages import EARS, MAIN
 from pullpush.studies.distill.taught import TaughtConfig
 from pullpush.studies.distill.teachers import Run, similarities, soft_labels
 from pullpush.studies.distill.topic_labels import ByText
+from pullpush.studies.own_data import tell_scenes
 from pullpush.training.frozen import encoded
 from pullpush.training.runs import Plan
 from pullpush.training.terms import Term
@@ -63,6 +64,7 @@ class LessonGround:
         self.book = replace(book, settings=book.settings.listening)
         self.compute_long = compute_long
         self._views: dict[str, View] = {}
+        tell_scenes(book.settings)
 
     @property
     def code(self) -> Sequence[Any]:

@@ -10,6 +10,7 @@ from torch import nn
 
 from pullpush.data.clips import Clips
 from pullpush.data.mixture import Mixed
+from pullpush.errors import UnknownNameError
 from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies.glap.grounds import DOMAINS, Grounds
 from pullpush.studies.glap.lesson import tests
@@ -21,10 +22,10 @@ def one_of_each(ground: Grounds, thing: str) -> Mixed:
     """Three clips: the sound of a thing, music played on it, and a person who says in French what it is.
 
     thing: a sound event, an instrument, and a stamp that speaks, such as "violin". Without recordings the first clip
-    of each test stands in.
+    of each test stands in, and the first sound of a bank of one's own that has no such event.
 
     Raises:
-        ValueError: one of the three is missing.
+        UnknownNameError: one of the three is missing.
     """
     worlds = {domain: ground.test(test) for domain, test in tests(ground).items()}
     if not ground.has_recordings:
@@ -32,12 +33,12 @@ def one_of_each(ground: Grounds, thing: str) -> Mixed:
     sound, music, speech = worlds["sound"].singles, worlds["music"].singles, ground.load(ground.stamps).train
     said = zip(speech.captions("eng"), speech.columns["spoken"], strict=True)
     found = {
-        "sound": _called(sound, thing),
+        "sound": _called(sound, thing) or [0] * ground.is_own,
         "music": _called(music, thing),
         "speech": [row for row, (texts, language) in enumerate(said) if (texts, language) == ([f"A {thing}."], "fra")],
     }
     if missing := [domain for domain, rows in found.items() if not rows]:
-        raise ValueError(f"no {thing!r} as {', '.join(missing)}: take a violin or a bassoon")
+        raise UnknownNameError(f"no {thing!r} as {', '.join(missing)}: take a violin or a bassoon")
     clips = [each.select(found[name][:1]) for name, each in zip(DOMAINS, (sound, music, speech), strict=True)]
     return Mixed.of("examples", clips)
 
