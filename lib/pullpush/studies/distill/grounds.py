@@ -165,11 +165,10 @@ class Grounds:
         told = AMBIGUITY[ambiguity]
         size: dict[str, Any] = {**self.book.settings.world}
         part = PART if ambiguity == WORLD else SMALLER
-        kind = "pretrain" if stage.kind == "pretrain" else "finetune"
+        kind, captions = ("pretrain", 1) if stage.kind == "pretrain" else ("finetune", 5)
         if ambiguity != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
         size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part[kind]))
-        captions = 1 if kind == "pretrain" else 5
         scenes = WorldConfig(**size, scene=SceneConfig(max_events=2, **told.scene), captions_per_scene=captions)
         config: Config = scenes if told.vocabulary == "rich" else LexiconConfig(scenes, told.vocabulary)
         return self._augmented(config, stage, size["n_train"]) if stage.augment else config
@@ -192,8 +191,7 @@ class Grounds:
 
     def _overrides(self, stage: Stage, ambiguity: str) -> dict[str, Any]:
         settings = self.book.settings
-        mixed = "mix" in AUGMENTS.get(stage.augment, ())
-        epochs = PASSES * settings.epochs / (1 + MIXES * mixed)  # as many steps
+        epochs = PASSES * settings.epochs / (1 + MIXES * ("mix" in AUGMENTS.get(stage.augment, ())))  # as many steps
         return {
             "captions": "random",
             "epochs": 1 if self.is_small else max(1, round(epochs)),
