@@ -15,8 +15,9 @@ from pullpush.lab.session import Session
 from pullpush.studies.distill import grounds as distill
 from pullpush.studies.distill.stages import Stage
 from pullpush.studies.glap import experiments
+from pullpush.studies.glap.examples import named_by_prompts
 from pullpush.studies.glap.grounds import QUIET, Grounds
-from pullpush.studies.own_data import check_retold, is_small, languages_of
+from pullpush.studies.own_data import check_classes, check_retold, is_small, languages_of
 from pullpush.studies.together import experiments as together
 from pullpush.studies.together import grounds as joined
 
@@ -82,3 +83,11 @@ def test_chapter_7_asks_in_the_languages_of_the_bank(own):
     asked = together.search(dim=8, languages=ground.languages, seeds=(0,))
     assert asked.languages == ("eng",)
     assert together.search(dim=8, seeds=(0,)).languages == LANGUAGES
+
+
+def test_naming_one_class_is_refused(own):
+    with pytest.raises(SettingError, match="clips of two classes, these are of one"):
+        check_classes([1, 1])
+    singles = Grounds(own).test("sound").singles
+    with pytest.raises(SettingError, match="a bank of several"):
+        named_by_prompts(None, {"sound": singles.select([0, 1])})

@@ -14,6 +14,7 @@ from pullpush.errors import UnknownNameError
 from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies.glap.grounds import DOMAINS, Grounds
 from pullpush.studies.glap.lesson import tests
+from pullpush.studies.own_data import check_classes
 from pullpush.training.evaluate import embed_audio, embed_texts, zero_shot
 from pullpush.training.frozen import Base, splits_encoder
 
@@ -83,9 +84,13 @@ def named_by_prompts(model: nn.Module, singles: Mapping[str, Clips]) -> pd.DataF
 
     Returns:
         Columns clips (the domain), prompt, accuracy and chance.
+
+    Raises:
+        SettingError: the clips of a domain are all of one class.
     """
     rows = []
     for domain, clips in singles.items():
+        check_classes(clips.labels.tolist())
         for templates in GLAP.values():
             table = zero_shot(model, clips, clips.prompts("eng", templates["eng"])).set_index("metric")
             rows.append((domain, templates["eng"], *table.loc["accuracy", ["value", "chance"]]))
