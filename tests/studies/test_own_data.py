@@ -13,6 +13,7 @@ from pullpush.errors import SettingError
 from pullpush.lab.profiles import PROFILES
 from pullpush.lab.session import Session
 from pullpush.studies.distill import grounds as distill
+from pullpush.studies.distill.lesson_ground import BOTH, SMOOTHED, SOFT, LessonGround
 from pullpush.studies.distill.stages import Stage
 from pullpush.studies.glap import experiments
 from pullpush.studies.glap.examples import named_by_prompts
@@ -91,3 +92,12 @@ def test_naming_one_class_is_refused(own):
     singles = Grounds(own).test("sound").singles
     with pytest.raises(SettingError, match="a bank of several"):
         named_by_prompts(None, {"sound": singles.select([0, 1])})
+
+
+def test_a_bank_with_too_few_captions_has_soft_labels_and_no_topics(own):
+    ground = LessonGround(own)
+    assert not ground.has_topics
+    assert BOTH not in ground.systems()
+    assert ground.pairs((SOFT, SMOOTHED), (BOTH, SOFT)) == [(SOFT, SMOOTHED)]
+    ordinary = replace(own, settings=replace(own.settings, world=PROFILES["smoke"].world))
+    assert BOTH in LessonGround(ordinary).systems()
