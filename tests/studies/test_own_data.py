@@ -15,12 +15,14 @@ from pullpush.lab.session import Session
 from pullpush.studies.distill import grounds as distill
 from pullpush.studies.distill.lesson_ground import BOTH, SMOOTHED, SOFT, LessonGround
 from pullpush.studies.distill.stages import Stage
+from pullpush.studies.distill.topic_labels import ByText
 from pullpush.studies.glap import experiments
 from pullpush.studies.glap.examples import named_by_prompts
 from pullpush.studies.glap.grounds import QUIET, Grounds
 from pullpush.studies.own_data import check_classes, check_retold, is_small, languages_of
 from pullpush.studies.together import experiments as together
 from pullpush.studies.together import grounds as joined
+from pullpush.topics import TopicsError
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,11 @@ def test_naming_one_class_is_refused(own):
         named_by_prompts(None, {"sound": singles.select([0, 1])})
 
 
-def test_a_bank_with_too_few_captions_has_soft_labels_and_no_topics(own):
+def test_a_bank_with_too_few_captions_has_soft_labels_and_no_topics(own, monkeypatch):
+    def too_few(*_):
+        raise TopicsError("too few")
+
+    monkeypatch.setattr(ByText, "of", too_few)
     ground = LessonGround(own)
     assert not ground.has_topics
     assert BOTH not in ground.systems()
