@@ -14,7 +14,8 @@ from pullpush.lab.ledger import Ledger
 from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.studies.glap import comparisons, controls, experiments, losses, measures, naming, printed, searches
-from pullpush.studies.glap.grounds import EARS, MIXES
+from pullpush.studies.glap.ears import EARS
+from pullpush.studies.glap.grounds import MIXES
 from pullpush.studies.measures import judge_measures
 from pullpush.training.recipes import recipe
 

@@ -26,15 +26,17 @@ def scenes(clips: Clips, rows: Sequence[int], *, language: str = "eng") -> Marku
     return in_grid([card(waveform(clips, row), captions[row][0], language) for row in there])
 
 
-def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] | None = None) -> Markup:
-    """One clip with its first caption in each of the eight languages that it is told in.
+def translations(
+    clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] | None = None, told: Sequence[str] = LANGUAGES
+) -> Markup:
+    """One clip with its first caption in each of some languages, those that it has none in left out.
 
-    ranks: system → the rank that it gives the caption in each language, in the order of LANGUAGES; a column each.
+    ranks: system → the rank that it gives the caption in each language, in the order of `told`; a column each.
     """
     ranks = ranks or {}
     lines, texts = [], []
-    for code, caption in first_captions(clips, row).items():
-        number, language = LANGUAGES.index(code), languages.language(code)
+    for code, caption in first_captions(clips, row, told).items():
+        number, language = told.index(code), languages.language(code)
         places = [str(of_system[number]) for of_system in ranks.values()]
         cells = "".join(f'<td style="{RIGHT}">{place}</td>' for place in places)
         lines.append(
@@ -48,10 +50,10 @@ def translations(clips: Clips, row: int, *, ranks: Mapping[str, Sequence[int]] |
     return Markup(f"{card(waveform(clips, row), '', 'eng')}{table}", "\n".join(texts))
 
 
-def first_captions(clips: Clips, row: int) -> dict[str, str]:
-    """The first caption of one clip in each of the eight languages that it has one in: code → caption."""
+def first_captions(clips: Clips, row: int, told: Sequence[str]) -> dict[str, str]:
+    """The first caption of one clip in each of some languages that it has one in: code → caption."""
     found = {}
-    for code in LANGUAGES:
+    for code in told:
         try:
             captions = clips.captions(code)[row]
         except UnknownNameError:  # recordings of one's own are told in few languages

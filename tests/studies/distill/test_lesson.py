@@ -18,7 +18,7 @@ from pullpush.lab import compute, session
 from pullpush.lab.experiments import Experiment
 from pullpush.rewriting import create
 from pullpush.show.layout import PAGE_WIDTH
-from pullpush.studies.distill import lesson, lesson_figures, lesson_forces
+from pullpush.studies.distill import lesson, lesson_figures, lesson_forces, lesson_words
 from pullpush.studies.distill.lesson_ground import AGAIN, BOTH, CONTROL, FIRST, SOFT, LessonGround
 
 N = 8
@@ -174,7 +174,7 @@ def test_fitted_heads_name_the_topics(pairs):
 
 def test_a_caption_is_nearer_to_itself_than_to_another():
     one_hot = {"a fox": [1, 0], "rain": [0, 1]}
-    found = lesson.meaning_kept(
+    found = lesson_words.meaning_kept(
         lambda texts: np.float32([one_hot[text] for text in texts]), ["a fox", "rain"], ["a fox", "rain"]
     )
     assert found.tolist() == [1, 1]
@@ -182,11 +182,11 @@ def test_a_caption_is_nearer_to_itself_than_to_another():
 
 def test_two_clips_and_their_mixture_come_with_their_captions(clips, ground):
     merger = create("grammar").of(clips, "eng", ground.world.bank.events)
-    (one, first), (other, second), (both, words) = lesson.mixture(clips, merger, seed=0)
+    (one, first), (other, second), (both, words) = lesson_words.mixture(clips, merger, seed=0)
     assert len(both) == max(len(one), len(other))
     assert first in [texts[0] for texts in clips.captions("eng")]
     assert words not in (first, second)
-    told = lesson.ways_and_back(merger, [first])
+    told = lesson_words.ways_and_back(merger, [first])
     assert told.columns.tolist() == ["caption", "language", "there", "and back"]
     assert told["caption"].tolist() == [first]
     assert told["and back"][0] != first

@@ -39,6 +39,7 @@ from pullpush.studies.distill.taught import TaughtConfig
 from pullpush.studies.distill.teachers import Blind, Run, Teacher, Truth
 from pullpush.studies.distill.topic_labels import ByModel, ByText, Classes, Labels, Shuffled
 from pullpush.studies.language_encoder.weights import weighted
+from pullpush.studies.own_data import is_small, languages_of, tell_scenes
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.runs import Plan, train_missing
 from pullpush.training.trunk import Published
@@ -47,7 +48,7 @@ PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes;
 SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of worlds of other ambiguity
 TESTED = 300  # clips of such a world, at most
 PASSES = 3  # in each stage, as a multiple of the profile's epochs
-BATCH = 64  # PaSST's, §3.4
+BATCH, LEAST = 64, 8  # PaSST's, §3.4; and however few clips there are
 TAU = 0.05
 MIXES = 1.0  # mixed clips, as a multiple of the clips
 EVENTS = 100  # of a bank, at most
@@ -65,6 +66,7 @@ class Grounds:
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         self.book, self.compute_long = book, compute_long
         self._views: dict[str, View] = {}
+        tell_scenes(book.settings)
         self._worlds: dict[Any, World] = {}
         self._plans: dict[tuple[str, int], Plan] = {}
 
@@ -77,8 +79,8 @@ class Grounds:
 
     @property
     def is_small(self) -> bool:
-        """Whether the bank is the synthetic one, of the profile smoke."""
-        return self.book.settings.world["bank"] == "synthetic"
+        """Whether encoders have random weights, as in the profile smoke."""
+        return is_small(self.book.settings)
 
     def view(self, name: str) -> View:
         """Data by its name; see the top of this module.
@@ -128,8 +130,8 @@ class Grounds:
     def topics(self, source: str, seed: int, ambiguity: str = WORLD) -> Labels:
         """Where topics come from: "finetuned", "generic", "random", "truth", each with ":K" for so many."""
         kind, _, count = source.partition(":")
-        size: dict[str, Any] = {"count": int(count) if count else rates.TOPICS, "size": 1 if self.is_small else 4}
-        size |= {"dimensions": 0} if self.is_small else {}
+        size: dict[str, Any] = {"count": int(count) if count else rates.TOPICS}
+        size |= {"size": 1, "dimensions": 0} if self.is_small else {"size": 4}
         text: dict[str, Any] = {"text": "hashed" if self.is_small else "minilm"}
         if kind == "finetuned":
             ears = next(iter(EARS))
@@ -163,16 +165,13 @@ class Grounds:
         told = AMBIGUITY[ambiguity]
         size: dict[str, Any] = {**self.book.settings.world}
         part = PART if ambiguity == WORLD else SMALLER
-        kind = "pretrain" if stage.kind == "pretrain" else "finetune"
+        kind, captions = ("pretrain", 1) if stage.kind == "pretrain" else ("finetune", 5)
         if ambiguity != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
         size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part[kind]))
-        captions = 1 if kind == "pretrain" else 5
         scenes = WorldConfig(**size, scene=SceneConfig(max_events=2, **told.scene), captions_per_scene=captions)
         config: Config = scenes if told.vocabulary == "rich" else LexiconConfig(scenes, told.vocabulary)
         return self._augmented(config, stage, size["n_train"]) if stage.augment else config
-
-    # ---------------------------------------------------------------- how views are made
 
     @property
     def _dim(self) -> int:
@@ -192,12 +191,11 @@ class Grounds:
 
     def _overrides(self, stage: Stage, ambiguity: str) -> dict[str, Any]:
         settings = self.book.settings
-        mixed = "mix" in AUGMENTS.get(stage.augment, ())
-        epochs = PASSES * settings.epochs / (1 + MIXES * mixed)  # as many steps
+        epochs = PASSES * settings.epochs / (1 + MIXES * ("mix" in AUGMENTS.get(stage.augment, ())))  # as many steps
         return {
             "captions": "random",
             "epochs": 1 if self.is_small else max(1, round(epochs)),
-            "batch_size": min(BATCH, settings.world["n_train"] // 4),
+            "batch_size": max(LEAST, min(BATCH, settings.world["n_train"] // 4)),
             "dim": self._dim,
             "tau": TAU,
         }
@@ -230,6 +228,8 @@ class Grounds:
 
     def _augmented(self, config: Config, stage: Stage, clips: int) -> AugmentedConfig:
         parts = AUGMENTS[stage.augment]
+        if len(parts) > 1 and len(languages_of(self.book.settings.world["bank"])) == 1:
+            parts = tuple(part for part in parts if part != "back-translation")  # through no other language
         makers: dict[str, Callable[[], Any]] = {
             "back-translation": lambda: rewriter("grammar"),
             "words": lambda: rewriter("one-of", rewriters=(rewriter("deletion"), self._synonyms())),

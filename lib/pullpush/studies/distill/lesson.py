@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import rankdata
 from torch import Tensor
-from torch.nn import functional as F
 
 from pullpush.data.clips import Clips
-from pullpush.data.mixing import mix, partners
+from pullpush.errors import SettingError
 from pullpush.losses import epsilon_of_entropy
 from pullpush.metrics.annotations import FITS
-from pullpush.show.galleries import waveform
 from pullpush.topics import Density, agreement, cluster
 
 LEVELS = ("nothing in common", "something in common", "same events", "the same scene")  # of relevance
@@ -72,14 +70,14 @@ def told_alike(clips: Clips, *, language: str = "eng") -> tuple[int, int]:
     """Two clips with one first caption and different sounds: the first such pair of clips by their numbers.
 
     Raises:
-        ValueError: all captions differ.
+        SettingError: all captions differ.
     """
     seen: dict[str, int] = {}
     for row, texts in enumerate(clips.captions(language)):
         if texts[0] in seen:
             return seen[texts[0]], row
         seen[texts[0]] = row
-    raise ValueError("no two clips have one caption: take more clips")
+    raise SettingError("no two clips have one caption: take more clips")
 
 
 def against_truth(labels: Tensor, relevance: Tensor) -> NDArray[np.float64]:
@@ -193,32 +191,6 @@ def kinds_of(clips: Clips, events: Sequence[Any]) -> dict[str, list[str]]:
     }
 
 
-# ---------------------------------------------------------------- other words
-
-
-def meaning_kept(embed: Callable[[list[str]], NDArray[np.float32]], texts: list[str], told_again: list[str]) -> NDArray:
-    """How much nearer a caption is to itself in other words than to the caption of the next clip, `(N,)` of cosines.
-
-    embed: texts → `(N, d)`, by an encoder that knows neither.
-
-    >>> meaning_kept(lambda texts: np.float32([[len(text), 1] for text in texts]), ["a", "bbbb"], ["a", "b"]).round(2)
-    array([0.14, 0.  ], dtype=float32)
-    """
-    here, again = (F.normalize(torch.from_numpy(embed(each)), dim=1) for each in (texts, told_again))
-    return ((here * again).sum(dim=1) - (here * here.roll(-1, dims=0)).sum(dim=1)).numpy()
-
-
-def ways_and_back(rewriter: Any, texts: Sequence[str]) -> pd.DataFrame:
-    """Captions with their way through another language, a row each; rewriter: of the grammar, knowing the captions.
-
-    Returns:
-        Columns caption, language, there, and back.
-    """
-    ways = [rewriter.retold(text) for text in texts]
-    rows = [(text, way.language, way.pivot, way.back) for text, way in zip(texts, ways, strict=True)]
-    return pd.DataFrame(rows, columns=["caption", "language", "there", "and back"])
-
-
 def agreements(labels: NDArray[np.int64], kinds: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """`topics.agreement` of labels with each kind of class: columns "agreement with", AMI, NMI, V-measure."""
     found = {name: agreement(labels, classes) for name, classes in kinds.items()}
@@ -228,18 +200,6 @@ def agreements(labels: NDArray[np.int64], kinds: Mapping[str, Sequence[str]]) ->
             for name, row in found.items()
         ]
     )
-
-
-def mixture(clips: Clips, merger: Any, *, seed: int) -> list[tuple[Tensor, str]]:
-    """Two clips that can be mixed, and their sum at equal power, `(T,)` each at 16 kHz, with their captions.
-
-    merger: knows the captions, see `rewriting`.
-    """
-    ((first, second),) = partners(clips.columns["scene"], 1, len(clips), seed=seed)
-    waves = [waveform(clips, row) for row in (first, second)]
-    both = torch.from_numpy(mix(*(wave.numpy() for wave in waves), longest=max(map(len, waves))))
-    one, other = (clips.captions("eng")[row][0] for row in (first, second))
-    return list(zip([*waves, both], [one, other, merger.merge([one], [other])[0]], strict=True))
 
 
 def plane(embeddings: NDArray[np.float32], texts: Sequence[str], *, seed: int = 0) -> NDArray[np.float32]:

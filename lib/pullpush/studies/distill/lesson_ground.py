@@ -33,6 +33,8 @@ from pullpush.studies.distill.stages import EARS, MAIN
 from pullpush.studies.distill.taught import TaughtConfig
 from pullpush.studies.distill.teachers import Run, similarities, soft_labels
 from pullpush.studies.distill.topic_labels import ByText
+from pullpush.studies.own_data import is_own, tell_scenes
+from pullpush.topics import TopicsError
 from pullpush.training.frozen import encoded
 from pullpush.training.runs import Plan
 from pullpush.training.terms import Term
@@ -63,6 +65,7 @@ class LessonGround:
         self.book = replace(book, settings=book.settings.listening)
         self.compute_long = compute_long
         self._views: dict[str, View] = {}
+        tell_scenes(book.settings)
 
     @property
     def code(self) -> Sequence[Any]:
@@ -93,12 +96,30 @@ class LessonGround:
         """Topics of generic sentence embeddings, the paper's system 5, by the profile's text encoder."""
         return ByText(count=TOPICS, size=2, text=self.book.settings.text)
 
+    @cached_property
+    def has_topics(self) -> bool:
+        """Whether captions differ enough to have topics; those of a small bank of one's own may not."""
+        if not is_own(self.book.settings.world["bank"]):
+            return True
+        try:
+            self.topics.of(self.world.train, "eng")
+        except TopicsError:
+            return False
+        return True
+
+    def pairs(self, *asked: tuple[str, str]) -> list[tuple[str, str]]:
+        """Those of some pairs of systems that are both trained here."""
+        trained = (FIRST, *self.systems())
+        return [pair for pair in asked if set(pair) <= set(trained)]
+
     def systems(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
         """System → recipe and overrides, of the second stage."""
         base, soft = Term("infonce", options={"tau": TAU}), Term("distillation")
         smooth = Term("label-smoothing", options={"like_teacher": True})
         heads = Term("clusters", HEADS, {"topics": TOPICS, "dim": self.book.settings.dim // 2})
-        terms = {CONTROL: (base,), SOFT: (base, soft), SMOOTHED: (base, smooth), BOTH: (base, soft, heads)}
+        terms = {CONTROL: (base,), SOFT: (base, soft), SMOOTHED: (base, smooth)}
+        if self.has_topics:
+            terms[BOTH] = (base, soft, heads)
         return {name: ("infonce", {"terms": several, "lr": RATES[1]}) for name, several in terms.items()}
 
     def trials(self) -> tuple[Trial, ...]:
@@ -158,8 +179,9 @@ class LessonGround:
     def taught(self, seed: int) -> World:
         """The world of one seed's teachers, as the student hears it."""
         # Found here, once, and read by the processes that train: UMAP compiles itself anew in each that searches.
-        self.topics.of(self.world.train, "eng")
-        config = TaughtConfig(self.config, self.teachers(seed), self.topics)
+        if self.has_topics:
+            self.topics.of(self.world.train, "eng")
+        config = TaughtConfig(self.config, self.teachers(seed), self.topics if self.has_topics else None)
         return encoded(config.load(), self._ears(STUDENT))
 
     def _ears(self, name: str) -> Published:

@@ -10,9 +10,11 @@ from torch import nn
 
 from pullpush.data.clips import Clips
 from pullpush.data.mixture import Mixed
+from pullpush.errors import UnknownNameError
 from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies.glap.grounds import DOMAINS, Grounds
 from pullpush.studies.glap.lesson import tests
+from pullpush.studies.own_data import check_classes
 from pullpush.training.evaluate import embed_audio, embed_texts, zero_shot
 from pullpush.training.frozen import Base, splits_encoder
 
@@ -21,10 +23,10 @@ def one_of_each(ground: Grounds, thing: str) -> Mixed:
     """Three clips: the sound of a thing, music played on it, and a person who says in French what it is.
 
     thing: a sound event, an instrument, and a stamp that speaks, such as "violin". Without recordings the first clip
-    of each test stands in.
+    of each test stands in, and the first sound of a bank of one's own that has no such event.
 
     Raises:
-        ValueError: one of the three is missing.
+        UnknownNameError: one of the three is missing.
     """
     worlds = {domain: ground.test(test) for domain, test in tests(ground).items()}
     if not ground.has_recordings:
@@ -32,12 +34,12 @@ def one_of_each(ground: Grounds, thing: str) -> Mixed:
     sound, music, speech = worlds["sound"].singles, worlds["music"].singles, ground.load(ground.stamps).train
     said = zip(speech.captions("eng"), speech.columns["spoken"], strict=True)
     found = {
-        "sound": _called(sound, thing),
+        "sound": _called(sound, thing) or [0] * ground.is_own,
         "music": _called(music, thing),
         "speech": [row for row, (texts, language) in enumerate(said) if (texts, language) == ([f"A {thing}."], "fra")],
     }
     if missing := [domain for domain, rows in found.items() if not rows]:
-        raise ValueError(f"no {thing!r} as {', '.join(missing)}: take a violin or a bassoon")
+        raise UnknownNameError(f"no {thing!r} as {', '.join(missing)}: take a violin or a bassoon")
     clips = [each.select(found[name][:1]) for name, each in zip(DOMAINS, (sound, music, speech), strict=True)]
     return Mixed.of("examples", clips)
 
@@ -82,9 +84,13 @@ def named_by_prompts(model: nn.Module, singles: Mapping[str, Clips]) -> pd.DataF
 
     Returns:
         Columns clips (the domain), prompt, accuracy and chance.
+
+    Raises:
+        SettingError: the clips of a domain are all of one class.
     """
     rows = []
     for domain, clips in singles.items():
+        check_classes(clips.labels.tolist())
         for templates in GLAP.values():
             table = zero_shot(model, clips, clips.prompts("eng", templates["eng"])).set_index("metric")
             rows.append((domain, templates["eng"], *table.loc["accuracy", ["value", "chance"]]))

@@ -52,12 +52,14 @@ class Tests(NamedTuple):
 
 
 def tests_of(ground: Grounds) -> Tests:
-    """The tests that a ground has; those of the synthetic bank are three."""
+    """The tests that a ground has; those without recordings are three, and a bank of one's own has fewer."""
     if ground.has_recordings:
         words = (f"keywords {each}" for each in ground.keyword_languages)
-        return Tests(keywords=(*words, "prompts eng"))
-    few = ("sound", "music", "speech")
-    return Tests(few, few, ("sound eng", "sound deu"), ("sound", "music"), ("speech",))
+        tests = Tests(keywords=(*words, "prompts eng"))
+    else:
+        few = ("sound", "music", "speech")
+        tests = Tests(few, few, ("sound eng", "sound deu"), ("sound", "music"), ("speech",))
+    return Tests(*(tuple(each for each in names if each in ground.tests) for names in tests))
 
 
 def on_tests(

@@ -10,7 +10,8 @@ Sound is Tux Paint's scenes, music the soundfont's phrases, both told in eight l
 aloud: the stamps' captions in nine languages and telephone prompts in five, told in the words that are said. Keywords
 are never learnt from: their speakers, and most of their languages, are new.
 
-In a profile without recordings (smoke) synthetic scenes, of another seed for each domain, stand in.
+In a profile without pretrained encoders (smoke, which fetches nothing) scenes of the same bank, of another seed for
+each domain, stand in. With a bank of one's own, sound is of it, in the languages that it speaks; music and speech stay.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.session import Session
 from pullpush.studies.glap import test_sets
+from pullpush.studies.glap.ears import EARS
+from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
 
@@ -65,21 +68,13 @@ MIXES: Mapping[str, Mix] = {
     "quarter": Mix(amount=0.25),
     "half": Mix(amount=0.5),
 }
-SEVERAL_EARS = ("yamnet", "speech_embedding")
-PRETRAINED = ("tagging", "transcription", "masked-prediction", "masked-reconstruction", "untrained")
-EARS: Mapping[str, Published] = {
-    "yamnet": Published("yamnet"),
-    "yamnet upper": Published("yamnet", level="lower"),
-    "speech_embedding": Published("speech_embedding"),
-    "sfx": Published("sfx"),
-    "voice": Published("voice"),
-    "pitch": Published("pitch"),
-    "random": Published("yamnet", {"pretrained": False}, seed=1),
-    "several": Published("several", {"members": SEVERAL_EARS}),
-    **{name: Published("audio_transformer", {"weights": None if name == "untrained" else name}) for name in PRETRAINED},
-}
 EPOCHS = 3  # passes, as a multiple of the profile's
 BATCH = 128  # of a step; the paper's share of one GPU
+LEAST = 8  # of a step, however few clips there are
+MUSIC_AND_SPEECH = "Music and speech are the book's own."
+STAND_IN = (
+    "Where it says music or speech, further scenes of that bank stand in: this size of a profile fetches neither."
+)
 PART = 2 / 3  # of the profile's training scenes: a chapter of many runs
 FEW_EVENTS = 0.1  # of the events, that training never names
 
@@ -95,6 +90,7 @@ class Grounds:
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         self.book = replace(book, settings=book.settings.listening)
         self.compute_long = compute_long
+        tell_scenes(book.settings, MUSIC_AND_SPEECH if self.has_recordings else STAND_IN)
         self._views: dict[str, View] = {}
         self._worlds: dict[str, World] = {}
 
@@ -106,7 +102,22 @@ class Grounds:
     @property
     def has_recordings(self) -> bool:
         """Whether there are music and speech; where not (the profile smoke fetches nothing), scenes stand in."""
-        return self.book.settings.world["bank"] == "tuxpaint"
+        return not is_small(self.book.settings)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether sounds are of a bank of the reader's own."""
+        return is_own(self.book.settings.world["bank"])
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """In which scenes are told."""
+        return languages_of(self.book.settings.world["bank"])
+
+    @property
+    def languages_of_music(self) -> tuple[str, ...]:
+        """In which music is told, or the scenes that stand in."""
+        return LANGUAGES if self.has_recordings else self.languages
 
     @property
     def tests(self) -> Mapping[str, Callable[[], World]]:
@@ -157,7 +168,7 @@ class Grounds:
             "languages": (SEVERAL,),
             "captions": "random",
             "epochs": EPOCHS * settings.epochs if self.has_recordings else 1,
-            "batch_size": min(BATCH, settings.world["n_train"] // 4),
+            "batch_size": max(LEAST, min(BATCH, settings.world["n_train"] // 4)),
             "dim": settings.dim,
         }
 
@@ -170,9 +181,11 @@ class Grounds:
         share = mix.share * mix.amount
         parts = []
         if "sound" in mix.domains:
-            parts.append(Part(self.sound, "sound", mix.languages, group=QUIET, limit=self._limit(self.sound, share)))
+            told = tuple(each for each in mix.languages if each in self.languages)
+            parts.append(Part(self.sound, "sound", told, group=QUIET, limit=self._limit(self.sound, share)))
         if "music" in mix.domains:
-            parts.append(Part(self.music, "music", mix.languages, group=QUIET, limit=self._limit(self.music, share)))
+            told = tuple(each for each in mix.languages if each in self.languages_of_music)
+            parts.append(Part(self.music, "music", told, group=QUIET, limit=self._limit(self.music, share)))
         if "speech" in mix.domains:
             parts += [self._speech_part(config, mix.amount) for config in (self.stamps, self.prompts)]
         return parts
@@ -189,10 +202,12 @@ class Grounds:
 
     @property
     def sound(self) -> Config:
-        """Scenes; training names nine tenths of the events."""
+        """Scenes; training names nine tenths of the events, and all of a bank of one's own."""
         size: dict[str, Any] = {**self.book.settings.world}
         size["n_train"] = max(8, round(size["n_train"] * PART))
         scenes = WorldConfig(**size, captions_per_scene=1)
+        if self.is_own:
+            return scenes
         return HeldOutConfig(scenes, "takes", FEW_EVENTS) if self.has_recordings else HeldOutConfig(scenes, "", 0.5)
 
     @property

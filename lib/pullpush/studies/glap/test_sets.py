@@ -14,7 +14,6 @@ from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.mixture import SEVERAL, Mixed, Part, asked_in, captioned
 from pullpush.data.spotting import spotting
 from pullpush.data.utterances import normalised
-from pullpush.data.vocabulary import LANGUAGES
 
 if TYPE_CHECKING:
     from pullpush.studies.glap.grounds import Grounds
@@ -29,8 +28,10 @@ PROMPTS = ("eng", "spa", "fra", "ita", "rus")
 def sound(ground: Grounds) -> Tests:
     """Scenes: new combinations of sounds, told in English or another language; and recordings by other people."""
     told = partial(_told, ground, "sound", ground.sound)
-    tests = {"sound": told, "sound recordings": partial(told, split="recordings", singles="recording_singles")}
-    return tests | {f"sound {each}": partial(told, language=each) for each in LANGUAGES}
+    tests: dict[str, Callable[[], World]] = {"sound": told}
+    if not ground.is_own:
+        tests["sound recordings"] = partial(told, split="recordings", singles="recording_singles")
+    return tests | {f"sound {each}": partial(told, language=each) for each in ground.languages}
 
 
 def music(ground: Grounds) -> Tests:
@@ -39,7 +40,7 @@ def music(ground: Grounds) -> Tests:
     tests: dict[str, Callable[[], World]] = {"music": told}
     if ground.has_recordings:
         tests["music recordings"] = partial(told, split="recordings", singles="recording_singles")
-    return tests | {f"music {each}": partial(told, language=each) for each in LANGUAGES}
+    return tests | {f"music {each}": partial(told, language=each) for each in ground.languages_of_music}
 
 
 def speech(ground: Grounds) -> Tests:

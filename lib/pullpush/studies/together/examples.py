@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import torch
@@ -65,11 +65,11 @@ def drawn_clip(clips: Clips, *, seed: int) -> int:
     return int(torch.randint(len(clips), (1,), generator=torch.Generator().manual_seed(seed)))
 
 
-def ranks(model: nn.Module, clips: Clips, row: int) -> list[int]:
+def ranks(model: nn.Module, clips: Clips, row: int, languages: Sequence[str] = LANGUAGES) -> list[int]:
     """The rank of a clip for its first caption in each language, 1 is the first; ties count against it."""
     audio = embed_audio(model, clips)
     found = []
-    for language in LANGUAGES:
+    for language in languages:
         text = embed_texts(model, [clips.captions(language)[row][0]], language=language)
         similarity = (audio @ text.T)[:, 0]
         found.append(int((similarity >= similarity[row]).sum()))

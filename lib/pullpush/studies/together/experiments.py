@@ -23,17 +23,22 @@ from pullpush.studies.together.terms import NAMES, SIGMOID, label, system
 
 Tuned = Mapping[str, Mapping[str, Any]]  # "softmax" or "sigmoid" → options
 FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see grounds.py
-SCORED: Mapping[str, Any] = {"languages": LANGUAGES, "evaluations": ("recall-at-1", "rank-agreement")}
+EVALUATIONS = ("recall-at-1", "rank-agreement")
 RATES, TAUS = (1e-3, 3e-3), (0.07,)  # the temperature is learnt, so that only its start could be searched
 BESIDE: Mapping[str, tuple[str, ...]] = {"nothing": (), "everything": NAMES[1:]}
 OTHER_SEEDS = 500  # the recipe is tested with seeds that chose nothing
 
 
 def search(
-    rates: Sequence[float] = RATES, taus: Sequence[float] = TAUS, *, dim: int, seeds: Iterable[int]
+    rates: Sequence[float] = RATES,
+    taus: Sequence[float] = TAUS,
+    *,
+    dim: int,
+    languages: Sequence[str] = LANGUAGES,
+    seeds: Iterable[int],
 ) -> Experiment:
     """Rates (and temperatures to start from) of both losses, alone and with all other terms beside them; scored, too,
-    though validation decides. Eight runs.
+    in all languages, though validation decides. Eight runs.
     """
     trials = []
     for loss in ("softmax", SIGMOID):
@@ -44,7 +49,7 @@ def search(
                 for lr in rates
                 for tau in taus
             ]
-    return Experiment("search", tuple(trials), tuple(seeds), data=FROZEN, long=True, **SCORED)
+    return _long("search", trials, seeds, FROZEN, languages)
 
 
 def tried(scores: Scores) -> pd.DataFrame:
@@ -68,11 +73,17 @@ def chosen(scores: Scores) -> dict[str, dict[str, Any]]:
 
 
 def factorial(
-    name: str, design: Design, *, dim: int, tuned: Tuned, seeds: Iterable[int], data: str = FROZEN
+    name: str,
+    design: Design,
+    *,
+    dim: int,
+    tuned: Tuned,
+    languages: Sequence[str] = LANGUAGES,
+    seeds: Iterable[int],
+    data: str = FROZEN,
 ) -> Experiment:
     """A trial a run of the design; seeds are blocks: every run is trained with each."""
-    trials = tuple(trial(high, dim=dim, tuned=tuned) for high in design.runs)
-    return Experiment(name, trials, tuple(seeds), data=data, long=True, **SCORED)
+    return _long(name, (trial(high, dim=dim, tuned=tuned) for high in design.runs), seeds, data, languages)
 
 
 def on_validation(of: Experiment) -> Experiment:
@@ -93,12 +104,18 @@ def confirming(
     *,
     dim: int,
     tuned: Tuned,
+    languages: Sequence[str] = LANGUAGES,
     seeds: Iterable[int],
     data: str = FROZEN,
 ) -> Experiment:
     """Some combinations, each once, to be trained with seeds that chose nothing."""
     trials = {label(high): trial(high, dim=dim, tuned=tuned) for high in combinations}
-    return Experiment(name, tuple(trials.values()), tuple(seeds), data=data, long=True, **SCORED)
+    return _long(name, trials.values(), seeds, data, languages)
+
+
+def _long(name: str, trials: Iterable[Trial], seeds: Iterable[int], data: str, languages: Sequence[str]) -> Experiment:
+    asked = {"languages": tuple(languages), "evaluations": EVALUATIONS}
+    return Experiment(name, tuple(trials), tuple(seeds), data=data, long=True, **asked)
 
 
 def without_rates(tuned: Tuned) -> dict[str, dict[str, Any]]:

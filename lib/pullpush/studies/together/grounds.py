@@ -21,13 +21,13 @@ import numpy as np
 
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import World, load_data
-from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import WorldConfig
 from pullpush.encoders import TEXT
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.session import Session
+from pullpush.studies.own_data import is_small, languages_of, tell_scenes
 from pullpush.studies.together import taught, terms
 from pullpush.topics import Topics, cluster
 from pullpush.training.frozen import encoded, on_features
@@ -38,6 +38,7 @@ PART = 1 / 4  # of the profile's training scenes: a chapter of very many runs
 EPOCHS = 3  # passes, as a multiple of the profile's
 FEWER = 2  # of them where the audio encoder is in training
 BATCH = 48
+LEAST = 4  # clips in a step, however few there are
 TEACHERS = 3
 APART = 900  # seeds of teachers begin here: no comparison uses them
 CAPTIONS = 2  # of a clip in each language; the first is learnt from
@@ -57,6 +58,7 @@ class Grounds:
         self.book = replace(book, settings=replace(settings, world=scenes, dim=settings.dim // 2))
         self.compute_long = compute_long
         self._views: dict[str, View] = {}
+        tell_scenes(book.settings)
 
     @property
     def code(self) -> Sequence[Any]:
@@ -66,8 +68,13 @@ class Grounds:
 
     @property
     def has_recordings(self) -> bool:
-        """Whether scenes are mixed of recordings; the synthetic ones of smoke are too few to have topics."""
-        return self.book.settings.world["bank"] == "tuxpaint"
+        """Whether encoders have learnt from recordings; the scenes of smoke are too few to have topics."""
+        return not is_small(self.book.settings)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """In which scenes are told: eight, or those of a bank of one's own."""
+        return languages_of(self.book.settings.world["bank"])
 
     @property
     def dim(self) -> int:
@@ -113,8 +120,8 @@ class Grounds:
         return {
             "text": "dropout",
             "encoder_options": {"text_of": settings.text},
-            "languages": LANGUAGES,
-            "batch_size": min(BATCH, settings.world["n_train"] // 4),
+            "languages": self.languages,
+            "batch_size": max(LEAST, min(BATCH, settings.world["n_train"] // 4)),
             "epochs": EPOCHS * settings.epochs if self.has_recordings else 1,
         }
 
