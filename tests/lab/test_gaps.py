@@ -17,6 +17,7 @@ def shell(monkeypatch):
     shell = InteractiveShell.instance()
     shell.shown = []
     monkeypatch.setattr(gaps, "get_ipython", lambda: shell)
+    monkeypatch.setattr(gaps, "_told_of", set())
     monkeypatch.setattr(gaps, "display", lambda text, **options: shell.shown.append((text.data, options)))
     shell.user_ns |= {"DataNotFoundError": DataNotFoundError, "PullPushError": PullPushError}
     yield shell

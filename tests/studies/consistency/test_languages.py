@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from miniature import tone
 
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab.scenes import SCENES
@@ -39,8 +40,9 @@ def test_a_folder_that_is_not_there_is_no_matter_of_languages(tmp_path):
 def test_english_alone_is_refused_with_what_to_give(tmp_path):
     with pytest.raises(LanguagesError, match=r"in eng alone.*captions\.fra\.csv"):
         languages_of(material(f"folder:{tmp_path}"))
-    with pytest.raises(LanguagesError, match="your folder"):
-        languages_of(material(SCENES, "folder:/sounds"))
+    tone(tmp_path / "engine" / "1.wav", 1)
+    with pytest.raises(LanguagesError, match=r"scenes of folder:.*in eng alone"):
+        languages_of(material(SCENES, f"folder:{tmp_path}"))
     with pytest.raises(LanguagesError, match="none of the eight"):
         several("Mine", [])
 

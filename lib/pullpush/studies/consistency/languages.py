@@ -10,8 +10,7 @@ from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import PullPushError
 from pullpush.lab.scenes import SCENES
 from pullpush.lab.views import Material
-
-ONE_LANGUAGE = ("folder",)  # banks whose events have names in English alone
+from pullpush.studies import own_data
 
 
 class LanguagesError(PullPushError, ValueError):
@@ -25,8 +24,8 @@ def languages_of(material: Material) -> tuple[str, ...]:
         LanguagesError: there is English alone, or no English.
     """
     if material.name == SCENES:
-        bank = material.book.settings.world["bank"].partition(":")[0]
-        return several("the scenes mixed from your folder", ("eng",)) if bank in ONE_LANGUAGE else LANGUAGES
+        bank = material.book.settings.world["bank"]
+        return several(f"scenes of {bank}", own_data.languages_of(bank))
     dataset = find(material.name)
     folder = dataset.where(datasets_home())
     if not folder.is_dir():

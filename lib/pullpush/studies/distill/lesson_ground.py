@@ -117,7 +117,7 @@ class LessonGround:
         base, soft = Term("infonce", options={"tau": TAU}), Term("distillation")
         smooth = Term("label-smoothing", options={"like_teacher": True})
         heads = Term("clusters", HEADS, {"topics": TOPICS, "dim": self.book.settings.dim // 2})
-        terms = {CONTROL: (base,), SOFT: (base, soft), SMOOTHED: (base, smooth)}
+        terms: dict[str, tuple[Term, ...]] = {CONTROL: (base,), SOFT: (base, soft), SMOOTHED: (base, smooth)}
         if self.has_topics:
             terms[BOTH] = (base, soft, heads)
         return {name: ("infonce", {"terms": several, "lr": RATES[1]}) for name, several in terms.items()}
