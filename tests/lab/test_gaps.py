@@ -57,7 +57,7 @@ def test_a_gap_is_told_and_what_needs_it_follows(own, capsys):
     )
     first, second = own.shown
     assert first[0] == "**Not measured on these data.** These data have no French."
-    assert second[0].endswith("This needs `b`, which is not there: These data have no French.")
+    assert second[0].endswith("This needs `b`, which could not be made above.")
     assert [options["metadata"] for _, options in own.shown] == [{"gap": {"foreseen": True}}] * 2
     assert own.user_ns["a"] == 2
 
@@ -65,7 +65,7 @@ def test_a_gap_is_told_and_what_needs_it_follows(own, capsys):
 def test_an_older_value_does_not_pass_for_the_one_that_is_missing(own):
     assert all(cells(own, "table = 'of before'", "table = [][0]", "table.upper()"))
     assert [options["metadata"]["gap"]["foreseen"] for _, options in own.shown] == [False, False]
-    assert "IndexError" in own.shown[1][0]
+    assert "IndexError" in own.shown[0][0]
     assert cells(own, "table = 'again'", "assert table == 'again'") == [True, True]
     assert len(own.shown) == 2
 

@@ -63,11 +63,8 @@ class Gaps:
             shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
             return
         why = self.missing[needs] if needs else reason(error)
-        follows = f" This needs `{needs}`, which is not there:" if needs else ""
-        display(
-            Markdown(f"**Not measured on these data.**{follows} {why.text}"),
-            metadata={MARK: {"foreseen": why.foreseen}},
-        )
+        told = f"This needs `{needs}`, which could not be made above." if needs else why.text
+        display(Markdown(f"**Not measured on these data.** {told}"), metadata={MARK: {"foreseen": why.foreseen}})
         for name in unset(*cell_of(shell, trace)):
             self.missing[name] = why
             shell.user_ns.pop(name, None)  # an older value would pass for the one that is missing
