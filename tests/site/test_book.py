@@ -224,6 +224,10 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
         yield root
 
 
+# Synthetic sounds do not speak; and of so few runs the rule of chapter 7 may choose plain InfoNCE, which gains nothing.
+WITHOUT = re.compile(r"\.speech|^07-together\.recipe\.csv$")
+
+
 def test_smoke_leaves_every_chapter_fit_to_be_published(smoke):
     executed = smoke / "executed" / "smoke"
     for chapter in CHAPTERS:
@@ -232,7 +236,7 @@ def test_smoke_leaves_every_chapter_fit_to_be_published(smoke):
         assert faults(notebook) == []
         present = {path.name for path in executed.glob(f"{chapter.name}.*.csv")}
         assert present <= tables_that(chapter)
-        assert all(".speech" in name for name in tables_that(chapter) - present), "synthetic sounds do not speak, only"
+        assert all(WITHOUT.search(name) for name in tables_that(chapter) - present)
 
 
 def test_smoke_builds_without_a_warning(smoke):
