@@ -28,6 +28,7 @@ from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS
 from pullpush.metrics.inference import Difference
+from pullpush.studies.own_data import is_small
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
 
@@ -55,17 +56,12 @@ class System(NamedTuple):
     overrides: Mapping[str, Any] = {}
 
 
-def needs_no_network(book: Session) -> bool:
-    """Whether nothing is fetched: the profile's published encoders are of random weights, as in `smoke`."""
-    return book.settings.listening.encoder_options.get("audio_pretrained") is False
-
-
 def systems_of(book: Session) -> dict[str, System]:
     """The systems, the cheapest first; the first is a control, the same network with random weights.
 
     Where nothing is fetched small networks stand in for YAMNet.
     """
-    whole = {"audio": "cnn", "encoder_options": SMALL} if needs_no_network(book) else {"audio": KNOWN}
+    whole = {"audio": "cnn", "encoder_options": SMALL} if is_small(book.settings) else {"audio": KNOWN}
     return {
         RANDOM: System("random"),
         FROZEN: System("frozen"),
@@ -109,7 +105,7 @@ class Ears:
         size = self.book.settings.world
         half = {name: max(24, size[name] // 2) for name in ("n_valid", "n_test")}
         half["n_train"] = max(24, size["n_train"] // 3)
-        if needs_no_network(self.book):
+        if is_small(self.book.settings):
             half["n_single_per_event"] = 1
         sizes: dict[str, Any] = {**size, **half}
         world = WorldConfig(**sizes)
@@ -136,7 +132,7 @@ class Ears:
         if way == "sound":
             return View(self.book, self.config.load())
         drawn = {"pretrained": False}
-        options = drawn if needs_no_network(self.book) else {}
+        options = drawn if is_small(self.book.settings) else {}
         trunks = {
             "random": Published("cnn" if options else KNOWN, {} if options else drawn, seed=1),
             "frozen": Published(KNOWN, options),

@@ -15,14 +15,15 @@ from pullpush.encoders.yamnet import CLASSES, class_names
 from pullpush.lab.session import Session
 from pullpush.metrics import by_clip, difference
 from pullpush.metrics._graded import graded_by_clip
+from pullpush.studies.own_data import is_small
 from pullpush.studies.world.decision import BRIDGE
-from pullpush.studies.world.ears import SCORES, TESTS, by_chance, needs_no_network, row
+from pullpush.studies.world.ears import SCORES, TESTS, by_chance, row
 from pullpush.training.evaluate import embed, zero_shot
 
 
 def bridge(book: Session) -> Bridge:
     """The bridge with the profile's sentence encoder; where nothing is fetched, of random weights and made-up names."""
-    drawn = needs_no_network(book)
+    drawn = is_small(book.settings)
     names = [f"class {number}" for number in range(CLASSES)] if drawn else class_names()
     ears = AUDIO["yamnet"].make(pretrained=not drawn)
     return Bridge(ears, names, TEXT[book.settings.text].make()).eval()
