@@ -8,7 +8,7 @@ from published import tune
 from torchaudio.functional import resample
 
 from pullpush.encoders import create_audio
-from pullpush.encoders.several import Several
+from pullpush.encoders.several import Several, side_by_side
 from pullpush.errors import UnknownNameError
 from pullpush.training.trunk import Published
 
@@ -52,3 +52,8 @@ def test_a_trunk_of_several_is_known_by_its_members_code(monkeypatch):
     assert before != Published("several", {"members": ("cnn",)}).digest
     monkeypatch.setattr("pullpush.training.trunk.code_digest", lambda make: "changed")
     assert trunk.digest != before
+
+
+def test_silence_stays_zero_side_by_side():
+    quiet = side_by_side([torch.zeros(1, 3), torch.tensor([[3.0, -3.0]])])
+    assert quiet.tolist() == [[0.0, 0.0, 0.0, 1.0, -1.0]]

@@ -52,8 +52,7 @@ class Several(AudioEncoder):
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, T)` at `sample_rate`, `(B,)` samples → `(B, dim)`, without gradients."""
         audio, lengths = zero_padding(audio, lengths)
-        found = [self._heard(member, audio.float(), lengths) for member in self.members]
-        return torch.cat([x / x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=QUIETEST) for x in found], dim=1)
+        return side_by_side([self._heard(member, audio.float(), lengths) for member in self.members])
 
     def _heard(self, member: Backbone, audio: Tensor, lengths: Tensor) -> Tensor:
         """A member's features, `(B, its dim)` float32."""
@@ -63,6 +62,16 @@ class Several(AudioEncoder):
         with torch.autocast(audio.device.type, enabled=False):
             heard = resample(audio, rate, own)
         return member(heard, -(-lengths * own // rate)).float()
+
+
+def side_by_side(features: Sequence[Tensor]) -> Tensor:
+    """Features of the same clips, `(B, D₁)`, `(B, D₂)`, …, of equal size one after the other, `(B, D₁ + D₂ + …)`.
+
+    >>> side_by_side([torch.tensor([[3.0, 4.0]]), torch.tensor([[0.1]])]).square().mean().sqrt()
+    tensor(1.)
+    """
+    sizes = [x.square().mean(dim=1, keepdim=True).sqrt() for x in features]
+    return torch.cat([x / size.clamp(min=QUIETEST) for x, size in zip(features, sizes, strict=True)], dim=1)
 
 
 def _member(name: str, pretrained: bool, seed: int) -> AudioEncoder:

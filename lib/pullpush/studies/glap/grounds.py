@@ -33,9 +33,8 @@ from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.session import Session
 from pullpush.studies.glap import test_sets
-from pullpush.studies.glap.ears import EARS
+from pullpush.studies.glap.ears import EARS, heard
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
-from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
 
 ENGLISH, FRENCH, OTHER, QUIET = "English speech", "French speech", "other speech", "sound and music"
@@ -136,7 +135,7 @@ class Grounds:
             if ears not in EARS:
                 raise unknown("ears", ears, EARS)
             world = self.test(test) if mix == "test" else self.mixture(mix)
-            self._views[name] = View(self.book, encoded(world, self._trunk(ears)), self._overrides)
+            self._views[name] = View(self.book, heard(world, self._trunk(ears)), self._overrides)
         return self._views[name]
 
     def mixture(self, name: str) -> World:
