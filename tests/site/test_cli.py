@@ -68,6 +68,50 @@ def test_run_all_then_build_then_a_change_is_noticed(pullpush, tiny):
     assert page.is_file(), "a failed build must keep the site that was there"
 
 
+def test_run_all_skips_what_is_finished(pullpush, tiny, tmp_path):
+    def seconds():
+        return (tiny / "executed" / "local" / "smoke" / "10-tiny.ipynb").stat().st_mtime_ns
+
+    every = ("run", "--all", "--profile", "smoke")
+    assert pullpush(*every).exit_code == 0
+    first = seconds()
+    again = pullpush(*every)
+    assert again.exit_code == 0
+    assert "1/1  10-tiny  smoke  finished before" in again.output
+    assert seconds() == first
+    kept = tiny / "book" / "measured" / "11-other" / "radius" / "stamp.json"
+    kept.parent.mkdir(parents=True)
+    for change in (
+        lambda: pullpush(*every, "--again"),
+        lambda: pullpush("run", "10-tiny", "--profile", "smoke"),  # named: asked for
+        lambda: (kept.write_text("{}"), pullpush(*every)),  # of another chapter, which this one may show
+        lambda: (rewritten(tiny / "book" / "10-tiny.md"), pullpush(*every)),
+        lambda: (pullpush("run", "10-tiny", "--profile", "smoke", "-p", "tau", "1"), pullpush(*every)),
+    ):
+        before = seconds()
+        change()
+        assert seconds() > before
+        assert "finished before" in pullpush(*every).output
+
+
+def rewritten(page):
+    page.write_text(page.read_text() + "\nMore.\n")
+
+
+def test_a_change_of_the_library_or_data_of_ones_own_run_all_again(pullpush, tiny, tmp_path, monkeypatch):
+    assert pullpush("run", "--all", "--profile", "smoke").exit_code == 0
+    (tmp_path / "lib").mkdir()
+    monkeypatch.setattr("pullpush.site.executions.LIBRARY", tmp_path / "lib")
+    (tmp_path / "lib" / "figures.py").write_text("")  # no number goes through it
+    assert "finished before" not in pullpush("run", "--all", "--profile", "smoke").output
+    assert "finished before" in pullpush("run", "--all", "--profile", "smoke").output
+    (tmp_path / "mine.yaml").write_text("like: smoke\n")
+    for _ in range(2):
+        done = pullpush("run", "--all", "--profile", str(tmp_path / "mine.yaml"))
+        assert done.exit_code == 0
+        assert "finished before" not in done.output
+
+
 def test_build_shows_what_was_executed_here_before_what_was_published_and_says_which(pullpush, tiny, monkeypatch):
     monkeypatch.setattr(building, "_jupyter_book", fake_jupyter_book)
     assert pullpush("run", "10-tiny", "--publish").exit_code == 0
@@ -160,6 +204,7 @@ def test_progress_can_be_hidden(tiny):
         (["run", "10-tiny", "--profile", "quik"], "did you mean 'quick'"),
         (["run", "10-tiny", "-p", "tua", "1"], "did you mean 'tau'"),
         (["run"], "--all"),
+        (["run", "10-tiny", "--again"], "--again goes with --all"),
         (["run", "--all", "-p", "tau", "1"], "one chapter"),
         (["run", "10-tiny", "--publish", "-p", "tau", "1"], "the defaults"),
         (["open"], "make book"),

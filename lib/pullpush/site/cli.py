@@ -108,7 +108,8 @@ def list_(contents: bool) -> None:
 @main.command()
 @click.argument("chapter", required=False)
 @parameter_option
-@click.option("--all", "every", is_flag=True, help="Run every chapter, in order.")
+@click.option("--all", "every", is_flag=True, help="Run every chapter, in order; what is finished is skipped.")
+@click.option("--again", is_flag=True, help="With --all: run also what is finished and of today's code.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -120,6 +121,7 @@ def run(
     chapter: str | None,
     parameter: tuple[tuple[str, str], ...],
     every: bool,
+    again: bool,
     out: Path | None,
     publish: bool,
     profile: str,
@@ -132,12 +134,20 @@ def run(
         raise PullPushError("name one chapter, or give --all; `pullpush list` shows the chapters")
     if every and parameter:
         raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
+    if again and not every:
+        raise PullPushError("--again goes with --all: a chapter that is named is run anyway")
     if publish and (parameter or out):
         raise PullPushError("--publish goes without -p and --out: what is published was made with the defaults")
-    root, size = find_root(), profiles.profile(profile).name
+    root, settings = find_root(), profiles.profile(profile)
+    size = settings.name
     names = [c.name for c in chapters.chapters(root)] if every else [str(chapter)]
+    folder = out or executions.place(root, size, published=publish)
     for finished, name in enumerate(names):
         about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
+        made = folder / f"{name}.ipynb"
+        if every and not again and executions.is_current(made, chapters.find(root, name), settings):
+            click.echo(f"{about}  finished before  {made}")
+            continue
         if not shown():
             click.echo(f"{about} …")
         last = executions.last_time(root, name, size)
@@ -176,7 +186,12 @@ def _stopped_after(finished: int) -> Iterator[None]:
 @click.option("--only", multiple=True, metavar="NAME", help="Of a chapter this experiment; repeatable.")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Processes at once.")
 @click.option("--dask", default="", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
-@click.option("--list", "listed", is_flag=True, help="Show how a chapter's experiments stand, and train nothing.")
+@click.option(
+    "--list",
+    "listed",
+    is_flag=True,
+    help="Show how a chapter's experiments stand and train nothing (clips that no encoder heard yet are encoded).",
+)
 @parameter_option
 @click.option("--profile", default="", help="Of a chapter, as for run; default quick. A file names its own.")
 def sweep(

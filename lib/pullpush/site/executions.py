@@ -7,6 +7,7 @@ from typing import Any
 
 import nbformat
 
+import pullpush
 from pullpush.cache import content_key
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
@@ -15,6 +16,7 @@ from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 from pullpush.source import why_differs
 
+LIBRARY = Path(pullpush.__file__).parent
 SHOWN = 5  # changed symbols that a message names
 
 
@@ -68,6 +70,19 @@ def why_stale(notebook: Path, chapter: Chapter, settings: Profile | None = None)
     names = why_differs(old, code) if old else ("it does not say which",)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"{notebook} was made by other code: {', '.join(names[:SHOWN])}{more}"
+
+
+def is_current(notebook: Path, chapter: Chapter, settings: Profile) -> bool:
+    """Whether a chapter need not be run again: with its defaults it would give this notebook, figures included.
+
+    Of data of one's own it is not known whether they have changed: False.
+    """
+    if settings.file or not notebook.is_file():
+        return False
+    kept = (chapter.path.parent / "measured").glob("*/*/stamp.json")
+    made = notebook.stat().st_mtime
+    changed = any(file.stat().st_mtime > made for file in (*LIBRARY.rglob("*.py"), *kept))
+    return not changed and why_stale(notebook, chapter, settings) is None
 
 
 def _told(notebook: Path) -> dict[str, Any]:
