@@ -46,17 +46,33 @@ def staged(level=0.1):
     return Scores(experiment, values, history, history, Stamp("now", "", (0, 1), 0.0, {}))
 
 
-def test_validation_chooses_the_rate_and_the_test_has_no_say():
-    scores = experiments.tuned(staged())
+def validation():
+    """What the same runs score on validation: English alone would choose the other rate."""
+    of = experiments.on_validation(staged().experiment)
+    values = {}
+    for trial, seed in of.cells:
+        good = BEST[trial.system] == trial.where["lr"]
+        value = np.array([[0.5 - 0.1 * good, 0.1 + 0.5 * good]] * 6)
+        values[str(trial), seed] = {"R@1": value}
+    return replace(staged(), experiment=of, clips=values)
+
+
+def chosen():
+    return experiments.tuned(staged(), validation())
+
+
+def test_validation_in_all_languages_chooses_the_rate_and_the_test_has_no_say():
+    scores = chosen()
     assert {(trial.system, trial.where["lr"]) for trial in scores.experiment.trials} == set(BEST.items())
-    table = experiments.rates_table(staged())
+    table = experiments.rates_table(validation())
     assert len(table) == 16
     assert table["chosen"].sum() == 8
+    assert table["valid R@1"].tolist() == pytest.approx([0.5 if each else 0.3 for each in table["chosen"]])
     assert scores.contrast("kcl", "ml-clap", "T2A R@1", {"telling": "aligned", "start": "nothing"}).seeds == 2
 
 
 def test_a_stage_is_an_experiment_in_which_nothing_varies():
-    scores = experiments.stages(experiments.tuned(staged()))
+    scores = experiments.stages(chosen())
     assert list(scores) == [
         ("aligned", "ml-clap"),
         ("aligned", "nothing"),
@@ -69,12 +85,13 @@ def test_a_stage_is_an_experiment_in_which_nothing_varies():
     assert one.contrast("kcl", "ml-clap", "T2A R@1").value == pytest.approx(0.1, abs=0.02)
     assert not experiments.stage(staged(), "aligned", "somewhere")
     nothing = replace(staged(), clips={})
-    assert not experiments.tuned(nothing)
+    assert not experiments.tuned(nothing, validation())
+    assert not experiments.tuned(staged(), nothing)
     assert experiments.stages(nothing) == {}
 
 
 def test_stages_stand_beside_each_other_in_tables_and_figures():
-    stages, pairs = experiments.stages(experiments.tuned(staged())), [("kcl", "ml-clap")]
+    stages, pairs = experiments.stages(chosen()), [("kcl", "ml-clap")]
     gains = comparisons.stage_gains(stages, pairs, "T2A R@1")
     assert list(zip(gains["telling"], gains["start"], strict=True)) == list(stages)
     assert list(comparisons.stage_standings(stages, ["T2A R@1"])["telling"]) == ["aligned"] * 4 + ["retold"] * 4
@@ -120,6 +137,9 @@ def test_captions_of_the_aligned_view_are_translations_and_those_of_the_retold_o
     assert ground.view("retold/nothing").data is ground.view("frozen").data
     heard = ground.view("aligned/nothing").data
     assert heard.test.key == ground.view("frozen").data.test.key  # the same features
+    valid = ground.view("aligned/valid").data
+    assert valid.test.key == heard.valid.key
+    assert valid.test.captions("fra") == heard.valid.captions("fra")
     with pytest.raises(UnknownNameError, match="telling"):
         ground.view("sung/nothing")
     with pytest.raises(UnknownNameError, match="telling"):

@@ -1,6 +1,7 @@
 """The experiments of chapter 3 that have stages: two starts, two tellings, a text side that is trained; see grounds.py.
 
-scores = tuned(compute.run(ground, starts(range(3))))
+each = starts(range(3))
+scores = tuned(compute.run(ground, each), compute.run(ground, on_validation(each)))
 scores.contrast("kcl", "ml-clap", "T2A R@1", {"telling": "aligned", "start": "ml-clap"})
 """
 
@@ -15,7 +16,7 @@ import pandas as pd
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
-from pullpush.studies.consistency.grounds import ALIGNED, ML_CLAP, NOTHING, WORDS, Stage
+from pullpush.studies.consistency.grounds import ALIGNED, ML_CLAP, NOTHING, VALID, WORDS, Stage
 from pullpush.studies.consistency.schemes import SCHEMES
 
 HALVED: Mapping[str, Any] = {"alpha": 0.5}  # as the losses of ATRI are
@@ -59,21 +60,33 @@ def text_side(seeds: Iterable[int], languages: Sequence[str] = LANGUAGES) -> Exp
     return Experiment.of("text-side", systems, seeds=seeds, data=stage.named, long=True, **scored(languages))
 
 
-def rates_table(scores: Scores) -> pd.DataFrame:
-    """A row a telling, start, scheme and rate of `starts`: telling, start, system, lr, `valid R@1` (the best epoch's,
-    mean over the seeds, a fraction) and `chosen`: the best of its telling, start and scheme.
+def on_validation(of: Experiment) -> Experiment:
+    """The runs of `starts`, scored on the validation clips in all languages; training itself looks at English there."""
+    trials = tuple(replace(one, test=f"{one.where['telling']}/{VALID}") for one in of.trials)
+    return replace(of, name=f"{of.name}-validation", trials=trials, evaluations=("recall-at-1",))
+
+
+def rates_table(validation: Scores) -> pd.DataFrame:
+    """A row a telling, start, scheme and rate of `on_validation`: telling, start, system, lr, `valid R@1` (a fraction:
+    mean over languages and seeds) and `chosen`: the best of its telling, start and scheme.
     """
     keys = ["telling", "start", "system"]
-    best = scores.history.groupby([*keys, "lr", "seed"], sort=False)["R@1"].max()
-    table = best.groupby([*keys, "lr"], sort=False).mean().rename("valid R@1").reset_index()
+    table = validation.table.groupby([*keys, "lr"], sort=False)["R@1"].mean().rename("valid R@1").reset_index()
     return table.assign(chosen=table.index.isin(table.groupby(keys, sort=False)["valid R@1"].idxmax()))
 
 
-def tuned(scores: Scores) -> Scores:
-    """`starts` with the rate of every scheme, start and telling that did best on validation, and no other."""
+def tuned(scores: Scores, validation: Scores) -> Scores:
+    """`starts` with the rate of every scheme, start and telling that did best on validation, and no other; empty
+    where either was not computed.
+
+    validation: of `on_validation`. English alone must not choose: a scheme that reads it more often than others would
+    get the rate that suits English.
+    """
     if not scores:
         return scores
-    table = rates_table(scores)
+    if not validation:
+        return replace(scores, clips={})
+    table = rates_table(validation)
     best = {tuple(row) for row in table[table["chosen"]][["system", "telling", "start", "lr"]].itertuples(index=False)}
     kept = [trial for trial in scores.experiment.trials if (trial.system, *trial.where.values()) in best]
     return replace(scores, experiment=replace(scores.experiment, trials=tuple(kept)))

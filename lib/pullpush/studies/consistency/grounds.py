@@ -5,6 +5,7 @@
     ground.view("retold/ml-clap")         # the same clips and captions, on from a long run of ML-CLAP
     ground.view("aligned/nothing")        # captions that are translations of each other, from random weights
     ground.view("aligned/ml-clap/words")  # a transformer over words that is trained, too, and was in the long run
+    ground.view("aligned/valid")          # to test on: the validation clips, which a rate may be chosen by
 
 ATRI starts all schemes from the weights of ML-CLAP and trains them on translated captions, with the text encoder. As
 there, all runs of a stage go on from one long run, so that an interval over seeds is one over second stages. Captions
@@ -14,6 +15,7 @@ of real recordings in several languages are taken for translations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ from pullpush.training.runs import Plan
 RETOLD, ALIGNED = "retold", "aligned"
 NOTHING, ML_CLAP = "nothing", "ml-clap"
 LOOKED_UP, WORDS = "looked up", "words"
+VALID = "valid"
 PARTS: Mapping[str, tuple[str, ...]] = {
     "telling": (RETOLD, ALIGNED),
     "start": (NOTHING, ML_CLAP),
@@ -146,7 +149,12 @@ class Grounds:
             LanguagesError: its captions are in one language alone, or not as many in each.
         """
         if name not in self._views:
-            self._views[name] = self._of_material(name) if "/" not in name else self._view(parsed(name))
+            telling, _, rest = name.partition("/")
+            if rest == VALID:
+                data = self._world(telling)
+                self._views[name] = View(self.book, replace(data, splits={**data.splits, "test": data.valid}))
+            else:
+                self._views[name] = self._view(parsed(name)) if rest else self._of_material(name)
         return self._views[name]
 
     def first_run(self, stage: Stage) -> Plan:

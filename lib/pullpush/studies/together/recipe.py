@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -46,14 +47,15 @@ def best(scores: Scores, design: Design) -> frozenset[str]:
 
 
 def gains(protocols: Mapping[str, Scores], metrics: Sequence[str] = ("R@1", "T2A R@1", "A2T R@1")) -> pd.DataFrame:
-    """What combinations have over InfoNCE, of several experiments: `Scores.gains` of each, with a column protocol in
-    front; p is adjusted within an experiment. Empty where there are no scores.
+    """What combinations have over those before them, InfoNCE first, of several experiments: `Scores.gains` of each,
+    with a column protocol in front; p is adjusted within an experiment. Empty where there are no scores.
     """
     tables = []
     for name, scores in protocols.items():
-        others = [trial.system for trial in scores.experiment.trials if trial.system != NONE]
-        if others:
-            tables.append(scores.gains([(other, NONE) for other in others], metrics).assign(protocol=name))
+        systems = dict.fromkeys(trial.system for trial in scores.experiment.trials)
+        pairs = [(later, earlier) for earlier, later in combinations(systems, 2)]
+        if pairs:
+            tables.append(scores.gains(pairs, metrics).assign(protocol=name))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
