@@ -298,18 +298,36 @@ FOUND = {
     "Nearly all of the push is perpendicular": [("supclap-s2-perpendicular", "holds")],
     "even over all data": [("supclap-f2-global", "holds")],
     "every step pays for it": [("supclap-eq12-noise-penalty", "holds")],
-    "With the audio encoder in training it does": [("supclap-t4-infonce-bi-dynamic", "holds")],
-    "on frozen features less than in the paper": [("supclap-t3-bi-dynamic", "smaller than in the paper")],
+    "at the paper's temperature it does with the audio encoder in training": [
+        ("supclap-t4-infonce-bi-dynamic", "holds")
+    ],
+    "less than in the paper on frozen features": [("supclap-t3-bi-dynamic", "smaller than in the paper")],
     "on SigLIP a contrastive term without a radius gains more": [("supclap-t7-not-infonce", "reversed")],
     "turning that part down, and nothing else](book/02-mechanism.md), lowers recall": [
+        ("supclap-s2-drift-harms", "reversed")
+    ],
+    "Halving InfoNCE's push across the way, or taking it all away, lowers recall": [
         ("supclap-s2-drift-harms", "reversed")
     ],
     "SVR gains for another reason than its own": [("supclap-s3-suppression-gains", "reversed")],
     "One random language a step costs consistency": [("atri-f1-random-language-inconsistent", "holds")],
     "KCL's lead is smaller than the paper's": [("atri-t1-kcl-t2a-r1-audiocaps", "smaller than in the paper")],
+    "What the sentence terms add to retrieval cannot be told": [
+        ("language_encoder-t4-freesound-claps", "cannot tell"),
+        ("language_encoder-t11-freesound-claps", "cannot tell"),
+    ],
+    "cyclic terms narrow the space of captions of sounds": [("language_encoder-f2-cyclap-less-uniform", "holds")],
+    "Ears taught sound events are weak at speech": [("glap-t4-english-speech-over-tagger", "holds")],
+    "and ears taught speech at sounds": [("glap-t4-sound-tagger-over-speech", "holds")],
+    "equal draws from all groups": [("glap-s3-balanced-sampling", "holds")],
+    "translated captions": [("glap-s3-translated-captions", "holds")],
+    "a prompt for each domain help": [("glap-t3-prompts", "holds")],
+    "whether a sigmoid retrieves better than a softmax cannot be told": [
+        ("glap-eq1-sigmoid-over-softmax", "cannot tell")
+    ],
     "Most captions fit other clips, too": [("distill_cluster-s2-captions-not-binary", "holds")],
     "teachers know of it": [("distill_cluster-eq6-soft-labels-nearer-truth", "holds")],
-    "SVR turns that part down, and recall rises": [("supclap-t4-infonce-bi-dynamic", "holds")],
+    "SVR, which is meant to turn that part down, raises recall": [("supclap-t4-infonce-bi-dynamic", "holds")],
     "which counting the same loss twice does not do": [("supclap-t7-not-rescaling", "holds")],
     "are not seen to be straighter": [("supclap-f1-svr-update-geodesic", "cannot tell")],
 }

@@ -273,3 +273,10 @@ def test_batches_bring_the_columns_that_are_asked_for(split):
     assert collate([dataset[0]]).columns == {}
     with pytest.raises(UnknownNameError, match="did you mean 'clusters'"):
         PairDataset(held, columns=("cluster",))
+
+
+def test_lists_that_differ_in_length_stay_lists():
+    items = [Item(i, torch.zeros(3), 3, "a", "eng", columns={"tags": ["x"] * (i + 1), "two": [i, i]}) for i in range(2)]
+    batch = collate(items)
+    assert batch.columns["tags"] == [["x"], ["x", "x"]]
+    assert batch.columns["two"].tolist() == [[0, 0], [1, 1]]

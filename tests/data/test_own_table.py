@@ -103,3 +103,18 @@ def test_a_quoted_comma_a_line_break_and_a_mark_of_utf_8_are_taken(tmp_path):
 def test_no_table_is_told_as_before(mine):
     with pytest.raises(DataNotFoundError, match=r"no caption table at .*captions\.csv"):
         load_corpus(CorpusConfig(f"folder:{mine}"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        ((HEAD + GOOD).encode("utf-16"), r"is not in UTF-8 .*byte 1\): save it as CSV in UTF-8"),
+        ((HEAD + GOOD + "train,3.wav,été\n").encode("latin-1"), "is not in UTF-8"),
+        ((HEAD + GOOD).replace(",", ";").encode(), "parts its fields by ';': save it with commas"),
+        ((HEAD + GOOD).replace(",", "\t").encode(), r"parts its fields by '\\t'"),
+    ],
+)
+def test_tables_as_spreadsheets_save_them_say_how_to_save_them(mine, raw, says):
+    (mine / "captions.csv").write_bytes(raw)
+    with pytest.raises(PullPushError, match=says):
+        load_corpus(CorpusConfig(f"folder:{mine}"))

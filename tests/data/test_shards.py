@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
+import tarfile
 import warnings
 from collections import Counter
 
@@ -457,3 +459,31 @@ def test_what_is_not_there(home, tmp_path, folder):
     (folder / INDEX).write_text(json.dumps({"shardlist": [{"name": "a"}]}))
     with pytest.raises(PullPushError, match="is no index of shards"):
         ShardDataset(folder)
+
+
+def block_of(path, number):
+    """The first byte of a member's header."""
+    with tarfile.open(path) as tar:
+        return tar.getmembers()[number].offset
+
+
+@pytest.mark.parametrize("damage", ["cut between members", "cut in a header", "a flipped bit", "zeros in the middle"])
+def test_without_an_index_a_header_that_is_damaged_is_told(folder, damage):
+    path = folder / "000001.tar"
+    (folder / INDEX).unlink()
+    raw, at = bytearray(path.read_bytes()), block_of(path, 4)
+    if damage == "cut between members":
+        raw = raw[:at]
+    elif damage == "cut in a header":
+        raw = raw[: at + 100]
+    elif damage == "a flipped bit":
+        raw[at + 3] ^= 1
+    else:
+        raw[at : at + 512] = bytes(512)
+    path.write_bytes(raw)
+    with pytest.warns(UserWarning, match="1 of 4 shards end early.*000001.tar"):
+        dataset = ShardDataset(folder)
+    order_of(dataset)
+    assert dataset.damaged["shard"].tolist() == [str(path)]
+    assert re.search("cut off|damaged there", dataset.damaged["reason"][0])
+    assert check_shards(folder)["shard"].tolist() == [str(path)]

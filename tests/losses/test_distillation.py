@@ -202,3 +202,21 @@ def test_a_step_learns_from_the_mean_over_teachers():
 def test_clips_without_teachers_are_refused_before_training():
     with pytest.raises(TrainingError, match=r"term 'distillation' needs teacher_similarity .* give them a column"):
         bring_columns(PairDataset(TinyClips(4)), recipe("infonce+distillation"))
+
+
+def test_teachers_do_not_learn_from_their_student():
+    audio, text = (each.requires_grad_() for each in pairs(4))
+    teacher = torch.rand(4, 4, dtype=audio.dtype, requires_grad=True)
+    distillation(audio, text, teacher, 0.1).backward()
+    assert teacher.grad is None
+    assert audio.grad.abs().sum() > 0
+
+
+def test_epsilons_lie_between_0_and_1():
+    audio, text = pairs(4)
+    good = torch.full((4,), 0.5, dtype=audio.dtype)
+    for wrong in (7.0, -0.1, math.nan):
+        with pytest.raises(ValueError, match=r"epsilon must lie in \[0, 1\]"):
+            label_smoothing(audio, text, epsilon=(good, torch.full((4,), wrong, dtype=audio.dtype)))
+    with pytest.raises(ValueError, match="items must be at least 1"):
+        epsilon_of_entropy(torch.zeros(1), 0)

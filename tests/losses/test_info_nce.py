@@ -87,3 +87,43 @@ def test_bad_input_is_named(audio, text, options, message):
 def test_integers_are_refused():
     with pytest.raises(TypeError, match="floating-point"):
         info_nce(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3))
+
+
+def test_a_temperature_beyond_its_bound_comes_back_when_it_is_asked_to():
+    temperature = InfoNCE(0.011, learnable=True, max_scale=100).temperature
+    optimiser = torch.optim.Adam(temperature.parameters(), lr=0.1)
+
+    def steps(count, sign):
+        for _ in range(count):
+            optimiser.zero_grad()
+            (sign * temperature()).backward()
+            optimiser.step()
+
+    steps(6, 1)
+    assert temperature().item() == pytest.approx(0.01)
+    beyond = temperature.log_scale.item()
+    assert beyond > math.log(100)
+    steps(50, 1)
+    assert temperature.log_scale.item() < beyond + 0.5  # momentum runs out, and nothing pushes it further
+    steps(200, -1)
+    assert temperature().item() > 0.02
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.01, 0.008])
+def test_gradients_of_a_bounded_temperature_pass_within_and_lead_back_beyond(tau):
+    temperature = InfoNCE(0.07, learnable=True, max_scale=100).temperature
+    with torch.no_grad():
+        temperature.log_scale.fill_(math.log(1 / tau) - 1e-6)
+    (slope,) = torch.autograd.grad(temperature(), temperature.log_scale)  # a smaller τ is asked for: outwards
+    assert slope.item() == pytest.approx(-tau if tau >= 0.01 else 0, rel=1e-5)
+    (slope,) = torch.autograd.grad(-temperature(), temperature.log_scale)
+    assert slope.item() == pytest.approx(max(tau, 0.01), rel=1e-5)
+
+
+def test_a_bounded_temperature_in_function_transforms():
+    loss = InfoNCE(0.07, learnable=True)
+    audio, text = pairs(4, dtype=torch.float32)
+    weights = dict(loss.named_parameters())
+    found = torch.func.grad(lambda given: torch.func.functional_call(loss, given, (audio, text)).value)(weights)
+    loss(audio, text).value.backward()
+    torch.testing.assert_close(found["temperature.log_scale"], loss.temperature.log_scale.grad)

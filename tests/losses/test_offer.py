@@ -208,3 +208,14 @@ def test_what_is_not_offered_is_named():
 
     with pytest.raises(ValueError, match="Grouped needs clusters, which this batch does not offer"):
         apply(Grouped(), offer(0))
+
+
+def test_a_batch_without_texts_and_marks_of_another_form_are_told():
+    one = offer(0)
+    none = one._replace(present=torch.zeros(4, 1, dtype=torch.bool))
+    for loss in (SVR("static"), InfoNCE()):
+        with pytest.raises(ValueError, match="no clip of this batch has a text"):
+            apply(loss, none)
+    for wrong in (torch.ones(4, dtype=torch.bool), torch.ones(4, 1), torch.ones(4, 2, dtype=torch.bool)):
+        with pytest.raises(ValueError, match=r"present must be boolean \(4, 1\)"):
+            apply(SVR("static"), one._replace(present=wrong))

@@ -74,3 +74,11 @@ def test_what_is_right_is_taken():
     assert metrics.zero_shot(EYE, EYE, LABELS.int())["accuracy"] == 1
     assert metrics.retrieval(EYE, EYE, ks=range(1, 3), map_at=[np.int64(2)])["R@2"] == 1
     assert metrics.retrieval(EYE - torch.tensor([0, 0, 0, torch.inf]), EYE.bool().roll(1, 0) | EYE.bool(), map_at=())
+
+
+def test_no_queries_no_cut_offs_and_lists_in_place_of_tensors():
+    assert metrics.retrieval(EYE, EYE.bool(), (), ()) == {}
+    with pytest.raises(ValueError, match="no queries"):
+        metrics.retrieval(torch.zeros(0, 4), torch.zeros(0, 4).bool())
+    with pytest.raises(TypeError, match="clip must be a tensor"):
+        metrics.by_caption(EYE, EYE, [0, 1, 2, 3])

@@ -161,7 +161,7 @@ def test_resumed_run_equals_the_uninterrupted_one(tmp_path, limit):
 
 def test_complete_run_is_read_not_trained(tmp_path):
     first = fit(tmp_path)
-    dataset = FailingDataset(TinyClips(30))  # raises at its first item
+    dataset = FailingDataset(TinyClips(30), captions="random")  # raises at its first item
     assert_same(fit(tmp_path, dataset=dataset, model=TinyModel(seed=9)), first)
 
 
@@ -428,3 +428,40 @@ def test_a_number_of_a_loss_moves_as_far_as_its_rate_lets_it():
         bias = fit(name="siglip", lr=1e-3, scalar_lr=factor).steps["bias"]
         moved[factor] = abs(bias.iloc[-1] - bias.iloc[0])
     assert moved[30.0] == pytest.approx(30 * moved[1.0], rel=0.3)
+
+
+class Keyed(TinyClips):
+    """Clips that say which they are."""
+
+    def __init__(self, count=30, seed=0):
+        super().__init__(count, seed)
+        self.key = f"{count} of {seed}"
+
+
+def test_a_finished_run_is_not_taken_for_one_on_other_clips_or_captions(tmp_path):
+    first = fit(tmp_path, dataset=PairDataset(Keyed(30, 0)))
+    assert_same(fit(tmp_path, dataset=PairDataset(Keyed(30, 0))), first)
+    for other in (
+        PairDataset(Keyed(30, 99)),
+        PairDataset(Keyed(30, 0), languages=("fra",)),
+        PairDataset(Keyed(30, 0), captions="random"),
+    ):
+        with pytest.raises(TrainingError, match="another run"):
+            fit(tmp_path, dataset=other)
+
+
+def test_weights_are_read_of_a_result_and_of_a_text(tmp_path):
+    result = fit(tmp_path / "run")
+    for place in (result, str(tmp_path / "run"), tmp_path / "run" / "best.safetensors"):
+        model = checkpoints.load_model(TinyModel(), place)
+        assert all(torch.equal(value, state(result)[name]) for name, value in model.state_dict().items())
+
+
+def test_where_nothing_learns_it_is_told():
+    with pytest.raises(TrainingError, match="nothing learns"):
+        fit(model=TinyModel().requires_grad_(False))
+
+
+def test_a_single_clip_that_is_left_over_is_told_where_batches_are_normalised():
+    with pytest.raises(TrainingError, match=r"step 5.*take another batch size"):
+        fit(clips=29)

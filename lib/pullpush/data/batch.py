@@ -90,6 +90,9 @@ def collate(items: Sequence[Item]) -> Batch:
 
 
 def _stacked(values: list[Any]) -> Tensor | list[Any]:
-    """Numbers and arrays as a tensor, anything else as the list that it is."""
-    stacked = np.stack([np.asarray(value) for value in values])
+    """Numbers and arrays as a tensor, anything else as the list that it is, lists that differ in length too."""
+    try:
+        stacked = np.stack([np.asarray(value) for value in values])
+    except ValueError:
+        return values
     return torch.from_numpy(stacked) if stacked.dtype.kind in "biuf" else values

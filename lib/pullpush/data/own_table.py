@@ -12,6 +12,7 @@ from pullpush.data.listing import NAMED
 from pullpush.errors import PullPushError
 
 SPLITS = ("train", "valid", "val", "test")
+MARKS = (";", "\t", "|")
 
 
 class Row(NamedTuple):
@@ -21,6 +22,24 @@ class Row(NamedTuple):
     split: str
     name: str
     captions: tuple[str, ...]
+
+
+def check_text(path: Path) -> None:
+    """Refuse a table that is no text in UTF-8, or whose fields other marks than commas part: both as spreadsheets save.
+
+    Raises:
+        PullPushError: how to save it is told.
+    """
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            header = file.readline()
+            file.read()
+    except UnicodeDecodeError as error:
+        raise PullPushError(
+            f"{path} is not in UTF-8 ({error.reason}, byte {error.start + 1}): save it as CSV in UTF-8"
+        ) from error
+    if "," not in header and (mark := next((each for each in MARKS if each in header), "")):
+        raise PullPushError(f"{path} parts its fields by {mark!r}: save it with commas")
 
 
 def check_fields(path: Path) -> None:

@@ -15,6 +15,7 @@ import itertools
 import json
 import re
 import tarfile
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,7 @@ from pullpush.data.clips import Clips
 from pullpush.data.shard_samples import samples_of
 from pullpush.data.store import to_int16
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.source import digest
 
 INDEX = "index.json"
 COUNTS = "shards"  # in the cache
@@ -175,19 +177,25 @@ def _listed(folder: Path) -> dict[str, Shard]:
 
 
 def _counted(paths: Sequence[Path]) -> dict[Path, Shard]:
-    """Shards whose samples are counted, or were before."""
+    """Shards whose samples are counted, or were before; those that end early are told."""
     if not paths:
         return {}
     about = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
 
     def count(place: Path) -> None:
         with ThreadPoolExecutor(8) as threads:  # most of the time is spent waiting for the disk
-            counts = list(threads.map(lambda path: len(samples_of(path)[0]), paths))
+            counts = [(len(samples), problem) for samples, problem in threads.map(samples_of, paths)]
         place.write_text(json.dumps(counts), encoding="utf-8")
 
-    kept = cached_file(COUNTS, content_key(about) + ".json", count)
-    counts = json.loads(kept.read_text(encoding="utf-8"))
-    return {path: Shard(path, count) for path, count in zip(paths, counts, strict=True)}
+    kept = cached_file(COUNTS, content_key([digest(samples_of), *about]) + ".json", count)
+    counts = dict(zip(paths, json.loads(kept.read_text(encoding="utf-8")), strict=True))
+    if early := [f"{path} ({problem})" for path, (_, problem) in counts.items() if problem]:
+        warnings.warn(
+            f"{len(early)} of {len(paths)} shards end early, and what stands behind that place is lost: {early[0]}"
+            f"{' …' if early[1:] else ''}; `check_shards` names all",
+            stacklevel=3,
+        )
+    return {path: Shard(path, count) for path, (count, _) in counts.items()}
 
 
 def _said(clips: Clips, languages: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:

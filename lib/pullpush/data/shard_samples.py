@@ -52,14 +52,31 @@ def samples_of(path: Path) -> tuple[list[Sample], str]:
     Nothing is unpacked: between two headers the file is skipped.
     """
     found: list[Sample] = []
+    stop = 0
     try:
         with tarfile.open(path, "r:") as tar:
             for member in tar:
+                stop = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
                 if member.isreg() and not member.name.startswith("__"):  # names of webdataset's own
                     _add(found, member)
+        return found, _after(path, stop)
     except (tarfile.TarError, OSError, EOFError) as error:
         return found, f"{error or type(error).__name__}"
-    return found, ""
+
+
+def _after(path: Path, stop: int) -> str:
+    """What is wrong behind the last member that was found, if anything is: `tarfile` ends there without a word, be it
+    the end or a header that is cut off or damaged.
+    """
+    with open(path, "rb") as file:
+        file.seek(stop)
+        if len(file.read(tarfile.BLOCKSIZE)) < tarfile.BLOCKSIZE:
+            return f"it ends at byte {stop + 1}, without the mark of an end: it was cut off"
+        file.seek(stop)
+        while block := file.read(1 << 20):
+            if block.strip(b"\0"):
+                return f"what stands behind byte {stop} is neither a member nor the end: it is damaged there"
+    return ""
 
 
 def _add(found: list[Sample], member: tarfile.TarInfo) -> None:

@@ -58,7 +58,7 @@ def distillation(
         a, t, teacher = widen(audio, text, teacher_similarity)
         soft = tau if teacher_tau is None else teacher_tau
         soft = soft.detach() if torch.is_tensor(soft) else soft
-        student, teacher = a @ t.T / tau, teacher / soft  # (N, N): clips in rows
+        student, teacher = a @ t.T / tau, teacher.detach() / soft  # (N, N): clips in rows; teachers do not learn
         loss = a.new_zeros(())
         for over in (0, 1):  # Eq. 6 for each text over the clips, Eq. 7 for each clip over the texts
             targets = teacher.softmax(dim=over)

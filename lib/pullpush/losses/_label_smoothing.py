@@ -69,6 +69,8 @@ def epsilon_of_entropy(entropy: Tensor, items: int) -> Tensor:
     >>> epsilon_of_entropy(torch.tensor([0.0, 0.5, torch.log(torch.tensor(4.0))]), 4)
     tensor([0.0000, 0.1204, 0.7500], dtype=torch.float64)
     """
+    if items < 1:
+        raise ValueError(f"items must be at least 1, got {items}")
     wanted = entropy.detach().double()
     if items == 1:
         return torch.zeros_like(wanted)
@@ -133,6 +135,8 @@ def check_epsilons(epsilon: float | tuple[Tensor, Tensor], rows: int) -> None:
     check_floats(**{f"epsilon[{place}]": each for place, each in enumerate(epsilon)})
     if [each.shape for each in epsilon] != [(rows,), (rows,)]:
         raise ValueError(f"epsilon must be a number or two tensors ({rows},), got {[tuple(e.shape) for e in epsilon]}")
+    if any(each.device.type == "cpu" and not ((each >= 0) & (each <= 1)).all() for each in epsilon):
+        raise ValueError("epsilon must lie in [0, 1], and some of its rows do not")
 
 
 CARD = LossCard(

@@ -109,7 +109,9 @@ def positive_first(similarity: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([[1, 2],
                 [4, 3]])
     """
-    *groups, n, _ = similarity.shape
+    *groups, n, columns = similarity.shape
+    if n != columns:
+        raise ValueError(f"similarity must be (N, N), a positive in each row's diagonal, got {tuple(similarity.shape)}")
     # Rows of N + 1 start one past a diagonal element, so that the next one is in the last column.
     negatives = similarity.flatten(-2)[..., 1:].view(*groups, n - 1, n + 1)[..., :-1].reshape(*groups, n, n - 1)
     return torch.cat([similarity.diagonal(dim1=-2, dim2=-1).unsqueeze(-1), negatives], dim=-1, out=out)

@@ -93,6 +93,12 @@ def apply(loss: Loss, offer: Offer) -> Output:
         raise ValueError(f'texts are missing, which {name} needs: give the recipe sampling="pair"')
     if "texts" in needs and offer.present is not None and "present" not in loss.uses:
         raise ValueError(f'texts are missing, which {name} needs: leave such clips out, or let the loss use "present"')
+    texts = (len(offer.text), 1 + len(offer.parallel))
+    if offer.present is not None and (offer.present.dtype != torch.bool or offer.present.shape != texts):
+        raise ValueError(
+            f"present must be boolean {texts}, a row a clip and a column a text, got {offer.present.dtype} "
+            f"{tuple(offer.present.shape)}"
+        )
     if needs & {"other", "texts"} or not needs & OF_TEXTS:
         return _call(loss, offer)
     if loss.languages != "main":
@@ -113,6 +119,8 @@ def _each_language(loss: Loss, offer: Offer) -> Output:
         value, report = _call(loss, part)
         values.append(share * value)
         reports.append(report)
+    if not values:
+        raise ValueError(f"no clip of this batch has a text, which {type(loss).__name__} needs")
     means = {name: torch.stack([report[name] for report in reports]).mean() for name in reports[0]}
     return Output(sum(values) / (1 + len(offer.parallel)), means)  # pyrefly: ignore[bad-argument-type]
 

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from pullpush.checks import check_number, check_temperature
 from pullpush.losses.contract import Loss
+
+
+class _Bounded(torch.autograd.Function):
+    """A number, or a bound that it is beyond: then gradients that lead back pass, and no others, so that an optimiser
+    whose momentum carries it too far does not leave it there for good.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(value: Tensor, bound: float) -> Tensor:
+        return value.clamp(max=bound)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        value, bound = inputs
+        ctx.save_for_backward(value)
+        ctx.bound = bound
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (value,) = ctx.saved_tensors
+        (gradient,) = gradients
+        return torch.where((value <= ctx.bound) | (gradient > 0), gradient, 0), None
 
 
 class Temperature(nn.Module):
@@ -31,7 +56,8 @@ class Temperature(nn.Module):
     Args:
         tau: where it starts.
         learnable: whether the optimiser moves it.
-        max_scale: the largest 1/τ of a learnable one (or where it starts, if that is larger), unless it is raw.
+        max_scale: the largest 1/τ of a learnable one (or where it starts, if that is larger), unless it is raw. No part
+            of the state dict: build a module that loads one as that was built.
         raw: whether a learnable one is kept as τ itself.
 
     Raises:
@@ -58,7 +84,7 @@ class Temperature(nn.Module):
             return self.fixed
         if self.raw:
             return self.tau
-        return torch.exp(-self.log_scale.clamp(max=self.max_log_scale))
+        return torch.exp(-_Bounded.apply(self.log_scale, self.max_log_scale))
 
 
 class Tempered(Loss):

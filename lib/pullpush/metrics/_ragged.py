@@ -37,8 +37,11 @@ def by_caption(
 
     Raises:
         ValueError: shapes that do not match, NaN, or clips without a caption.
+        TypeError: what is no tensor.
     """
     check_embeddings(audio=audio, text=text)
+    if not torch.is_tensor(clip):
+        raise TypeError(f"clip must be a tensor (M,) of whole numbers, got {type(clip).__name__}")
     if text.ndim != 2 or audio.ndim != 2 or clip.shape != text.shape[:1] or text.shape[1] != audio.shape[1]:
         raise ValueError(f"text must be (M, d) and clip (M,), got {tuple(text.shape)} and {tuple(clip.shape)}")
     check_numbers_of("clip", clip, len(text), len(audio))

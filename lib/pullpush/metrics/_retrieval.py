@@ -41,6 +41,8 @@ def retrieval(
     {'R@1': 1.0, 'mAP@10': 1.0}
     """
     values = retrieval_per_query(similarity, relevance, ks, map_at, threshold=threshold, divisor=divisor)
+    if not len(similarity):
+        raise ValueError("there are no queries to take a mean over: similarity is (0, M)")
     return {name: value.mean().item() for name, value in values.items()}
 
 
@@ -85,7 +87,7 @@ def retrieval_per_query(
     if divisor not in DIVISORS:
         raise unknown("divisor", divisor, DIVISORS)
     relevant = relevant_items(similarity, relevance, threshold)
-    order = first_items(similarity, relevance, max(*ks, *map_at, 1))
+    order = first_items(similarity, relevance, max([*ks, *map_at, 1]))
     found = relevant.gather(1, order).double()
     values: dict[str, Tensor] = {f"R@{k}": found[:, :k].amax(dim=1) for k in ks}
     precision = found.cumsum(dim=1) / torch.arange(1, found.shape[1] + 1, device=found.device)

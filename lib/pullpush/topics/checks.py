@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from pullpush.errors import PullPushError
@@ -21,6 +22,8 @@ def check_captions(embeddings: ArrayLike, texts: Sequence[str]) -> NDArray[np.fl
         TopicsError: another shape, another number of texts, a text that is none, or embeddings with NaN or infinity
             (the first rows are named).
     """
+    if isinstance(embeddings, torch.Tensor):
+        embeddings = embeddings.detach().float().cpu()
     values = np.asarray(embeddings, np.float32)
     if values.ndim != 2 or not values.shape[1]:
         raise TopicsError(f"embeddings must be (N, d), a row a caption: got {values.shape}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,10 +133,10 @@ def save_best(path: Path, tensors: dict[str, Tensor], row: Mapping[str, float]) 
         save_file(tensors, partial, metadata={"state": json.dumps(row)})
 
 
-def load_model(model: nn.Module, base: Path) -> nn.Module:
+def load_model(model: nn.Module, base: str | os.PathLike[str]) -> nn.Module:
     """Give a model the best weights of an earlier run; returns the model.
 
-    base: the run's folder, or a file such as its best.safetensors.
+    base: the run's folder, its `Result`, or a file such as its best.safetensors.
 
     Raises:
         DataNotFoundError, TrainingError: there is no such run, or its model is another one.
@@ -144,8 +145,9 @@ def load_model(model: nn.Module, base: Path) -> nn.Module:
     return model
 
 
-def best_file(base: Path) -> Path:
-    """The file of the best weights of a run given by its folder or that file itself."""
+def best_file(base: str | os.PathLike[str]) -> Path:
+    """The file of the best weights of a run given by its folder, its `Result` or that file itself."""
+    base = Path(base)
     return base if base.suffix == ".safetensors" else base / BEST
 
 

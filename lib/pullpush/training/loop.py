@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,7 +101,8 @@ def train(
         diagnostics: what to measure at every few steps.
         progress: show a bar; default: in a terminal, unless $PULLPUSH_PROGRESS is 0.
         base: run whose best weights the model starts from.
-        data: what tells the clips from others; a checkpoint of a run on other clips is refused.
+        data: what tells the clips from others; a checkpoint of a run on other clips is refused. Default: the keys of
+            the clips, their languages, and how texts are drawn.
         save_every: steps between checkpoints within an epoch.
 
     Raises:
@@ -123,7 +125,8 @@ def train(
     steps_per_epoch = train_dataset.steps(recipe.batch_size, processes=processes)
     total = steps_per_epoch * recipe.epochs
     source = checkpoints.digest(checkpoints.best_file(base)) if base else None
-    identity = content_key([recipe, seed, data, len(train_dataset), source, diagnostics])
+    known = data or told_by(train_dataset, valid_split)
+    identity = content_key([recipe, seed, known, len(train_dataset), source, diagnostics])
 
     done, best_weights = Progress(), checkpoints.weights(objective)
     accelerator.wait_for_everyone()
@@ -218,6 +221,13 @@ def where(batch: Batch, step: int, epoch: int) -> str:
     return f"step {step} of epoch {epoch}, with clips {batch.index.tolist()}"
 
 
+def told_by(train_dataset: TrainingData, valid_split: Clips) -> list[Any]:
+    """What tells the clips of a run from others where its caller does not."""
+    clips = getattr(train_dataset, "split", train_dataset)
+    pairing = getattr(train_dataset, "pairing", None)
+    return [getattr(clips, "key", ""), getattr(valid_split, "key", ""), pairing, list(train_dataset.languages)]
+
+
 @contextmanager
 def located(batch: Batch, step: int, epoch: int) -> Iterator[None]:
     """Say which clips were there when an encoder refuses a recording."""
@@ -225,6 +235,13 @@ def located(batch: Batch, step: int, epoch: int) -> Iterator[None]:
         yield
     except AudioError as error:
         raise TrainingError(f"{error} (in {where(batch, step, epoch)})") from error
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise TrainingError(
+            f"{error} (in {where(batch, step, epoch)}, a batch of {len(batch.texts)}): batch normalisation cannot "
+            "learn from one clip; take another batch size, so that none is left over"
+        ) from error
 
 
 def check_finite(outcome: Outcome, gradient: dict[str, float], place: str) -> None:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from accelerate import Accelerator
 from torch.optim import Adam, AdamW, Optimizer
 
+from pullpush.errors import TrainingError
 from pullpush.extras import MissingExtraError
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
@@ -23,6 +24,7 @@ def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
 
     Raises:
         MissingExtraError: Adam in eight bits without the package that brings it.
+        TrainingError: nothing is trainable.
     """
     encoders, losses = (
         [parameter for parameter in module.parameters() if parameter.requires_grad]
@@ -37,6 +39,11 @@ def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
         {"params": [p for p in losses if p.ndim == 0], "weight_decay": 0.0, "factor": recipe.scalar_lr},
     ]
     groups = [group for group in groups if group["params"]]
+    if not groups:
+        raise TrainingError(
+            "nothing learns: all weights of the model are frozen, and its loss has none; let a part of an encoder "
+            "require gradients, or take a model with projections"
+        )
     if recipe.optimiser == "adam8bit":
         return _adam8bit()(groups, lr=recipe.lr)
     fused = recipe.audio == "features" or None

@@ -12,7 +12,7 @@ from pullpush.lab.scores import Scores
 DRIFTS: Mapping[str, str] = {
     "gradient_drift_pull": "gradient and pull, as printed",
     "gradient_drift_tangent": "gradient and geodesic direction, on the sphere",
-    "update_drift": "realised update and geodesic direction",
+    "update_drift": "realised update and straight way û",
 }
 
 
