@@ -49,8 +49,8 @@ def given(loss: Loss, n: int = 5, *, seed: int = 0, dtype: torch.dtype = torch.f
 
 
 def leaves_of(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors that gradients may reach."""
-    return {name: tensor for name, tensor in tensors.items() if tensor.is_floating_point()}
+    """The tensors that gradients may reach: what teachers say is given."""
+    return {name: x for name, x in tensors.items() if x.is_floating_point() and name != "teacher_similarity"}
 
 
 def check_card(name: str) -> None:

@@ -60,7 +60,9 @@ def test_gradient_is_that_of_the_library(name):
         getattr(module, name)(*tensors).sum().backward()
         gradients.append([x.grad for x in tensors if leads(x)])
     for ours, theirs in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, theirs)
+        assert (ours is None) == (theirs is None)
+        if ours is not None:  # teachers are given
+            torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("name", ["info_nce", "siglip", "svr", "simple_reweight", "ml_clap", "kcl", "cacl"])

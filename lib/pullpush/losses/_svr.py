@@ -86,7 +86,8 @@ def svr(
     product it grows linearly. a⁺ = t⁺ and vectors t_sup without length are finite in value and gradient.
 
     Memory beyond the embeddings and their gradients is 64 MiB in float32 whatever N is: similarities are made and
-    used in tiles, and their gradient is taken at once. Differentiable once, and not under the transforms of `torch.func`.
+    used in tiles, and their gradient is taken at once. Differentiable once, and not under the transforms of
+    `torch.func`.
 
     Args:
         audio: `(N, d)` L2-normalised audio embeddings; or `(G, N, d)`, G groups contrasted each among itself.

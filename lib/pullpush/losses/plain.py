@@ -140,7 +140,7 @@ def sparsity(audio: Tensor, text: Tensor) -> Tensor:
 def distillation(audio: Tensor, text: Tensor, teacher_similarity: Tensor, tau: float = 0.05) -> Tensor:
     """L = H(p̂_a, q_a) + H(p̂_c, q_c): the student's softmax follows the teachers' (Soft-Label Distillation Eq. 8)."""
     c = audio @ text.T / tau  # (N, N): C(a_i, c_j), Eq. 1
-    p = teacher_similarity / tau  # Ĉ, Eq. 5
+    p = teacher_similarity.detach() / tau  # Ĉ, Eq. 5; no gradient reaches a teacher
     audio_for_text = -(p.softmax(dim=0) * c.log_softmax(dim=0)).sum(dim=0)  # Eq. 2 and 6
     text_for_audio = -(p.softmax(dim=1) * c.log_softmax(dim=1)).sum(dim=1)  # Eq. 3 and 7
     return audio_for_text.mean() + text_for_audio.mean()
