@@ -68,17 +68,17 @@ def test_run_all_then_build_then_a_change_is_noticed(pullpush, tiny):
     assert page.is_file(), "a failed build must keep the site that was there"
 
 
-def test_run_all_skips_what_is_finished(pullpush, tiny, tmp_path):
-    def seconds():
+def test_run_all_skips_what_is_finished(pullpush, tiny):
+    def made():
         return (tiny / "executed" / "local" / "smoke" / "10-tiny.ipynb").stat().st_mtime_ns
 
     every = ("run", "--all", "--profile", "smoke")
     assert pullpush(*every).exit_code == 0
-    first = seconds()
+    first = made()
     again = pullpush(*every)
     assert again.exit_code == 0
     assert "1/1  10-tiny  smoke  finished before" in again.output
-    assert seconds() == first
+    assert made() == first
     kept = tiny / "book" / "measured" / "11-other" / "radius" / "stamp.json"
     kept.parent.mkdir(parents=True)
     for change in (
@@ -88,9 +88,9 @@ def test_run_all_skips_what_is_finished(pullpush, tiny, tmp_path):
         lambda: (rewritten(tiny / "book" / "10-tiny.md"), pullpush(*every)),
         lambda: (pullpush("run", "10-tiny", "--profile", "smoke", "-p", "tau", "1"), pullpush(*every)),
     ):
-        before = seconds()
+        before = made()
         change()
-        assert seconds() > before
+        assert made() > before
         assert "finished before" in pullpush(*every).output
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import warnings
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -24,40 +25,29 @@ class Row(NamedTuple):
     captions: tuple[str, ...]
 
 
-def check_text(path: Path) -> None:
-    """Refuse a table that is no text in UTF-8, or whose fields other marks than commas part: both as spreadsheets save.
+def check_fields(path: Path) -> None:
+    """Refuse a table that is not in UTF-8 or parts its fields otherwise than by commas, as spreadsheets save it, and
+    one with a row of more or fewer fields than its header, as an unquoted comma in a caption makes.
 
     Raises:
-        PullPushError: how to save it is told.
+        PullPushError: how to save it is told, or the line is named.
     """
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            header = file.readline()
-            file.read()
+        text = path.read_bytes().decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""))
+        header = next(reader, [])
+        if len(header) == 1 and (mark := next((each for each in MARKS if each in header[0]), "")):
+            raise PullPushError(f"{path} parts its fields by {mark!r}: save it with commas")
+        for fields in reader:
+            if fields and len(fields) != len(header):
+                break
+        else:
+            return
     except UnicodeDecodeError as error:
         raise PullPushError(
             f"{path} is not in UTF-8 ({error.reason}, byte {error.start + 1}): save it as CSV in UTF-8"
         ) from error
-    if "," not in header and (mark := next((each for each in MARKS if each in header), "")):
-        raise PullPushError(f"{path} parts its fields by {mark!r}: save it with commas")
-
-
-def check_fields(path: Path) -> None:
-    """Refuse a table with a row of more or fewer fields than its header, as an unquoted comma in a caption makes.
-
-    Raises:
-        PullPushError: the line is named.
-    """
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            header = next(reader, [])
-            for fields in reader:
-                if fields and len(fields) != len(header):
-                    break
-            else:
-                return
-    except (OSError, UnicodeDecodeError, csv.Error):
+    except (OSError, csv.Error):
         return  # whoever reads the table says so
     raise PullPushError(
         f"{path}, line {reader.line_num}: {len(fields)} fields in place of {len(header)} ({', '.join(header)}); put "

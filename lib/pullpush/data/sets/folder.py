@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pullpush.data.listing import DatasetCard, Listing, require_all
-from pullpush.data.own_table import check_fields, check_rows, check_split, check_text
+from pullpush.data.own_table import check_fields, check_rows, check_split
 from pullpush.data.tables import read_captions
 from pullpush.errors import UnknownNameError
 
@@ -17,7 +17,6 @@ def read(place: Path, split: str) -> Listing:
     or caption_1, caption_2, …; recordings beside it or in `audio`."""
     table = place / "captions.csv"
     if table.is_file():
-        check_text(table)
         check_fields(table)
         check_split(table, split)
         check_rows(place, table)
