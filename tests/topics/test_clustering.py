@@ -5,7 +5,7 @@ import pytest
 from planted_topics import EACH, planted
 
 from pullpush.errors import UnknownNameError
-from pullpush.topics import OUTLIER, Density, TopicsError, agreement, cluster, shuffled, stability
+from pullpush.topics import OUTLIER, Density, TopicsError, agreement, cluster, density, shuffled, stability
 from pullpush.topics.outliers import memberships, reassigned
 
 FLAT = Density(dimensions=0)  # without UMAP: a hundredth of the time
@@ -246,3 +246,11 @@ def test_nothing_but_outliers_says_what_to_change():
     noise = np.random.default_rng(0).normal(size=(60, 30))
     with pytest.raises(TopicsError, match="all of 60 captions are outliers at min_size=25; lower min_size"):
         cluster(noise, [f"caption {row}" for row in range(60)], how=Density(dimensions=0, min_size=25))
+
+
+def test_distances_that_are_given_change_no_bit_of_what_umap_finds():
+    from umap import UMAP
+
+    embeddings, _, _ = scattered()
+    asked = UMAP(n_components=5, min_dist=0.0, metric="cosine", random_state=4, n_jobs=1).fit_transform(embeddings)
+    assert (density._reduced(embeddings.astype(np.float32), Density(), 4) == asked).all()

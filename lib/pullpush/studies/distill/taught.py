@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pullpush.cache import content_key
+from pullpush.cache import content_key, home
 from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.mixture import Mixed
@@ -81,7 +82,7 @@ class TaughtConfig:
         >>> TaughtConfig(small, (Truth(),)).load().train.columns["teachers"][0].shape
         (1, 2, 4)
         """
-        world = self.data.load()
+        world = _loaded(self.data, home())
         clips, columns = world.train, {}
         if self.teachers:
             columns[TEACHERS] = Later(len(clips), partial(soft_labels, self.teachers, clips, language=self.language))
@@ -93,8 +94,14 @@ class TaughtConfig:
         return replace(world, config=self, splits=splits, words=content_key([world.words, code]))
 
     def _clusters(self, topics: Labels, clips: Clips) -> NDArray[np.int64]:
-        plain = self.data.data.load().train if isinstance(self.data, AugmentedConfig) else clips
+        plain = _loaded(self.data.data, home()).train if isinstance(self.data, AugmentedConfig) else clips
         return np.concatenate([topics.of(plain, self.language), np.full(len(clips) - len(plain), OUTLIER)])
+
+
+@lru_cache(maxsize=2)
+def _loaded(config: Config, cache: Path) -> World:
+    """Data that runs of many teachers and seeds share, once: rewriting its captions takes seconds."""
+    return config.load()
 
 
 def with_columns(clips: Clips, columns: Mapping[str, Sequence[Any]]) -> Clips:

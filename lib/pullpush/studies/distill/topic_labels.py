@@ -116,10 +116,18 @@ class ByText(_Found):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
-        """See above."""
-        encoder = TEXT[self.text].make(**self.options).eval()
-        parts = [texts[start : start + ROW] for start in range(0, len(texts), ROW)]
-        return np.concatenate([encoder(list(part), [language] * len(part)).detach().float().numpy() for part in parts])
+        """See above; kept by content, for every seed of UMAP asks for the same."""
+        make = TEXT[self.text].make
+        key = content_key([digest(ByText.embed, make), self.text, self.options, texts, language])
+
+        def build(path: Path) -> None:
+            encoder = make(**self.options).eval()
+            parts = [list(texts[start : start + ROW]) for start in range(0, len(texts), ROW)]
+            found = [encoder(part, [language] * len(part)).detach().float().numpy() for part in parts]
+            with open(path, "wb") as file:
+                np.save(file, np.concatenate(found))
+
+        return np.load(cached_file(KIND, f"{key}.npy", build))
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def plane(
     first = {text: row for row, text in reversed(list(enumerate(texts)))}
     rows = sorted(first.values())
     dimensions = FLAT if getattr(source, "dimensions", FLAT) else 0
-    embeddings = source.embed([texts[row] for row in rows], "eng")  # pyrefly: ignore[missing-attribute]
+    embeddings = source.embed(texts, "eng")[rows]  # pyrefly: ignore[missing-attribute]
     # Only the places count here, and not what is dense among them.
     points = dense(embeddings, Density(dimensions=dimensions, min_size=2), seed=getattr(source, "seed", 0)).points
     return points[:, :FLAT], topics.labels[rows]
