@@ -214,6 +214,8 @@ def test_names_of_labels_do_not_matter_and_outliers_are_left_out():
     assert (found["AMI"], found["ARI"], found["labelled"]) == (1, 1, 4 / 6)
     with pytest.raises(TopicsError, match="nothing to compare"):
         agreement([-1, -1], ["a", "b"])
+    with pytest.raises(TopicsError, match="not None"):
+        agreement([0, 1], ["dog", None])
     with pytest.raises(TopicsError, match="a label and a class"):
         agreement([0, 1], ["a"])
 
@@ -240,6 +242,12 @@ def test_what_cannot_be_clustered_is_named():
             cluster(values, told, **options)
     with pytest.raises(UnknownNameError, match="c-tf-idf"):
         cluster(embeddings, texts, how=FLAT, count=3, merge="words")
+
+
+def test_a_space_of_fewer_than_no_dimensions_is_refused():
+    embeddings, texts, _ = planted()
+    with pytest.raises(TopicsError, match="or more, got -1"):
+        cluster(embeddings, texts, how=Density(dimensions=-1))
 
 
 def test_nothing_but_outliers_says_what_to_change():

@@ -129,6 +129,15 @@ def test_a_temperature_that_a_term_has_anyway_makes_no_other_recipe(named, plain
     assert named == plain
 
 
+def test_a_term_cannot_learn_a_temperature_that_is_fixed_elsewhere():
+    with pytest.raises(ValueError, match="shares that of 'kcl', which is fixed: name 'infonce' first"):
+        recipe("kcl+infonce-learnable")
+    with pytest.raises(ValueError, match="shares that of 'infonce'"):
+        recipe("infonce+kcl", **{"kcl.learnable": True})
+    assert recipe("infonce-learnable+kcl").terms[0].settings["learnable"]
+    assert all(term.settings["learnable"] for term in recipe("infonce+kcl", learnable=True).terms)
+
+
 def test_a_fixed_temperature_beside_a_learnable_one_is_another_recipe():
     own = recipe("siglip+bi-static-svr", **{"svr.tau": 0.1})
     assert own != recipe("siglip+bi-static-svr")

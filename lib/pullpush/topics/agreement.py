@@ -34,6 +34,8 @@ def agreement(labels: ArrayLike, classes: ArrayLike) -> dict[str, float]:
     ours, theirs = np.asarray(labels), np.asarray(classes)
     if ours.shape != theirs.shape or ours.ndim != 1:
         raise TopicsError(f"a label and a class a caption are compared: got {ours.shape} and {theirs.shape}")
+    if any(each is None for each in theirs.tolist()):
+        raise TopicsError('a caption without a class has the class "" or -1, not None')
     missing = "" if theirs.dtype.kind in "UO" else OUTLIER
     kept = (ours != OUTLIER) & (theirs != missing)
     if not kept.any():

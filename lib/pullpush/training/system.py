@@ -10,7 +10,7 @@ from typing import Any
 from pullpush.data.batches import CAPTIONS, SAMPLING
 from pullpush.errors import SettingError, unknown
 from pullpush.settings import check_fields, check_setting
-from pullpush.training.terms import Term, one_temperature
+from pullpush.training.terms import Term, check_one_learner, one_temperature
 
 OPTIMISERS = ("adam", "adamw", "adam8bit")
 SCHEDULES = ("cosine", "constant")
@@ -50,7 +50,7 @@ class Recipe:
     Raises:
         UnknownNameError: an unknown optimiser, schedule, sampling or caption choice.
         SettingError: a field of another type.
-        ValueError: a number out of range.
+        ValueError: a number out of range; a term that is to learn a temperature which it does not have to itself.
     """
 
     name: str
@@ -87,6 +87,7 @@ class Recipe:
         object.__setattr__(self, "terms", one_temperature(terms))
         object.__setattr__(self, "languages", languages)
         check_fields(self, of=f"recipe {self.name!r}")
+        check_one_learner(self.terms)
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
         for name, values in choices.items():
             if getattr(self, name) not in values:

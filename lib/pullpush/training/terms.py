@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,6 +59,22 @@ class Term:
         card = TERMS[self.name]
         sized = {"batch_size": batch_size} if batch_size and "batch_size" in card.defaults else {}
         return card.make(**{**sized, **self.options})
+
+
+def check_one_learner(terms: Sequence[Term]) -> None:
+    """Require that a term which is to learn its temperature has one of its own, or is the first to have one.
+
+    Raises:
+        ValueError: it shares that of a term whose temperature is fixed, and would learn nothing.
+    """
+    tempered = [term for term in terms if TERMS[term.name].make.shares_temperature and "tau" in term.settings]
+    for term in tempered[1:]:
+        fixed = not tempered[0].settings.get("learnable", False)
+        if fixed and "tau" not in term.options and term.options.get("learnable"):
+            raise ValueError(
+                f"{term.name!r} is to learn its temperature, but shares that of {tempered[0].name!r}, which is fixed: "
+                f"name {term.name!r} first"
+            )
 
 
 def one_temperature(terms: tuple[Term, ...]) -> tuple[Term, ...]:

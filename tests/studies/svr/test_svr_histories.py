@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pullpush.studies.svr import histories
@@ -48,3 +49,26 @@ def test_a_fixed_radius_neither_fluctuates_nor_reaches_the_distance(svr_scores):
     far = histories.distance_over_radius(svr_scores, TWICE)
     squared = histories.over_training(svr_scores, TWICE, "distance_before")
     assert far.value == pytest.approx(np.sqrt(squared).mean())
+
+
+def test_epochs_to_where_a_baseline_ends_count_those_that_come_there():
+    curves = {
+        "infonce": ([0.1, 0.3, 0.5, 0.5], [0.1, 0.2, 0.3, 0.5]),
+        "fast": ([0.5, 0.5, 0.5, 0.5], [0.3, 0.5, 0.5, 0.4]),
+        "late": ([0.1, 0.2, 0.3, 0.495], [0.1, 0.2, 0.3, 0.48]),
+        "never": ([0.1] * 4, [0.2] * 4),
+    }
+    history = pd.DataFrame(
+        [
+            (system, seed, epoch, value)
+            for system, seeds in curves.items()
+            for seed, values in enumerate(seeds)
+            for epoch, value in enumerate(values, start=1)
+        ],
+        columns=["system", "seed", "epoch", "R@1"],
+    )
+    found = histories.epochs_to_target(history, [*curves, "untried"], baseline="infonce").set_index("system")
+    assert found["reached"].to_dict() == {"infonce": 2, "fast": 2, "late": 1, "never": 0}
+    assert found["epoch"].dropna().to_dict() == {"infonce": 3.5, "fast": 1.5, "late": 4.0}
+    assert found["earlier"].dropna().to_dict() == {"fast": 2.0}  # one seed is too few for the others
+    assert found.loc["fast", "low"] == found.loc["fast", "high"] == 2.0

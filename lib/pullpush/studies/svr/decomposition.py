@@ -18,6 +18,7 @@ from pullpush.lab.scores import Scores
 from pullpush.losses import TERMS
 from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.parallel import one_thread
+from pullpush.studies.svr import histories
 from pullpush.studies.svr.effects import radius_effects
 from pullpush.studies.svr.mechanism import LETTERS, SCALED, TWICE
 from pullpush.studies.svr.protocols import TITLES
@@ -118,6 +119,18 @@ def standings(scores: Scores, names: Sequence[str], metric: str = "R@1") -> pd.D
         rows = table[table["protocol"] == protocol]
         part = common.mean_and_spread(rows, "system", [metric, "still gained"], percent=True)
         part.insert(0, "protocol", TITLES[protocol])
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def race(scores: Scores, names: Sequence[str]) -> pd.DataFrame:
+    """How soon systems are where InfoNCE ends, by protocol: `histories.epochs_to_target` and the epochs of a run."""
+    parts = []
+    for protocol in protocols(scores):
+        rows = scores.history[scores.history["protocol"] == protocol]
+        part = histories.epochs_to_target(rows, names, baseline="infonce")
+        part.insert(0, "protocol", TITLES[protocol])
+        part.insert(4, "of", rows["epoch"].max())
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 

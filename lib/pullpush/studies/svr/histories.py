@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, difference
@@ -70,6 +71,36 @@ def after_first_epoch(scores: Scores, system: str, baseline: str) -> Difference:
     """Validation R@1 after one epoch, system over baseline."""
     first = scores.history[scores.history["epoch"] == 1].pivot(index="seed", columns="system", values="R@1")
     return difference(first[[system]], first[[baseline]])
+
+
+def epochs_to_target(
+    history: pd.DataFrame, systems: Sequence[str], *, baseline: str, within: float = 0.01
+) -> pd.DataFrame:
+    """How soon systems are where a baseline ends: `within` of the validation R@1 of its best epochs, mean over seeds.
+
+    Args:
+        history: of `Scores`, of one protocol.
+        systems: to show, in this order; those without a run are left out.
+
+    Returns:
+        Columns system; runs; reached, how many come there; epoch, in which, mean over those; earlier, low, high: epochs
+        before the baseline, of the seeds with which both come there, with 95 % interval (NaN of fewer than two).
+    """
+    target = history[history["system"] == baseline].groupby("seed")["R@1"].max().mean() - within
+    first = history[history["R@1"] >= target].groupby(["system", "seed"])["epoch"].min()
+    rows = []
+    for system in systems:
+        runs = history.loc[history["system"] == system, "seed"].nunique()
+        if not runs:
+            continue
+        own, base = (first.xs(name) if name in first else first[:0].droplevel(0) for name in (system, baseline))
+        both = own.index.intersection(base.index)
+        row = {"system": system, "runs": runs, "reached": len(own), "epoch": own.mean()}
+        if system != baseline and len(both) > 1:
+            sooner = difference(base[both].to_numpy(float)[:, None], own[both].to_numpy(float)[:, None])
+            row |= {"earlier": sooner.value, "low": sooner.low, "high": sooner.high}
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["system", "runs", "reached", "epoch", "earlier", "low", "high"])
 
 
 def fluctuation(runs: Mapping[tuple[str, int], Result], system: str, seeds: Iterable[int]) -> np.ndarray:
