@@ -346,6 +346,15 @@ def test_what_readme_says_was_found_is_what_was_found(words):
         assert verdicts[claim] == verdict, f"README says {words!r}, but {claim} is: {verdicts[claim]}"
 
 
+@pytest.mark.parametrize("words", ["in longer, tuned runs no gain can be told", "no gain can be told |"])
+def test_readme_says_of_longer_tuned_runs_what_their_table_says(words):
+    assert words in " ".join(README.split())
+    with open(ROOT / "executed" / "quick" / "02-mechanism.gains.csv", encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["system"] in ("SVR:PJA", "SVR, learnt R")]
+    assert len({row["protocol"] for row in rows}) == 4
+    assert all(float(row["low"]) <= 0 for row in rows)
+
+
 def test_readme_lists_every_profile():
     for name in profiles.PROFILES:
         assert f"| `{name}` |" in README
