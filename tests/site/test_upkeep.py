@@ -70,6 +70,17 @@ def test_what_is_chosen_is_removed(filled, options, left):
     assert sorted(path.name for path in filled.glob("*/[!.]*")) == left
 
 
+def test_recordings_and_paid_answers_are_removed_by_name_alone(filled):
+    for kind in ("datasets", "answers"):
+        (filled / kind / "one").mkdir(parents=True)
+    done = pullpush("cache", "--unused", "0", "--prune")
+    assert "removed 2 entries" in done.output
+    assert "left: answers, which cannot be made again; --kind answers removes them" in done.output
+    assert sorted(path.parent.name for path in filled.glob("*/[!.]*")) == ["answers", "datasets"]
+    assert "removed 1 entries" in pullpush("cache", "--kind", "datasets", "--prune").output
+    assert [path.parent.name for path in filled.glob("*/[!.]*")] == ["answers"]
+
+
 def test_opening_an_entry_makes_it_used(filled):
     cache.cached_dir("worlds", "w", lambda folder: None)
     assert "removed 0 entries" in pullpush("cache", "--unused", "5", "--prune").output

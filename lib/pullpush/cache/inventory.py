@@ -17,6 +17,8 @@ from pullpush.cache.locks import is_left, newest, remove
 from pullpush.cache.places import explained, home
 
 DAY = 24 * 3600
+# What is not made again when it is asked for: recordings that may be gone where they came from, and paid answers.
+PRECIOUS = ("datasets", "answers")
 
 
 @dataclass(frozen=True)

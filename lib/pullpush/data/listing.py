@@ -125,7 +125,7 @@ def require_all(title: str, paths: Sequence[Path], table: Path | str) -> None:
     if missing:
         raise DataNotFoundError(
             f"{title} lacks {len(missing)} of the {len(paths)} recordings of {table}: {', '.join(missing[:NAMED])}"
-            f"{' …' if missing[NAMED:] else ''}; unpack it again, or remove their rows"
+            f"{' …' if missing[NAMED:] else ''}; put them there, or remove their rows"
         )
 
 

@@ -70,6 +70,7 @@ def write_shards(
         The folder.
 
     Raises:
+        ValueError: less than one sample in a shard.
         PullPushError: the folder holds shards; clips have no caption in any of the languages.
         UnknownNameError: the clips have no such language or column.
         CacheError: the folder cannot be written.

@@ -77,7 +77,7 @@ class ShardsConfig:
         if lost := [name for name in SPLITS[1:] if name not in places]:
             raise DataNotFoundError(
                 f"no shards for {' and '.join(lost)} with {self.where}: put them into folders valid and test beside "
-                "train, or name them: shards:/data/train?valid=/data/valid&test=/data/test"
+                "train, or name them, in quotes: 'shards:/data/train?valid=/data/valid&test=/data/test'"
             )
         options = {"sample_rate": self.sample_rate, "seconds": self.seconds}
         splits: dict[str, Any] = {"train": ShardSet(groups_in(places["train"]), self.seconds)}

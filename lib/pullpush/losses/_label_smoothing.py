@@ -111,7 +111,12 @@ class LabelSmoothing(Tempered):
         self.epsilon, self.like_teacher, self.teacher_tau = epsilon, like_teacher, teacher_tau
 
     def forward(self, audio: Tensor, text: Tensor, teacher_similarity: Tensor | None = None) -> Output:
-        """`(N, d)`, `(N, d)` → the loss."""
+        """`(N, d)`, `(N, d)` and, with `like_teacher`, the teachers' similarities `(N, N)` → the loss; then the mean ε
+        is in its report.
+
+        Raises:
+            ValueError: `like_teacher` without teachers.
+        """
         if not self.like_teacher:
             return Output(label_smoothing(audio, text, self.tau, epsilon=self.epsilon))
         if teacher_similarity is None:

@@ -82,7 +82,10 @@ class RadiusPredictor(nn.Module):
                 f"similarity must have shape (N, N) or (G, N, N) with N ≥ 1, got {tuple(similarity.shape)}"
             )
         if n > self.batch_size:
-            raise ValueError(f"a batch of {n} does not fit a RadiusPredictor made for batch_size={self.batch_size}")
+            raise ValueError(
+                f"a batch of {n} does not fit a RadiusPredictor made for batch_size={self.batch_size}: "
+                f"make it for your largest batch, as by SVR(batch_size={n})"
+            )
         with no_autocast(similarity):
             first = self.layers[0].weight
             return self.layers(self._fill(similarity.to(first.dtype))).squeeze(-1)

@@ -103,8 +103,9 @@ def svr(
         also under autocast. Zero for N = 1 in either reading, where there is nothing to push away from.
 
     Raises:
-        ValueError: wrong shapes, a temperature that is not positive, an unknown direction or similarity.
-        TypeError: embeddings that are not floating point.
+        ValueError: wrong shapes, a radius that is not finite or of another shape, a temperature that is not positive,
+            an unknown direction or similarity.
+        TypeError: embeddings, or radii, that are not floating point.
 
     Example:
         >>> pairs = torch.eye(3)

@@ -19,7 +19,7 @@ def alignment(audio: Tensor, text: Tensor, *, alpha: float = 2.0) -> Tensor:
     tensor(2.0000)
 
     Raises:
-        ValueError: shapes that differ or hold no pair, or values that are not finite.
+        ValueError: shapes that differ or hold no pair, values that are not finite, or alpha beyond (0, 100].
         TypeError: what is no floating-point tensor.
     """
     check_pairs(audio, text)
@@ -36,8 +36,8 @@ def uniformity(embeddings: Tensor, *, t: float = 2.0) -> Tensor:
     tensor(-8.)
 
     Raises:
-        ValueError: fewer than two embeddings, or values that are not finite.
-        TypeError: what is no floating-point tensor.
+        ValueError: fewer than two embeddings, values that are not finite, or t beyond (0, 100].
+        TypeError: what is no float32 or float64 tensor.
     """
     check_tensors(embeddings=embeddings)
     check_number("t", t, above=0, most=MOST)

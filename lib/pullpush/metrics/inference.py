@@ -195,7 +195,7 @@ def verdict(difference: Difference, effect: float | str, *, margin: float | None
     """What an interval (after `holm`: and its adjusted p) says of a paper's effect, in the book's four words.
 
     *holds*: differs from 0 to the paper's side; *reversed*: to the other; *smaller than in the paper*: neither, and the
-    interval stays below the paper's value; *cannot tell*: the interval holds both 0 and that value.
+    interval stays below the paper's value; *cannot tell*: none of these.
 
     >>> verdict(difference([[0.9, 1.1, 1.0]]), 3.0), verdict(difference([[-2.0, 2.0, 0.1]]), "higher")
     ('holds', 'cannot tell')

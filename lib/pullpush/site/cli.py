@@ -307,7 +307,7 @@ def confirm(
     type=click.FloatRange(min=0, min_open=True),
     help="Cut longer recordings; default: 30 for Clotho, 10 for the others.",
 )
-@click.option("--clips", type=click.IntRange(min=2), help="Only the first so many.")
+@click.option("--clips", type=click.IntRange(min=2), help="Only so many: the first, of labelled sets spread evenly.")
 @click.option("--subset", help="Of the test clips, such as 957 of audiocaps.")
 @click.option("--text-cleaning", default="none", show_default=True, help="Of captions: none, ml-clap or dcase.")
 @click.option("--batch-size", default=128, show_default=True, type=click.IntRange(min=2), help="Of the forces.")
@@ -326,7 +326,8 @@ def evaluate(
     """Score a whole published MODEL on a DATASET by the book's metrics, geometry and forces.
 
     MODEL is clap, pe_audio, glap or open_clip, as on its card or with other weights of its kind:
-    clap:laion/larger_clap_general, clap:/a/folder. DATASET is one of the full profile, folder:/path or hf:name.
+    clap:laion/larger_clap_general, clap:/a/folder. DATASET has captions or labels: any that `pullpush list --contents`
+    shows, folder:/path or hf:name.
     """
     import torch
 

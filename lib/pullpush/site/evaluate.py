@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -36,8 +36,8 @@ FORCES = {
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What is evaluated. dataset: as for `pullpush.data.registry.find`; split: "train", "valid" or "test"; languages:
-    ISO 639-3 codes; seconds: longer recordings are cut to this, None as for `CorpusConfig`; clips: only the first so
-    many; subset, text_cleaning: as for `CorpusConfig`; batch_size: of the forces.
+    ISO 639-3 codes; seconds: longer recordings are cut to this, None as for `CorpusConfig`; clips: only so many,
+    the first, of labelled sets spread evenly; subset, text_cleaning: as for `CorpusConfig`; batch_size: of the forces.
     """
 
     dataset: str
@@ -73,6 +73,16 @@ class Pairs(NamedTuple):
         return self.text, self.clip
 
 
+def check_labelled(asked: Asked) -> None:
+    """Refuse what a set with labels does not have."""
+    usual = {item.name: item.default for item in fields(Asked)}
+    of_captions = ("split", "languages", "subset", "text_cleaning")
+    if given := [name for name in of_captions if getattr(asked, name) != usual[name]]:
+        raise PullPushError(
+            f"{asked.dataset} has test clips with labels, and English prompts: {', '.join(given)} goes with captions"
+        )
+
+
 def evaluate(model: PublishedModel, asked: Asked) -> pd.DataFrame:
     """Scores of a model, tidy: a row a score.
 
@@ -85,6 +95,7 @@ def evaluate(model: PublishedModel, asked: Asked) -> pd.DataFrame:
         PullPushError, DataNotFoundError, UnknownNameError: see `load_corpus`.
     """
     if find(asked.dataset).labelled:
+        check_labelled(asked)
         clips = load_labelled(asked.dataset, seconds=asked.seconds, n=asked.clips, sample_rate=model.sample_rate)
         return _table([*counts(clips), *labelled(model, clips)])
     config = CorpusConfig(

@@ -29,9 +29,12 @@ LITTLE = 2 << 30  # bytes of free space below which a full disk is near
 @click.option("--kind", "kinds", multiple=True, help="Only this kind, such as runs; repeatable.")
 @click.option("--older", type=click.FloatRange(min=0), metavar="DAYS", help="Only what was made so long ago.")
 @click.option("--unused", type=click.FloatRange(min=0), metavar="DAYS", help="Only what nobody opened for so long.")
-@click.option("--prune", is_flag=True, help="Remove what is shown; it is made again when it is asked for.")
+@click.option("--prune", is_flag=True, help="Remove what is shown; it is made again when asked for.")
 def cache(kinds: tuple[str, ...], older: float | None, unused: float | None, prune: bool) -> None:
-    """Show what the cache holds by kind, and remove what --kind, --older and --unused choose with --prune."""
+    """Show what the cache holds by kind, and remove what --kind, --older and --unused choose with --prune.
+
+    Published datasets and a language model's answers, which may be gone or cost money, are removed by --kind alone.
+    """
     if prune and not kinds and older is None and unused is None:
         raise PullPushError("--prune wants to know what: give --kind, --older or --unused (0 days is everything)")
     _check(kinds)
@@ -40,10 +43,14 @@ def cache(kinds: tuple[str, ...], older: float | None, unused: float | None, pru
         click.echo(_row(kind, [entry for entry in found if entry.kind == kind]))
     click.echo(f"{_row('all', found)}  in {home()}")
     if prune:
+        spared = [] if kinds else sorted({entry.kind for entry in found} & set(inventory.PRECIOUS))
+        found = [entry for entry in found if entry.kind not in spared]
         held = [entry for entry in found if not inventory.drop(entry)]
         click.echo(f"removed {len(found) - len(held)} entries, {megabytes(_size(found) - _size(held))}")
         for entry in held:
             click.echo(f"left: {entry.path} is in use, or may not be removed")
+        for kind in spared:
+            click.echo(f"left: {kind}, which cannot be made again; --kind {kind} removes them")
 
 
 @click.command()

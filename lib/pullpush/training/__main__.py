@@ -166,7 +166,9 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument(
         "--dataset", metavar="NAME", help="audiocaps, clotho, wavcaps, macs, folder:PATH, shards:PATH or hf:NAME"
     )
-    data.add_argument("--seconds", type=float, help="longer clips are cut to this; default 30 of Clotho, else 10")
+    data.add_argument(
+        "--seconds", type=float, help="longer clips are cut to this; default 30 of Clotho, all of shards, else 10"
+    )
     data.add_argument("--subset", metavar="NAME", help="of the test clips: 957 or 975 of AudioCaps")
     data.add_argument("--text-cleaning", choices=CLEANINGS, help="how captions are cleaned; default none")
     data.add_argument(

@@ -56,7 +56,10 @@ def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     needed = weights(module)
     wrong = [name for name in needed if name not in tensors or tensors[name].shape != needed[name].shape]
     if wrong:
-        raise TrainingError(f"the weights are of another model: {', '.join(wrong[:5])} missing or of another shape")
+        raise TrainingError(
+            f"the weights are of another model: {', '.join(wrong[:5])} missing or of another shape; give the encoders, "
+            "their options and dim as recipe.json beside the weights has them"
+        )
     with torch.no_grad():
         for name in needed:
             state[name].copy_(tensors[name])

@@ -202,6 +202,7 @@ def zero_shot(model: Model, split: Clips, prompts: Sequence[str], *, language: s
 
     Raises:
         PullPushError: there is one class.
+        ValueError: fewer prompts than classes.
     """
     if len(split.labels.unique()) < 2:
         raise PullPushError("these data have sounds of one class: zero-shot classification asks for two or more")

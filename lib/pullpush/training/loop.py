@@ -96,7 +96,7 @@ def train(
         train_dataset: the pairs, such as a `PairDataset`; it gives audio at the model's rate from now on.
         valid_split: the clips to choose the best epoch by, in the dataset's first language.
         out: folder for checkpoints and tables; None keeps nothing.
-        seed: of batch order and dropout.
+        seed: of the losses' own weights, batch order and dropout.
         resume: go on from the checkpoint in `out`, if there is one; False starts anew.
         diagnostics: what to measure at every few steps.
         progress: show a bar; default: in a terminal, unless $PULLPUSH_PROGRESS is 0.

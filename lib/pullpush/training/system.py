@@ -14,6 +14,13 @@ from pullpush.training.terms import Term, check_one_learner, one_temperature
 
 OPTIMISERS = ("adam", "adamw", "adam8bit")
 SCHEDULES = ("cosine", "constant")
+RANGES = {
+    "terms": "one term or more", "dim": "1 or more", "lr": "above 0", "weight_decay": "0 or more",
+    "epochs": "1 or more", "batch_size": "1 or more", "warmup": "0 to 1", "clip": "0 or more",
+    "scalar_lr": "0 or more", "network_lr": "0 or more", "text_chunk": "0 or more, or None", "audio_chunk": "0 or more",
+    "balance": "weights of 0 or more, not all 0", "loss_parts": "1 to batch_size", "floor": "0 to 1",
+    "warmup_steps": "0 or more",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,9 @@ class Recipe:
         }
         for name, good in valid.items():
             if not good:
-                raise ValueError(f"{name} = {getattr(self, name)!r} of recipe {self.name!r} is out of range")
+                raise ValueError(
+                    f"{name} = {getattr(self, name)!r} of recipe {self.name!r} is out of range: {RANGES[name]}"
+                )
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -220,9 +220,6 @@ def judge(
         ledger.leave("several-ears", "fewer systems than encoders in this profile")
     else:
         ledger.judge("several-ears", several_over_one(given, given[0].ears[0], several))
-    pairs = {
-        "ensemble-over-single": ("E1", "2", "yamnet", several),
-        "ensemble-single": ("E3", "3", "reconstruction", single),
-    }
-    for name, (ensemble, system, ears, metric) in pairs.items():
-        ledger.judge(name, difference(scores[ensemble][metric], systems.values(system, metric, {"ears": ears})))
+    alone = systems.values("2", several, {"ears": "yamnet"})
+    ledger.judge("ensemble-over-single", difference(scores["E1"][several], alone))
+    ledger.judge("ensemble-single", difference(scores["E3"][single], scores["best member"][single]))
