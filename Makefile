@@ -41,7 +41,8 @@ $(STAMP): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Pull & Push needs Python 3.11 or newer: install it, or run make PYTHON=/path/to/python"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	# Modules are compiled when they are imported first: most of those that torch brings never are.
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev]"
 	touch $(STAMP)
 
 clean:

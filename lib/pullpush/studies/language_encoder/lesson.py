@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,8 @@ from pullpush.training.recipes import Recipe, recipe, title
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 PAIRS, TEXTS = "a caption and its clip", "two captions"
 T = 2.0  # of uniformity
+# Of what trains as a page runs: a text encoder from scratch with fewer layers, in the profile's epochs.
+LIGHT: Mapping[str, Any] = {"lr": 2e-3, "encoder_options": {"text_layers": 1}}
 
 
 def term_weights(systems: Mapping[str, System]) -> pd.DataFrame:
