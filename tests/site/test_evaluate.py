@@ -123,6 +123,9 @@ def test_the_command_classifies_a_labelled_set(home, clap, tmp_path, monkeypatch
     assert done.exit_code == 0, done.output
     assert "zero-shot, eng" in done.output
     assert "macro accuracy" in done.output
+    refused = CliRunner().invoke(main, ["evaluate", f"clap:{clap}", "esc50", "--split", "valid", "--language", "fra"])
+    assert refused.exit_code == 1
+    assert "split, languages goes with captions" in refused.output
 
 
 def test_bad_requests_say_what_to_do(clotho, clap):

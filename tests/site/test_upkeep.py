@@ -75,10 +75,22 @@ def test_recordings_and_paid_answers_are_removed_by_name_alone(filled):
         (filled / kind / "one").mkdir(parents=True)
     done = pullpush("cache", "--unused", "0", "--prune")
     assert "removed 2 entries" in done.output
-    assert "left: answers, which cannot be made again; --kind answers removes them" in done.output
+    assert f"left: {filled / 'answers' / 'one'} cannot be made again; --kind answers removes it" in done.output
     assert sorted(path.parent.name for path in filled.glob("*/[!.]*")) == ["answers", "datasets"]
     assert "removed 1 entries" in pullpush("cache", "--kind", "datasets", "--prune").output
     assert [path.parent.name for path in filled.glob("*/[!.]*")] == ["answers"]
+
+
+def test_one_damaged_answer_does_not_take_the_others_along(filled):
+    model = filled / "answers" / "model"
+    model.mkdir(parents=True)
+    (model / "cut.json").write_text("{")
+    done = pullpush("doctor", "--repair")
+    assert done.exit_code == 1
+    assert f"left: {model} cannot be made again" in done.output
+    assert model.is_dir()
+    assert pullpush("doctor", "--repair", "--kind", "answers").exit_code == 0
+    assert not model.exists()
 
 
 def test_opening_an_entry_makes_it_used(filled):

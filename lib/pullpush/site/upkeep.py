@@ -43,21 +43,18 @@ def cache(kinds: tuple[str, ...], older: float | None, unused: float | None, pru
         click.echo(_row(kind, [entry for entry in found if entry.kind == kind]))
     click.echo(f"{_row('all', found)}  in {home()}")
     if prune:
-        spared = [] if kinds else sorted({entry.kind for entry in found} & set(inventory.PRECIOUS))
-        found = [entry for entry in found if entry.kind not in spared]
-        held = [entry for entry in found if not inventory.drop(entry)]
-        click.echo(f"removed {len(found) - len(held)} entries, {megabytes(_size(found) - _size(held))}")
-        for entry in held:
-            click.echo(f"left: {entry.path} is in use, or may not be removed")
-        for kind in spared:
-            click.echo(f"left: {kind}, which cannot be made again; --kind {kind} removes them")
+        left = _remove(found, kinds)
+        click.echo(f"removed {len(found) - len(left)} entries, {megabytes(_size(found) - _size(left))}")
 
 
 @click.command()
 @click.option("--kind", "kinds", multiple=True, help="Only this kind, such as runs; repeatable.")
 @click.option("--repair", is_flag=True, help="Remove what is damaged or left over; it is made again when asked for.")
 def doctor(kinds: tuple[str, ...], repair: bool) -> None:
-    """Check the cache: whether it can be written, and every entry by its checksums."""
+    """Check the cache: whether it can be written, and every entry by its checksums.
+
+    Damaged datasets and answers are removed by --kind alone, as by `pullpush cache`.
+    """
     _check(kinds)
     bad: list[Entry] = []
     entries = unknown_to = 0
@@ -80,7 +77,7 @@ def doctor(kinds: tuple[str, ...], repair: bool) -> None:
             f"{unknown_to} have no checksums (texts, earlier versions): read as far as their format tells damage"
         )
     if repair:
-        kept = [entry for entry in bad if not inventory.drop(entry)]
+        kept = _remove(bad, kinds)
         for path in left:
             remove(path)
         click.echo(f"removed {len(bad) - len(kept)} damaged entries and {len(left)} leftovers")
@@ -110,6 +107,20 @@ def _check(kinds: Iterable[str]) -> None:
 def _chosen(entry: Entry, older: float | None, unused: float | None) -> bool:
     now = time.time()
     return (older is None or now - entry.made >= older * DAY) and (unused is None or now - entry.used >= unused * DAY)
+
+
+def _remove(entries: Iterable[Entry], kinds: Iterable[str]) -> list[Entry]:
+    """Remove entries, precious ones only where their kind is named; says and gives those that are left."""
+    left = []
+    for entry in entries:
+        if entry.kind in inventory.PRECIOUS and entry.kind not in kinds:
+            click.echo(f"left: {entry.path} cannot be made again; --kind {entry.kind} removes it")
+        elif not inventory.drop(entry):
+            click.echo(f"left: {entry.path} is in use, or may not be removed")
+        else:
+            continue
+        left.append(entry)
+    return left
 
 
 def _size(entries: Iterable[Entry]) -> int:
