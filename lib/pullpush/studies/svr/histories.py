@@ -87,17 +87,15 @@ def epochs_to_target(
         before the baseline, of the seeds with which both come there, with 95 % interval (NaN of fewer than two).
     """
     target = history[history["system"] == baseline].groupby("seed")["R@1"].max().mean() - within
-    first = history[history["R@1"] >= target].groupby(["system", "seed"])["epoch"].min()
+    runs = history.groupby("system")["seed"].nunique()
+    there = history[history["R@1"] >= target].groupby(["seed", "system"])["epoch"].min()
+    first = there.unstack("system").reindex(columns=runs.index)  # NaN: never
     rows = []
-    for system in systems:
-        runs = history.loc[history["system"] == system, "seed"].nunique()
-        if not runs:
-            continue
-        own, base = (first.xs(name) if name in first else first[:0].droplevel(0) for name in (system, baseline))
-        both = own.index.intersection(base.index)
-        row = {"system": system, "runs": runs, "reached": len(own), "epoch": own.mean()}
+    for system in filter(runs.index.__contains__, systems):
+        both = first[[baseline, system]].dropna()
+        row = {"system": system, "runs": runs[system], "reached": first[system].count(), "epoch": first[system].mean()}
         if system != baseline and len(both) > 1:
-            sooner = difference(base[both].to_numpy(float)[:, None], own[both].to_numpy(float)[:, None])
+            sooner = difference(both[[baseline]], both[[system]])
             row |= {"earlier": sooner.value, "low": sooner.low, "high": sooner.high}
         rows.append(row)
     return pd.DataFrame(rows, columns=["system", "runs", "reached", "epoch", "earlier", "low", "high"])
