@@ -14,9 +14,9 @@ import nbformat
 import pytest
 import yaml
 
-from pullpush.lab.gaps import notes
 from pullpush.lab.root import find_root
 from pullpush.site.chapters import chapters, parameters
+from pullpush.site.executions import gaps_of
 from pullpush.site.run import run
 
 ROOT = find_root()
@@ -85,7 +85,7 @@ def profile(root: Path, name: str, **fields) -> Path:
 
 def check(page: str, done, *, most: bool = True) -> None:
     """The page says why it has no results where it has none, and nobody was surprised; most: nearly all has some."""
-    told = notes(done.notebook)
+    told = gaps_of(done.notebook)
     assert [text for text, foreseen in told if not foreseen] == []
     assert done.gaps == len(told)
     code = [cell for cell in nbformat.read(done.notebook, as_version=4).cells if cell.cell_type == "code"]
@@ -100,7 +100,7 @@ def test_a_page_runs_on_classes_of_ones_own(page, classes):
     done = run(page, profile=str(classes))
     several = page in OF_LANGUAGES
     check(page, done, most=not several)
-    assert not several or "captions.fra.csv" in notes(done.notebook)[0][0]
+    assert not several or "captions.fra.csv" in gaps_of(done.notebook)[0][0]
 
 
 @pytest.mark.parametrize("page", sorted(set(OF_DATASETS) - set(OF_LANGUAGES)))

@@ -11,11 +11,9 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-import nbformat
 from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
 
@@ -92,13 +90,6 @@ def allow(what: str) -> None:
 def allowed() -> bool:
     """Whether the chapter that runs in this kernel goes on after an error."""
     return bool(_told_of)
-
-
-def notes(notebook: Path) -> list[tuple[str, bool]]:
-    """What an executed notebook says that it could not measure, and whether the library gave the reason."""
-    cells = nbformat.read(notebook, as_version=4).cells
-    outputs = [output for cell in cells for output in cell.get("outputs", ()) if MARK in output.get("metadata", {})]
-    return [(output.data["text/markdown"], output.metadata[MARK]["foreseen"]) for output in outputs]
 
 
 def reason(error: BaseException) -> Reason:

@@ -10,6 +10,7 @@ import nbformat
 import pullpush
 from pullpush.cache import content_key
 from pullpush.lab import profiles, provenance
+from pullpush.lab.gaps import MARK
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import workplace
 from pullpush.site import chapters
@@ -40,6 +41,13 @@ def seconds(notebook: Path) -> float | None:
 def describe(notebook: Path) -> dict[str, Any]:
     """What an executed notebook says of itself: chapter, profile, parameters, source_hash, code, seconds, version."""
     return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
+
+
+def gaps_of(notebook: Path) -> list[tuple[str, bool]]:
+    """What an executed notebook says that it could not measure, and whether the library gave the reason."""
+    cells = nbformat.read(notebook, as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", ()) if MARK in output.get("metadata", {})]
+    return [(output.data["text/markdown"], output.metadata[MARK]["foreseen"]) for output in outputs]
 
 
 def why_stale(notebook: Path, chapter: Chapter, settings: Profile | None = None) -> str | None:

@@ -22,13 +22,12 @@ from papermill.exceptions import PapermillExecutionError
 from pullpush import __version__
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
-from pullpush.lab.gaps import notes
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters, kernel, status
 from pullpush.site.chapters import Chapter
 from pullpush.site.clean import publishable
-from pullpush.site.executions import place
+from pullpush.site.executions import gaps_of, place
 
 
 class ChapterError(PullPushError, RuntimeError):
@@ -144,7 +143,7 @@ def _execute(
             "version": __version__,
         }
         stderr = publishable(target, about)
-        gaps = len(notes(target))
+        gaps = len(gaps_of(target))
         if stop.asked:
             raise KeyboardInterrupt
         written = _publish_tables(chapter, tables, out)  # from here on a stop comes too late, and is told so
