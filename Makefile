@@ -8,6 +8,8 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Every kernel and worker imports a thousand modules: whoever imports one first leaves it compiled for the others.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: book test lab smoke bench gpu clean env
 .DELETE_ON_ERROR:
