@@ -119,6 +119,16 @@ def gained() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["system", "metric", "value", "low", "high"])
 
 
+def by_length() -> pd.DataFrame:
+    rows = [(n, s, k, 0.1 * n) for n in (1, 2, 4, 8) for s in ("infonce", "twice", "siglip") for k in (0, 1)]
+    return pd.DataFrame(rows, columns=["length", "system", "seed", "R@1"])
+
+
+def gained_by_length() -> pd.DataFrame:
+    rows = [(s, o, n, 1.0, -1.0, 3.0) for s, o in (("twice", "infonce"), ("siglip", "twice")) for n in (1, 2, 4, 8)]
+    return pd.DataFrame(rows, columns=["system", "over", "length", "difference", "low", "high"])
+
+
 def swept() -> pd.DataFrame:
     rows = [
         (setting, value, system, seed, 0.1 * value)
@@ -298,6 +308,7 @@ DRAWN = {
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
     "gain_intervals": lambda: svr.gain_intervals(gained()),
+    "gains_by_length": lambda: svr.gains_by_length(by_length(), gained_by_length()),
     "convergence": lambda: svr.convergence(epochs()),
     "departure_curves": lambda: svr.departure_curves(departures()),
     "radius_history": lambda: svr.radius_history(radii(), {"infonce": "one", "siglip": "other"}),

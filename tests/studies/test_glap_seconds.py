@@ -161,7 +161,7 @@ def test_scores_that_are_not_there_give_an_empty_table(scores):
 
 
 def test_what_is_heard_of_a_test_is_no_longer_than_its_clips(ground):
-    table = seconds.heard(ground, {"sound": SOUND}, (0.5, 60.0)).set_index("at")
+    table = seconds.heard({"sound": ground.ground.worlds[SOUND.rpartition("/")[2]].test}, (0.5, 60.0)).set_index("at")
     assert table.loc[60.0, "heard"] == table.loc[60.0, "seconds"]
     assert table.loc[60.0, "share cut"] == 0
     assert table.loc[0.5, "heard"] <= 0.5

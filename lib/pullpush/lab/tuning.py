@@ -36,26 +36,37 @@ def grid(
     return Experiment(name, tuple(trials), tuple(seeds), **more)
 
 
-def points_table(scores: Scores) -> pd.DataFrame:
+def points_table(scores: Scores, *, by: Sequence[str] = ("system",)) -> pd.DataFrame:
     """A row a system and point: system, the options, `valid R@1` (best epoch's, mean over seeds, a fraction), `chosen`.
 
     Of points that are equal the first is chosen.
+
+    by: columns, within each combination of which one point is chosen.
     """
     if not scores:
         return pd.DataFrame({"system": [], "valid R@1": [], "chosen": []})
-    columns = ["system", *scores.experiment.trials[0].where]
-    best = scores.history.groupby([*columns, "seed"], sort=False)["R@1"].max().reset_index()
-    table = best.groupby(columns, sort=False)["R@1"].mean().rename("valid R@1").reset_index()
-    winners = table.groupby("system", sort=False)["valid R@1"].idxmax()
+    columns = ["system", *dict.fromkeys(name for trial in scores.experiment.trials for name in trial.where)]
+    grouped = {"sort": False, "dropna": False}  # an option that only some systems have is missing of the others
+    best = scores.history.groupby([*columns, "seed"], **grouped)["R@1"].max().reset_index()
+    table = best.groupby(columns, **grouped)["R@1"].mean().rename("valid R@1").reset_index()
+    winners = table.groupby(list(by), sort=False)["valid R@1"].idxmax()
     return table.assign(chosen=table.index.isin(winners))
 
 
-def best_points(scores: Scores) -> dict[str, dict[str, Any]]:
-    """System → the options that did best on validation; empty where nothing was searched."""
-    table = points_table(scores)
+def best_points(scores: Scores, *, by: Sequence[str] = ("system",)) -> dict[Any, dict[str, Any]]:
+    """System → the options that did best on validation; empty where nothing was searched.
+
+    by: columns, see `points_table`; with several a key is a tuple of their values, which are no options.
+    """
+    table = points_table(scores, by=by)
     table = table[table["chosen"].astype(bool)]
-    columns = [name for name in table if name not in ("system", "valid R@1", "chosen")]
-    return {row["system"]: {name: row[name] for name in columns} for row in table.to_dict("records")}
+    columns = [name for name in table if name not in ("system", "valid R@1", "chosen", *by)]
+    return {
+        row[by[0]] if len(by) == 1 else tuple(row[name] for name in by): {
+            name: row[name] for name in columns if not pd.isna(row[name])
+        }
+        for row in table.to_dict("records")
+    }
 
 
 def with_points(systems: Mapping[str, System], best: Mapping[str, Mapping[str, Any]]) -> dict[str, System]:

@@ -60,12 +60,13 @@ def test_clips_need_as_many_captions_in_each_language():
 def test_what_is_about_certain_languages_names_those_that_are_missing():
     named(("eng", "fra"), "fra")
     with pytest.raises(LanguagesError, match=r"captions\.zho\.csv"):
-        translations.west_less_east({code: np.zeros(3) for code in ("fra", "deu", "jpn")})
+        translations.west_less_east({code: np.zeros(3) for code in (*translations.WEST, "jpn")})
 
 
 def test_west_is_nearer_than_east():
-    same = {"fra": np.full(4, 0.9), "deu": np.full(4, 0.7), "jpn": np.full(4, 0.5), "zho": np.full(4, 0.5)}
-    assert translations.west_less_east(same).value == pytest.approx(0.3)
+    cosines = {"fra": 0.9, "deu": 0.7, "spa": 0.8, "nld": 0.8, "cat": 0.3, "jpn": 0.5, "zho": 0.6}
+    same = {code: np.full(4, cosine) for code, cosine in cosines.items()}
+    assert translations.west_less_east(same).value == pytest.approx(0.7 - 0.55)
 
 
 def test_experiments_are_scored_in_the_languages_that_are_there():

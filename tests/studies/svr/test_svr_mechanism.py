@@ -11,13 +11,13 @@ import torch
 from matplotlib.figure import Figure
 from torch.nn import functional as F
 
-from pullpush.lab import session
+from pullpush.lab import session, tuning
 from pullpush.lab.experiments import Experiment, ExperimentError, Trial
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.provenance import stamp
 from pullpush.lab.scores import Scores
 from pullpush.show.layout import PAGE_WIDTH
-from pullpush.studies.svr import decomposition, drifts, mechanism
+from pullpush.studies.svr import decomposition, drifts, mechanism, system_steps
 from pullpush.studies.svr import mechanism_figures as figures
 from pullpush.studies.svr.protocols import TITLES, Protocols
 from pullpush.training.recipes import recipe
@@ -100,6 +100,25 @@ def test_each_system_is_compared_at_its_own_point(tmp_path):
     assert {system for protocol, system in trials if protocol == "tuned/yamnet"} == set(mechanism.DECISIVE)
 
 
+def test_smaller_radii_and_one_point_are_tried_where_encoders_are_frozen(tmp_path):
+    ground = Protocols(session.start("02-mechanism", profile="quick", out=tmp_path))
+    near = mechanism.nearer(ground)
+    assert set(near) == {"frozen/cnn", "frozen/yamnet"}
+    for named in near.values():
+        assert list(named) == ["SVR:J, R = 0.3", "SVR:PJA, R = 0.3"]
+        for name, (recipe_name, options) in named.items():
+            letters = name.removeprefix("SVR:").partition(",")[0]
+            same, full_size = mechanism.SYSTEMS[f"SVR:{letters}"]
+            assert (recipe_name, {**options, "radius": mechanism.RADIUS}) == (same, full_size)
+    search = mechanism.searched(ground, seed=0, name="search-nearer", systems=near)
+    assert len(search.trials) == 2 * 2 * len(mechanism.POINTS)
+    one = mechanism.at_one_point(ground, seed=0)
+    assert {t.where["protocol"] for t in one.trials} == {"frozen/cnn", "frozen/yamnet"}
+    assert {len(t.seeds) for t in one.trials} == {mechanism.CONTROLS}
+    assert {(t.overrides["tau"], t.overrides["lr"]) for t in one.trials} == {(0.15, 1e-3)}
+    assert {t.system for t in one.trials} == set(mechanism.factorial())
+
+
 def test_the_best_point_is_that_of_the_best_epoch_on_validation():
     trials = [
         Trial("infonce", "infonce", {}, {"protocol": "frozen/cnn", "tau": tau, "lr": 1e-3}) for tau in (0.05, 0.1, 0.2)
@@ -113,9 +132,9 @@ def test_the_best_point_is_that_of_the_best_epoch_on_validation():
     ]
     history = pd.DataFrame(rows, columns=["system", "protocol", "tau", "lr", "seed", "epoch", "R@1"])
     clips = {(str(trial), 1000): {"R@1": np.zeros(3)} for trial in trials}
-    found = mechanism.best_points(Scores(experiment, clips, history, history, STAMP))
+    found = tuning.best_points(Scores(experiment, clips, history, history, STAMP), by=("protocol", "system"))
     assert found == {("frozen/cnn", "infonce"): {"tau": 0.1, "lr": 1e-3}}
-    assert mechanism.best_points(Scores(experiment, {}, history, history, STAMP)) == {}
+    assert tuning.best_points(Scores(experiment, {}, history, history, STAMP), by=("protocol", "system")) == {}
 
 
 def test_main_effects_are_those_that_were_put_in_and_what_was_not_crossed_stands_alone():
@@ -128,6 +147,12 @@ def test_main_effects_are_those_that_were_put_in_and_what_was_not_crossed_stands
     assert table.loc[("frozen/cnn", "partner"), "value"] == pytest.approx(0, abs=1e-12)
     assert table.loc[("tuned/yamnet", "probabilities"), "value"] == pytest.approx(0.05)
     assert dict(zip(table.index, table["kind"], strict=True))["tuned/yamnet", "Jacobian"] == "alone"
+    both = {"own": table.reset_index(), "one": table.reset_index().head(1)}
+    shown = decomposition.effects_table(both)
+    assert list(shown["point"]) == 6 * ["own"] + ["one"]
+    assert shown.loc[0, ["protocol", "effect"]].tolist() == [TITLES["frozen/cnn"], "probabilities"]
+    assert shown.loc[0, "difference [95 %]"].startswith("+4.0 ±")
+    assert shown.loc[6, "difference [95 %]"] == shown.loc[0, "difference [95 %]"]
 
 
 def test_scaled_pushes_lie_beside_infonce_at_one():
@@ -148,7 +173,7 @@ def pairs(count: int = 48, size: int = 12) -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_a_scaled_push_changes_what_is_across_and_a_switch_what_it_is_called_after():
     text, audio = pairs()
-    table = decomposition.step_of(mechanism.SYSTEMS, text, audio, 0.2, batch_size=24).set_index("system")
+    table = system_steps.step_of(mechanism.SYSTEMS, text, audio, 0.2, batch_size=24).set_index("system")
     assert "SVR, learnt R" not in table.index
     across = table["across/along"]
     assert across["across ×0.5"] < across["infonce"] < across["across ×1.5"]
@@ -161,14 +186,16 @@ def test_a_scaled_push_changes_what_is_across_and_a_switch_what_it_is_called_aft
 
 def test_the_part_along_is_compared_batch_by_batch():
     text, audio = pairs()
-    assert decomposition.parallel_change(text, audio, 0.2, 1e-6, batch_size=24).value == pytest.approx(0, abs=1e-4)
-    assert decomposition.parallel_change(text, audio, 0.2, 0.5, batch_size=24).clips == 2
+    assert system_steps.parallel_change(text, audio, 0.2, 1e-6, batch_size=24).value == pytest.approx(0, abs=1e-4)
+    assert system_steps.parallel_change(text, audio, 0.2, 0.5, batch_size=24).clips == 2
 
 
 def test_claims_are_judged_by_the_design_or_left_with_a_reason():
-    whole = design("random/cnn", J=-0.03) | {
+    whole = {
         ("random/cnn", "infonce"): [0.6, 0.6],
-        ("random/cnn", "across ×0.5"): [0.5, 0.5],
+        ("random/cnn", "sideways ×0"): [0.5, 0.5],
+        ("tuned/yamnet", "twice"): [0.6, 0.6],
+        ("tuned/yamnet", "SVR:J"): [0.57, 0.57],
     }
     for values, reason in ((whole, ""), ({("random/cnn", "infonce"): [0.6, 0.6]}, "not in this profile's experiment")):
         ledger = Ledger("02-mechanism")
@@ -204,7 +231,7 @@ def drawn() -> dict[str, Figure]:
     values = design("frozen/cnn", P=0.04) | {("tuned/yamnet", name): [0.6, 0.61] for name in mechanism.DECISIVE}
     values |= {("frozen/cnn", name): [0.4, 0.42] for name in ("infonce", *mechanism.SCALED)}
     scores = scores_of(values)
-    steps = decomposition.step_of(mechanism.SYSTEMS, *pairs(), 0.2, batch_size=24)
+    steps = system_steps.step_of(mechanism.SYSTEMS, *pairs(), 0.2, batch_size=24)
     watched = scores.history.assign(**dict.fromkeys(drifts.DRIFTS, 0.3))
     runs = drifts.drift_and_recall(Scores(scores.experiment, scores.clips, scores.history, watched, STAMP))
     return {

@@ -14,6 +14,8 @@ from pullpush.data.vocabulary import LANGUAGES
 from pullpush.metrics.inference import Difference, difference
 from pullpush.studies.consistency.languages import named
 
+WEST, EAST = ("spa", "fra", "deu", "nld", "cat"), ("jpn", "zho")
+
 
 def caption_cosines(
     encoder: nn.Module, split: Clips, languages: Sequence[str] = LANGUAGES, *, stranger: bool = False
@@ -51,13 +53,13 @@ def caption_table(
 
 
 def west_less_east(same: Mapping[str, np.ndarray]) -> Difference:
-    """How much nearer French and German captions lie to the English ones than Japanese and Chinese ones do.
+    """How much nearer captions in the European languages lie to the English ones than Japanese and Chinese ones do.
 
     same: `caption_cosines`.
 
     Raises:
-        LanguagesError: there are none in one of the four.
+        LanguagesError: there are none in one of the seven.
     """
-    named(list(same), "fra", "deu", "jpn", "zho")
-    west, east = (same["fra"] + same["deu"]) / 2, (same["jpn"] + same["zho"]) / 2
+    named(list(same), *WEST, *EAST)
+    west, east = (np.mean([same[code] for code in side], axis=0) for side in (WEST, EAST))
     return difference((west - east)[None])

@@ -23,7 +23,7 @@ from typing import Any
 
 from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.banks import BANKS
-from pullpush.data.clips import Config, World, load_data
+from pullpush.data.clips import Config, World
 from pullpush.data.composer import SceneConfig
 from pullpush.data.lexicon import LexiconConfig
 from pullpush.data.world import WorldConfig
@@ -35,7 +35,7 @@ from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill import rates
 from pullpush.studies.distill.stages import AMBIGUITY, AUGMENTS, EARS, ENSEMBLE, LAST, MAIN, WORLD, Stage, parsed
-from pullpush.studies.distill.taught import TaughtConfig
+from pullpush.studies.distill.taught import TaughtConfig, loaded
 from pullpush.studies.distill.teachers import Blind, Run, Teacher, Truth
 from pullpush.studies.distill.topic_labels import ByModel, ByText, Classes, Labels, Shuffled
 from pullpush.studies.language_encoder.weights import weighted
@@ -150,7 +150,7 @@ class Grounds:
 
     def source(self, stage: Stage, ambiguity: str = WORLD) -> World:
         """The clips of a stage as audio."""
-        return load_data(self.config(stage, ambiguity))
+        return loaded(self.config(stage, ambiguity))
 
     def teach(self, name: str, seeds: Iterable[int]) -> list[tuple[Teacher, ...]]:
         """The teachers of a name by seed, trained if they are not there."""
@@ -246,5 +246,5 @@ class Grounds:
     def _encoded(self, config: Config, ears: str) -> World:
         key = (repr(config), ears)
         if key not in self._worlds:
-            self._worlds[key] = encoded(load_data(config), self.trunk(ears))
+            self._worlds[key] = encoded(loaded(config), self.trunk(ears))
         return self._worlds[key]

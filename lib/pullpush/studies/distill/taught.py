@@ -82,7 +82,7 @@ class TaughtConfig:
         >>> TaughtConfig(small, (Truth(),)).load().train.columns["teachers"][0].shape
         (1, 2, 4)
         """
-        world = _loaded(self.data, home())
+        world = loaded(self.data)
         clips, columns = world.train, {}
         if self.teachers:
             columns[TEACHERS] = Later(len(clips), partial(soft_labels, self.teachers, clips, language=self.language))
@@ -94,13 +94,18 @@ class TaughtConfig:
         return replace(world, config=self, splits=splits, words=content_key([world.words, code]))
 
     def _clusters(self, topics: Labels, clips: Clips) -> NDArray[np.int64]:
-        plain = _loaded(self.data.data, home()).train if isinstance(self.data, AugmentedConfig) else clips
+        plain = loaded(self.data.data).train if isinstance(self.data, AugmentedConfig) else clips
         return np.concatenate([topics.of(plain, self.language), np.full(len(clips) - len(plain), OUTLIER)])
 
 
-@lru_cache(maxsize=2)
-def _loaded(config: Config, cache: Path) -> World:
-    """Data that runs of many teachers and seeds share, once: rewriting its captions takes seconds."""
+def loaded(config: Config) -> World:
+    """What a configuration describes; what runs of many teachers and seeds share is read once."""
+    return config.load() if isinstance(config, TaughtConfig) else _once(config, home())
+
+
+@lru_cache(maxsize=4)
+def _once(config: Config, cache: Path) -> World:
+    """Data of one cache: rewriting its captions takes seconds."""
     return config.load()
 
 

@@ -165,14 +165,11 @@ def in_windows(clips: Clips, trunk: Trunk, seconds: float) -> Encoded:
     return Encoded.read(clips, cached_dir(KIND, key, build), key)
 
 
-def heard(ground: Ground, tests: Mapping[str, str], seconds: Iterable[float] = SECONDS) -> pd.DataFrame:
-    """What a length leaves of each test: test, clips, seconds (of a clip, mean), at, heard (mean seconds), share cut.
-
-    tests: name → view.
-    """
+def heard(tests: Mapping[str, Clips], seconds: Iterable[float] = SECONDS) -> pd.DataFrame:
+    """What a length leaves of each test: test, clips, seconds (mean of a clip), at, heard (mean), share cut."""
     rows = []
-    for name, view in tests.items():
-        lengths = durations(ground.view(view).data.test)
+    for name, clips in tests.items():
+        lengths = durations(clips)
         for each in seconds:
             left, cut = lengths.clamp(max=each).mean(), (lengths > each).double().mean()
             rows.append((name, len(lengths), float(lengths.mean()), each, float(left), float(cut)))

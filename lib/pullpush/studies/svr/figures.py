@@ -28,9 +28,8 @@ from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY
 from pullpush.studies.forces.figures import drift_curves
 
 __all__ = [
-    "convergence", "departure_curves", "drift_curves", "gain_intervals", "push_fan", "radius_history",
-    "score_by_setting",
-    "similarity_density",
+    "convergence", "departure_curves", "drift_curves", "gain_intervals", "gains_by_length", "push_fan",
+    "radius_history", "score_by_setting", "similarity_density",
 ]  # fmt: skip
 DIRECTIONS = {"T2A R@1": BLUE, "A2T R@1": ORANGE}
 
@@ -178,6 +177,33 @@ def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric
     for ax in axes[len(settings) :]:
         ax.remove()
     return finish(fig, spread_note(table, "bar", within=("setting", "value", "system")))
+
+
+def gains_by_length(table: pd.DataFrame, gains: pd.DataFrame) -> Figure:
+    """R@1 at each length of training, and what systems have over their baselines there, a panel a baseline.
+
+    table: columns length, system, seed and "R@1" (a fraction); gains: see `lengths.gains`.
+    """
+    lengths, baselines = sorted(table["length"].unique()), list(dict.fromkeys(gains["over"]))
+    fig, axes = panels(1 + len(baselines), height=3.2)
+    styles = method_styles(table["system"])
+    for system, rows in table.groupby("system", sort=False):
+        places = rows.assign(place=np.searchsorted(lengths, rows["length"]))
+        band(axes[0], places, "place", "R@1", scale=100, style="o-", **styles[system])
+    axes[0].set(ylabel="R@1 (%)", title="reached")
+    for ax, baseline in zip(axes[1:], baselines, strict=True):
+        found = gains[gains["over"] == baseline]
+        systems = list(dict.fromkeys(found["system"]))
+        for number, (system, rows) in enumerate(found.groupby("system", sort=False)):
+            places = np.searchsorted(lengths, rows["length"]) + dodge(number, len(systems), 0.45)
+            style = {"colour": styles[system]["colour"], "marker": "os^"[number % 3]}
+            dots(ax, rows, places, value="difference", upright=True, **style)
+        mark_zero(ax, "y")
+        ax.set(ylabel="points of R@1", title=f"over {method_name(baseline)}")
+    for ax in axes:
+        name_places(ax, [f"×{length}" for length in lengths], axis="x")
+        ax.set(xlabel="length", xlim=(-0.5, len(lengths) - 0.5))
+    return finish(fig, "Bands from the least seed to the most; intervals of 95 % over seeds and clips")
 
 
 def push_fan(table: pd.DataFrame) -> Figure:

@@ -12,13 +12,15 @@ from itertools import product
 from typing import Any
 
 from pullpush.lab.experiments import Experiment, System, Trial
-from pullpush.lab.scores import Scores
 from pullpush.studies.svr.protocols import TITLES, Protocols
 from pullpush.training.diagnostics import Diagnostics
 
+Systems = Mapping[str, Mapping[str, System]]  # protocol → label → system
 EFFECTS = ("probabilities", "jacobian", "partner")
 LETTERS = dict(zip(EFFECTS, "PJA", strict=True))  # A: the sounds' own gradient, audio that pushes audio
-RADIUS = 0.6  # fixed; about two thirds of the way in a trained model
+RADIUS = 0.6  # fixed; early in training less than a pair's distance, late in it more than that of most
+NEARER = 0.3  # that most pairs are further apart than until the end
+CONTROLS = 5  # seeds of what stands beside the comparison
 TWICE = "twice"
 
 
@@ -55,6 +57,7 @@ FEWER: Mapping[str, System] = {
     name: system for name, system in SYSTEMS.items() if name not in ("across ×0.25", "sideways ×0.5", "+ focal")
 }
 SIMPLER_AND_SVR = ("SVR, learnt R", "SVR:PJA", "SVR:P", *SIMPLER)
+FIXED = {name: SYSTEMS[name] for name in ("infonce", TWICE, "SVR:J", "SVR:PJA")}  # beside those of another radius
 DECISIVE = ("infonce", TWICE, "SVR:P", "SVR:J", "SVR:A", "SVR:PJA")
 
 
@@ -68,37 +71,72 @@ APART = 1000  # from the first seed to that of the search, which no comparison u
 TRIED = {"frozen/cnn": (*DECISIVE, "SVR:PJ", "SVR:PA", "SVR:JA", "across ×0.5", "sideways ×0"), "random/cnn": DECISIVE}
 
 
-def searched(ground: Protocols, *, seed: int) -> Experiment:
-    """The search on validation: every system of a protocol at the same points, in runs half as long."""
+def searched(ground: Protocols, *, seed: int, name: str = "search", systems: Systems | None = None) -> Experiment:
+    """The search on validation: every system of a protocol at the same points, in runs half as long.
+
+    systems: protocol → label → system; default: all of the page.
+    """
     trials = []
-    for protocol, named in _systems(ground).items():
+    for protocol, named in (systems or _systems(ground)).items():
         epochs = max(1, ground.epochs(protocol) // SHORTER)
         for system, (recipe, overrides) in named.items():
             for tau, factor in POINTS[:2] if _tiny(ground) else POINTS:
                 point = {"tau": tau, "lr": round(factor * ground.rate(protocol), 6)}
                 options = {**overrides, "epochs": epochs, **point}
                 trials.append(Trial(system, recipe, options, {"protocol": protocol, **point}, data=protocol))
-    return Experiment("search", tuple(trials), (seed + APART,), evaluations=EVALUATIONS, long=True)
+    return Experiment(name, tuple(trials), (seed + APART,), evaluations=EVALUATIONS, long=True)
 
 
-def compared(ground: Protocols, points: Mapping[tuple[str, str], Mapping[str, Any]], *, seed: int) -> Experiment:
-    """The comparison, every system at its own point: (protocol, system) → options, see `best_points`.
+def compared(
+    ground: Protocols,
+    points: Mapping[tuple[str, str], Mapping[str, Any]],
+    *,
+    seed: int,
+    name: str = "effects",
+    systems: Systems | None = None,
+) -> Experiment:
+    """The comparison, every system at its own point: (protocol, system) → options, see `tuning.best_points`.
 
     Fine-tuning takes longest: there only the cells of the design that answer alone, and all effects together.
+
+    systems: as in `searched`; of others than the page's, fewer seeds are trained.
     """
     trials = []
-    for protocol, named in _systems(ground).items():
-        seeds = range(seed, seed + (2 if _tiny(ground) else SEEDS[protocol]))
+    for protocol, named in (systems or _systems(ground)).items():
+        seeds = range(seed, seed + (2 if _tiny(ground) else CONTROLS if systems else SEEDS[protocol]))
         for system, (recipe, overrides) in named.items():
             if protocol.startswith("tuned") and system not in DECISIVE:
                 continue
             options = {**overrides, **points.get((protocol, system), {})}
             trials.append(Trial(system, recipe, options, {"protocol": protocol}, data=protocol, seeds=tuple(seeds)))
     watch = Diagnostics(every=2 if _tiny(ground) else 40, tau=0.07)
-    return Experiment("effects", tuple(trials), trials[0].seeds, evaluations=EVALUATIONS, watch=watch, long=True)
+    return Experiment(name, tuple(trials), trials[0].seeds, evaluations=EVALUATIONS, watch=watch, long=True)
 
 
-def _systems(ground: Protocols) -> dict[str, Mapping[str, System]]:
+def nearer(ground: Protocols) -> Systems:
+    """SVR and its Jacobian alone at a radius that most pairs are further apart than, where encoders are frozen."""
+    effects = {"J": {"probabilities": False, "jacobian": True, "partner": False}, "PJA": dict.fromkeys(EFFECTS, True)}
+    named: dict[str, System] = {
+        f"SVR:{letters}, R = {NEARER:g}": ("infonce+svr-parts", {"radius": NEARER, **switches})
+        for letters, switches in effects.items()
+    }
+    return {name: named for name in _frozen(ground)}
+
+
+def at_one_point(ground: Protocols, *, seed: int, tau: float = 0.15) -> Experiment:
+    """The 2³ design on the frozen encoders, all of its systems at one temperature and rate: the search of `compared`
+    chose by one seed, and may have favoured some.
+    """
+    design = factorial()
+    points = {(name, each): {"tau": tau, "lr": ground.rate(name)} for name in _frozen(ground) for each in design}
+    return compared(ground, points, seed=seed, name="one-point", systems=dict.fromkeys(_frozen(ground), design))
+
+
+def _frozen(ground: Protocols) -> list[str]:
+    return [name for name in _systems(ground) if name.startswith("frozen")]
+
+
+def _systems(ground: Protocols) -> Systems:
     """Protocol → its systems; in a profile of few seeds only some."""
     if _tiny(ground):
         return {protocol: {name: SYSTEMS[name] for name in names} for protocol, names in TRIED.items()}
@@ -107,15 +145,3 @@ def _systems(ground: Protocols) -> dict[str, Mapping[str, System]]:
 
 def _tiny(ground: Protocols) -> bool:
     return ground.book.settings.seeds < 3
-
-
-def best_points(scores: Scores) -> dict[tuple[str, str], dict[str, Any]]:
-    """(protocol, system) → the options that did best on validation, by the best epoch's mean R@1; empty where nothing
-    was searched. Of points that are equal the first is chosen.
-    """
-    if not scores:
-        return {}
-    columns = [name for name in scores.experiment.trials[0].where if name != "protocol"]
-    best = scores.history.groupby(["protocol", "system", *columns], sort=False)["R@1"].max().reset_index()
-    rows = best.loc[best.groupby(["protocol", "system"], sort=False)["R@1"].idxmax()]
-    return {(row["protocol"], row["system"]): {name: row[name] for name in columns} for row in rows.to_dict("records")}

@@ -70,7 +70,7 @@ def scaled_push(table: pd.DataFrame) -> Figure:
 def gains_by_quantity(table: pd.DataFrame) -> Figure:
     """R@1 over InfoNCE's against what each system does to a step, a panel a quantity.
 
-    table: `decomposition.over` joined with `decomposition.step_of`, a mark a system and protocol.
+    table: `decomposition.over` joined with `system_steps.step_of`, a mark a system and protocol.
     """
     fig, axes = panels(len(QUANTITIES), sharey=True)
     titles = ("across / along", "step of pairs that fit / of others", "sounds' gradient through t_sup")
