@@ -17,8 +17,7 @@ import pandas as pd
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
 from pullpush.studies.svr import comparisons, histories
-
-EVALUATIONS = ("recall-at-1",)  # of hundreds of runs nothing else is kept
+from pullpush.studies.svr.mechanism import EVALUATIONS
 
 
 def searched(

@@ -115,12 +115,9 @@ def compared(
 
 def nearer(ground: Protocols) -> Systems:
     """SVR and its Jacobian alone at a radius that most pairs are further apart than, where encoders are frozen."""
-    effects = {"J": {"probabilities": False, "jacobian": True, "partner": False}, "PJA": dict.fromkeys(EFFECTS, True)}
-    named: dict[str, System] = {
-        f"SVR:{letters}, R = {NEARER:g}": ("infonce+svr-parts", {"radius": NEARER, **switches})
-        for letters, switches in effects.items()
-    }
-    return {name: named for name in _frozen(ground)}
+    design = factorial(NEARER)
+    named = {f"{name}, R = {NEARER:g}": design[name] for name in ("SVR:J", "SVR:PJA")}
+    return dict.fromkeys(_frozen(ground), named)
 
 
 def at_one_point(ground: Protocols, *, seed: int, tau: float = 0.15) -> Experiment:
