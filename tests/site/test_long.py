@@ -34,6 +34,7 @@ CHAPTER = (
 profile = "quick"
 seed = 0
 tau = 0.07
+more = 2
 compute_long = False
 ```
 
@@ -51,7 +52,7 @@ ground = material.of(book, "scenes", compute_long=compute_long)
 :tags: [experiments]
 
 systems = {"InfoNCE": ("infonce", {"tau": tau}), "SVR": ("infonce+bi-static-svr", {"tau": tau})}
-options = {"data": "whole", "seeds": (seed, seed + 1)}
+options = {"data": "whole", "seeds": range(seed, seed + more)}
 radius = Experiment.of("radius", systems, long=True, **options)
 short = Experiment.of("short", {"InfoNCE": systems["InfoNCE"]}, **options)
 ```
@@ -329,6 +330,62 @@ def test_what_differs_by_a_digit_is_not_confirmed(sizes, where):
 def test_nothing_is_confirmed_of_what_was_never_kept(sizes):
     with pytest.raises(LongError, match="nothing was kept of radius as it is declared"):
         keep.confirm("10-tiny", profile=sizes, parameters={"tau": 0.24})
+
+
+# More seeds of what was kept
+
+
+def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
+    told = {"profile": sizes, "parameters": {"tau": 0.26}}
+    more = {"profile": sizes, "parameters": {"tau": 0.26, "more": 3}}
+    swept(sizes, 0.26, jobs=1)
+    (folder,) = keep.keep("10-tiny", **told)
+    first = scores_of(sizes, 0.26)
+    plan = declared.declared("10-tiny", **told)
+    for run in declared.runs_of(plan, plan.experiments["radius"]).values():
+        shutil.rmtree(run.path)  # as on another machine: what was kept is all there is
+    (state,) = declared.states("10-tiny", only=("radius",), **more)
+    assert state.kept == f"kept {first.stamp.made} with fewer seeds"
+    with pytest.raises(LongError, match="2 of 2 runs of radius are missing"):
+        keep.keep("10-tiny", **more)
+    said: list[str] = []
+    done = long.sweep("10-tiny", **more, jobs=1, report=said.append)
+    assert done.ran == ("radius: InfoNCE, seed 2", "radius: SVR, seed 2")
+    assert said[0] == "radius: 4 runs were kept, 2 of further seeds are added"
+
+    assert keep.keep("10-tiny", **more) == [folder]
+    plan = declared.declared("10-tiny", **more)
+    found = compute.run(plan.ground, plan.experiments["radius"])
+    assert found.stale == ()
+    assert list(found.table["seed"]) == [0, 1, 2, 0, 1, 2]
+    earlier = found.table[found.table["seed"] < 2].reset_index(drop=True)
+    pd.testing.assert_frame_equal(earlier, first.table, check_exact=True)
+    assert found.stamp.seeds == (0, 1, 2)
+    assert found.stamp.made.startswith(f"{first.stamp.made} and 2")
+    assert found.stamp.seconds > first.stamp.seconds > 0
+    assert {"history": len(found.history), "steps": len(found.steps)} == {
+        name: len(getattr(first, name)) // 2 * 3 for name in ("history", "steps")
+    }
+    alone = [found.clips["InfoNCE", seed]["T2A R@1"] for seed in (0, 1)]
+    assert np.array_equal(alone, [first.clips["InfoNCE", seed]["T2A R@1"] for seed in (0, 1)])
+
+
+@pytest.mark.parametrize("reason", ["code", "packages", "damaged", "other options"])
+def test_what_is_not_of_today_does_not_grow(sizes, reason):
+    swept(sizes, 0.27, jobs=1)
+    (folder,) = keep.keep("10-tiny", profile=sizes, parameters={"tau": 0.27})
+    if reason == "code":
+        changed_code(folder)
+    elif reason == "packages":
+        path = folder / "stamp.json"
+        path.write_text(path.read_text().replace('"torch": "', '"torch": "1.'))
+    elif reason == "damaged":
+        (folder / "clips.npz").write_bytes(b"PK")
+    tau = 0.28 if reason == "other options" else 0.27
+    plan = declared.declared("10-tiny", profile=sizes, parameters={"tau": tau, "more": 3})
+    cells, before = declared.left(plan, plan.experiments["radius"])
+    assert before is None
+    assert len(cells) == 6
 
 
 # The command

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pullpush.errors import PullPushError, unknown
-from pullpush.lab import compute, kept, profiles
+from pullpush.lab import compute, growth, kept, profiles
 from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.root import find_root
+from pullpush.lab.scores import Scores
 from pullpush.site import chapters
 from pullpush.training.runs import Plan
 
@@ -91,6 +93,21 @@ def runs_of(plan: Declared, experiment: Experiment) -> dict[str, Plan]:
     return {run.key: run for run in compute.plans_of(plan.ground_of(experiment), experiment).values()}
 
 
+def left(plan: Declared, experiment: Experiment, root: Path | None = None) -> tuple[compute.Cells, Scores | None]:
+    """The run of each cell that is to be trained, and what is not: what was kept when there were fewer seeds."""
+    ground = plan.ground_of(experiment)
+    before = _earlier(plan, experiment, root)
+    cells = compute.plans_of(ground, experiment)
+    there = before.clips if before else {}
+    return {(trial, seed): run for (trial, seed), run in cells.items() if (str(trial), seed) not in there}, before
+
+
+def _earlier(plan: Declared, experiment: Experiment, root: Path | None) -> Scores | None:
+    ground = plan.ground_of(experiment)
+    code, content_of = compute.code_of(ground, experiment), partial(compute.content_of, ground)
+    return growth.earlier(experiment, ground.book.chapter, content_of, code, root=root)
+
+
 class State(NamedTuple):
     """How an experiment stands: whether it is long, its runs that are there, all of its runs, and what was kept."""
 
@@ -131,7 +148,8 @@ def _kept(plan: Declared, experiment: Experiment, root: Path | None) -> str:
         return "never kept"
     content, made = about
     if content != compute.content_of(ground, experiment):
-        return f"kept {made.made} as another declaration"
+        how = "with fewer seeds" if _earlier(plan, experiment, root) else "as another declaration"
+        return f"kept {made.made} {how}"
     stale = kept.why_stale(made, compute.code_of(ground, experiment))
     more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
     return f"kept {made.made}" + (f", stale: {stale[0]}{more}" if stale else "")

@@ -10,8 +10,9 @@ from typing import Any
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.confirm import differences, part
 from pullpush.lab.experiments import Experiment
+from pullpush.lab.growth import joined
 from pullpush.lab.provenance import stamp
-from pullpush.site.declared import LongError, chosen, declared, runs_of
+from pullpush.site.declared import LongError, chosen, declared, left, runs_of
 
 
 def keep(
@@ -24,6 +25,8 @@ def keep(
 ) -> list[Path]:
     """Write what a chapter's long experiments found to book/measured, with the command that makes it again.
 
+    Where one was kept with fewer seeds by the code of today, the runs of the others join it.
+
     Raises:
         LongError: runs are missing; the message says how many, and the command that trains them.
         KeptError: another process is keeping one of them.
@@ -33,12 +36,13 @@ def keep(
     for experiment in chosen(plan, only):
         sweep, both = _commands(name, experiment, profile, parameters)
         ground = plan.ground_of(experiment)
-        cells = compute.plans_of(ground, experiment)
+        cells, before = left(plan, experiment, root)
         runs = {run.key: run for run in cells.values()}.values()
         missing = sum(not run.finished for run in runs)
         if missing:
             raise LongError(f"{missing} of {len(runs)} runs of {experiment.name} are missing: {sweep}")
         scores = compute.compute(ground, experiment, cells)
+        scores = joined(before, scores) if before else scores
         scores = replace(scores, stamp=replace(scores.stamp, command=both))
         content = compute.content_of(ground, experiment)
         folders.append(kept.keep(scores, ground.book.chapter, content, root=root))

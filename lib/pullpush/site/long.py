@@ -16,7 +16,7 @@ from pullpush.cache import home
 from pullpush.lab import compute, profiles
 from pullpush.lab.experiments import Experiment
 from pullpush.parallel import elsewhere
-from pullpush.site.declared import Declared, LongError, chosen, declared
+from pullpush.site.declared import Declared, LongError, chosen, declared, left
 from pullpush.site.workers import workers
 from pullpush.training.runs import Plan, missing_of, prepare
 
@@ -61,7 +61,7 @@ def sweep(
     if jobs < 1:
         raise LongError(f"jobs must be at least 1, got {jobs}")
     plan = declared(name, profile=profile, parameters=parameters, root=root)
-    labels, stages = _stages(plan, chosen(plan, only))
+    labels, stages = _stages(plan, chosen(plan, only), root, report)
     plans = {key: run for stage in stages for key, run in stage.items()}
     missing = missing_of(plans.values())
     skipped = [label for key, label in labels.items() if key not in missing]
@@ -91,14 +91,18 @@ def sweep(
     return Swept(tuple(ran), tuple(skipped), tuple(failed))
 
 
-def _stages(plan: Declared, experiments: Sequence[Experiment]) -> tuple[dict[str, str], list[dict[str, Plan]]]:
+def _stages(
+    plan: Declared, experiments: Sequence[Experiment], root: Path | None, report: Callable[[str], None]
+) -> tuple[dict[str, str], list[dict[str, Plan]]]:
     """A label for each run of several experiments, and the runs by key, one stage of training after the other."""
     labels: dict[str, str] = {}
     early: list[dict[str, Plan]] = []
     last: dict[str, Plan] = {}
     for experiment in experiments:
         ground = plan.ground_of(experiment)
-        cells = compute.plans_of(ground, experiment)
+        cells, before = left(plan, experiment, root)
+        if before:
+            report(f"{experiment.name}: {len(before.clips)} runs were kept, {len(cells)} of further seeds are added")
         for (trial, seed), run in cells.items():
             labels.setdefault(run.key, f"{experiment.name}: {trial}, seed {seed}")
         *before, own = compute.rounds(ground, experiment, cells)

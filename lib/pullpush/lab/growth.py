@@ -1,0 +1,98 @@
+"""More seeds of an experiment that was kept: runs of the earlier seeds stay, those of the new ones alone are trained.
+
+Where seeds are all that a declaration has gained, and code and packages are still those that made what was kept,
+training the earlier runs again could find nothing else.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pullpush.lab import kept
+from pullpush.lab.experiments import Experiment
+from pullpush.lab.provenance import versions
+from pullpush.lab.scores import Scores
+
+
+def fewer(experiment: Experiment, seeds: Mapping[int, tuple[int, ...]]) -> Experiment | None:
+    """The experiment with fewer seeds, as it would have been declared; None if they are not a true part of its own.
+
+    seeds: of each trial, by its number.
+
+    Example:
+        >>> ten = Experiment.of("radius", {"InfoNCE": ("infonce", {})}, seeds=range(10))
+        >>> fewer(ten, {0: (0, 1)}).seeds
+        (0, 1)
+        >>> fewer(ten, {0: (0, 11)}) is None
+        True
+    """
+    declared = {n: trial.seeds or experiment.seeds for n, trial in enumerate(experiment.trials)}
+    if seeds.keys() != declared.keys() or any(set(seeds[n]) - set(declared[n]) for n in declared):
+        return None
+    trials = tuple(
+        replace(trial, seeds=tuple(seeds[n]) if trial.seeds else ()) for n, trial in enumerate(experiment.trials)
+    )
+    # A trial without seeds of its own has the experiment's; where there is none, one that was given the same.
+    common = next((tuple(seeds[n]) for n in declared if declared[n] == experiment.seeds), experiment.seeds)
+    smaller = replace(experiment, trials=trials, seeds=common)
+    return None if smaller == experiment else smaller
+
+
+def earlier(
+    experiment: Experiment,
+    chapter: str,
+    content_of: Callable[[Experiment], str],
+    code: Mapping[str, str],
+    *,
+    root: Path | None = None,
+) -> Scores | None:
+    """What was kept of an experiment when it had fewer seeds and was the same otherwise.
+
+    None if nothing was, if code or packages have changed since, or if a file is damaged: all is then to be trained.
+
+    Args:
+        content_of: names what was declared, `compute.content_of`.
+        code: the symbols of today, `compute.code_of`.
+    """
+    with suppress(kept.KeptError):
+        about = kept.about(chapter, experiment.name, root=root)
+        if about is None or kept.why_stale(about[1], code) or dict(about[1].packages) != versions():
+            return None
+        smaller = fewer(experiment, _seeds(kept.folder_of(chapter, experiment.name, root=root) / kept.CLIPS))
+        return kept.read(smaller, chapter, content_of(smaller), root=root) if smaller else None
+    return None
+
+
+def joined(before: Scores, now: Scores) -> Scores:
+    """Earlier runs and new ones as one result; its stamp gives both dates, all seeds, and the seconds of all.
+
+    now: the whole declaration, of which it may hold the new runs alone.
+    """
+    old, new = before.stamp, now.stamp
+    seeds = tuple(sorted({*old.seeds, *new.seeds}))
+    made = replace(old, made=f"{old.made} and {new.made}", seeds=seeds, seconds=round(old.seconds + new.seconds, 1))
+    tables = {
+        name: pd.concat([getattr(side, name) for side in (before, now)], ignore_index=True)
+        for name in ("history", "steps")
+    }
+    return replace(now, clips={**before.clips, **now.clips}, stamp=made, **tables)
+
+
+def _seeds(clips: Path) -> dict[int, tuple[int, ...]]:
+    """Of each trial by its number, the seeds whose values by clip are kept, in the order of the file."""
+    try:
+        with np.load(clips, allow_pickle=False) as file:
+            cells = dict.fromkeys(tuple(map(int, name.split("|")[:2])) for name in file.files)
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        raise kept.KeptError(f"{clips} is damaged: {error}") from error
+    found: dict[int, tuple[int, ...]] = {}
+    for number, seed in cells:
+        found[number] = (*found.get(number, ()), seed)
+    return found
