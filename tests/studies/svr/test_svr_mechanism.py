@@ -164,6 +164,20 @@ def test_scaled_pushes_lie_beside_infonce_at_one():
     assert set(table.loc["sideways"].index) == {0.0, 0.5, 1.0}
 
 
+def test_runs_that_were_trained_twice_stand_side_by_side():
+    frozen = "frozen/cnn"
+    first = scores_of({(frozen, "infonce"): [0.5, 0.52, 0.6], (frozen, "twice"): [0.53, 0.55, 0.6]})
+    second = scores_of({(frozen, "infonce"): [0.51, 0.50], (frozen, "twice"): [0.5, 0.56], (frozen, "new"): [0.1, 0.1]})
+    table = decomposition.again(first, second)
+    assert list(table["system"]) == ["infonce", "twice"], "what only one of them trained is left out"
+    assert list(table["seeds"]) == [2, 2]
+    assert np.allclose(table[["first", "second", "one run"]], [[51, 50.5, 2], [54, 53, 3]])
+    assert table["over infonce, first"][0] == ""
+    assert [table[f"over infonce, {name}"][1].split(" ± ")[0] for name in ("first", "second")] == ["+3.0", "+2.5"]
+    with pytest.raises(ExperimentError, match="declare no run alike"):
+        decomposition.again(first, scores_of({(frozen, "new"): [0.1, 0.1]}))
+
+
 def pairs(count: int = 48, size: int = 12) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
     audio = F.normalize(torch.randn(count, size, generator=generator, dtype=torch.float64), dim=1)

@@ -147,6 +147,37 @@ def race(scores: Scores, names: Sequence[str]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
+    """What runs that two experiments declare alike, trained by both, found there and here, in points.
+
+    Returns:
+        Columns protocol, system, seeds (that both have), first, second (means), "one run" (the largest difference of
+        two runs of one seed), and "over <baseline>" of either, ± half width, over those seeds alone.
+
+    Raises:
+        ExperimentError: no run is declared by both.
+    """
+    declared = [(trial.system, trial.where, trial.overrides) for trial in first.experiment.trials]
+    rows = []
+    for trial in second.experiment.trials:
+        if (trial.system, trial.where, trial.overrides) not in declared:
+            continue
+        there, here = (scores.seeds(trial.system, trial.where) for scores in (first, second))
+        seeds = [seed for seed in here if seed in there]
+        sides = [scores.values(trial.system, metric, trial.where, seeds=seeds) for scores in (first, second)]
+        runs = [100 * side.mean(axis=1) for side in sides]
+        row = {"protocol": TITLES[trial.where["protocol"]], "system": trial.system, "seeds": len(seeds)}
+        row |= {"first": runs[0].mean(), "second": runs[1].mean(), "one run": np.abs(runs[0] - runs[1]).max()}
+        for name, scores, side in zip(("first", "second"), (first, second), sides, strict=True):
+            gain = difference(side, scores.values(baseline, metric, trial.where, seeds=seeds))
+            text = "" if trial.system == baseline else f"{100 * gain.value:+.1f} ± {100 * gain.half_width:.1f}"
+            row[f"over {baseline}, {name}"] = text.replace("-", "−")
+        rows.append(row)
+    if not rows:
+        raise ExperimentError(f"{first.experiment.name} and {second.experiment.name} declare no run alike")
+    return pd.DataFrame(rows)
+
+
 def judge(ledger: Ledger, scores: Scores, protocol: str = "tuned/yamnet") -> None:
     """Judge the claims about the mechanism: those of the experiment, and what the Jacobian adds in one protocol."""
     ledger.judge_scores(scores)
