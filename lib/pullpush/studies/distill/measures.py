@@ -11,9 +11,9 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference
 from pullpush.studies.distill.comparisons import MAIN_SCORE, chosen_by_validation
 from pullpush.studies.distill.stages import MAIN
-from pullpush.studies.measures import Experiments, Measure, joined
+from pullpush.studies.measures import Experiments, Measure
 
-HIGH, LOW = "single", "pairs"  # worlds of the most and the least ambiguity
+AMBIGUOUS = "single"  # the world in which a caption fits most clips
 CLUSTERS = ("4", "3, again")
 ON_TOP = ("2, topics", "2, again")
 
@@ -77,13 +77,8 @@ def _valid(scores: Scores, trial: object, seed: int) -> float:
 
 
 def where_ambiguous(pair: tuple[str, str]) -> Callable[[Experiments], Difference]:
-    """What a system has over another in the most ambiguous world, less what it has in the least."""
-
-    def of(scores: Experiments) -> Difference:
-        high, low = (gain(scores["ambiguity"], pair, where={"world": world}) for world in (HIGH, LOW))
-        return difference(joined([2 * high, -2 * low]))
-
-    return of
+    """What a system has over another in the most ambiguous world."""
+    return lambda scores: difference(gain(scores["ambiguity"], pair, where={"world": AMBIGUOUS}))
 
 
 MEASURES: Mapping[str, Measure] = {
