@@ -102,6 +102,7 @@ def zero_shot(pair: tuple[str, str], worlds: Sequence[str]) -> Measure:
 MEASURES: Mapping[str, Measure] = {
     "clotho-cyclic-all-ranks": of_gain("pretrained", CYCLIC, RECALLS, world("clotho")),
     "clotho-simcse-text-ranks": of_gain("pretrained", CYCLIC_SIMCSE, TEXT_RANKS, world("clotho")),
+    "clotho-clap-simcse-text-ranks": of_gain("pretrained", SIMCSE, TEXT_RANKS, world("clotho")),
     "clotho-simcse-audio-ranks": of_gain("pretrained", SIMCSE, LATER_AUDIO, world("clotho")),
     "clotho-cyclic-simcse-audio-ranks": of_gain("pretrained", CYCLIC_SIMCSE, LATER_AUDIO, world("clotho")),
     "gain-by-size": of_points(BOTH, "R@1", ("scratch", "freesound"), ("scratch", "clotho")),
