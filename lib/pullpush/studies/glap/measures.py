@@ -24,7 +24,7 @@ from pullpush.studies.glap.naming import (
 from pullpush.studies.glap.searches import LOSS, MAIN
 from pullpush.studies.measures import Experiments, Measure, joined
 
-SMALL, LARGE = 16, 64  # batches; of these clips larger ones make too few steps to judge a loss by
+SMALL, LARGE = 16, 256  # batches; a larger one makes so few steps of these clips that the softmax, too, falls
 LATE = 0.75  # from here on epochs are the last ones
 QUIET = (*SOUNDS, *MUSIC)
 FIVE = ("sound", "sound recordings", "music", "prompts eng", "keywords fra")  # Table 4's
