@@ -24,7 +24,7 @@ from pullpush.studies.glap.naming import (
 from pullpush.studies.glap.searches import LOSS, MAIN
 from pullpush.studies.measures import Experiments, Measure, joined
 
-SMALL, LARGE = 16, 256  # batches; a larger one makes so few steps of these clips that the softmax, too, falls
+SMALL, LARGE = 16, 64  # batches; the largest of those tried at which neither loss falls for want of steps
 LATE = 0.75  # from here on epochs are the last ones
 QUIET = (*SOUNDS, *MUSIC)
 FIVE = ("sound", "sound recordings", "music", "prompts eng", "keywords fra")  # Table 4's
