@@ -319,7 +319,7 @@ FOUND = {
         ("language_encoder-t11-freesound-claps", "cannot tell"),
     ],
     "cyclic terms narrow the space of captions of sounds": [("language_encoder-f2-cyclap-less-uniform", "holds")],
-    "Ears taught sound events are weak at speech": [("glap-t4-english-speech-over-tagger", "holds")],
+    "YAMNet, taught sound events, is weak at speech": [("glap-t4-english-speech-over-tagger", "holds")],
     "and ears taught speech at sounds": [("glap-t4-sound-tagger-over-speech", "holds")],
     "equal draws from all groups": [("glap-s3-balanced-sampling", "holds")],
     "translated captions": [("glap-s3-translated-captions", "holds")],
@@ -327,7 +327,7 @@ FOUND = {
     "whether a sigmoid retrieves better than a softmax cannot be told": [
         ("glap-eq1-sigmoid-over-softmax", "cannot tell")
     ],
-    "Most captions fit other clips, too": [("distill_cluster-s2-captions-not-binary", "holds")],
+    "most captions fit other clips, too": [("distill_cluster-s2-captions-not-binary", "holds")],
     "teachers know of it": [("distill_cluster-eq6-soft-labels-nearer-truth", "holds")],
     "SVR, which is meant to turn that part down, raises recall": [("supclap-t4-infonce-bi-dynamic", "holds")],
     "which counting the same loss twice does not do": [("supclap-t7-not-rescaling", "holds")],
