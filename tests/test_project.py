@@ -320,7 +320,7 @@ FOUND = {
     ],
     "cyclic terms narrow the space of captions of sounds": [("language_encoder-f2-cyclap-less-uniform", "holds")],
     "YAMNet, taught sound events, is weak at speech": [("glap-t4-english-speech-over-tagger", "holds")],
-    "and ears taught speech at sounds": [("glap-t4-sound-tagger-over-speech", "holds")],
+    "an encoder of speech is weak at sounds": [("glap-t4-sound-tagger-over-speech", "holds")],
     "equal draws from all groups": [("glap-s3-balanced-sampling", "holds")],
     "translated captions": [("glap-s3-translated-captions", "holds")],
     "a prompt for each domain help": [("glap-t3-prompts", "holds")],

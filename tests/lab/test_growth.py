@@ -34,6 +34,7 @@ def test_common_seeds_follow_the_trial_that_was_given_the_same():
     "seeds",
     [
         {0: (0, 1, 2, 3), 1: (0, 1, 2, 3)},  # all of them: nothing was gained
+        {0: (3, 2, 1, 0), 1: (3, 2, 1, 0)},  # nor is another order
         {0: (0, 9), 1: (0, 9)},  # one that is not declared
         {0: (0, 1)},  # a trial is missing
         {0: (0,), 1: (0,), 2: (0,)},  # one too many

@@ -345,7 +345,7 @@ def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
     for run in declared.runs_of(plan, plan.experiments["radius"]).values():
         shutil.rmtree(run.path)  # as on another machine: what was kept is all there is
     (state,) = declared.states("10-tiny", only=("radius",), **more)
-    assert state.kept == f"kept {first.stamp.made} with fewer seeds"
+    assert state == ("radius", True, 0, 2, f"kept {first.stamp.made} with fewer seeds")
     with pytest.raises(LongError, match="2 of 2 runs of radius are missing"):
         keep.keep("10-tiny", **more)
     said: list[str] = []
@@ -370,8 +370,8 @@ def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
     assert np.array_equal(alone, [first.clips["InfoNCE", seed]["T2A R@1"] for seed in (0, 1)])
 
 
-@pytest.mark.parametrize("reason", ["code", "packages", "damaged", "other options"])
-def test_what_is_not_of_today_does_not_grow(sizes, reason):
+@pytest.mark.parametrize("reason", ["code", "packages", "python", "damaged", "other options", "stages"])
+def test_what_is_not_of_today_does_not_grow(sizes, reason, monkeypatch):
     swept(sizes, 0.27, jobs=1)
     (folder,) = keep.keep("10-tiny", profile=sizes, parameters={"tau": 0.27})
     if reason == "code":
@@ -379,11 +379,17 @@ def test_what_is_not_of_today_does_not_grow(sizes, reason):
     elif reason == "packages":
         path = folder / "stamp.json"
         path.write_text(path.read_text().replace('"torch": "', '"torch": "1.'))
+    elif reason == "python":
+        path = folder / "stamp.json"
+        path.write_text(path.read_text().replace('"python": "', '"python": "2.'))
     elif reason == "damaged":
         (folder / "clips.npz").write_bytes(b"PK")
     tau = 0.28 if reason == "other options" else 0.27
     plan = declared.declared("10-tiny", profile=sizes, parameters={"tau": tau, "more": 3})
-    cells, before = declared.left(plan, plan.experiments["radius"])
+    if reason == "stages":
+        view = plan.ground.view("whole")._replace(before=lambda seed: ())
+        monkeypatch.setattr(plan.ground, "view", lambda name: view)
+    cells, before = declared.remaining(plan, plan.experiments["radius"])
     assert before is None
     assert len(cells) == 6
 

@@ -1,11 +1,12 @@
 """More seeds of an experiment that was kept: runs of the earlier seeds stay, those of the new ones alone are trained.
 
-Where seeds are all that a declaration has gained, and code and packages are still those that made what was kept,
-training the earlier runs again could find nothing else.
+Where seeds are all that a declaration has gained, and code and packages are those that made what was kept, the earlier
+runs stand. Trained again on another processor they would differ in last digits, and in what comes of these.
 """
 
 from __future__ import annotations
 
+import platform
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,12 +18,13 @@ import pandas as pd
 
 from pullpush.lab import kept
 from pullpush.lab.experiments import Experiment
-from pullpush.lab.provenance import versions
+from pullpush.lab.provenance import Stamp, versions
 from pullpush.lab.scores import Scores
 
 
 def fewer(experiment: Experiment, seeds: Mapping[int, tuple[int, ...]]) -> Experiment | None:
-    """The experiment with fewer seeds, as it would have been declared; None if they are not a true part of its own.
+    """The experiment with fewer seeds, as it would have been declared; None unless each trial's are among its own, and
+    one trial has more.
 
     seeds: of each trial, by its number.
 
@@ -36,13 +38,14 @@ def fewer(experiment: Experiment, seeds: Mapping[int, tuple[int, ...]]) -> Exper
     declared = {n: trial.seeds or experiment.seeds for n, trial in enumerate(experiment.trials)}
     if seeds.keys() != declared.keys() or any(set(seeds[n]) - set(declared[n]) for n in declared):
         return None
+    if all(set(seeds[n]) == set(declared[n]) for n in declared):
+        return None  # at most their order is another
     trials = tuple(
         replace(trial, seeds=tuple(seeds[n]) if trial.seeds else ()) for n, trial in enumerate(experiment.trials)
     )
     # A trial without seeds of its own has the experiment's; where there is none, one that was given the same.
     common = next((tuple(seeds[n]) for n in declared if declared[n] == experiment.seeds), experiment.seeds)
-    smaller = replace(experiment, trials=trials, seeds=common)
-    return None if smaller == experiment else smaller
+    return replace(experiment, trials=trials, seeds=common)
 
 
 def earlier(
@@ -63,7 +66,7 @@ def earlier(
     """
     with suppress(kept.KeptError):
         about = kept.about(chapter, experiment.name, root=root)
-        if about is None or kept.why_stale(about[1], code) or dict(about[1].packages) != versions():
+        if about is None or kept.why_stale(about[1], code) or not _of_these_packages(about[1]):
             return None
         smaller = fewer(experiment, _seeds(kept.folder_of(chapter, experiment.name, root=root) / kept.CLIPS))
         return kept.read(smaller, chapter, content_of(smaller), root=root) if smaller else None
@@ -71,7 +74,8 @@ def earlier(
 
 
 def joined(before: Scores, now: Scores) -> Scores:
-    """Earlier runs and new ones as one result; its stamp gives both dates, all seeds, and the seconds of all.
+    """Earlier runs and new ones as one result; its stamp gives both dates, all seeds, and the seconds of all. What it
+    says of a confirmation is about the earlier runs.
 
     now: the whole declaration, of which it may hold the new runs alone.
     """
@@ -83,6 +87,10 @@ def joined(before: Scores, now: Scores) -> Scores:
         for name in ("history", "steps")
     }
     return replace(now, clips={**before.clips, **now.clips}, stamp=made, **tables)
+
+
+def _of_these_packages(made: Stamp) -> bool:
+    return made.python == platform.python_version() and dict(made.packages) == versions()
 
 
 def _seeds(clips: Path) -> dict[int, tuple[int, ...]]:

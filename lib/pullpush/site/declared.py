@@ -93,8 +93,11 @@ def runs_of(plan: Declared, experiment: Experiment) -> dict[str, Plan]:
     return {run.key: run for run in compute.plans_of(plan.ground_of(experiment), experiment).values()}
 
 
-def left(plan: Declared, experiment: Experiment, root: Path | None = None) -> tuple[compute.Cells, Scores | None]:
-    """The run of each cell that is to be trained, and what is not: what was kept when there were fewer seeds."""
+def remaining(plan: Declared, experiment: Experiment, root: Path | None = None) -> tuple[compute.Cells, Scores | None]:
+    """The run of each cell that is to be trained, and what is not: what was kept when there were fewer seeds.
+
+    Of training in stages nothing is taken over, since what was kept does not tell which runs it started from.
+    """
     ground = plan.ground_of(experiment)
     before = _earlier(plan, experiment, root)
     cells = compute.plans_of(ground, experiment)
@@ -104,6 +107,9 @@ def left(plan: Declared, experiment: Experiment, root: Path | None = None) -> tu
 
 def _earlier(plan: Declared, experiment: Experiment, root: Path | None) -> Scores | None:
     ground = plan.ground_of(experiment)
+    views = [ground.view(trial.data or experiment.data) for trial in experiment.trials]
+    if any(view.base or view.before or view.taught for view in views):
+        return None
     code, content_of = compute.code_of(ground, experiment), partial(compute.content_of, ground)
     return growth.earlier(experiment, ground.book.chapter, content_of, code, root=root)
 
@@ -135,9 +141,13 @@ def states(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     found = []
     for experiment in chosen(plan, only or list(plan.experiments)):
-        runs = runs_of(plan, experiment).values()
+        runs = runs_of(plan, experiment)
+        if experiment.long:  # of one that has gained seeds, the new ones alone
+            runs = {run.key: run for run in remaining(plan, experiment, root)[0].values()}
         said = _kept(plan, experiment, root) if experiment.long else ""
-        found.append(State(experiment.name, experiment.long, sum(run.finished for run in runs), len(runs), said))
+        found.append(
+            State(experiment.name, experiment.long, sum(run.finished for run in runs.values()), len(runs), said)
+        )
     return found
 
 

@@ -12,7 +12,7 @@ from pullpush.lab.confirm import differences, part
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.growth import joined
 from pullpush.lab.provenance import stamp
-from pullpush.site.declared import LongError, chosen, declared, left, runs_of
+from pullpush.site.declared import LongError, chosen, declared, remaining, runs_of
 
 
 def keep(
@@ -36,7 +36,7 @@ def keep(
     for experiment in chosen(plan, only):
         sweep, both = _commands(name, experiment, profile, parameters)
         ground = plan.ground_of(experiment)
-        cells, before = left(plan, experiment, root)
+        cells, before = remaining(plan, experiment, root)
         runs = {run.key: run for run in cells.values()}.values()
         missing = sum(not run.finished for run in runs)
         if missing:
@@ -61,7 +61,8 @@ def confirm(
 ) -> list[Path]:
     """Train the first seeds of every system of what was kept again; where all numbers agree, it is of today's code.
 
-    For code that was moved or reworded: of 130 runs of 13 systems 13 are trained. What was kept stays as it is but for
+    For code that was moved or reworded, on a processor of the kind that trained it: of 130 runs of 13 systems 13 are
+    trained. What was kept stays as it is but for
     its stamp, which says how many runs were trained again, and when.
 
     Args:

@@ -16,7 +16,7 @@ from pullpush.cache import home
 from pullpush.lab import compute, profiles
 from pullpush.lab.experiments import Experiment
 from pullpush.parallel import elsewhere
-from pullpush.site.declared import Declared, LongError, chosen, declared, left
+from pullpush.site.declared import Declared, LongError, chosen, declared, remaining
 from pullpush.site.workers import workers
 from pullpush.training.runs import Plan, missing_of, prepare
 
@@ -100,9 +100,9 @@ def _stages(
     last: dict[str, Plan] = {}
     for experiment in experiments:
         ground = plan.ground_of(experiment)
-        cells, before = left(plan, experiment, root)
-        if before:
-            report(f"{experiment.name}: {len(before.clips)} runs were kept, {len(cells)} of further seeds are added")
+        cells, earlier = remaining(plan, experiment, root)
+        if earlier:
+            report(f"{experiment.name}: {len(earlier.clips)} runs were kept, {len(cells)} of further seeds are added")
         for (trial, seed), run in cells.items():
             labels.setdefault(run.key, f"{experiment.name}: {trial}, seed {seed}")
         *before, own = compute.rounds(ground, experiment, cells)

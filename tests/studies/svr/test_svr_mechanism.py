@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -174,8 +175,13 @@ def test_runs_that_were_trained_twice_stand_side_by_side():
     assert np.allclose(table[["first", "second", "one run"]], [[51, 50.5, 2], [54, 53, 3]])
     assert table["over infonce, first"][0] == ""
     assert [table[f"over infonce, {name}"][1].split(" ± ")[0] for name in ("first", "second")] == ["+3.0", "+2.5"]
-    with pytest.raises(ExperimentError, match="declare no run alike"):
-        decomposition.again(first, scores_of({(frozen, "new"): [0.1, 0.1]}))
+    later = scores_of({(frozen, "infonce"): [0.5, 0.5]})
+    trial = replace(later.experiment.trials[0], seeds=(7, 8))
+    moved = replace(later.experiment, trials=(trial,))
+    elsewhere = {(str(trial), seed + 7): values for (_, seed), values in later.clips.items()}
+    for other in (scores_of({(frozen, "new"): [0.1, 0.1]}), replace(later, experiment=moved, clips=elsewhere)):
+        with pytest.raises(ExperimentError, match="declare no run alike"):
+            decomposition.again(first, other)
 
 
 def pairs(count: int = 48, size: int = 12) -> tuple[torch.Tensor, torch.Tensor]:

@@ -24,7 +24,7 @@ from pullpush.studies.glap.naming import (
 from pullpush.studies.glap.searches import LOSS, MAIN
 from pullpush.studies.measures import Experiments, Measure, joined
 
-SMALL, LARGE = 16, 64  # batches; the largest of those tried at which neither loss falls for want of steps
+SMALL, LARGE = 16, 64  # batches; the largest of those tried at which neither loss falls in the mean of the tests
 LATE = 0.75  # from here on epochs are the last ones
 QUIET = (*SOUNDS, *MUSIC)
 FIVE = ("sound", "sound recordings", "music", "prompts eng", "keywords fra")  # Table 4's

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -152,18 +153,20 @@ def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str 
 
     Returns:
         Columns protocol, system, seeds (that both have), first, second (means), "one run" (the largest difference of
-        two runs of one seed), and "over <baseline>" of either, ± half width, over those seeds alone.
+        two runs of one seed), and "over <baseline>, first" and "…, second", ± half width, over those seeds alone.
 
     Raises:
-        ExperimentError: no run is declared by both.
+        ExperimentError: no run is declared by both, or one of them lacks the baseline.
     """
-    declared = [(trial.system, trial.where, trial.overrides) for trial in first.experiment.trials]
+    declared = [replace(trial, seeds=()) for trial in first.experiment.trials]
     rows = []
     for trial in second.experiment.trials:
-        if (trial.system, trial.where, trial.overrides) not in declared:
+        if replace(trial, seeds=()) not in declared:
             continue
         there, here = (scores.seeds(trial.system, trial.where) for scores in (first, second))
         seeds = [seed for seed in here if seed in there]
+        if not seeds:
+            continue
         sides = [scores.values(trial.system, metric, trial.where, seeds=seeds) for scores in (first, second)]
         runs = [100 * side.mean(axis=1) for side in sides]
         row = {"protocol": TITLES[trial.where["protocol"]], "system": trial.system, "seeds": len(seeds)}
