@@ -145,9 +145,8 @@ def states(
         if experiment.long:  # of one that has gained seeds, the new ones alone
             runs = {run.key: run for run in remaining(plan, experiment, root)[0].values()}
         said = _kept(plan, experiment, root) if experiment.long else ""
-        found.append(
-            State(experiment.name, experiment.long, sum(run.finished for run in runs.values()), len(runs), said)
-        )
+        finished = sum(run.finished for run in runs.values())
+        found.append(State(experiment.name, experiment.long, finished, len(runs), said))
     return found
 
 

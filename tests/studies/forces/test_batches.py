@@ -29,8 +29,14 @@ def test_the_share_that_fluctuates_is_that_of_the_means(unit):
     found = batches.batches_against_whole(unit(40, 8), unit(40, 8, 1), 0.07, batch_sizes=(4, 20))
     shares = {size: (one.variance.mean() / one.batch.mean()).item() for size, one in found.items()}
     assert batches.local_share(found[4]).value == pytest.approx(shares[4])
-    change = batches.local_share(found[20], less=found[4])
-    assert change.value == pytest.approx(shares[20] - shares[4])
+
+
+def test_larger_batches_come_nearer_to_the_force_of_all(unit):
+    found = batches.batches_against_whole(unit(40, 8), unit(40, 8, 1), 0.07, batch_sizes=(4, 20))
+    cosines = dict(batches.local_global_table(found)[["batch_size", "cosine"]].to_numpy())
+    change = batches.nearer_to_all(found[20], less=found[4])
+    assert change.value == pytest.approx(cosines[20] - cosines[4])
+    assert change.value > 0
     assert change.clips == 40
 
 

@@ -41,10 +41,14 @@ def local_global_table(found: Mapping[int, LocalGlobal]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def local_share(found: LocalGlobal, less: LocalGlobal | None = None) -> Difference:
-    """How much of E‖F⊥‖² of mini-batches fluctuates from batch to batch; `less` that share of other batches."""
-    share = _share(found.variance, found.batch)
-    return by_clip(share if less is None else share - _share(less.variance, less.batch))
+def local_share(found: LocalGlobal) -> Difference:
+    """How much of E‖F⊥‖² of mini-batches fluctuates from batch to batch."""
+    return by_clip(_share(found.variance, found.batch))
+
+
+def nearer_to_all(found: LocalGlobal, less: LocalGlobal) -> Difference:
+    """How much larger the cosine with the force of all pairs is in some mini-batches than in others."""
+    return by_clip(found.cosine - less.cosine)
 
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
