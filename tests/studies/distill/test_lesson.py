@@ -126,6 +126,7 @@ def test_weights_on_a_text_are_the_gradient_s(pairs):
     off = ~torch.eye(N, dtype=torch.bool)
     assert table.loc["binary", "weight"] == pytest.approx(float(q[off].mean()))
     assert table.loc["soft", "weight"] == pytest.approx(0, abs=1e-12)  # the student is its own teacher
+    assert table.loc["binary and soft", "weight"] == pytest.approx(float(q[off].mean()))
     assert table.loc["binary", "pairs"] == N * (N - 1)
 
 
@@ -138,6 +139,8 @@ def test_a_binary_label_only_pushes_and_the_truth_pulls_what_fits(pairs):
     assert (table.loc["binary", "weight"] > 0).all()
     assert table.loc[("soft", same), "weight"] < 0 < table.loc[("binary", same), "weight"]
     assert table.loc[("smoothed", same), "pairs"] == 2
+    both = table.loc["binary", "weight"] + table.loc["soft", "weight"]
+    assert np.allclose(table.loc["binary and soft", "weight"], both[table.loc["binary and soft"].index])
 
 
 # Forces
@@ -236,7 +239,7 @@ def test_figures_fit_the_page():
     counts = pd.DataFrame({"clips": ["training clips"] * 3 + ["test clips"] * 2, "others": [0, 2, 99, 0, 1]})
     batches = lesson.wrong_by_batch(torch.tensor([0, 1, 1]), [2, 3])
     pushes = pd.DataFrame(
-        [(name, level, 0.1, 5) for name in ("binary", "soft", "smoothed") for level in lesson.LEVELS],
+        [(name, level, 0.1, 5) for name in lesson_figures.LABELS for level in lesson.LEVELS],
         columns=["label", "level", "weight", "pairs"],
     )
     gains = pd.DataFrame(

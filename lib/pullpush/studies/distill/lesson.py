@@ -143,6 +143,7 @@ def push_by_truth(
 
     The weight of clip j on text i is q_ij − label_ij: positive pushes, negative pulls. Binary labels are those of
     InfoNCE, soft ones the teachers', and smoothed ones say the same of all other clips, with the entropy of the soft.
+    "binary and soft" is the sum of these two losses, which is what trains (λ₁ = 1).
 
     Args:
         student, teacher: `(N, N)` similarities, texts in rows; tau: of both.
@@ -157,10 +158,13 @@ def push_by_truth(
     for rows in order[: len(order) - len(order) % size].view(-1, size):
         q, soft = ((each[rows][:, rows].double() / tau).softmax(dim=1) for each in (student, teacher))
         level = level_of(relevance[rows][:, rows])
-        for name, label in {"binary": torch.eye(size), "soft": soft, "smoothed": smoothed(soft)}.items():
+        binary = torch.eye(size, dtype=q.dtype)
+        weights = {"binary": q - binary, "soft": q - soft, "smoothed": q - smoothed(soft)}
+        weights["binary and soft"] = weights["binary"] + weights["soft"]
+        for name, weight in weights.items():
             for number in level.unique().tolist():
-                weights = (q - label)[(level == number) & ~torch.eye(size, dtype=torch.bool)]
-                sums.setdefault((name, number), []).extend(weights.tolist())
+                chosen = weight[(level == number) & (binary == 0)]
+                sums.setdefault((name, number), []).extend(chosen.tolist())
     rows = [
         (name, LEVELS[number], float(np.mean(found)), len(found)) for (name, number), found in sums.items() if found
     ]

@@ -17,7 +17,7 @@ from pullpush.studies.distill.lesson import LEVELS
 
 TOPICS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LABELS = {"binary": BLUE, "soft": VERMILION, "smoothed": GREEN}
+LABELS = {"binary": BLUE, "soft": VERMILION, "smoothed": GREEN, "binary and soft": BLACK}
 LINEAR = 1e-3  # weights below which their axis is linear
 MOST = 12  # other clips that are drawn by their number; more are one bar
 
