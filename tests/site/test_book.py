@@ -163,9 +163,9 @@ def test_the_committed_execution_is_that_of_the_source(chapter):
 
 
 KEPT = sorted((ROOT / "book" / "measured").glob("*/*/stamp.json"))
-# Chapters, or experiments of one, whose results were kept before training took its batches from `TrainingData` and losses
-# went in tiles, and were not yet tried again by `pullpush confirm`: their pages say that code has changed since. The list
-# may only become shorter.
+# Chapters, or experiments of one, whose results were kept before training took its batches from `TrainingData` and
+# losses went in tiles, and were not yet tried again by `pullpush confirm`: their pages say that code has changed since.
+# The list may only become shorter.
 UNCONFIRMED = {"00-ears", "02-svr-lab/end-to-end", "04-language-encoder-lab"}
 
 
