@@ -52,7 +52,7 @@ def earlier(
     experiment: Experiment,
     chapter: str,
     content_of: Callable[[Experiment], str],
-    code: Mapping[str, str],
+    code_of: Callable[[Experiment], Mapping[str, str]],
     *,
     root: Path | None = None,
 ) -> Scores | None:
@@ -62,14 +62,15 @@ def earlier(
 
     Args:
         content_of: names what was declared, `compute.content_of`.
-        code: the symbols of today, `compute.code_of`.
+        code_of: the symbols of today, `compute.code_of`; asked last, since it reads the sources.
     """
     with suppress(kept.KeptError):
         about = kept.about(chapter, experiment.name, root=root)
-        if about is None or kept.why_stale(about[1], code) or not _of_these_packages(about[1]):
+        if about is None or not _of_these_packages(about[1]):
             return None
         smaller = fewer(experiment, _seeds(kept.folder_of(chapter, experiment.name, root=root) / kept.CLIPS))
-        return kept.read(smaller, chapter, content_of(smaller), root=root) if smaller else None
+        if smaller and content_of(smaller) == about[0] and not kept.why_stale(about[1], code_of(experiment)):
+            return kept.read(smaller, chapter, about[0], root=root)
     return None
 
 

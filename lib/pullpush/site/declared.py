@@ -110,8 +110,8 @@ def _earlier(plan: Declared, experiment: Experiment, root: Path | None) -> Score
     views = [ground.view(trial.data or experiment.data) for trial in experiment.trials]
     if any(view.base or view.before or view.taught for view in views):
         return None
-    code, content_of = compute.code_of(ground, experiment), partial(compute.content_of, ground)
-    return growth.earlier(experiment, ground.book.chapter, content_of, code, root=root)
+    content_of, code_of = partial(compute.content_of, ground), partial(compute.code_of, ground)
+    return growth.earlier(experiment, ground.book.chapter, content_of, code_of, root=root)
 
 
 class State(NamedTuple):
@@ -141,24 +141,24 @@ def states(
     plan = declared(name, profile=profile, parameters=parameters, root=root)
     found = []
     for experiment in chosen(plan, only or list(plan.experiments)):
-        runs = runs_of(plan, experiment)
         if experiment.long:  # of one that has gained seeds, the new ones alone
-            runs = {run.key: run for run in remaining(plan, experiment, root)[0].values()}
-        said = _kept(plan, experiment, root) if experiment.long else ""
+            cells, before = remaining(plan, experiment, root)
+            runs, said = {run.key: run for run in cells.values()}, _kept(plan, experiment, before, root)
+        else:
+            runs, said = runs_of(plan, experiment), ""
         finished = sum(run.finished for run in runs.values())
         found.append(State(experiment.name, experiment.long, finished, len(runs), said))
     return found
 
 
-def _kept(plan: Declared, experiment: Experiment, root: Path | None) -> str:
+def _kept(plan: Declared, experiment: Experiment, before: Scores | None, root: Path | None) -> str:
     ground = plan.ground_of(experiment)
     about = kept.about(ground.book.chapter, experiment.name, root=root)
     if about is None:
         return "never kept"
     content, made = about
     if content != compute.content_of(ground, experiment):
-        how = "with fewer seeds" if _earlier(plan, experiment, root) else "as another declaration"
-        return f"kept {made.made} {how}"
+        return f"kept {made.made} {'with fewer seeds' if before else 'as another declaration'}"
     stale = kept.why_stale(made, compute.code_of(ground, experiment))
     more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
     return f"kept {made.made}" + (f", stale: {stale[0]}{more}" if stale else "")

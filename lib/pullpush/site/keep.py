@@ -62,8 +62,7 @@ def confirm(
     """Train the first seeds of every system of what was kept again; where all numbers agree, it is of today's code.
 
     For code that was moved or reworded, on a processor of the kind that trained it: of 130 runs of 13 systems 13 are
-    trained. What was kept stays as it is but for
-    its stamp, which says how many runs were trained again, and when.
+    trained. What was kept stays as it is but for its stamp, which says how many runs were trained again, and when.
 
     Args:
         name: the chapter; only: its experiments; default: all that are long and stale.
