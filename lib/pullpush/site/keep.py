@@ -11,7 +11,7 @@ from pullpush.lab import compute, kept, profiles
 from pullpush.lab.confirm import differences, part
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.growth import joined
-from pullpush.lab.provenance import stamp
+from pullpush.lab.provenance import UNNOTED, processor, stamp
 from pullpush.site.declared import LongError, chosen, declared, remaining, runs_of
 
 
@@ -92,7 +92,9 @@ def confirm(
         scores = compute.compute(ground, chosen_part, cells)
         if wrong := differences(found, scores):
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-            raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}: {both}")
+            there, here = found.stamp.processor or UNNOTED, processor()
+            where = "" if there == here else f" (trained on {there}, now on {here}, whose sums end in other digits)"
+            raise LongError(f"{experiment.name} differs: {'; '.join(wrong[:5])}{more}{where}: {both}")
         count, whole = len({run.key for run in cells.values()}), len(runs_of(plan, experiment))
         now = stamp(code, seeds=(), seconds=0)
         first = found.stamp.confirmed.get("code", found.stamp.digest)
