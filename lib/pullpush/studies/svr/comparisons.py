@@ -138,6 +138,15 @@ def positive_cosines(scores: Scores, systems: Iterable[str]) -> pd.DataFrame:
     )
 
 
+def accuracies(scores: Scores, name: str) -> pd.DataFrame:
+    """Zero-shot accuracy where it was scored with the runs, class by class: as `zero_shots` gives it.
+
+    name: of the set.
+    """
+    classes = len(next(iter(scores.clips.values()))["accuracy"])
+    return scores.table[["system", "seed", "accuracy"]].assign(set=name, chance=1 / classes)
+
+
 def zero_shots(runs: Mapping[tuple[str, int], Result], sounds: Mapping[str, Labelled]) -> pd.DataFrame:
     """Zero-shot accuracy with the paper's English prompt: columns set, system, seed, accuracy, chance.
 
