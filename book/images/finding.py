@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pullpush.lab import clip_values
 from pullpush.metrics import difference
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels
 from pullpush.show.marks import band, dots
@@ -23,13 +24,13 @@ COMPARED = {  # system, its baseline → what the figure calls the difference
 def gains() -> pd.DataFrame:
     """R@1 by which systems exceed their baselines: inference over seeds and clips, a row a comparison and direction."""
     systems = list(dict.fromkeys(pd.read_csv(RUNS / "scores.csv")["system"]))
-    with np.load(RUNS / "clips.npz") as clips:
-        seeds = sorted({int(key.split("|")[1]) for key in clips.files})
-        found = {
-            (system, direction): np.stack([clips[f"{number}|{seed}|{direction} R@1"] for seed in seeds])
-            for number, system in enumerate(systems)
-            for direction in ("T2A", "A2T")
-        }
+    values = clip_values.read(RUNS / "clips.npz")
+    seeds = sorted({seed for _, seed in values})
+    found = {
+        (system, direction): np.stack([values[number, seed][f"{direction} R@1"] for seed in seeds])
+        for number, system in enumerate(systems)
+        for direction in ("T2A", "A2T")
+    }
     rows = []
     for (system, baseline), name in COMPARED.items():
         for direction in ("T2A", "A2T"):
