@@ -32,7 +32,8 @@ def write(path: Path, values: Mapping[Cell, Values]) -> None:
         arrays[name] = np.stack([values[cell][metric] for cell in cells]).astype(np.float32)
         arrays[name + WHOSE] = np.array(cells)
     with open(path, "wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        # pyrefly: ignore[bad-argument-type]
+        np.savez_compressed(file, **arrays)
 
 
 def read(path: Path) -> dict[Cell, dict[str, np.ndarray]]:

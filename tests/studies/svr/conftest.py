@@ -24,7 +24,7 @@ def svr_ground(book):
 @pytest.fixture(scope="module")
 def svr_scores(svr_ground):
     watch = Diagnostics(every=1, tau=0.07)
-    evaluations = ("retrieval", "closeness")
+    evaluations = ("retrieval", "closeness", "zero-shot")
     return compute.run(svr_ground, Experiment.of("scores", SYSTEMS, seeds=(0, 1), watch=watch, evaluations=evaluations))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pullpush.errors import PullPushError
@@ -77,6 +78,16 @@ def test_zero_shot_is_measured_for_every_run(runs, heard, book):
     table = comparisons.zero_shots(runs, material.of(book, "scenes").sounds(heard, None))
     assert len(table) == len(runs)
     assert (table["chance"] == 1 / len(heard.bank)).all()
+
+
+def test_accuracies_that_were_scored_with_the_runs_are_those_of_their_models(svr_scores, svr_ground):
+    scored = comparisons.accuracies(svr_scores, "single events")
+    sounds = svr_ground.sounds(svr_ground.view("frozen").data, svr_ground.trunk())
+    asked = comparisons.zero_shots(svr_scores.runs, sounds)
+    key = ["system", "seed"]
+    pd.testing.assert_frame_equal(
+        scored.sort_values(key, ignore_index=True), asked.sort_values(key, ignore_index=True)[list(scored)]
+    )
 
 
 def test_claims_are_found_by_where_they_stand_first():
