@@ -20,6 +20,7 @@ def test_runs_come_back_with_their_metrics_those_of_a_trial_in_their_order(tmp_p
     clip_values.write(tmp_path / "clips.npz", values)
     found = clip_values.read(tmp_path / "clips.npz")
     assert found.keys() == values.keys()
+    assert clip_values.cells(tmp_path / "clips.npz") == list(found)
     assert [cell for cell in found if cell[0] == 0] == [(0, 3), (0, 1)]
     for cell, metrics in values.items():
         assert found[cell].keys() == metrics.keys()

@@ -36,6 +36,17 @@ def write(path: Path, values: Mapping[Cell, Values]) -> None:
         np.savez_compressed(file, **arrays)
 
 
+def cells(path: Path) -> list[Cell]:
+    """The runs whose values a file holds, as `read` orders them; the values themselves are not read.
+
+    Raises:
+        OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile: the file is damaged.
+    """
+    with np.load(path, allow_pickle=False) as file:
+        whose = [file[name].tolist() for name in file.files if name.endswith(WHOSE)]
+    return list(dict.fromkeys((trial, seed) for group in whose for trial, seed in group))
+
+
 def read(path: Path) -> dict[Cell, dict[str, np.ndarray]]:
     """Values by run and metric, as float64; runs of a trial in the order in which they were written.
 

@@ -45,11 +45,10 @@ def origin(scores: Scores) -> Markdown:
 
 def _stamped(scores: Scores) -> str:
     stamp = scores.stamp
-    tools = f"pullpush {stamp.version}, torch {stamp.packages.get('torch', '–')}, Python {stamp.python}"
-    tools += f", {stamp.processor}" if stamp.processor else ""
     seeds = f"{'seeds' if len(stamp.seeds) > 1 else 'seed'} {ranges(stamp.seeds)}"
     return (
-        f"{stamp.made} UTC, {seeds}, {stamp.seconds / 60:.0f} minutes of training, {tools}, code `{stamp.digest[:8]}`"
+        f"{stamp.made} UTC, {seeds}, {stamp.seconds / 60:.0f} minutes of training, {stamp.tools}, "
+        f"code `{stamp.digest[:8]}`"
     )
 
 

@@ -85,8 +85,13 @@ def joined(before: Scores, now: Scores) -> Scores:
     old, new = before.stamp, now.stamp
     seeds = tuple(sorted({*old.seeds, *new.seeds}))
     kinds = [*(old.processor or UNNOTED).split(AND), new.processor or UNNOTED]
-    made = replace(old, made=f"{old.made} and {new.made}", seeds=seeds, seconds=round(old.seconds + new.seconds, 1))
-    made = replace(made, processor=AND.join(dict.fromkeys(kinds)))
+    made = replace(
+        old,
+        made=f"{old.made}{AND}{new.made}",
+        seeds=seeds,
+        seconds=round(old.seconds + new.seconds, 1),
+        processor=AND.join(dict.fromkeys(kinds)),
+    )
     tables = {
         name: pd.concat([getattr(side, name) for side in (before, now)], ignore_index=True)
         for name in ("history", "steps")
@@ -101,7 +106,7 @@ def _of_these_packages(made: Stamp) -> bool:
 def _seeds(clips: Path) -> dict[int, tuple[int, ...]]:
     """Of each trial by its number, the seeds whose values by clip are kept, in the order of the file."""
     try:
-        cells = list(clip_values.read(clips))
+        cells = clip_values.cells(clips)
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise kept.KeptError(f"{clips} is damaged: {error}") from error
     found: dict[int, tuple[int, ...]] = {}

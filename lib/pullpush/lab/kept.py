@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from pullpush.cache import atomic_path
 from pullpush.errors import CacheError, PullPushError
 from pullpush.lab import clip_values, profiles
-from pullpush.lab.experiments import Experiment
+from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.root import find_root
 from pullpush.lab.scores import Scores
@@ -136,9 +136,8 @@ def command(
 
 
 def _write(scores: Scores, content: str, folder: Path) -> None:
-    numbers = {str(trial): number for number, trial in enumerate(scores.experiment.trials)}
-    cells = [(str(trial), seed) for trial, seed in scores.experiment.cells]
-    clip_values.write(folder / CLIPS, {(numbers[trial], seed): scores.clips[trial, seed] for trial, seed in cells})
+    values = {(n, seed): scores.clips[str(trial), seed] for n, trial, seed in _cells(scores.experiment)}
+    clip_values.write(folder / CLIPS, values)
     numbered = {name: _numbered(scores, getattr(scores, name)) for name in ("history", "steps")}
     for name, table in {"scores": scores.table, **numbered}.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format=PRECISION, lineterminator="\n")
@@ -151,9 +150,13 @@ def _stamp_text(content: str, made: Stamp) -> str:
 
 def _numbered(scores: Scores, table: pd.DataFrame) -> pd.DataFrame:
     """The table with each trial's number, by which `_as_declared` finds it again."""
-    trials = enumerate(scores.experiment.trials)
-    cells = [(n, trial, seed) for n, trial in trials for seed in trial.seeds or scores.experiment.seeds]
-    return pd.concat([scores.rows(table, trial, seed).assign(trial=n) for n, trial, seed in cells], ignore_index=True)
+    rows = [scores.rows(table, trial, seed).assign(trial=n) for n, trial, seed in _cells(scores.experiment)]
+    return pd.concat(rows, ignore_index=True)
+
+
+def _cells(experiment: Experiment) -> Iterator[tuple[int, Trial, int]]:
+    """Every trial with its number and every seed."""
+    return ((n, trial, seed) for n, trial in enumerate(experiment.trials) for seed in trial.seeds or experiment.seeds)
 
 
 def _as_declared(experiment: Experiment, table: pd.DataFrame) -> pd.DataFrame:

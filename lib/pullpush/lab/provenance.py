@@ -57,6 +57,12 @@ class Stamp:
         """One name for all the code."""
         return content_key(dict(self.code))
 
+    @property
+    def tools(self) -> str:
+        """What it was computed with: "pullpush 0.1.0, torch 2.11.0, Python 3.11.7, AMD EPYC, AVX512"."""
+        named = f"pullpush {self.version}, torch {self.packages.get('torch', '–')}, Python {self.python}"
+        return f"{named}, {self.processor}" if self.processor else named
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
         data = {**asdict(self), "seeds": list(self.seeds), "code": dict(self.code), "packages": dict(self.packages)}
@@ -71,9 +77,8 @@ class Stamp:
 
     def __str__(self) -> str:
         runs = f"seeds {', '.join(map(str, self.seeds))}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
-        tools = f"pullpush {self.version}, torch {self.packages.get('torch', '–')}, Python {self.python}"
-        tools += f", {self.processor}" if self.processor else ""
-        made = f"{self.made} UTC, {runs}, {self.seconds / 60:.0f} minutes of training, {tools}, code {self.digest[:8]}"
+        minutes = f"{self.seconds / 60:.0f} minutes of training"
+        made = f"{self.made} UTC, {runs}, {minutes}, {self.tools}, code {self.digest[:8]}"
         if not self.confirmed:
             return made
         again = "{runs} of {of} runs trained again on {made} UTC gave the same numbers".format(**self.confirmed)
