@@ -29,7 +29,6 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,29 +38,27 @@ import torch
 from on_gpu import adam8bit, correct, tables, throughput, tiles
 from on_gpu.meter import NotHereError, Run
 
-from pullpush.source import symbols
+from pullpush import golden
+from pullpush.studies.gpu import COMPONENTS
 
 MEASURED = Path(__file__).resolve().parents[1] / "book" / "measured"
 PACKAGES = ("torch", "transformers", "accelerate", "torchaudio", "numpy", "bitsandbytes", "open_clip_torch")
-OBJECTIVE = ("pullpush.training.objective:Objective", "pullpush.encoders.ced:CED", "pullpush.encoders.sonar:SONAR")
-LOSSES = ("pullpush.losses:info_nce", "pullpush.losses:siglip", "pullpush.losses:svr")
 
 
 class Part(NamedTuple):
-    """measure gives rows, of these columns; seconds: after which it is stopped; roots: code that it goes through."""
+    """measure gives rows, of these columns; seconds: after which it is stopped."""
 
     measure: Any
     columns: Sequence[str]
     seconds: int
-    roots: tuple[str, ...]
 
 
 PARTS = {
-    "correct": Part(correct.measure, correct.COLUMNS, 40, (*LOSSES, "pullpush.losses:kcl", "pullpush.losses:cacl")),
-    "tables": Part(tables.measure, tables.COLUMNS, 130, (*OBJECTIVE, *LOSSES)),
-    "throughput": Part(throughput.measure, throughput.COLUMNS, 150, (*OBJECTIVE, "pullpush.training.loop:train")),
-    "tiles": Part(tiles.measure, tiles.COLUMNS, 100, LOSSES),
-    "adam8bit": Part(adam8bit.measure, adam8bit.COLUMNS, 35, OBJECTIVE),
+    "correct": Part(correct.measure, correct.COLUMNS, 40),
+    "tables": Part(tables.measure, tables.COLUMNS, 130),
+    "throughput": Part(throughput.measure, throughput.COLUMNS, 150),
+    "tiles": Part(tiles.measure, tiles.COLUMNS, 100),
+    "adam8bit": Part(adam8bit.measure, adam8bit.COLUMNS, 35),
 }
 NO_GPU = (
     "make gpu needs an NVIDIA GPU that torch sees, with 40 GiB or more, and this machine has none ({why}). On one that "
@@ -113,7 +110,7 @@ def measure(name: str, options: argparse.Namespace, command: str) -> str:
         options.out.mkdir(parents=True, exist_ok=True)
         table = pd.DataFrame(rows, columns=list(part.columns))
         table.to_csv(options.out / f"gpu-{name}.csv", index=False, float_format="%.6g")
-        about = origin(run, part, took, command) | {"complete": not trouble}
+        about = origin(run, name, took, command) | {"complete": not trouble}
         text = json.dumps(about, indent=1, ensure_ascii=False)
         (options.out / f"gpu-{name}.json").write_text(text + "\n", encoding="utf-8")
         if "within" in table and not table["within"].all():
@@ -121,10 +118,9 @@ def measure(name: str, options: argparse.Namespace, command: str) -> str:
     return trouble
 
 
-def origin(run: Run, part: Part, seconds: float, command: str) -> dict[str, Any]:
-    """Where, when, how and with what code a table was measured."""
+def origin(run: Run, name: str, seconds: float, command: str) -> dict[str, Any]:
+    """Where, when, how and with which versions of its components the table of a part was measured."""
     known = torch.cuda.get_device_properties(0) if run.on_gpu else None
-    roots = [getattr(import_module(module), name) for module, name in (root.split(":") for root in part.roots)]
     return {
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         "command": command,
@@ -136,14 +132,13 @@ def origin(run: Run, part: Part, seconds: float, command: str) -> dict[str, Any]
         "cudnn": torch.backends.cudnn.version() if known else None,
         "float32_products": torch.get_float32_matmul_precision(),
         "python": platform.python_version(),
-        "packages": dict(versions()),
-        "roots": list(part.roots),
-        "code": symbols(*roots),
+        "packages": dict(packages()),
+        "versions": golden.versions(*COMPONENTS[name]),
     }
 
 
-def versions() -> Iterator[tuple[str, str]]:
-    """Of the packages that are installed."""
+def packages() -> Iterator[tuple[str, str]]:
+    """Those that are installed, with their versions."""
     for name in PACKAGES:
         try:
             yield name, version(name)

@@ -9,12 +9,10 @@ import pytest
 from toys import add  # noqa: F401 - a fixture
 
 from pullpush.catalogue import EXTRA, Card, CardError, Catalogue, extra_folders, modules
-from pullpush.encoders import create
 from pullpush.encoders.cards import AUDIO, TEXT, AudioEncoderCard, TextEncoderCard
 from pullpush.errors import UnknownNameError
 from pullpush.metrics import METRICS
 from pullpush.metrics.cards import MetricCard
-from pullpush.source import digest
 
 TOY = """
 from pullpush.metrics import MetricCard
@@ -129,11 +127,35 @@ def test_files_of_a_folder_that_is_named_no_longer_are_forgotten(tmp_path, monke
     assert "pullpush.metrics.moved" not in sys.modules
 
 
-def test_digests_do_not_change_with_what_a_catalogue_holds(add):  # noqa: F811
-    before = digest(create), digest(METRICS["retrieval"].make)
-    add("metrics/further.py", TOY.format(name="further"))
-    assert "further" in METRICS
-    assert (digest(create), digest(METRICS["retrieval"].make)) == before
+def toy(name, make=dict):
+    return MetricCard(name=name, make=make, title="Toy", about="Nothing.", needs=(), scores=())
+
+
+@pytest.fixture
+def clean():
+    yield
+    METRICS._added.clear()
+
+
+@pytest.mark.usefixtures("clean")
+def test_what_a_cell_defines_is_added_and_replaced():
+    METRICS.add(toy("of_a_cell"))
+    assert METRICS["of_a_cell"].make is dict
+    METRICS.add(toy("of_a_cell", list))
+    assert METRICS["of_a_cell"].make is list
+    assert [each.name for each in METRICS.added] == ["of_a_cell"]
+    with pytest.raises(UnknownNameError, match="metric with a file 'of_a_cell'"):
+        METRICS.file_of("of_a_cell")
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_name_of_the_library_is_not_taken_over():
+    before = METRICS["retrieval"]
+    with pytest.raises(CardError, match="a card called retrieval already"):
+        METRICS.add(toy("retrieval"))
+    assert METRICS["retrieval"] is before
+    with pytest.raises(CardError, match=r"add takes a card such as MetricCard\(name=…\), got dict"):
+        METRICS.add({})
 
 
 def test_a_catalogue_of_another_kind_of_card_is_empty():

@@ -170,7 +170,6 @@ from pullpush.lab.paper import paper_table
 book = session.start("01-forces", profile="smoke")
 book.save(paper_table("supclap", 1), "theirs")
 assert claims.load_all()
-assert book.code
 print(pullpush.__file__)
 ```
 """

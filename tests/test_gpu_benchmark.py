@@ -70,8 +70,9 @@ def test_a_table_says_where_it_comes_from(measured, monkeypatch):
     assert "--quick" in said
     assert "Tiny sizes" in said
     assert "Older" not in said
-    monkeypatch.setattr(gpu, "symbols", lambda *roots: about["code"] | {"pullpush.losses._svr:svr": "another"})
-    assert "pullpush.losses._svr:svr changed" in gpu.origin("tiles", folder=measured).data
+    assert set(about["versions"]) == set(gpu.COMPONENTS["tiles"])
+    monkeypatch.setattr(costs, "versions", lambda *names: about["versions"] | {"losses/svr": "another"})
+    assert "Older than today's** losses/svr." in gpu.origin("tiles", folder=measured).data
 
 
 def test_where_no_gpu_has_measured_the_page_says_what_would(tmp_path):

@@ -58,8 +58,7 @@ C = TypeVar("C", bound=Card)
 class Catalogue(Mapping[str, C], Generic[C]):
     """The cards of a package, by name: `TERMS: Catalogue[LossCard] = Catalogue("pullpush.losses", LossCard, "loss")`.
 
-    Files are looked for again whenever their names have changed. A digest of code holds the cards' `make` that are
-    among its roots, never the catalogue.
+    Files are looked for again whenever their names have changed.
 
     Args:
         package: where the files are; names that begin with "__" are left out.
@@ -74,6 +73,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
     def __init__(self, package: str, kind: type[C], noun: str) -> None:
         self.package, self.kind, self.noun = package, kind, noun
         self._files: dict[str, str] = {}
+        self._added: dict[str, C] = {}
         self._cards: dict[str, C] = {}
         self._origins: dict[str, str] = {}
 
@@ -96,9 +96,30 @@ class Catalogue(Mapping[str, C], Generic[C]):
     def __len__(self) -> int:
         return len(self._found())
 
+    def add(self, card: C) -> C:
+        """Add what has no file, such as a loss of a notebook's cell, for this process and those that it starts; in
+        place of one of that name that was added before.
+
+        Raises:
+            CardError: it is no card of this kind, or a file has one of its name.
+        """
+        if not isinstance(card, self.kind):
+            raise CardError(f"add takes a card such as {self.kind.__name__}(name=…), got {type(card).__name__}")
+        if card.name in self._found() and card.name not in self._added:
+            raise CardError(f"{self.package} has a card called {card.name} already: give this one another name")
+        self._added[card.name] = card
+        return card
+
+    @property
+    def added(self) -> tuple[C, ...]:
+        """What `add` added, for other processes to add, too."""
+        return tuple(self._added.values())
+
     def file_of(self, name: str) -> Path:
-        """The file that holds a card; UnknownNameError as for the card itself."""
+        """The file that holds a card; UnknownNameError as for the card itself, and for one that has no file."""
         card = self[name]  # first: looking for it may find other files than last time
+        if card.name in self._added:
+            raise unknown(f"{self.noun} with a file", name, self._origins)
         return Path(str(import_module(self._origins[card.name]).__file__))
 
     def _found(self) -> dict[str, C]:
@@ -112,7 +133,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
                 raise CardError(f"two cards of {self.package} are called {', '.join(twice)}: give one another name")
             self._files, self._cards = files, {card.name: card for card, _ in found}
             self._origins = {card.name: file for card, file in found}
-        return self._cards
+        return self._cards | self._added if self._added else self._cards
 
 
 def modules(package: str) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Checks at the doors of losses, forces and metrics: what would be silently wrong gets a message that names it.
 
-Called as statements of their own, so that they do not count in digests of code (`source`). Shapes and types cost
-microseconds. Values cost a pass, and on a GPU a wait for it: in losses those of single numbers are looked at, on the
-CPU and where they do not learn (training looks for what is not finite itself); in metrics all of them.
+Shapes and types cost microseconds. Values cost a pass, and on a GPU a wait for it: in losses those of single numbers
+are looked at, on the CPU and where they do not learn (training looks for what is not finite itself); in metrics all of
+them.
 """
 
 from __future__ import annotations

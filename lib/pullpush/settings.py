@@ -1,8 +1,7 @@
 """Settings at the door: fields of profiles, recipes, worlds and losses in the types that their classes declare.
 
 Values come as YAML, as JSON or as Python's, and are validated by pydantic as JSON is: a list may be a tuple, a whole
-number a float, but no text a number and no truth value either. All these are statements that can only refuse
-(`silence`), so that results do not depend on them.
+number a float, but no text a number and no truth value either.
 """
 
 from __future__ import annotations

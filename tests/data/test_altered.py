@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pullpush.data.altered import First, Gain, Loudest, WhiteNoise, altered
+from pullpush.data.altered import First, Gain, Loudest, SameLength, WhiteNoise, altered
 from pullpush.data.clips import StoredClips
 from pullpush.data.store import Waveforms
 from pullpush.data.world import WorldConfig, load_world
@@ -88,6 +90,26 @@ def test_all_else_is_the_clips_own_and_the_key_is_not(clips, change):
 def test_alterations_are_told_apart_by_kind_and_by_how_much(clips):
     changes = (*CHANGES, First(0.25), Loudest(0.25), Gain(-10.0), WhiteNoise(-20.0), WhiteNoise(0.0, seed=1))
     assert len({altered(clips, change).key for change in changes}) == len(changes)
+
+
+def reader_s_own(factor):
+    """An alteration of a notebook's cell, each time another class of the same name."""
+
+    @dataclass(frozen=True)
+    class Softer(SameLength):
+        steps: int = 2
+
+        def __call__(self, wave, sample_rate, row):
+            for _ in range(self.steps):
+                wave = wave * factor
+            return wave
+
+    return Softer()
+
+
+def test_a_reader_s_own_alteration_is_told_by_what_it_does(clips):
+    first, again, other = (altered(clips, reader_s_own(factor)).key for factor in (0.5, 1 / 2, 0.51))
+    assert first == again != other
 
 
 def test_what_is_resampled_is_cut_before(clips):

@@ -14,7 +14,6 @@ from pullpush.data.clips import NoLabelsError, StoredClips, World, load_data
 from pullpush.data.corpora import CorpusConfig, load_labelled
 from pullpush.data.world import WorldConfig
 from pullpush.errors import UnknownNameError
-from pullpush.source import digest
 from pullpush.training.frozen import Encoded
 
 
@@ -152,11 +151,6 @@ def test_labels_are_classes_with_a_prompt_each_or_an_error_that_says_what_to_tak
     else:
         with pytest.raises(NoLabelsError, match=r"single event.* or a classification set such as esc50"):
             _ = clips.labels
-
-
-def test_their_code_can_be_named_in_a_key(clips):
-    assert digest(clips.code) == digest(clips.code)
-    assert digest(clips.code) != digest(type(clips))
 
 
 def test_features_of_any_clips_keep_all_but_the_audio(sources, name):

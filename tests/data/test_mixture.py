@@ -104,6 +104,21 @@ def test_a_part_of_a_mixture_is_heard_as_the_whole(mixture):
     assert few.row.tolist() == [0, 5]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        Part(world(), "music", ("eng", "fra")),
+        Part(world(), "sound", ("fra", "eng")),
+        Part(world(), "sound", ("eng", "fra"), group="all"),
+        Part(WorldConfig("synthetic", **SIZES | {"captions_per_scene": 1}), "sound", ("eng", "fra")),
+    ],
+)
+def test_how_parts_are_told_and_grouped_makes_another_world_for_runs(part):
+    plain, other = (load_data(MixtureConfig((each,))) for each in (Part(world(), "sound", ("eng", "fra")), part))
+    assert other.train.key == plain.train.key
+    assert other.identity != plain.identity
+
+
 def test_configurations_have_a_hash():
     one, same = (MixtureConfig((Part(world(), "sound", groups={"eng": "English"}),)) for _ in range(2))
     assert hash(one) == hash(same)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from pullpush.data import world as module
+from pullpush.data.augmented import AugmentedConfig
+from pullpush.data.held_out import HeldOutConfig
+from pullpush.data.lexicon import LexiconConfig
+from pullpush.data.mixture import MixtureConfig, Part
+from pullpush.data.nli import NLIConfig
 from pullpush.data.scene import relevance
+from pullpush.data.wording import WordingConfig
 from pullpush.data.world import WorldConfig, load_world, split_of
 from pullpush.errors import UnknownNameError
+from pullpush.golden import versions
+from pullpush.rewriting import create
 
 CONFIG = WorldConfig(bank="synthetic", n_train=150, n_valid=30, n_test=30, n_single_per_event=2)
 
@@ -119,6 +129,34 @@ def test_a_larger_training_split_begins_with_the_smaller(world):
     larger = load_world(WorldConfig(bank="synthetic", n_train=160, n_valid=30, n_test=30, n_single_per_event=2))
     assert larger.train.columns["scene"][:150] == world.train.columns["scene"]
     assert larger.test.key == world.test.key, "the other splits are not rendered again"
+
+
+@pytest.mark.parametrize("change", [{"n_test": 9}, {"n_single_per_event": 1}])
+def test_what_training_does_not_see_makes_no_other_world_for_runs(world, change):
+    assert load_world(replace(CONFIG, **change)).identity == world.identity
+
+
+@pytest.mark.parametrize("change", [{"captions_per_scene": 4}, {"n_train": 149}, {"n_valid": 29}])
+def test_what_training_sees_makes_another(world, change):
+    assert load_world(replace(CONFIG, **change)).identity != world.identity
+
+
+def test_worlds_name_the_components_that_made_them(world):
+    grammar = create("grammar")
+    made = [
+        world,
+        WordingConfig(CONFIG).load(),
+        LexiconConfig(CONFIG, "narrow").load(),
+        HeldOutConfig(replace(CONFIG, n_test=4), takes="").load(),
+        AugmentedConfig(CONFIG, (grammar,), merger=grammar, mixes=2).load(),
+        MixtureConfig((Part(CONFIG, "sound"), Part(CONFIG, "music"))).load(),
+        NLIConfig(CONFIG, CONFIG).load(),
+    ]
+    own = [set(), {"wording"}, {"lexicon"}, {"held_out"}, {"augmented", "mixing"}, {"mixture"}, {"nli"}]
+    for each, further in zip(made, own, strict=True):
+        assert set(each.parts) == {*world.parts, *(f"data/{name}" for name in further)}
+        assert len(versions(*each.parts)) == len(each.parts)
+    assert len({tuple(each.identity) for each in made if len(each.train) == len(world.train)}) == 5
 
 
 def test_a_world_is_rendered_once(world, monkeypatch):

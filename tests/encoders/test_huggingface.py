@@ -6,99 +6,26 @@ import re
 import pytest
 import torch
 import transformers
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from pullpush import encoders
-from pullpush.encoders import create, create_audio
+from pullpush.encoders import clap, create, create_audio, roberta, sonar, wavlm, whisper
 from pullpush.encoders.clap import clap_inputs
 from pullpush.encoders.huggingface import pinned
-from pullpush.encoders.sonar import flores_codes
+from pullpush.encoders.tiny import tokenizer
 from pullpush.errors import DataNotFoundError, UnknownNameError, WeightsError
-
-WORDS = ["<s>", "<pad>", "</s>", "<unk>", "a", "frog", "croaks", "then", *flores_codes().values()]
 
 
 def noise(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
 
 
-def tokenizer():
-    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    words.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=words, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    )
-
-
-class Marking(transformers.PreTrainedTokenizerFast):
-    """Puts the source language before the text, as NLLB's tokenizer does."""
-
-    src_lang = None
-
-    def __call__(self, text, **options):
-        return super().__call__(f"{self.src_lang} {text}", **options)
-
-
-def marking():
-    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return Marking(tokenizer_object=words, pad_token="<pad>", unk_token="<unk>")
-
-
-def wavlm(norm):
-    return transformers.WavLMConfig(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        conv_dim=(8,) * 7,
-        num_conv_pos_embeddings=16,
-        num_conv_pos_embedding_groups=2,
-        feat_extract_norm=norm,
-        do_stable_layer_norm=norm == "layer",
-    )
-
-
 AUDIO = {
-    "clap": lambda: transformers.ClapAudioConfig(
-        patch_embeds_hidden_size=8,
-        depths=[1, 1],
-        num_attention_heads=[2, 2],
-        hidden_size=16,
-        num_mel_bins=64,
-    ),
-    "whisper": lambda: transformers.WhisperConfig(
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        vocab_size=20,
-        max_source_positions=100,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-        decoder_start_token_id=1,
-    ),
-    "wavlm": lambda: wavlm("group"),
-    "wavlm-large": lambda: wavlm("layer"),
+    "clap": lambda: clap.tiny()["model"],
+    "whisper": lambda: whisper.tiny()["model"],
+    "wavlm": lambda: wavlm.tiny("group")["model"],
+    "wavlm-large": lambda: wavlm.tiny("layer")["model"],
 }
-TEXT = {
-    "roberta": lambda: transformers.RobertaConfig(
-        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
-    ),
-    "sonar": lambda: transformers.M2M100Config(
-        vocab_size=len(WORDS),
-        d_model=16,
-        encoder_layers=1,
-        encoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        encoder_layerdrop=0.0,  # else one forward pass in twenty skips the only layer
-    ),
-}
+TEXT = {"roberta": lambda: roberta.tiny()["model"], "sonar": lambda: sonar.tiny()["model"]}
 
 
 def audio_model(name, **options):
@@ -106,8 +33,8 @@ def audio_model(name, **options):
 
 
 def text_model(name, **options):
-    tokens = marking() if name == "sonar" else tokenizer()
-    return create("cnn", name, dim=8, text_model=TEXT[name](), text_tokenizer=tokens, **options)
+    towers = {f"text_{option}": value for option, value in encoders.TEXT[name].small.items()}
+    return create("cnn", name, dim=8, **towers, **options)
 
 
 @pytest.mark.parametrize("name", AUDIO)

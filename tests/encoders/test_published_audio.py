@@ -10,35 +10,24 @@ import copy
 import inspect
 
 import pytest
-import tiny_models
 import torch
 import transformers
 from safetensors.torch import save_file
 
 from pullpush.encoders import AUDIO, create, create_audio
 from pullpush.encoders.beats import BEATsNetwork
-from pullpush.encoders.beats_layers import BEATsSize, relative_buckets
+from pullpush.encoders.beats_layers import relative_buckets
 from pullpush.encoders.vit import Size
 from pullpush.errors import DataNotFoundError, WeightsError
 
-TINY = Size(16, 2, 2)
-MODELS = {
-    "ced": lambda: TINY,
-    "dasheng": lambda: TINY,
-    "passt": lambda: TINY,
-    "beats": lambda: BEATsSize(width=16, depth=2, heads=2, hidden=32, patch_width=8, conv_positions=8),
-    "ast_audioset": lambda: transformers.ASTConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, max_length=128
-    ),
-    "pe_audio": tiny_models.pe_audio,
-}
+MODELS = ["ced", "dasheng", "passt", "beats", "ast_audioset", "pe_audio"]
 WINDOWED = [name for name in MODELS if name != "pe_audio"]
 OURS = ["ced", "dasheng", "passt", "beats"]
 EXACT = {"atol": 1e-5, "rtol": 1e-4}
 
 
 def hearing(name, **options):
-    return create_audio(name, model=MODELS[name](), **options)
+    return create_audio(name, **{**AUDIO[name].small, **options})
 
 
 def noise(seconds, rate, rows=1, seed=0):
@@ -60,7 +49,7 @@ def test_a_clips_features_depend_on_its_samples_alone(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_weight_that_is_trained_has_a_gradient(name):
-    model = create(name, "hashed", dim=8, audio_model=MODELS[name]())
+    model = create(name, "hashed", dim=8, audio_model=AUDIO[name].small["model"])
     model.train().encode_audio(noise(1, model.audio.sample_rate, rows=2))[:, 0].sum().backward()
     for label, weight in model.audio.named_parameters():
         assert not weight.requires_grad or (weight.grad is not None and torch.isfinite(weight.grad).all()), label
@@ -78,7 +67,7 @@ def test_silence_is_finite_and_training_draws_nothing(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_half_precision_stays_close_to_full(name):
-    model = create(name, "hashed", dim=8, audio_model=MODELS[name]()).eval()
+    model = create(name, "hashed", dim=8, audio_model=AUDIO[name].small["model"]).eval()
     sound = noise(0.6, model.sample_rate, rows=2)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         half = model.encode_audio(sound)
@@ -209,7 +198,7 @@ def beats_file(network):
 
 
 def test_a_checkpoint_of_beats_is_read_and_one_of_another_kind_refused(tmp_path):
-    network = BEATsNetwork(MODELS["beats"]()).eval()
+    network = BEATsNetwork(AUDIO["beats"].small["model"]).eval()
     file, sound = tmp_path / "BEATs.pt", noise(0.9, 16_000)
     checkpoint = beats_file(network)
     torch.save(checkpoint, file)

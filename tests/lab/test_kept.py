@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,97 +13,204 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
+from pullpush import golden
 from pullpush.lab import kept
-from pullpush.lab.experiments import Experiment
+from pullpush.lab.declarations import without_seeds
+from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import stamp
 from pullpush.lab.scores import Scores
 
-CODE = {"pullpush.losses._svr:SVR": "1", "pullpush.losses._info_nce:info_nce": "2"}
+PARTS = ("losses/svr", "losses/infonce")
 
 
-@pytest.fixture
-def scores() -> Scores:
-    """Two systems at two radii, one metric by clip and one by clip and language."""
-    radii = {"radius": {0.0: {}, 0.5: {}}}
-    experiment = Experiment.of("radius", {"a": ("infonce", {}), "b": ("siglip", {})}, seeds=(0, 3), varies=radii)
-    experiment = replace(experiment, languages=("eng", "fra"))
-    draw = np.random.default_rng(0).random
+def scores_of(experiment: Experiment, seed: int = 0) -> Scores:
+    """One metric by clip and one by clip and language, made up."""
+    draw = np.random.default_rng(seed).random
     clips = {(str(trial), seed): {"R@1": draw((5, 2)), "MRV": draw(5)} for trial, seed in experiment.cells}
     heads = [{"system": trial.system, **trial.where, "seed": seed} for trial, seed in experiment.cells]
     history = pd.DataFrame([head | {"epoch": k, "step": 4 * k, "R@1": 0.1 * k} for head in heads for k in (1, 2, 3, 4)])
     steps = pd.DataFrame([head | {"step": 2.5, "loss": 0.5} for head in heads])
-    return Scores(experiment, clips, history, steps, stamp(CODE, seeds=(0, 3), seconds=7.0, command="make it"))
+    seeds = {seed for _, seed in experiment.cells}
+    made = stamp(golden.versions(*PARTS), seeds=seeds, seconds=7.0, command="make it")
+    return Scores(experiment, clips, history, steps, made)
+
+
+@pytest.fixture
+def scores() -> Scores:
+    """Two systems at two radii."""
+    radii = {"radius": {0.0: {}, 0.5: {}}}
+    experiment = Experiment.of("radius", {"a": ("infonce", {}), "b": ("siglip", {})}, seeds=(0, 3), varies=radii)
+    return scores_of(replace(experiment, languages=("eng", "fra")))
+
+
+def keep(scores: Scores, root: Path, content: str = "content") -> Path:
+    return kept.keep(scores, "02-svr", content, "but seeds", root=root)
+
+
+def read(experiment: Experiment, root: Path, content: str = "content") -> Scores | None:
+    return kept.read(experiment, "02-svr", content, root=root)
 
 
 def test_what_was_kept_is_read_as_it_was_found(scores, tmp_path):
-    folder = kept.keep(scores, "02-svr", "content", root=tmp_path)
-    assert folder == tmp_path / "book" / "measured" / "02-svr" / "radius"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "clips.npz",
-        "history.csv",
-        "scores.csv",
-        "stamp.json",
-        "steps.csv",
-    ]
-    found = kept.read(scores.experiment, "02-svr", "content", root=tmp_path)
+    path = keep(scores, tmp_path)
+    assert path == tmp_path / "book" / "measured" / "02-svr" / "radius.nc"
+    assert sorted(os.listdir(path.parent)) == ["radius.json", "radius.nc"]
+    found = read(scores.experiment, tmp_path)
     assert found.stored
     assert found.stamp == scores.stamp
+    for cell, values in scores.clips.items():
+        for name, value in values.items():
+            assert np.array_equal(found.clips[cell][name], value.astype(np.float32)), name
+    for name in ("history", "steps"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(scores, name), check_dtype=False, rtol=1e-6)
     pd.testing.assert_frame_equal(found.table, scores.table, rtol=1e-6)
-    ours = found.contrast("a", "b", "R@1", {"radius": 0.5, "language": "fra"})
-    assert ours.value == pytest.approx(scores.contrast("a", "b", "R@1", {"radius": 0.5, "language": "fra"}).value, 1e-5)
-    pd.testing.assert_frame_equal(pd.read_csv(folder / "scores.csv"), scores.table, check_dtype=False, rtol=1e-5)
+
+
+def test_any_tool_for_netcdf_reads_it(scores, tmp_path):
+    with xr.open_dataset(keep(scores, tmp_path)) as dataset:
+        sizes = {"run": 8, "clip": 5, "language": 2, "epoch": 4, "stretch": 1}
+        assert {name: dataset.sizes[name] for name in sizes} == sizes
+        run = dataset.sel(run=(dataset["seed"] == 3) & (dataset["system"] == "b") & (dataset["radius"] == 0.5))
+        assert np.allclose(run["R@1"].sel(language="fra").values[:, 0], scores.clips["b radius=0.5", 3]["R@1"][:, 1])
+        assert dataset["history"].sel({"history column": "R@1"})[0].values == pytest.approx([0.1, 0.2, 0.3, 0.4])
+        assert dataset["unit"].sel(metric="R@1").item() == "1"
+        assert "fractions where `unit` is 1" in dataset.attrs["comment"]
+
+
+def test_its_record_says_in_few_lines_where_it_comes_from(scores, tmp_path):
+    text = keep(scores, tmp_path).with_suffix(".json").read_text()
+    told = json.loads(text)
+    assert len(text.splitlines()) <= 24
+    assert told["declared"]["systems"] == {"a": "infonce", "b": "siglip"}
+    assert told["declared"]["varies"] == {"radius": ["0.0", "0.5"]}
+    assert told["golden"] == golden.versions(*PARTS)
+    assert (told["runs"], told["seeds"], told["seconds"]) == (8, [0, 3], 7.0)
+    assert told["processor"] == scores.stamp.processor
+    assert told["precision"] == scores.stamp.precision
+
+
+def test_runs_may_differ_in_clips_metrics_seeds_and_epochs(tmp_path):
+    trials = (Trial("long", "infonce", where={"at": "cosine"}), Trial("short", "infonce", where={"at": 24}, seeds=(7,)))
+    experiment = Experiment("ragged", trials, (0, 1))
+    clips = {
+        ("long at=cosine", 0): {"T2A R@1": np.array([1.0, 0.0, np.nan])},
+        ("long at=cosine", 1): {"T2A R@1": np.array([0.0, 0.2, 1.0])},
+        ("short at=24", 7): {"T2A R@1": np.array([1.0, 1.0]), "accuracy": np.array([-0.5])},
+    }
+    rows = [("long", "cosine", 0, 1), ("long", "cosine", 0, 2), ("long", "cosine", 1, 1), ("short", 24, 7, 1)]
+    table = pd.DataFrame(rows, columns=["system", "at", "seed", "epoch"]).assign(step=3, loss=[0.1, np.nan, 0.2, 0.3])
+    keep(Scores(experiment, clips, table, table, stamp({}, seeds=(0, 1, 7), seconds=1.0)), tmp_path)
+    found = read(experiment, tmp_path)
+    assert list(found.clips) == list(clips)
+    for cell, values in clips.items():
+        assert list(found.clips[cell]) == list(values)
+        for name, value in values.items():
+            assert np.array_equal(found.clips[cell][name], value.astype(np.float32), equal_nan=True)
+    pd.testing.assert_frame_equal(found.history, table, check_dtype=False)
+    assert found.history["at"].tolist() == ["cosine", "cosine", "cosine", 24], "as it was declared"
+    assert found.history["epoch"].dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", ["hits", "fifths", "few", "noise", "negative", "infinite"])
+def test_every_kind_of_score_comes_back_to_the_last_bit(tmp_path, kind):
+    draw = np.random.default_rng(0)
+    values = {
+        "hits": draw.integers(0, 2, (40, 300)) / 1,
+        "fifths": draw.integers(0, 6, (40, 300)) / 5,
+        "few": draw.choice([1 / 3, np.pi, np.nan, 0.0, -0.0], (40, 300)),
+        "noise": draw.random((40, 300)),
+        "negative": draw.choice([0.0, -0.0, -0.5], (40, 300)),
+        "infinite": draw.choice([np.inf, 0.25], (40, 300)),
+    }[kind].astype(np.float32)
+    experiment = Experiment.of("bits", {"a": ("infonce", {})}, seeds=range(40))
+    made = scores_of(experiment)
+    names = ("score", "T2A R@1", "T2A R@5", "T2A mAP@10", "A2T R@1")
+    clips = {("a", seed): dict.fromkeys(names, values[seed].astype(float)) for seed in range(40)}
+    clips = {cell: of | {"R@1": (of["T2A R@1"] + of["A2T R@1"]) / 2} for cell, of in clips.items()}
+    path = keep(replace(made, clips=clips), tmp_path)
+    for seed, found in enumerate(read(experiment, tmp_path).clips.values()):
+        for name in (*names, "R@1"):
+            assert found[name].astype(np.float32).tobytes() == values[seed].tobytes(), name
+    if kind in ("hits", "fifths"):
+        assert path.stat().st_size < values.nbytes, "of six scores"
 
 
 def test_nothing_is_read_where_nothing_was_kept_or_another_declaration_was(scores, tmp_path):
-    assert kept.read(scores.experiment, "02-svr", "content", root=tmp_path) is None
+    assert read(scores.experiment, tmp_path) is None
     assert kept.about("02-svr", "radius", root=tmp_path) is None
-    kept.keep(scores, "02-svr", "content", root=tmp_path)
-    assert kept.read(scores.experiment, "02-svr", "another", root=tmp_path) is None
-    assert kept.about("02-svr", "radius", root=tmp_path) == ("content", scores.stamp)
+    keep(scores, tmp_path)
+    assert read(scores.experiment, tmp_path, "another") is None
+    assert kept.about("02-svr", "radius", root=tmp_path).stamp == scores.stamp
 
 
-def test_keeping_again_replaces_what_was_kept_and_leaves_nothing_else(scores, tmp_path):
-    for content in ("old", "new"):
-        folder = kept.keep(scores, "02-svr", content, root=tmp_path)
-    assert kept.about("02-svr", "radius", root=tmp_path)[0] == "new"
-    assert os.listdir(folder.parent) == ["radius"]
+def test_keeping_again_replaces_what_was_kept_and_gives_the_same_bytes(scores, tmp_path):
+    first = keep(scores, tmp_path, "old").read_bytes()
+    path = keep(scores, tmp_path, "new")
+    assert kept.about("02-svr", "radius", root=tmp_path).content == "new"
+    assert path.read_bytes() == first
+    assert sorted(os.listdir(path.parent)) == ["radius.json", "radius.nc"]
+
+
+# A process that fails or is killed
+
+
+class Killed(BaseException):
+    """As by SIGKILL: nothing that comes after it is done."""
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_killed_at_any_step_leaves_the_old_or_the_new(scores, tmp_path, monkeypatch, step):
+    keep(scores, tmp_path, "old")
+    new = scores_of(scores.experiment, seed=1)
+    calls, frozen = [], tmp_path / "frozen"
+
+    def counted(act):
+        def call(*given, **options):
+            if len(calls) == step:
+                shutil.copytree(tmp_path / "book", frozen / "book", dirs_exist_ok=True)  # as a killed process leaves it
+                raise Killed
+            calls.append(act)
+            return act(*given, **options)
+
+        return call
+
+    for owner, name in ((os, "replace"), (Path, "write_bytes"), (Path, "write_text"), (Path, "unlink")):
+        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
+    try:
+        keep(new, tmp_path, "new")
+        shutil.copytree(tmp_path / "book", frozen / "book")
+    except Killed:
+        pass
+    monkeypatch.undo()
+    before, after = (read(scores.experiment, frozen, content) for content in ("old", "new"))
+    assert (before is None) != (after is None), "one of them, and whole"
+    cell = ("a radius=0.0", 0)
+    wanted, found = (scores, before) if before else (new, after)
+    assert np.array_equal(found.clips[cell]["R@1"], wanted.clips[cell]["R@1"].astype(np.float32))
+    path = keep(new, frozen, "newer")
+    assert read(scores.experiment, frozen, "newer")
+    assert not list(path.parent.glob(".radius.*")), "nothing waits"
 
 
 def test_a_failure_while_keeping_leaves_what_was_kept(scores, tmp_path, monkeypatch):
-    folder = kept.keep(scores, "02-svr", "old", root=tmp_path)
+    path = keep(scores, tmp_path, "old")
 
     def full(*_, **__):
-        raise OSError("the disk is full")
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
-    with pytest.raises(OSError, match="full"):
-        kept.keep(scores, "02-svr", "new", root=tmp_path)
-    assert kept.read(scores.experiment, "02-svr", "old", root=tmp_path)
-    assert os.listdir(folder.parent) == ["radius"]
-
-
-@pytest.mark.parametrize("name", ["stamp.json", "clips.npz", "history.csv"])
-@pytest.mark.parametrize("damage", [b"", b'{"content": "content"'])
-def test_a_damaged_file_is_named_with_the_commands_that_make_it_again(scores, tmp_path, name, damage):
-    folder = kept.keep(scores, "02-svr", "content", root=tmp_path)
-    (folder / name).write_bytes(damage)
-    again = "`pullpush sweep 02-svr --only radius && pullpush keep 02-svr radius` makes it again"
-    with pytest.raises(KeptError, match=again):
-        kept.read(scores.experiment, "02-svr", "content", root=tmp_path)
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(Exception, match=r"full|space"):
+        keep(scores, tmp_path, "new")
+    monkeypatch.undo()
+    assert read(scores.experiment, tmp_path, "old")
+    keep(scores, tmp_path, "new")
+    assert sorted(os.listdir(path.parent)) == ["radius.json", "radius.nc"]
 
 
-def test_a_stamp_that_lacks_something_is_damaged(scores, tmp_path):
-    path = kept.keep(scores, "02-svr", "content", root=tmp_path) / "stamp.json"
-    data = json.loads(path.read_text())
-    del data["stamp"]["code"]
-    path.write_text(json.dumps(data))
-    with pytest.raises(KeptError, match="is damaged"):
-        kept.about("02-svr", "radius", root=tmp_path)
-
-
-def test_two_processes_cannot_keep_one_table(scores, tmp_path):
+def test_two_processes_cannot_keep_one_result(scores, tmp_path):
     lock = tmp_path / "book" / "measured" / "02-svr" / ".radius.lock"
     lock.parent.mkdir(parents=True)
     program = (
@@ -113,17 +221,104 @@ def test_two_processes_cannot_keep_one_table(scores, tmp_path):
     ) as other:
         assert other.stdout.readline() == "held\n"
         with pytest.raises(KeptError, match="another process is keeping radius: wait for it, nothing was changed"):
-            kept.keep(scores, "02-svr", "content", root=tmp_path)
-        assert not kept.folder_of("02-svr", "radius", root=tmp_path).exists()
+            keep(scores, tmp_path)
+        assert not list(lock.parent.glob("*.nc"))
         other.communicate("\n")
-    assert kept.keep(scores, "02-svr", "content", root=tmp_path).is_dir()
+    assert keep(scores, tmp_path).is_file()
 
 
-def test_changed_code_is_named(scores):
-    assert kept.why_stale(scores.stamp, CODE) == ()
-    assert kept.why_stale(scores.stamp, CODE | {"pullpush.losses._svr:SVR": "9"}) == (
-        "pullpush.losses._svr:SVR changed",
-    )
+# Damage
+
+
+AGAIN = r"take it from the repository again .*`pullpush sweep 02-svr --only radius && pullpush keep 02-svr radius`"
+
+
+@pytest.mark.parametrize("name", ["radius.json", "radius.nc"])
+@pytest.mark.parametrize("damage", [b"", b'{"content": "content"', b"[]"])
+def test_a_damaged_file_is_named_with_what_to_do(scores, tmp_path, name, damage):
+    path = keep(scores, tmp_path).with_name(name)
+    path.write_bytes(damage)
+    with pytest.raises(KeptError, match=rf"{name} is damaged .*{AGAIN}"):
+        read(scores.experiment, tmp_path)
+
+
+def test_a_file_that_is_gone_is_named(scores, tmp_path):
+    keep(scores, tmp_path).unlink()
+    with pytest.raises(KeptError, match=r"radius\.nc is damaged \(FileNotFoundError"):
+        read(scores.experiment, tmp_path)
+
+
+def test_a_digit_that_changed_is_told(scores, tmp_path):
+    path = keep(scores, tmp_path)
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(KeptError, match=r"not those that radius\.json tells of"):
+        read(scores.experiment, tmp_path)
+
+
+def test_a_whole_file_of_another_result_is_told(scores, tmp_path):
+    path = keep(scores, tmp_path)
+    other = keep(scores_of(scores.experiment, seed=1), tmp_path / "other")
+    path.write_bytes(other.read_bytes())
+    with pytest.raises(KeptError, match=r"not those that radius\.json tells of"):
+        read(scores.experiment, tmp_path)
+
+
+def test_a_record_that_lacks_something_is_damaged(scores, tmp_path):
+    path = keep(scores, tmp_path).with_suffix(".json")
+    told = json.loads(path.read_text())
+    del told["golden"]
+    path.write_text(json.dumps(told))
+    with pytest.raises(KeptError, match=r"radius\.json is damaged"):
+        kept.about("02-svr", "radius", root=tmp_path)
+
+
+# What has changed
+
+
+def test_components_that_do_something_else_since_are_named(scores, monkeypatch):
+    assert kept.changed(scores.stamp) == ()
+    old = replace(scores.stamp, versions={**scores.stamp.versions, "losses/svr": "another"})
+    assert kept.changed(old) == ("losses/svr",)
+    gone = replace(scores.stamp, versions={"losses/of-old": "1"})
+    assert kept.changed(gone) == ("losses/of-old",)
+
+
+# More seeds
+
+
+def test_of_a_declaration_with_further_seeds_the_kept_runs_are_there(scores, tmp_path):
+    keep(scores, tmp_path)
+    more = replace(scores.experiment, seeds=(0, 3, 4))
+    found = kept.part(more, "02-svr", "but seeds", root=tmp_path)
+    assert list(found.clips) == list(scores.clips)
+    joined = found.joined(scores_of(replace(more, seeds=(4,)), seed=2))
+    assert len(joined.clips) == 12
+    assert joined.stamp.seeds == (0, 3, 4)
+    keep(replace(joined, experiment=more), tmp_path, "more")
+    whole = read(more, tmp_path, "more")
+    assert list(whole.clips) == [(str(trial), seed) for trial, seed in more.cells]
+    assert np.array_equal(whole.clips["b radius=0.5", 3]["MRV"], found.clips["b radius=0.5", 3]["MRV"])
+
+
+@pytest.mark.parametrize("reason", ["none further", "none of them", "another declaration", "component", "damaged"])
+def test_what_cannot_be_gone_on_from_is_not(scores, tmp_path, reason):
+    if reason == "component":
+        scores = replace(scores, stamp=replace(scores.stamp, versions={"losses/svr": "another"}))
+    path = keep(scores, tmp_path)
+    if reason == "damaged":
+        path.write_bytes(b"")
+    seeds = {"none further": (0,), "none of them": (8, 9)}.get(reason, (0, 3, 4))
+    told = "others" if reason == "another declaration" else "but seeds"
+    assert kept.part(replace(scores.experiment, seeds=seeds), "02-svr", told, root=tmp_path) is None
+
+
+def test_a_declaration_without_its_seeds_is_the_same_whatever_they_are(scores):
+    plain = scores.experiment
+    own = replace(plain, seeds=(9,), trials=tuple(replace(trial, seeds=(1, 2)) for trial in plain.trials))
+    assert without_seeds(plain) == without_seeds(own)
+    assert without_seeds(plain) != without_seeds(replace(plain, languages=("eng",)))
 
 
 def test_the_command_names_profile_and_parameters_where_they_differ():
@@ -132,4 +327,4 @@ def test_the_command_names_profile_and_parameters_where_they_differ():
     assert kept.command("keep", "02-svr", "radius", **own) == (
         "pullpush keep 02-svr radius --profile 'my sizes.yaml' -p tau 0.2"
     )
-    assert Path(kept.folder_of("c", "e", root=Path("r"))) == Path("r/book/measured/c/e")
+    assert kept.folder_of("c", root=Path("r")) == Path("r/book/measured/c")

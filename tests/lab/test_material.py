@@ -31,7 +31,7 @@ def test_a_profile_is_heard_through_its_published_encoder_where_a_chapter_asks(h
     assert (plan.world.trunk.level, plan.recipe.audio) == ("lower", "upper")
     assert plan.recipe.encoder_options == {"audio_of": "yamnet", "audio_options": {"pretrained": False}}
     assert sum(below.data.test.lengths) == len(below.data.test.values)
-    assert "pullpush.encoders.upper:Upper" in compute.code_of(published, one)
+    assert "audio/upper" in compute.parts_of(published, one)
     (whole,) = compute.plans_of(published, replace(one, data="whole")).values()
     assert (whole.recipe.audio, whole.world.trunk) == ("yamnet", None)
     assert compute.content_of(plain, one) != compute.content_of(published, one)
@@ -46,6 +46,8 @@ def test_what_a_profile_may_hear_through_names_no_result(tmp_path):
     row = profile("quick")
     assert content_key(row) == content_key(replace(row, pretrained={}))
     assert content_key(row) != content_key(row.listening)
+    assert content_key(row.content) == content_key(replace(row, name="mine", about="", file=tmp_path).content)
+    assert content_key(row.content) != content_key(replace(row, epochs=7).content)
     assert row.listening.audio == "yamnet"
     assert profile("full").listening == profile("full")
     (tmp_path / "mine.yaml").write_text("like: quick\nencoder_options: {text_model: /t}\npretrained: {dim: 8}\n")

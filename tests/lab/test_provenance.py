@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from pullpush.lab import provenance
-from pullpush.lab.experiments import Experiment
-from pullpush.lab.growth import joined
 from pullpush.lab.provenance import UNNOTED, Stamp, processor, stamp
-from pullpush.lab.scores import Scores
 
 
 def test_a_stamp_of_now_names_the_processor_and_comes_back_from_its_dictionary():
-    made = stamp({"a": "1"}, seeds=[1, 0], seconds=2.0)
+    made = stamp({"losses/svr": "1"}, seeds=[1, 0], seconds=2.0)
     assert made.processor == processor()
     assert made.processor in str(made)
     assert Stamp.from_dict(made.to_dict()) == made
@@ -48,10 +46,46 @@ def test_a_processor_is_named_by_the_system_and_its_instructions(told, name, mon
     [("A", "A", "A"), ("A", "B", "A and B"), ("A and B", "B", "A and B"), ("", "A", f"{UNNOTED} and A")],
 )
 def test_runs_of_two_processors_that_are_joined_name_both(old, new, both):
-    table = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})
-    experiment = Experiment.of("radius", {"InfoNCE": ("infonce", {})}, seeds=(0, 1))
     before, now = (
-        Scores(experiment, {}, table, table, replace(stamp({}, seeds=[seed], seconds=1.0), processor=name))
+        replace(stamp({"losses/svr": "1"}, seeds=[seed], seconds=1.5), processor=name, data={"frozen": [f"d{seed}"]})
         for seed, name in enumerate((old, new))
     )
-    assert joined(before, now).stamp.processor == both
+    found = before.joined(now)
+    assert found.processor == both
+    assert (found.seeds, found.seconds) == ((0, 1), 3.0)
+    assert found.data == {"frozen": ["d0", "d1"]}
+    assert found.versions == {"losses/svr": "1"}
+
+
+def test_packages_that_differ_are_both_named():
+    before, now = (replace(stamp({}, seeds=[0], seconds=1.0), packages={"torch": name}) for name in ("2.11", "2.12"))
+    assert before.joined(now).packages == {"torch": "2.11 and 2.12"}
+    assert now.joined(now).packages == {"torch": "2.12"}
+
+
+def test_a_stamp_of_earlier_times_is_read_without_what_is_no_more():
+    data = stamp({}, seeds=[0], seconds=2.0).to_dict() | {"code": {"pullpush.losses": "1"}, "confirmed": {}}
+    assert Stamp.from_dict(data) == Stamp.from_dict({k: v for k, v in data.items() if k not in ("code", "confirmed")})
+    del data["made"]
+    with pytest.raises(TypeError, match="made"):
+        Stamp.from_dict(data)
+
+
+def test_the_commit_is_that_of_the_repository_and_none_where_there_is_none(tmp_path, monkeypatch):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "_toc.yml").touch()
+    monkeypatch.setenv("PULLPUSH_BOOK", str(tmp_path))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert provenance.commit() == ""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    assert len(provenance.commit()) == 40
+
+
+def test_tables_of_a_chapter_are_noted_one_by_one(tmp_path):
+    made = replace(stamp({"losses/svr": "1"}, seeds=[0], seconds=2.0), command="")
+    provenance.record(tmp_path, "10-tiny", "one", made)
+    provenance.record(tmp_path, "10-tiny", "two", replace(made, seconds=3.0))
+    assert provenance.stamps(tmp_path, "10-tiny") == {"one": made, "two": replace(made, seconds=3.0)}
+    assert set(json.loads(provenance.place(tmp_path, "10-tiny").read_text())) == {"chapter", "tables"}

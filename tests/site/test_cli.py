@@ -79,7 +79,7 @@ def test_run_all_skips_what_is_finished(pullpush, tiny):
     assert again.exit_code == 0
     assert "1/1  10-tiny  smoke  finished before" in again.output
     assert made() == first
-    kept = tiny / "book" / "measured" / "11-other" / "radius" / "stamp.json"
+    kept = tiny / "book" / "measured" / "11-other" / "radius.json"
     kept.parent.mkdir(parents=True)
     for change in (
         lambda: pullpush(*every, "--again"),
@@ -114,9 +114,7 @@ def test_a_change_of_the_library_or_data_of_ones_own_run_all_again(pullpush, tin
 
 def test_build_shows_what_was_executed_here_before_what_was_published_and_says_which(pullpush, tiny, monkeypatch):
     monkeypatch.setattr(building, "_jupyter_book", fake_jupyter_book)
-    assert pullpush("run", "10-tiny", "--publish").exit_code == 0
-    assert "10-tiny  from executed/quick" in pullpush("build").output
-    shutil.copytree(tiny / "executed" / "quick", tiny / "executed" / "local" / "quick")
+    assert pullpush("publish", "10-tiny").exit_code == 0
     assert "10-tiny  from executed/local/quick" in pullpush("build").output
     assert "10-tiny  from executed/quick" in pullpush("build", "--published").output
     mine = tiny / "executed" / "local" / "quick" / "10-tiny.ipynb"
@@ -128,7 +126,7 @@ def test_build_shows_what_was_executed_here_before_what_was_published_and_says_w
     chapter.write_text(chapter.read_text() + "\nMore.\n")
     stale = pullpush("build", "--published")
     assert stale.exit_code == 1
-    assert "--publish" in stale.output, "how to mend it"
+    assert "pullpush publish" in stale.output, "how to mend it"
 
 
 def executed(**about):
@@ -206,7 +204,11 @@ def test_progress_can_be_hidden(tiny):
         (["run"], "--all"),
         (["run", "10-tiny", "--again"], "--again goes with --all"),
         (["run", "--all", "-p", "tau", "1"], "one chapter"),
-        (["run", "10-tiny", "--publish", "-p", "tau", "1"], "the defaults"),
+        (["publish", "10-tinny"], "did you mean '10-tiny'"),
+        (["golden", "--accept"], "--accept wants names"),
+        (["golden", "losses/infonc"], "did you mean 'infonce'"),
+        (["verify", "10-tiny/radius"], "unknown kept result"),
+        (["trunk", "randon"], "did you mean 'random'"),
         (["open"], "make book"),
         (["build"], "has not been run"),
         (["fetch", "cloto"], "did you mean 'clotho'"),

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from pullpush.errors import UnknownNameError
-from pullpush.lab import chapter_code, provenance
+from pullpush.lab import provenance
 from pullpush.site import chapters
-from pullpush.site.executions import describe, last_time, why_stale
+from pullpush.site.executions import describe, last_time, place, why_stale
 from pullpush.site.run import ChapterError, run
 
 
@@ -26,22 +26,7 @@ def test_a_run_leaves_the_notebook_and_its_table(tiny):
     assert [path.name for path in (tiny / "executed").iterdir()] == ["local"]
 
 
-def test_an_execution_knows_its_code_and_names_what_has_changed_since(tiny, monkeypatch):
-    chapter = chapters.find(tiny, "10-tiny")
-    notebook = run("10-tiny", profile="smoke").notebook
-    assert why_stale(notebook, chapter) is None
-    (made,) = provenance.stamps(notebook.parent, "10-tiny").values()
-    assert describe(notebook)["code"] == made.digest
-    other = {**made.code, "pullpush.losses._svr:SVR": "1"}
-    del other["pullpush.lab.session:start"]
-    monkeypatch.setattr(chapter_code, "code_of_chapter", lambda path, settings: other)
-    said = "was made by other code: pullpush.lab.session:start is gone, pullpush.losses._svr:SVR is new"
-    assert why_stale(notebook, chapter) == f"{notebook} {said}"
-    provenance.place(notebook.parent, "10-tiny").unlink()
-    assert why_stale(notebook, chapter).endswith("was made by other code: it does not say which")
-
-
-def test_a_run_without_tables_leaves_no_older_note_of_their_code(tiny):
+def test_a_run_without_tables_leaves_no_older_note_of_them(tiny):
     notebook = run("10-tiny", profile="smoke").notebook
     assert provenance.place(notebook.parent, "10-tiny").is_file()
     path = tiny / "book" / "10-tiny.md"
@@ -50,24 +35,13 @@ def test_a_run_without_tables_leaves_no_older_note_of_their_code(tiny):
     assert [one.name for one in notebook.parent.iterdir()] == ["10-tiny.ipynb"]
 
 
-def test_only_publishing_writes_where_committed_executions_stand(tiny):
-    mine = tiny / "executed" / "local" / "quick" / "10-tiny.ipynb"
-    mine.parent.mkdir(parents=True)
-    mine.write_text("mine")
-    published = run("10-tiny", publish=True)
-    assert published.notebook == tiny / "executed" / "quick" / "10-tiny.ipynb"
-    assert published.tables == (tiny / "executed" / "quick" / "10-tiny.results.csv",)
-    assert mine.read_text() == "mine"
-
-
-@pytest.mark.parametrize("publish", [False, True])
-def test_a_failed_run_keeps_what_was_there_and_shows_the_error(tiny, publish):
-    good = run("10-tiny", publish=publish).notebook
+def test_a_failed_run_keeps_what_was_there_and_shows_the_error(tiny):
+    good = run("10-tiny").notebook
     before = good.read_bytes()
     with pytest.raises(ChapterError, match="AssertionError: asked to break") as caught:
-        run("10-tiny", parameters={"name": "broken"}, publish=publish)
+        run("10-tiny", parameters={"name": "broken"})
     assert good.read_bytes() == before
-    assert caught.value.notebook == good.parents[1] / "failed" / "quick" / "10-tiny.ipynb"
+    assert caught.value.notebook == tiny / "executed" / "local" / "failed" / "quick" / "10-tiny.ipynb"
     assert "asked to break" in caught.value.notebook.read_text()
 
 
@@ -85,7 +59,7 @@ def test_a_run_tells_its_cells_and_the_notebook_is_the_same_as_if_nobody_listene
 
 def test_last_time_is_that_of_this_clone_else_that_of_the_published_execution(tiny):
     assert last_time(tiny, "10-tiny", "smoke") is None
-    published = run("10-tiny", profile="smoke", publish=True)
+    published = run("10-tiny", profile="smoke", out=place(tiny, "smoke", published=True))
     assert last_time(tiny, "10-tiny", "smoke") == round(published.seconds, 1)
     mine = run("10-tiny", profile="smoke")
     assert last_time(tiny, "10-tiny", "smoke") == round(mine.seconds, 1)

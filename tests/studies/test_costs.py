@@ -12,13 +12,17 @@ from pullpush.studies import costs
 SVR = "InfoNCE + bi-DynamicSVR"
 
 
-def test_what_the_book_keeps_was_counted_with_the_code_as_it_is():
+def test_what_the_book_keeps_was_counted_of_components_as_they_are():
     assert not costs.stale(), f"`{costs.COMMAND}` counts anew"
 
 
 def test_the_losses_that_were_counted_are_in_the_stamp():
-    code = costs.made().code
-    assert {"pullpush.losses._svr:SVR", "pullpush.losses._kcl:KCL"} <= set(code)
+    assert {"losses/svr", "losses/kcl"} <= set(costs.made().versions)
+
+
+def test_what_was_measured_before_versions_were_noted_is_older_than_all_components():
+    assert costs.stale(costs.MEASURED) == tuple(sorted(costs.PARTS))
+    assert f"and {len(costs.PARTS) - costs.NAMED} more" in costs.origin(costs.MEASURED).data
 
 
 def test_a_changed_loss_is_noticed_and_said(tmp_path, monkeypatch):
@@ -26,10 +30,10 @@ def test_a_changed_loss_is_noticed_and_said(tmp_path, monkeypatch):
     assert costs.stale(folder=tmp_path) == ()
     assert "`count`" in costs.origin(folder=tmp_path).data
     assert "Older" not in costs.origin(folder=tmp_path).data
-    changed = {**costs.code(), "pullpush.losses._svr:SVR": "another"}
-    monkeypatch.setattr(costs, "code", lambda: changed)
-    assert costs.stale(folder=tmp_path) == ("pullpush.losses._svr:SVR changed",)
-    assert "pullpush.losses._svr:SVR changed" in costs.origin(folder=tmp_path).data
+    changed = {**costs.made(folder=tmp_path).versions, "losses/svr": "another"}
+    monkeypatch.setattr(costs, "versions", lambda *names: {name: changed[name] for name in names})
+    assert costs.stale(folder=tmp_path) == ("losses/svr",)
+    assert "Older than today's** losses/svr." in costs.origin(folder=tmp_path).data
 
 
 def test_each_way_of_finding_has_its_own_stamp(tmp_path):

@@ -7,6 +7,8 @@ import pytest
 
 from pullpush.data.mixture import MixtureConfig, Part
 from pullpush.data.world import WorldConfig
+from pullpush.encoders.several import side_by_side
+from pullpush.studies.glap import ears
 from pullpush.studies.glap.ears import heard
 from pullpush.training.frozen import encoded, trunk_of
 from pullpush.training.trunk import Published
@@ -39,9 +41,11 @@ def test_members_that_were_heard_are_not_heard_again(world, monkeypatch):
     assert heard(world, swapped).train.key != first.train.key
 
 
-def test_the_key_knows_how_members_are_put_together(world, monkeypatch):
+def test_the_key_is_of_what_comes_of_the_members_and_not_of_how_they_are_put_together(world, monkeypatch):
     before = heard(world, BOTH).train.key
-    monkeypatch.setattr("pullpush.studies.glap.ears.digest", lambda code: "changed")
+    monkeypatch.setattr(ears, "side_by_side", lambda parts: side_by_side(list(parts)))
+    assert heard(world, BOTH).train.key == before
+    monkeypatch.setattr(ears, "side_by_side", lambda parts: 2 * side_by_side(parts))
     assert heard(world, BOTH).train.key != before
 
 

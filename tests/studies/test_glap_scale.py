@@ -51,7 +51,7 @@ def test_the_backward_pass_of_a_convolution_is_two_forward_passes_whatever_its_g
     assert found.both == 3 * found.forward
 
 
-def test_what_the_book_keeps_was_counted_with_the_code_as_it_is():
+def test_what_the_book_keeps_was_counted_of_components_as_they_are():
     assert not throughput.stale(), f"`{throughput.COMMAND}` counts anew"
     assert throughput.COMMAND in throughput.origin().data
 

@@ -30,7 +30,7 @@ SMALL = Published("cnn", {"channels": (4, 4, 8)})
 class Two:
     """A ground of two domains: scenes of two seeds, heard by a small network."""
 
-    name, compute_long, code = "two", False, ()
+    name, compute_long, parts = "two", False, ("data/scenes",)
 
     def __init__(self, book):
         sizes = {"n_train": 16, "n_valid": 8, "n_test": 10, "n_single_per_event": 1}
@@ -56,6 +56,10 @@ def scores(ground):
     systems = {"sigmoid": (("siglip", {}), "sound")}
     tests = {name: pattern.format(ears="small") for name, pattern in TESTS.items()}
     return compute.compute(ground, seconds.hearing("hearing", systems, tests, ways, seeds=(0,)))
+
+
+def test_what_alters_clips_is_a_part_of_the_ground(ground):
+    assert set(ground.parts) == {"data/scenes", "data/altered", "studies/windows"}
 
 
 def test_a_view_without_a_condition_is_the_grounds_own(ground):

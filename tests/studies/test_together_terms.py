@@ -1,5 +1,7 @@
 """Terms, grounds and columns of chapter 7."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -69,6 +71,8 @@ def test_columns_come_with_the_clips_and_name_the_world(ground):
     assert len(set(held["clusters"])) > 1
     assert max(held["clusters"]) < terms.ROOM
     assert data.identity != ground.view("plain").data.identity
+    other = dict(data.config.columns) | {"clusters": taught.labels_column([0] * len(data.train))}
+    assert replace(data.config, columns=tuple(other.items())).load().words != data.words
     again = load_data(data.config)
     assert np.array_equal(again.train.columns["teachers"], held["teachers"])
 

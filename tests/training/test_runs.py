@@ -12,7 +12,8 @@ from pullpush.data.grammar import prompts
 from pullpush.data.scene import Scene
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
-from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train, zero_shot
+from pullpush.losses import TERMS, Loss, LossCard, Output
+from pullpush.training import Diagnostics, embed, recipe, retrieval_table, runs, train, zero_shot
 from pullpush.training.runs import Plan, train_all, train_run
 
 SMALL = {
@@ -70,9 +71,11 @@ def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_pat
             raise KeyboardInterrupt
         check(*args, **options)
 
+    plan = Plan(world, one, diagnostics=Diagnostics())
+    assert not plan.finished  # its key is known from here on: the loop has been probed
     monkeypatch.setattr(loop, "check_finite", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        Plan(world, one, diagnostics=Diagnostics()).train()
+        plan.train()
     resumed = Plan(world, one, diagnostics=Diagnostics()).train()
     assert len(calls) == 5 + 3  # the first epoch's three steps were kept
     assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
@@ -103,10 +106,66 @@ def test_everything_that_shapes_a_run_is_in_its_key(world):
         Plan(world, recipe("infonce", **SMALL, tau=0.1)).key,
         Plan(world, one, base=base.path).key,
         Plan(world, one, diagnostics=Diagnostics()).key,
-        Plan(replace(world, config=WorldConfig("synthetic", n_train=41)), one).key,
+        Plan(replace(world, splits={**world.splits, "train": world.train.head(39)}), one).key,
+        Plan(replace(world, words="in other words"), one).key,
     ]
     assert len(set(keys)) == len(keys)
+    assert Plan(replace(world, config=None), one).key == keys[0], "what was configured is known by what came of it"
     assert keys[0] == Plan(world, recipe("infonce", **SMALL)).key
+
+
+class Distance(Loss):
+    """As a notebook's cell would have it."""
+
+    scale = 1.0
+
+    def forward(self, audio, text):
+        return Output(self.scale * (audio - text).square().sum(dim=1).mean())
+
+
+@pytest.fixture
+def distance():
+    yield TERMS.add(LossCard(name="of-a-cell", make=Distance, title="Distance", about="Squared distance."))
+    TERMS._added.clear()
+
+
+@pytest.mark.usefixtures("distance")
+def test_a_loss_of_a_cell_is_told_apart_by_what_it_does(world, monkeypatch):
+    def key():
+        return Plan(world, recipe("of-a-cell", **SMALL)).key
+
+    before = key()
+    monkeypatch.setattr(Distance, "forward", lambda loss, audio, text: Output((audio - text).square().sum(1).mean()))
+    assert key() == before, "in other words"
+    monkeypatch.setattr(Distance, "scale", 1.001)
+    assert key() == before, "the other words have no scale"
+    monkeypatch.undo()
+    monkeypatch.setattr(Distance, "scale", 1.001)
+    assert key() != before
+
+
+@pytest.mark.usefixtures("distance")
+def test_a_loss_of_a_cell_trains_side_by_side(world):
+    plans = [Plan(world, recipe("of-a-cell", **SMALL), seed) for seed in (0, 1)]
+    results = train_all(plans, jobs=2)
+    assert all(plan.finished for plan in plans)
+    assert results[0].history["loss"].iloc[-1] < results[0].history["loss"].iloc[0]
+
+
+def test_a_change_of_a_component_is_a_change_of_the_runs_that_go_through_it(world, monkeypatch):
+    def keys():
+        return [Plan(world, recipe(name, **SMALL)).key for name in ("infonce", "kcl")]
+
+    before = keys()
+    real = runs.versions
+
+    def changed(*names):
+        return real(*names) | dict.fromkeys({"losses/infonce"} & {*names}, "another")
+
+    monkeypatch.setattr(runs, "versions", changed)
+    infonce, kcl = keys()
+    assert infonce != before[0]
+    assert kcl == before[1]
 
 
 def test_languages_and_sampling_come_from_the_recipe(world, monkeypatch):

@@ -13,8 +13,8 @@ from typing import Any
 def content_key(content: Any, *, length: int = 16) -> str:
     """A name for `content`, the same in every process and on every machine: the start of a SHA-256 in hexadecimal.
 
-    content: None, booleans, numbers, texts, bytes, paths, dataclasses (but for fields whose metadata say
-        {"content": False}), and lists, tuples and mappings of these.
+    content: None, booleans, numbers, texts, bytes, paths, dataclasses by the fields that they are compared by, so that
+        equal ones have one name, and lists, tuples and mappings of these.
 
     Raises:
         TypeError: for anything else, since its text may change from run to run.
@@ -36,8 +36,7 @@ def _plain(content: Any) -> Any:
     if isinstance(content, Path):
         return str(content)
     if dataclasses.is_dataclass(content) and not isinstance(content, type):
-        named = [item.name for item in dataclasses.fields(content) if item.metadata.get("content", True)]
-        values = {name: getattr(content, name) for name in named}
+        values = {item.name: getattr(content, item.name) for item in dataclasses.fields(content) if item.compare}
         return {type(content).__name__: _plain(values)}
     if isinstance(content, Mapping):
         return {str(name): _plain(value) for name, value in content.items()}

@@ -83,6 +83,23 @@ def damage(entry: Path, *, thorough: bool = False, only: Collection[str] = ()) -
     return ""
 
 
+def bytes_key(entry: Path) -> str:
+    """A name for what an entry of the cache holds, file by file: the same wherever it lies and however it was made.
+
+    >>> import tempfile
+    >>> folders = [Path(tempfile.mkdtemp()) for _ in range(2)]
+    >>> _ = [(folder / "a.txt").write_text("one") for folder in folders]
+    >>> bytes_key(folders[0]) == bytes_key(folders[1])
+    True
+    """
+    known = _read(sums_of(entry))
+    if known is None:  # of an earlier version, or no entry of the cache
+        files = _files(entry) if entry.is_dir() else [entry]
+        known = {str(path.relative_to(entry)) if path != entry else path.name: [_sum(path)] for path in files}
+    held = {name: wanted[0][1] for name, wanted in sorted(known.items())}
+    return hashlib.sha256(json.dumps(held if entry.is_dir() else [*held.values()]).encode()).hexdigest()[:16]
+
+
 def forget(entry: Path) -> None:
     """An entry is made anew: what was known of it holds no longer."""
     _trusted.discard(entry)

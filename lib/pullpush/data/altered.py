@@ -21,9 +21,12 @@ from torch.nn.utils.rnn import pad_sequence
 from torchaudio.functional import resample
 
 from pullpush.cache import content_key
+from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import StoredClips
 from pullpush.data.store import FULL_SCALE, Waveforms
-from pullpush.source import digest
+from pullpush.golden import rounded, versions
+
+NOISE = 16_000  # samples that tell what a reader's own alteration does
 
 
 class Alteration(Protocol):
@@ -163,5 +166,13 @@ def altered(clips: StoredClips, alteration: Alteration) -> StoredClips:
     if isinstance(waves, AlteredWaveforms):
         raise ValueError(f"these clips are altered already, by {waves.alteration}: alter those that they were made of")
     store = AlteredWaveforms(waves.samples, waves.stops, waves.sample_rate, alteration=alteration)
-    names = [type(alteration).__name__, digest(AlteredWaveforms, type(alteration))]
-    return replace(clips, key=content_key([clips.key, *names, alteration]), waveforms=store)  # pyrefly: ignore[bad-argument-type]
+    key = content_key([clips.key, versions("data/altered"), *made_by(alteration)])
+    return replace(clips, key=key, waveforms=store)
+
+
+def made_by(alteration: Any) -> list[Any]:
+    """For keys: an alteration's fields; of one that is not of this module also what it makes of some noise."""
+    if type(alteration).__module__ == __name__:
+        return [alteration]
+    noise = torch.from_numpy(0.1 * np.random.default_rng(0).standard_normal(NOISE, dtype=np.float32))
+    return [alteration, rounded({"made": alteration(noise, SAMPLE_RATE, 0)})]

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.clips import Clips, Columns, Config, StoredClips, World
 from pullpush.data.mixing import mix, partners, unite
 from pullpush.data.mixture import Mixed
 from pullpush.data.renderer import FADE
 from pullpush.data.rewriter import Merger, Rewriter
-from pullpush.source import digest
+from pullpush.golden import versions
 
 KIND = "mixes"
 BOTH = ("first", "second")  # columns of mixed clips: what is known of each of the two
@@ -97,7 +97,8 @@ class AugmentedConfig:
             mixed = self._retold(mixed_clips(clips, pairs, merger, self.language), events)
             train = Augmented.joined(retold, mixed)
         words = content_key([world.words, train.captions(self.language)])
-        return World(self, {**world.splits, "train": train}, words, world.bank)
+        parts = (*world.parts, "data/augmented", *(["data/mixing"] if self.mixes else []))
+        return World(self, {**world.splits, "train": train}, words, world.bank, parts=parts)
 
     def _retold(self, clips: StoredClips, events: Sequence[Any]) -> StoredClips:
         """The clips with further captions."""
@@ -146,11 +147,6 @@ class Augmented(Mixed):
         """See `Clips`; mixed clips by their unions, or by their own files."""
         return self.compare(self.columns, self.columns if other is None else other.columns)
 
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """See `Clips`."""
-        return (Augmented, self.compare, *(clips.code for clips in self.sources))
-
 
 def mixed_clips(clips: StoredClips, pairs: Sequence[tuple[int, int]], merger: Merger, language: str) -> StoredClips:
     """Each pair of clips as one clip: summed once and kept, captioned by a merger that knows the captions of `clips`.
@@ -164,39 +160,41 @@ def mixed_clips(clips: StoredClips, pairs: Sequence[tuple[int, int]], merger: Me
     >>> mixed_clips(world.singles, [(1, 9)], merger, "eng").captions("eng")[0][0]
     'You can hear both the wailing of a siren and the ringing of a bell.'
     """
-    longest = int(clips.lengths.max())
-    rate = clips.waveforms.sample_rate
-    scenes = clips.columns.get("scene")
-    delays = [(0, 0)] * len(pairs)
-    if scenes is not None:
-        starts = [[scenes[row].sounds[0].onset for row in pair] for pair in pairs]
-        delays = [(round((max(a, b) - a) * rate), round((max(a, b) - b) * rate)) for a, b in starts]
-
-    def waves() -> Iterator[np.ndarray]:
-        for pair, delay in zip(pairs, delays, strict=True):
-            first, second = (clips.audio(row)[0][0].numpy() for row in pair)
-            yield store.to_int16(mix(first, second, delays=delay, longest=longest, fade=round(FADE * rate)))
+    rate, scenes = clips.waveforms.sample_rate, clips.columns.get("scene")
 
     def build(folder: Path) -> None:
-        store.write(folder, waves())
+        store.write(folder, mixed_waves(clips, pairs))
 
-    key = content_key([digest(mixed_clips), clips.key, [list(pair) for pair in pairs]])
+    numbers = [list(pair) for pair in pairs]
+    key = content_key([versions("data/augmented", "data/mixing"), clips.key, numbers])
+    folder = cached_dir(KIND, key, build)
     rows = [tuple({name: held[row] for name, held in clips.columns.items()} for row in pair) for pair in pairs]
     columns: dict[str, Sequence[Any]] = {side: [pair[at] for pair in rows] for at, side in enumerate(BOTH)}
     if scenes is not None:
         united = (unite(scenes[a], scenes[b]) for a, b in pairs)
-        columns["scene"] = [replace(scene, duration=min(scene.duration, longest / rate)) for scene in united]
+        longest = int(clips.lengths.max()) / rate
+        columns["scene"] = [replace(scene, duration=min(scene.duration, longest)) for scene in united]
     if "file" in clips.columns:
         columns["file"] = [f"{first['file']} + {second['file']}" for first, second in rows]
     return replace(
         clips,
-        key=key,
-        waveforms=store.read(cached_dir(KIND, key, build), sample_rate=rate),
+        key=content_key([bytes_key(folder), clips.key, numbers]),
+        waveforms=store.read(folder, sample_rate=rate),
         rows=np.arange(len(pairs)),
         columns=columns,
         write=partial(write_merged, clips.write, merger, language),
         _captions={},
     )
+
+
+def mixed_waves(clips: StoredClips, pairs: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
+    """Each pair as one recording `(T,)` int16, no longer than the longest clip; sounds of scenes begin together."""
+    longest, rate, scenes = int(clips.lengths.max()), clips.waveforms.sample_rate, clips.columns.get("scene")
+    for pair in pairs:
+        first, second = (clips.audio(row)[0][0].numpy() for row in pair)
+        starts = [0.0, 0.0] if scenes is None else [scenes[row].sounds[0].onset for row in pair]
+        delays = round((max(starts) - starts[0]) * rate), round((max(starts) - starts[1]) * rate)
+        yield store.to_int16(mix(first, second, delays=delays, longest=longest, fade=round(FADE * rate)))
 
 
 def write_merged(write: Write, merger: Merger, main: str, columns: Columns, language: str) -> list[list[str]]:

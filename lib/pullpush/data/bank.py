@@ -15,7 +15,7 @@ from pullpush.cache import cached_dir, content_key
 from pullpush.catalogue import Card
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
 from pullpush.data.vocabulary import Event
-from pullpush.source import digest
+from pullpush.golden import versions
 
 MAX_SECONDS = 3.0  # of longer recordings the loudest part is kept
 FADE = 0.01  # seconds of fade where a recording is cut
@@ -89,7 +89,7 @@ def decoded(groups: Sequence[Sequence[Path]]) -> EventClips:
         np.save(folder / "samples.npy", np.concatenate(waves))
         np.save(folder / "stops.npy", np.cumsum([len(wave) for wave in waves], dtype=np.int64))
 
-    folder = cached_dir("banks", content_key([digest(prepare, load_audio), digests]), build)
+    folder = cached_dir("banks", content_key([versions("data/decoding"), digests]), build)
     # "c": copy on write, since torch wants memory that it could write to; the file itself stays as it is.
     samples = torch.from_numpy(np.load(folder / "samples.npy", mmap_mode="c"))
     clips = iter(samples.tensor_split(torch.from_numpy(np.load(folder / "stops.npy"))[:-1]))

@@ -35,7 +35,7 @@ class Clips(Protocol):
 
     @property
     def key(self) -> str:
-        """Names the audio's content."""
+        """Names what the clips hold, their audio and their columns, however it was made."""
 
     @property
     def graded(self) -> bool:
@@ -91,10 +91,6 @@ class Clips(Protocol):
 
     def head(self, n: int) -> Clips:
         """The first `n` clips; all, if there are fewer."""
-
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """The code that answers go through, as roots of `source.digest`."""
 
 
 def identity(columns: Columns, other: Columns) -> Tensor:
@@ -200,11 +196,6 @@ class StoredClips:
         """See `Clips`."""
         return self.select(range(min(n, len(self))))
 
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """See `Clips`."""
-        return StoredClips, self.write, self.compare, self.ask
-
 
 class Config(Protocol):
     """What describes a world: plain data that can be hashed, and how it is loaded."""
@@ -218,7 +209,8 @@ class World:
     """Clips to learn from, to choose by and to test on, and further ones.
 
     config: what it was loaded from; splits: "train", "valid", "test" and further clips by name; words: what decides
-    the captions, as a digest; bank: of events, where clips are scenes; trunk: what encoded the clips, None for audio.
+    the captions, as a key; bank: of events, where clips are scenes; trunk: what encoded the clips, None for audio;
+    parts: the components that made the clips and answer for them, by the names of their probes (see `golden`).
     """
 
     config: Any
@@ -226,6 +218,7 @@ class World:
     words: str = ""
     bank: Any = None
     trunk: Any = None
+    parts: tuple[str, ...] = ()
 
     def split(self, name: str) -> Clips:
         """Clips by name.
@@ -260,7 +253,7 @@ class World:
     @property
     def identity(self) -> list[Any]:
         """What tells this world from another, for the names of runs: clips and captions that training sees."""
-        return [self.config, self.words, self.train.key, self.valid.key]
+        return [self.words, self.train.key, self.valid.key]
 
 
 def load_data(config: Config) -> World:

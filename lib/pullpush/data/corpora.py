@@ -30,6 +30,7 @@ from pullpush.data.registry import datasets_home, find, listing
 from pullpush.data.tables import read_captions
 from pullpush.data.texts import CLEANINGS, captions_in, every_caption, label_prompts, recorded_captions
 from pullpush.errors import PullPushError, unknown
+from pullpush.golden import versions
 from pullpush.settings import check_fields
 
 SPLITS = ("train", "valid", "test")
@@ -92,8 +93,9 @@ def load_corpus(config: CorpusConfig) -> World:
         splits["train"] = every_caption(splits["train"], dataset.language)
     tables = _tables(dataset.where(datasets_home()))
     texts = [[list(captions) for captions in splits[split].columns["captions"]] for split in ("train", "valid")]
-    words = content_key([texts, {language: fingerprint(path) for language, path in tables.items()}])
-    return World(config, splits, words)
+    told = [versions("data/texts"), config.text_cleaning, config.every_caption, texts]
+    words = content_key([*told, {language: fingerprint(path) for language, path in tables.items()}])
+    return World(config, splits, words, parts=("data/decoding", "data/texts", "data/relevance", "data/labels"))
 
 
 def load_split(config: CorpusConfig, split: str) -> StoredClips:

@@ -11,12 +11,12 @@ import joblib
 import numpy as np
 from tqdm.auto import tqdm
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import load_audio
 from pullpush.data.edits import check_unedited
+from pullpush.golden import versions
 from pullpush.progress import hidden
-from pullpush.source import digest
 
 KIND = "recordings"
 BLOCK = 64  # recordings that a thread decodes at a time
@@ -30,23 +30,23 @@ def stored(
 
     Args:
         paths: of the recordings, of any format, rate and number of channels.
-        about: what else names the store.
+        about: what else names the entry of the cache.
         seconds: longer recordings are cut to this; None keeps all.
         sample_rate: in Hz, that they are resampled to, each from its own rate.
         title: what a bar of progress says.
 
     Returns:
-        The store, and its key.
+        The store, and the key of what it holds: of its bytes, their rate and the recordings' names.
 
     Raises:
         AudioError: a recording cannot be read, or was edited in its middle; the message names it.
         CacheError: the cache cannot be written.
     """
     names, prints = [path.name for path in paths], [fingerprint(path) for path in paths]
-    key = content_key([digest(_decode), *about, seconds, sample_rate, names, prints])
+    key = content_key([versions("data/decoding"), *about, seconds, sample_rate, names, prints])
     check_unedited(paths, key)
     folder = cached_dir(KIND, key, lambda place: _decode(place, paths, seconds, sample_rate, title))
-    return store.read(folder, sample_rate=sample_rate), key
+    return store.read(folder, sample_rate=sample_rate), content_key([bytes_key(folder), sample_rate, names])
 
 
 def fingerprint(path: Path) -> str:

@@ -18,7 +18,7 @@ pitch, level, distance and place are drawn anew).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,10 +27,11 @@ from pullpush.data.bank import Bank, EventClips
 from pullpush.data.banks import create_bank
 from pullpush.data.clips import StoredClips, World
 from pullpush.data.draws import share as drawn
+from pullpush.data.naming import SCENES, parts_of, words_of
 from pullpush.data.scene import Scene
-from pullpush.data.world import WorldConfig, draw_scenes, draw_singles, scene_clips, words_of, write_captions
+from pullpush.data.world import WorldConfig, draw_scenes, draw_singles, scene_clips, write_captions
 from pullpush.errors import PullPushError
-from pullpush.source import digest
+from pullpush.golden import versions
 
 TESTS = ("test", "heard", "recordings", "events")  # splits of `n_test` scenes each
 
@@ -97,7 +98,7 @@ def load_held_out(config: HeldOutConfig) -> World:
         "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
         "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
     }
-    return World(config, {name: _clips(name, part, size) for name, part in parts.items()}, words_of(heard), heard)
+    return held_out_world(config, parts, heard)
 
 
 def two_banks(bank: str, takes: str) -> tuple[Bank, Bank]:
@@ -171,9 +172,16 @@ class _Part:
         ]
 
 
+def held_out_world(config: HeldOutConfig, parts: Mapping[str, _Part], heard: Bank) -> World:
+    """The world of these splits, told as scenes of the bank that is heard in training are."""
+    splits = {name: _clips(name, part, config.world) for name, part in parts.items()}
+    words = words_of(heard, each=config.captions_per_scene, seed=config.seed)
+    return World(config, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
+
+
 def _clips(name: str, part: _Part, world: WorldConfig) -> StoredClips:
     """One split, from the cache or rendered."""
     shaped = [part.bank.key, list(part.events), part.dealt, part.size, world.seed, world.scene]
-    key = content_key([digest(_Part, draw_scenes, draw_singles, scene_clips), name, *shaped])
+    key = content_key([versions(*SCENES, "data/held_out"), name, *shaped])
     write = partial(write_captions, part.bank.events, world.captions_per_scene, world.seed)
     return scene_clips(name, key, partial(part.scenes, world), part.bank, world.scene, write)

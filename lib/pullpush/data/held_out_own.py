@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pullpush.data.clips import World
-from pullpush.data.held_out import HeldOutConfig, _clips, _Part, named_events, two_banks
-from pullpush.data.world import words_of
+from pullpush.data.held_out import HeldOutConfig, _Part, held_out_world, named_events, two_banks
 
 
 @dataclass(frozen=True)
@@ -49,5 +48,4 @@ def load_own_held_out(config: OwnHeldOutConfig) -> World:
         "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
         "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
     }
-    there = {name: part for name, part in parts.items() if part.events}
-    return World(config, {name: _clips(name, part, size) for name, part in there.items()}, words_of(heard), heard)
+    return held_out_world(config, {name: part for name, part in parts.items() if part.events}, heard)

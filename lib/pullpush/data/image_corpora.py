@@ -21,14 +21,14 @@ from torch import Tensor
 from pullpush.cache import content_key
 from pullpush.data.clips import Columns, Index, NoLabelsError, World, identity
 from pullpush.data.decoding import fingerprint
-from pullpush.data.image_files import Pictures, pixels, readable, square
+from pullpush.data.image_files import Pictures, pixels, readable
 from pullpush.data.image_listing import ImageCard, warn_of_lost
 from pullpush.data.image_sets import IMAGES
 from pullpush.data.registry import DATA, datasets_home
 from pullpush.data.store import row_numbers
 from pullpush.data.texts import CLEANINGS, label_prompts, recorded_captions
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, unknown
-from pullpush.source import digest
+from pullpush.golden import versions
 
 SPLITS = ("train", "valid", "test")
 SIZE = 224  # pixels, of CLIP and CyCLIP
@@ -85,7 +85,8 @@ class ImageCorpusConfig:
                 splits[split] = clips if most is None else clips.head(most)
         tables = [[fingerprint(path) for path in _tables(IMAGES[self.dataset]).values()]]
         texts = [splits[split].columns["captions"] for split in ("train", "valid") if split in splits]
-        return World(self, splits, content_key([texts, tables]))
+        words = content_key([versions("data/texts"), self.text_cleaning, texts, tables])
+        return World(self, splits, words, parts=("data/pictures", "data/texts", "data/relevance"))
 
 
 def load_pictures(
@@ -182,11 +183,6 @@ class PictureClips:
         """See `Clips`."""
         return self.select(range(min(n, len(self))))
 
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """See `Clips`."""
-        return PictureClips, self.write, self.ask
-
 
 def _clips(card: ImageCard, split: str, size: int, cleaning: str, *, verify: bool) -> PictureClips:
     """One split of a set."""
@@ -201,7 +197,7 @@ def _clips(card: ImageCard, split: str, size: int, cleaning: str, *, verify: boo
     column: dict[str, Sequence] = {"label": found.labels} if card.labelled else {"captions": found.captions}
     clips = PictureClips(
         split,
-        content_key([digest(square), card.name, split, size, found.pictures.key]),
+        content_key([versions("data/pictures"), card.name, split, size, found.pictures.key]),
         found.pictures,
         np.arange(len(found.pictures)),
         {"file": found.names, **column},

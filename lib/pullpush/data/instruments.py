@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullpush.data.clips import Columns
 from pullpush.data.draws import number
 from pullpush.data.grammar import load_grammar
 from pullpush.data.inflection import dative_of
@@ -162,6 +163,18 @@ def music_prompts(
     grammar = load_grammar(language)
     prompt = template or grammar.prompt
     return [grammar.contract(prompt.format(label=item.label(language))) for item in instruments]
+
+
+def write_captions(each: int, seed: int, aligned: bool, columns: Columns, language: str) -> list[list[str]]:
+    """`each` captions of every phrase in one language; see `music_captions`."""
+    return [
+        music_captions(phrase, language=language, n=each, seed=seed, aligned=aligned) for phrase in columns["phrase"]
+    ]
+
+
+def ask(further: Labels, language: str, template: str | None = None) -> list[str]:
+    """One prompt an instrument; see `music_prompts`."""
+    return music_prompts(load_instruments(), language, template, further=further)
 
 
 def _tell(phrase: Phrase, form: int, told: Sequence[str], language: str) -> str:

@@ -32,6 +32,7 @@ from pullpush.data.vocabulary import Clause, Event, Phrases
 from pullpush.data.word_counts import words
 from pullpush.data.world import WorldConfig, write_captions
 from pullpush.errors import unknown
+from pullpush.golden import versions
 
 VOCABULARIES = ("rich", "narrow")
 FORMS = 2  # of a narrow vocabulary, for each relation
@@ -74,7 +75,8 @@ class LexiconConfig:
             name: replace(cast(StoredClips, clips), write=write, _captions={})  # as scenes are stored
             for name, clips in world.splits.items()
         }
-        return World(self, splits, content_key([world.words, self.vocabulary, self.skew]), world.bank)
+        words = content_key([versions("data/lexicon"), world.words, self.vocabulary, self.skew])
+        return World(self, splits, words, world.bank, parts=(*world.parts, "data/lexicon"))
 
 
 def write_words(

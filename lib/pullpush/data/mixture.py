@@ -50,6 +50,11 @@ class Part:
     group: str = ""
     limit: int | None = None
 
+    @property
+    def telling(self) -> list[Any]:
+        """How its clips are told and grouped, for keys."""
+        return [self.domain, self.languages, self.own, self.groups, self.group]
+
     def told(self, clips: Clips) -> StoredClips:
         """The clips with captions in "mul", too, and the columns "domain" and "group".
 
@@ -121,7 +126,9 @@ class MixtureConfig:
         worlds = [(part, load_data(part.config)) for part in self.parts]
         splits = {name: Mixed.of(name, [_told(part, world, name) for part, world in worlds]) for name in SPLITS}
         splits["train"] = splits["train"].limited([part.limit for part in self.parts])
-        return World(self, splits, content_key([world.words for _, world in worlds]))
+        words = content_key([[world.words, *part.telling] for part, world in worlds])
+        parts = dict.fromkeys(name for _, world in worlds for name in world.parts)  # a set that keeps its order
+        return World(self, splits, words, parts=(*parts, "data/mixture"))
 
 
 def _told(part: Part, world: World, split: str) -> Clips:
@@ -223,11 +230,6 @@ class Mixed:
     def head(self, n: int) -> Mixed:
         """See `Clips`."""
         return self.select(range(min(n, len(self))))
-
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """See `Clips`."""
-        return (Mixed, *(clips.code for clips in self.sources))
 
     def limited(self, limits: Sequence[int | None]) -> Mixed:
         """So many clips of each source at most, taken at equal distances; None: all."""

@@ -27,21 +27,24 @@ import joblib
 import numpy as np
 from tqdm.auto import tqdm
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.clips import StoredClips, World
 from pullpush.data.draws import number, share
 from pullpush.data.fonts import REAL, font_path, load_font, real_sounds, sound
-from pullpush.data.instruments import TABLE, families, load_instruments, music_captions, music_prompts
-from pullpush.data.labels import Labels, load_labels
+from pullpush.data.instruments import ask, families, load_instruments, load_words, write_captions
+from pullpush.data.labels import load_labels
+from pullpush.data.languages import LANGUAGES, told_by
 from pullpush.data.likeness import likeness
 from pullpush.data.phrases import UNKNOWN, Phrase, kinds
 from pullpush.data.wording import FORMS
 from pullpush.errors import unknown
+from pullpush.golden import versions
 from pullpush.progress import hidden
-from pullpush.source import digest, digest_files
 
+SOUNDS = ("data/music", "data/soundfont")  # the components whose work the cache holds
+PARTS = (*SOUNDS, "data/decoding", "data/relevance", "data/labels", *(f"languages/{code}" for code in LANGUAGES))
 SHARES = (0.8, 0.9)  # of the kinds of phrases: below the first train, below the second valid, the rest test
 BLOCK = 32  # phrases that a thread renders at a time
 
@@ -115,7 +118,10 @@ def load_music(config: MusicConfig) -> World:
     splits = {name: _rendered(name, *part, config) for name, part in phrases.items() if part[0] and part[1]}
     if config.real:
         splits["real"] = _real(config)
-    return World(config, splits, content_key([config.form, digest_files(TABLE)]))
+    told = [config.form, config.captions_per_phrase, config.seed]
+    known = [[item.name, item.family, item.names] for item in table]
+    words = content_key([*told, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
+    return World(config, splits, words, parts=PARTS)
 
 
 def never_named(config: MusicConfig) -> set[int]:
@@ -130,18 +136,6 @@ def never_named(config: MusicConfig) -> set[int]:
         order = sorted(rows, key=lambda row: share(("named", config.seed, table[row].name)))
         held |= set(order[: int(config.share * len(rows))])
     return held
-
-
-def write_captions(each: int, seed: int, aligned: bool, columns: Columns, language: str) -> list[list[str]]:
-    """`each` captions of every phrase in one language; see `instruments.music_captions`."""
-    return [
-        music_captions(phrase, language=language, n=each, seed=seed, aligned=aligned) for phrase in columns["phrase"]
-    ]
-
-
-def ask(further: Labels, language: str, template: str | None = None) -> list[str]:
-    """One prompt an instrument; see `instruments.music_prompts`."""
-    return music_prompts(load_instruments(), language, template, further=further)
 
 
 def owned(kind: Phrase, split: str, seed: int) -> bool:
@@ -178,7 +172,7 @@ def _rendered(name: str, phrases: Sequence[Phrase], fonts: Sequence[str], config
     chosen = [fonts[number(("font", phrase)) % len(fonts)] for phrase in phrases]
     shaped = [[list(asdict(phrase).values()) for phrase in phrases], chosen, config.seconds, config.sample_rate]
     paths = {font: font_path(font) for font in fonts}
-    key = content_key([digest(sound, kinds), [path.stat().st_size for path in paths.values()], shaped])
+    key = content_key([versions(*SOUNDS), [path.stat().st_size for path in paths.values()], shaped])
     by_name = {item.name: item for item in load_instruments()}
 
     def block(rows: range) -> list[np.ndarray]:
@@ -209,7 +203,7 @@ def _real(config: MusicConfig) -> StoredClips:
         if take.partition("/")[0] in config.real
     ]
     takes = [take for _, take in pairs]
-    key = content_key([digest(real_sounds), takes, config.seconds, config.sample_rate])
+    key = content_key([versions("data/decoding", "data/soundfont"), takes, config.seconds, config.sample_rate])
 
     def waves() -> Iterator[np.ndarray]:
         found = real_sounds(takes, seconds=config.seconds, sample_rate=config.sample_rate)
@@ -239,7 +233,7 @@ def _clips(
     columns["label"] = [rows[phrase.instrument] for phrase in columns["phrase"]]
     return StoredClips(
         name,
-        key,
+        content_key([bytes_key(folder), config.sample_rate, columns]),
         store.read(folder, sample_rate=config.sample_rate),
         np.arange(len(columns["phrase"])),
         columns,

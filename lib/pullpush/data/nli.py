@@ -61,7 +61,8 @@ class NLIConfig:
             found = nli_corpus(self.sentences, n=self.n, seed=self.seed)
         else:
             found = scene_triples(self.sentences, seed=self.seed)[: self.n]
-        return replace(with_triples(self.data.load(), found, seed=self.seed), config=self)
+        world = with_triples(self.data.load(), found, seed=self.seed)
+        return replace(world, config=self, parts=(*world.parts, "data/nli"))
 
 
 def scene_triples(config: Scenes, *, seed: int = 0) -> list[Triple]:

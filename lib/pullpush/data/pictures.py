@@ -20,12 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import picture_files, tuxpaint
 from pullpush.data.clips import Columns, StoredClips, World
-from pullpush.data.picture_groups import TABLE, category_of, dealt, folder_of, groups, load_categories
+from pullpush.data.picture_groups import category_of, dealt, folder_of, groups, load_categories
 from pullpush.errors import unknown
-from pullpush.source import digest, digest_files
+from pullpush.golden import versions
 
 LETTERS = "symbols/alphabets/"  # each letter many times over: a task of reading
 SAME_FOLDER, SAME_KIND = 0.5, 0.25  # relevance of another picture of the folder, and of the first folder
@@ -72,7 +72,7 @@ def load_pictures(config: PictureConfig) -> World:
     root = tuxpaint.fetch()
     table = _table(root, config.letters)
     stamps, paths, captions = (list(table[name]) for name in ("stamp", "path", "text"))
-    likeness = picture_files.likeness(_pixels(root, stamps, paths, COMPARED))
+    likeness = picture_files.likeness(picture_files.read(_drawn(root, stamps, paths, COMPARED)))
     sizes = {"test": config.n_test, "valid": config.n_valid}
     rows = dealt(groups(stamps, captions, likeness).tolist(), stamps, sizes, config.seed)
     if not rows["train"]:
@@ -84,11 +84,11 @@ def load_pictures(config: PictureConfig) -> World:
         "category": [folder_of(stamp) for stamp in stamps],
         "label": [category_of(stamp) for stamp in stamps],
     }
-    key = content_key([_key(root, stamps, config.size)])
+    folder = _drawn(root, stamps, paths, config.size)
     whole = StoredClips(
         "pictures",
-        key,
-        _pixels(root, stamps, paths, config.size),
+        content_key([bytes_key(folder), columns]),
+        picture_files.read(folder),
         np.arange(len(stamps)),
         columns,
         partial(write_captions, root),
@@ -98,7 +98,7 @@ def load_pictures(config: PictureConfig) -> World:
     )
     splits = {name: whole.select(rows[name], name=name) for name in ("train", "valid", "test")}
     splits["singles"] = splits["test"]
-    return World(config, splits, content_key([digest_files(TABLE), captions]))
+    return World(config, splits, content_key(_captions(root)), parts=("data/pictures", "data/relevance"))
 
 
 def write_captions(root: Path, columns: Columns, language: str) -> list[list[str]]:
@@ -162,14 +162,10 @@ def _table(root: Path, letters: bool) -> Any:
     return found if letters else found[~found["stamp"].str.startswith(LETTERS)].reset_index(drop=True)
 
 
-def _key(root: Path, stamps: Sequence[str], size: int) -> str:
-    return content_key([digest(picture_files.write), str(root), list(stamps), size])
-
-
-def _pixels(root: Path, stamps: Sequence[str], paths: Sequence[str], size: int) -> picture_files.Pixels:
-    """All pictures, drawn when first asked for."""
-    key = _key(root, stamps, size)
-    return picture_files.read(cached_dir("pictures", key, lambda folder: picture_files.write(folder, paths, size)))
+def _drawn(root: Path, stamps: Sequence[str], paths: Sequence[str], size: int) -> Path:
+    """The folder of all pictures, drawn when first asked for."""
+    key = content_key([versions("data/pictures"), str(root), list(stamps), size])
+    return cached_dir("pictures", key, lambda folder: picture_files.write(folder, paths, size))
 
 
 @lru_cache(maxsize=2)

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.signal import resample_poly
 
 from pullpush.cache import cached_dir, content_key
+from pullpush.golden import versions
 
 if TYPE_CHECKING:
     from pullpush.data.bank import Bank
-from pullpush.source import digest
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,26 @@ def pitch_bank(bank: Bank, most: int) -> PitchBank:
     Raises:
         CacheError: the cache cannot be written.
     """
-    folder = cached_dir("pitch", content_key([digest(_build), bank.key, most]), lambda path: _build(path, bank, most))
+    key = content_key([versions("data/pitch"), bank.key, most])
+    folder = cached_dir("pitch", key, lambda path: _write(path, shifted(bank, most)))
     return _open(folder, most)
+
+
+def shifted(bank: Bank, most: int) -> PitchBank:
+    """The same in memory: every recording resampled to every shift.
+
+    >>> from pullpush.data.banks import create_bank
+    >>> shifted(create_bank("synthetic:sweep"), 1).bounds.shape
+    (6, 3, 2)
+    """
+    waves = [
+        shift(clip.numpy(), semitones) for clips in bank.clips for clip in clips for semitones in range(-most, most + 1)
+    ]
+    stops = np.cumsum([len(wave) for wave in waves], dtype=np.int64)
+    starts = np.concatenate([[0], stops[:-1]])
+    counts = [len(clips) for clips in bank.clips]
+    bounds = np.stack([starts, stops], axis=-1).reshape(sum(counts), 2 * most + 1, 2)
+    return PitchBank(np.concatenate(waves), bounds, np.cumsum([0, *counts[:-1]], dtype=np.int64), most)
 
 
 @lru_cache(maxsize=4)
@@ -66,17 +84,10 @@ def _open(folder: Path, most: int) -> PitchBank:
     return PitchBank(samples, np.load(folder / "bounds.npy"), np.load(folder / "first.npy"), most)
 
 
-def _build(folder: Path, bank: Bank, most: int) -> None:
-    """Resample every recording to every shift and write the three arrays."""
-    waves = [
-        shift(clip.numpy(), semitones) for clips in bank.clips for clip in clips for semitones in range(-most, most + 1)
-    ]
-    stops = np.cumsum([len(wave) for wave in waves], dtype=np.int64)
-    starts = np.concatenate([[0], stops[:-1]])
-    counts = [len(clips) for clips in bank.clips]
-    np.save(folder / "samples.npy", np.concatenate(waves))
-    np.save(folder / "bounds.npy", np.stack([starts, stops], axis=-1).reshape(sum(counts), 2 * most + 1, 2))
-    np.save(folder / "first.npy", np.cumsum([0, *counts[:-1]], dtype=np.int64))
+def _write(folder: Path, pitches: PitchBank) -> None:
+    """Write the three arrays."""
+    for name in ("samples", "bounds", "first"):
+        np.save(folder / f"{name}.npy", getattr(pitches, name))
 
 
 def shift(wave: np.ndarray, semitones: int) -> np.ndarray:

@@ -30,7 +30,7 @@ from pullpush.data.clips import Clips
 from pullpush.data.shard_samples import samples_of
 from pullpush.data.store import to_int16
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
-from pullpush.source import digest
+from pullpush.golden import versions
 
 INDEX = "index.json"
 COUNTS = "shards"  # in the cache
@@ -188,7 +188,7 @@ def _counted(paths: Sequence[Path]) -> dict[Path, Shard]:
             counts = [(len(samples), problem) for samples, problem in threads.map(samples_of, paths)]
         place.write_text(json.dumps(counts), encoding="utf-8")
 
-    kept = cached_file(COUNTS, content_key([digest(samples_of), *about]) + ".json", count)
+    kept = cached_file(COUNTS, content_key([versions("data/shards"), *about]) + ".json", count)
     counts = dict(zip(paths, json.loads(kept.read_text(encoding="utf-8")), strict=True))
     if early := [f"{path} ({problem})" for path, (_, problem) in counts.items() if problem]:
         warnings.warn(

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, StoredClips, World
@@ -28,7 +28,7 @@ from pullpush.data.shard_reader import Reader
 from pullpush.data.shard_samples import DamagedError, Told
 from pullpush.data.shards import ShardDataset, captions_in
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
-from pullpush.source import digest
+from pullpush.golden import versions
 
 SPLITS = ("train", "valid", "test")
 TABLE = "clips.json"
@@ -83,7 +83,7 @@ class ShardsConfig:
         splits: dict[str, Any] = {"train": ShardSet(groups_in(places["train"]), self.seconds)}
         splits["valid"] = read_shards(places["valid"], name="valid", n=self.n_valid, **options)
         splits["test"] = read_shards(places["test"], name="test", n=self.n_test, **options)
-        return World(self, splits)
+        return World(self, splits, parts=("data/shards", "data/relevance"))
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,10 @@ class ShardSet:
 
     @property
     def key(self) -> str:
-        """Names the shards' content, as far as their checksums, or else their ends, tell it."""
+        """Names the shards' content, as far as their checksums, or else their ends, tell it, and how it is read."""
         sets = self.where if isinstance(self.where, Mapping) else {"": self.where}
-        return content_key([self.seconds, {name: list(map(_print, shards_of(where))) for name, where in sets.items()}])
-
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """The code that reads them, as roots of `source.digest`."""
-        return (ShardDataset,)
+        prints = {name: list(map(_print, shards_of(where))) for name, where in sets.items()}
+        return content_key([versions("data/shards"), self.seconds, prints])
 
 
 def groups_in(where: str) -> Where | dict[str, Where]:
@@ -148,7 +144,7 @@ def read_shards(
         PullPushError: none of their samples can be read.
     """
     shards = shards_of(where)
-    key = content_key([digest(_decode), list(map(_print, shards)), sample_rate, seconds, n])
+    key = content_key([versions("data/shards"), list(map(_print, shards)), sample_rate, seconds, n])
     folder = cached_dir(KIND, key, lambda place: _decode(place, shards, sample_rate, seconds, n))
     table = json.loads((folder / TABLE).read_text(encoding="utf-8"))
     rows, damaged = table["clips"], table["damaged"]
@@ -163,7 +159,8 @@ def read_shards(
     columns = {column: [row["columns"][column] for row in rows] for column in common}
     columns |= {column: [row[column] for row in rows] for column in ("file", "captions")}
     waveforms = store.read(folder, sample_rate=sample_rate)
-    return StoredClips(name, key, waveforms, np.arange(len(rows)), columns, captions_of)
+    held = content_key([bytes_key(folder), sample_rate])
+    return StoredClips(name, held, waveforms, np.arange(len(rows)), columns, captions_of)
 
 
 def captions_of(columns: Columns, language: str) -> list[list[str]]:

@@ -20,18 +20,19 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store, tuxpaint
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
 from pullpush.data.clips import Clips, Columns, StoredClips, World
 from pullpush.data.draws import share
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import AudioError, DataNotFoundError, unknown
+from pullpush.golden import versions
 from pullpush.progress import hidden
-from pullpush.source import digest
 
 KIND = "speech"
 SPOKEN = {"fra": "French", "ru": "Russian", "bg": "Bulgarian"}  # in the stamps' codes; about 900 recordings each
+PARTS = ("data/decoding", "data/speech", "data/relevance")
 THREADS = 2  # that decode
 
 
@@ -97,22 +98,21 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     texts = _texts(captions, (*LANGUAGES, *SPOKEN, *config.spoken))
     paths = [Path(path) for path in wanted["path"]]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
-    voices = content_key([digest(_decode), contents, config.longest])
+    voices = content_key([versions(*PARTS[:2]), contents, config.longest])
     folder = cached_dir(KIND, voices, lambda place: _decode(place, paths, config.longest))
     waveforms = store.read(folder)
     table = wanted.reset_index(drop=True)
     table["group"] = table["stamp"].map(caption_groups(texts))
-    key = content_key([digest(_membership, caption_groups), voices, config, texts])
-    splits = {}
+    heard, splits = bytes_key(folder), {}
     for name, is_in in _membership(table, config).items():
         rows = np.flatnonzero(is_in)
         if not len(rows):
             raise DataNotFoundError(f"{table['stamp'].nunique()} stamps are too few: nothing is left for {name!r}")
         columns = {column: table[column].iloc[rows].tolist() for column in ("stamp", "group", "spoken")}
-        split_key = content_key([key, name])
+        key = content_key([heard, rows.tolist(), columns])
         write = partial(translations, texts)
-        splits[name] = StoredClips(name, split_key, waveforms, rows, columns, write, same_group)
-    return World(config, splits, key)
+        splits[name] = StoredClips(name, key, waveforms, rows, columns, write, same_group)
+    return World(config, splits, content_key(texts), parts=PARTS)
 
 
 def translations(texts: Mapping[str, Mapping[str, str]], columns: Columns, language: str) -> list[list[str]]:

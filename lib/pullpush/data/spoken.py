@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
 from pullpush.data.clips import Columns, StoredClips, World
@@ -39,8 +39,8 @@ from pullpush.data.sets import keywords, letters, prompts
 from pullpush.data.speech import caption_groups
 from pullpush.data.utterances import Spoken, normalised
 from pullpush.errors import DataNotFoundError, unknown
+from pullpush.golden import versions
 from pullpush.progress import hidden
-from pullpush.source import digest
 
 KIND = "spoken"
 SOURCES = {
@@ -48,6 +48,7 @@ SOURCES = {
     "letters": letters.utterances,
     "prompts": prompts.utterances,
 }
+PARTS = ("data/decoding", "data/spoken", "data/relevance")
 THREADS = 2  # that decode
 
 
@@ -111,10 +112,10 @@ def load_spoken(config: SpokenConfig | None = None) -> World:
     texts = _texts(table) if "keywords" not in config.sources else _texts(table, keywords.texts())
     table["group"] = table["key"].map(caption_groups(texts))
     paths = table["path"].tolist()
-    voices = content_key([digest(_decode), [fingerprint(path) for path in paths], config.longest, config.sample_rate])
+    shaped = [[fingerprint(path) for path in paths], config.longest, config.sample_rate]
+    voices = content_key([versions(*PARTS[:2]), *shaped])
     folder = cached_dir(KIND, voices, lambda place: _decode(place, paths, config.longest, config.sample_rate))
     waveforms = store.read(folder, sample_rate=config.sample_rate)
-    key = content_key([digest(membership, caption_groups), voices, config, texts])
     write = partial(translations, texts) if config.translated else partial(transcripts, tuple(sorted(texts)))
     splits = {}
     for name, is_in in membership(table, config).items():
@@ -122,8 +123,9 @@ def load_spoken(config: SpokenConfig | None = None) -> World:
         if not len(rows):
             raise DataNotFoundError(f"nothing is left for {name!r} of {len(table)} recordings: take more, by {config}")
         columns = {column: table[column].iloc[rows].tolist() for column in COLUMNS}
-        splits[name] = StoredClips(name, content_key([key, name]), waveforms, rows, columns, write, same_meaning)
-    return World(config, splits, key)
+        key = content_key([[bytes_key(folder), config.sample_rate], rows.tolist(), columns])
+        splits[name] = StoredClips(name, key, waveforms, rows, columns, write, same_meaning)
+    return World(config, splits, content_key([texts, config.translated]), parts=PARTS)
 
 
 COLUMNS = ("key", "text", "language", "voice", "kind", "group")

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 
 from pullpush.cache import cached_dir, content_key
-from pullpush.data.containers import CONTAINERS, member
+from pullpush.data.containers import member
 from pullpush.data.debian import Package, trees
 from pullpush.data.languages import VocabularyError, read_table
 from pullpush.errors import DataNotFoundError
-from pullpush.source import digest
+from pullpush.golden import versions
 
 TABLE = Path(__file__).with_name("takes.yaml")
 
@@ -110,9 +110,7 @@ def fetch() -> dict[str, Path]:
             path, _, name = take.partition(":")
             (folder / f"{number}").write_bytes(member(_path(folders, path), name))
 
-    key = content_key(
-        [digest(member, *CONTAINERS.values()), inside, *sorted(folder.name for folder in folders.values())]
-    )
+    key = content_key([versions("data/containers"), inside, *sorted(folder.name for folder in folders.values())])
     extracted = cached_dir("takes", key, build) if inside else Path()
     files = {take: extracted / f"{number}" for number, take in enumerate(inside)}
     for take in takes:

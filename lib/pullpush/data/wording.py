@@ -13,14 +13,14 @@ from functools import partial
 from typing import Any, cast
 
 from pullpush.cache import content_key
-from pullpush.data.aligned import TABLE, aligned_captions
+from pullpush.data.aligned import aligned_captions, load_ways
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.grammar import KINDS, captions
 from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.vocabulary import Event
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
-from pullpush.source import digest_files
+from pullpush.golden import versions
 
 FORMS = ("retold", "aligned")
 DIFFERENCES = ("mixing", "noise", "wording")
@@ -64,7 +64,9 @@ class WordingConfig:
             name: replace(cast(StoredClips, clips), write=write, _captions={})  # as scenes are stored
             for name, clips in world.splits.items()
         }
-        return World(self, splits, content_key([world.words, digest_files(TABLE)]), world.bank)
+        ways = load_ways() if self.form == "aligned" else None
+        words = content_key([versions("data/wording"), world.words, self.form, self.kinds, ways])
+        return World(self, splits, words, world.bank, parts=(*world.parts, "data/wording"))
 
 
 def tell_aligned(events: Sequence[Event], each: int, seed: int, columns: Columns, language: str) -> list[list[str]]:

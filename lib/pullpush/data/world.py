@@ -15,7 +15,7 @@ import numpy as np
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.bank import Bank
 from pullpush.data.banks import create_bank
@@ -24,13 +24,14 @@ from pullpush.data.composer import SceneConfig, compose, single
 from pullpush.data.draws import number
 from pullpush.data.grammar import captions, prompts
 from pullpush.data.labels import load_labels
+from pullpush.data.naming import SCENES, parts_of, words_of
 from pullpush.data.pitch import pitch_bank
 from pullpush.data.renderer import render
 from pullpush.data.scene import Scene, from_json, relevance_matrix, to_json
-from pullpush.data.vocabulary import Event, vocabulary_files
+from pullpush.data.vocabulary import Event
+from pullpush.golden import versions
 from pullpush.progress import hidden
 from pullpush.settings import check_fields, check_range
-from pullpush.source import digest, digest_files
 
 __all__ = [
     "World",
@@ -105,7 +106,8 @@ def load_world(config: WorldConfig) -> World:
     sizes = {"train": config.n_train, "valid": config.n_valid, "test": config.n_test}
     sizes["singles"] = config.n_single_per_event
     splits = {name: _load_split(name, size, bank, config) for name, size in sizes.items()}
-    return World(config, splits, words_of(bank), bank)
+    words = words_of(bank, each=config.captions_per_scene, seed=config.seed)
+    return World(config, splits, words, bank, parts=parts_of(bank))
 
 
 def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
@@ -136,7 +138,7 @@ def scene_clips(
 
     Args:
         name: of the split.
-        key: of all that shapes its scenes and their sound.
+        key: of all that shapes its scenes and their sound; the clips' own is that of the bytes that come of it.
         draw: gives the scenes.
         bank: what they are composed of.
         config: what they sound like.
@@ -156,7 +158,7 @@ def scene_clips(
         columns["label"] = [scene.events[0] for scene in scenes]
     return StoredClips(
         name,
-        key,
+        bytes_key(folder),
         store.read(folder),
         np.arange(len(scenes)),
         columns,
@@ -167,18 +169,13 @@ def scene_clips(
     )
 
 
-def words_of(bank: Bank) -> str:
-    """What decides the captions of a bank's scenes, as a digest."""
-    return content_key([bank.events, digest_files(*vocabulary_files())])
-
-
 def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> StoredClips:
     """Read the split from the cache, rendering it first if it is not there."""
-    key = content_key([digest(_draw_singles, _draw_scenes, _write), bank.key, name, size, config.seed, config.scene])
+    key = content_key([versions(*SCENES), bank.key, name, size, config.seed, config.scene])
     draw = (
-        partial(_draw_singles, bank, size, config)
+        partial(draw_singles, bank, size, config)
         if name == "singles"
-        else partial(_draw_scenes, name, size, bank, config)
+        else partial(draw_scenes, name, size, bank, config)
     )
     write = partial(write_captions, bank.events, config.captions_per_scene, config.seed)
     return scene_clips(name, key, draw, bank, config.scene, write)
@@ -191,16 +188,6 @@ def draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[S
     >>> [len(scene.events) for scene in scenes]
     [3, 3, 1]
     """
-    return _draw_scenes(name, size, bank, config)  # whose digest names rendered worlds: it keeps its name
-
-
-def draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
-    """`each` scenes of every event alone, in the order of the events."""
-    return _draw_singles(bank, each, config)
-
-
-def _draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[Scene]:
-    """Scenes of train, valid or test from the combinations that the split owns."""
 
     def allowed(events: tuple[int, ...]) -> bool:
         return len(events) == 1 or split_of(events, bank, seed=config.seed) == name
@@ -218,8 +205,8 @@ def _draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[
     return scenes
 
 
-def _draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
-    """`each` scenes of every event alone."""
+def draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
+    """`each` scenes of every event alone, in the order of the events."""
     seed = number(("singles", config.seed))
     return [
         single(bank, event, config.scene, seed=seed, index=index)

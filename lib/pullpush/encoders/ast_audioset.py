@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from pullpush.encoders.cards import AudioEncoderCard
 from pullpush.encoders.huggingface import Backbone, build, from_hub, split_rows
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
+from pullpush.encoders.tiny import SIZES
 from pullpush.encoders.windows import over_windows
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ class AST(AudioEncoder):
         return self.backbone(input_values=inputs.input_values.to(self.backbone.device)).pooler_output
 
 
+def tiny() -> dict[str, Any]:
+    """Options of one that is made in a moment, on windows of 1.3 s."""
+    import transformers
+
+    return {"model": transformers.ASTConfig(**SIZES, max_length=128)}
+
+
 CARD = AudioEncoderCard(
     name="ast_audioset",
     make=AST,
@@ -58,4 +66,5 @@ CARD = AudioEncoderCard(
     licence="BSD-3-Clause",
     weights=f"hub {MODEL}",
     pretrained=True,
+    probe=tiny,
 )

@@ -24,20 +24,17 @@ from pullpush.encoders.masks import masked_mean
 from pullpush.encoders.vit import EPSILON, Block
 from pullpush.encoders.weight_files import fill_from, read_tensors
 from pullpush.errors import WeightsError, unknown
-from pullpush.source import Registry
 
 MELS, FRAMES = 64, 4  # bands and frames of a patch: 40 ms, as in Dasheng
 PATCH = MELS * FRAMES
 WEIGHTS = Path(__file__).parent / "weights"
 # Which weights travel with the library, by their checksums, which name what is kept of clips that they heard.
-PRETRAINED: Registry[str, str] = Registry(
-    {
-        "tagging": "97ce9297774cd97d3abee14b3d8e4a76bbffb2b6889aa0fc76b83edc6c8b3647",
-        "transcription": "73b6071082c62faa88b43ec842ca78a8638dc46aaff965371cddfa7165846d7e",
-        "masked-prediction": "b23937b918cd0dc1ba607e507f200b85aee841ab995f12f62a07505efbdb42c0",
-        "masked-reconstruction": "e730fca37ad5c06dcc3f9dbe9815757911c806abab3ce19d11555a4c85548ebc",
-    }
-)
+PRETRAINED = {
+    "tagging": "97ce9297774cd97d3abee14b3d8e4a76bbffb2b6889aa0fc76b83edc6c8b3647",
+    "transcription": "73b6071082c62faa88b43ec842ca78a8638dc46aaff965371cddfa7165846d7e",
+    "masked-prediction": "b23937b918cd0dc1ba607e507f200b85aee841ab995f12f62a07505efbdb42c0",
+    "masked-reconstruction": "e730fca37ad5c06dcc3f9dbe9815757911c806abab3ce19d11555a4c85548ebc",
+}
 
 
 class Network(nn.Module):
@@ -152,4 +149,5 @@ CARD = AudioEncoderCard(
     source="ours, after Dinkel et al. 2024, Dasheng; its objectives after CED, Whisper, WavLM and Dasheng",
     licence="MIT",
     weights="with the library",
+    probe=lambda: {"width": 16, "layers": 2, "heads": 2},
 )

@@ -174,4 +174,5 @@ CARD = AudioEncoderCard(
     licence="MIT",
     weights=f"a file of the authors', {MODEL}",
     pretrained=True,
+    probe=lambda: {"model": BEATsSize(width=16, depth=2, heads=2, hidden=32, patch_width=8, conv_positions=8)},
 )

@@ -71,4 +71,5 @@ CARD = TextEncoderCard(
     about="Self-attention over UTF-8 bytes: every language, no vocabulary.",
     source="ours; trained from scratch",
     licence="MIT",
+    probe=lambda: {"width": 16, "layers": 2, "heads": 2, "dropout": 0.1},
 )

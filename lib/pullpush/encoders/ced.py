@@ -45,4 +45,5 @@ CARD = AudioEncoderCard(
     licence="Apache-2.0",
     weights=f"hub {MODEL}",
     pretrained=True,
+    probe=lambda: {"model": Size(16, 2, 2)},
 )

@@ -79,6 +79,14 @@ def refuse_fused(tower: nn.Module, model: object) -> nn.Module:
     return tower
 
 
+def tiny() -> dict[str, Any]:
+    """Options of one that is made in a moment."""
+    import transformers
+
+    sizes = {"patch_embeds_hidden_size": 8, "depths": [1, 1], "num_attention_heads": [2, 2], "hidden_size": 16}
+    return {"model": transformers.ClapAudioConfig(**sizes, num_mel_bins=64)}
+
+
 CARD = AudioEncoderCard(
     name="clap",
     make=CLAP,
@@ -90,4 +98,5 @@ CARD = AudioEncoderCard(
     weights=f"hub {MODEL}",
     pretrained=True,
     sample_rate=48_000,
+    probe=tiny,
 )

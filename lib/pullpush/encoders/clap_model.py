@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from pullpush.encoders import clap
 from pullpush.encoders.clap import MODEL, clap_extractor, clap_inputs, refuse_fused
 from pullpush.encoders.huggingface import build, from_hub
 from pullpush.encoders.published import ModelCard, PublishedModel
+from pullpush.encoders.tiny import SIZES, tokenizer
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -56,6 +58,16 @@ class WholeCLAP(PublishedModel):
         return self.network.text_projection(read.pooler_output)
 
 
+def tiny() -> dict[str, Any]:
+    """Options of one that is made in a moment."""
+    import transformers
+
+    words, audio = tokenizer(), clap.tiny()["model"]
+    text = {**SIZES, "vocab_size": len(words), "pad_token_id": 1, "max_position_embeddings": 40}
+    config = transformers.ClapConfig(audio_config=audio.to_dict(), text_config=text, projection_dim=8)
+    return {"model": config, "tokenizer": words}
+
+
 CARD = ModelCard(
     name="clap",
     make=WholeCLAP,
@@ -66,4 +78,5 @@ CARD = ModelCard(
     licence="Apache-2.0",
     weights=f"hub {MODEL}",
     sample_rate=48_000,
+    probe=tiny,
 )

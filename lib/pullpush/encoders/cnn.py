@@ -86,4 +86,5 @@ CARD = AudioEncoderCard(
     about="Four strided convolution blocks on a log-mel spectrogram; mean + max over time.",
     source="ours; trained from scratch",
     licence="MIT",
+    probe=lambda: {"channels": (4, 4, 8, 8), "spec_augment": True},
 )

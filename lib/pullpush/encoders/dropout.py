@@ -60,4 +60,5 @@ CARD = TextEncoderCard(
     licence="that of the encoder",
     weights="those of the encoder",
     languages="those of the encoder",
+    probe=lambda: {"of": "hashed"},
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.compliance.kaldi import fbank
 
@@ -24,7 +26,8 @@ class EAT(AudioEncoder):
     clips windows are averaged.
 
     Args:
-        model: a folder, or "worstchan/EAT-base_epoch30_pretrain@COMMIT" with the commit whose code you have read.
+        model: a folder, or "worstchan/EAT-base_epoch30_pretrain@COMMIT" with the commit whose code you have read; or
+            the network itself.
         frozen: keep the weights.
         pretrained: must be true: the architecture is in the code that comes with the weights.
         trust_remote_code: run that code.
@@ -33,7 +36,7 @@ class EAT(AudioEncoder):
     def __init__(
         self,
         *,
-        model: str = "worstchan/EAT-base_epoch30_pretrain",
+        model: str | nn.Module = "worstchan/EAT-base_epoch30_pretrain",
         frozen: bool = False,
         pretrained: bool = True,
         trust_remote_code: bool = False,
@@ -41,7 +44,8 @@ class EAT(AudioEncoder):
         if not pretrained:
             raise ValueError("EAT comes with its weights alone: pretrained=False is not offered")
         super().__init__()
-        self.backbone = Backbone(remote_model(model, trust_remote_code=trust_remote_code), frozen=frozen)
+        network = remote_model(model, trust_remote_code=trust_remote_code) if isinstance(model, str) else model
+        self.backbone = Backbone(network, frozen=frozen)
         self.dim = 768
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -62,6 +66,23 @@ def _spectrogram(clip: Tensor) -> Tensor:
     return (F.pad(mel, (0, 0, 0, FRAMES - len(mel))) - CENTRE) / (2 * SPREAD)
 
 
+class Drawn(nn.Module):
+    """Random weights in the place of the publisher's network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(BANDS, 768)
+
+    def extract_features(self, mel: Tensor) -> Tensor:
+        """`(B, 1, FRAMES, BANDS)` → `(B, 1, 768)`."""
+        return self.layer(mel.mean(dim=2))
+
+
+def tiny() -> dict[str, Any]:
+    """Options of one that needs none of the publisher's code."""
+    return {"model": Drawn(), "pretrained": True}
+
+
 CARD = AudioEncoderCard(
     name="eat",
     make=EAT,
@@ -72,4 +93,5 @@ CARD = AudioEncoderCard(
     licence="MIT",
     weights="hub worstchan/EAT-base_epoch30_pretrain, with its code",
     pretrained=True,
+    probe=tiny,
 )

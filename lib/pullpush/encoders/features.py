@@ -46,4 +46,5 @@ CARD = AudioEncoderCard(
     licence="MIT",
     frozen=True,
     sample_rate=None,
+    probe=lambda: {"dim": 6912},
 )

@@ -66,4 +66,5 @@ CARD = TextEncoderCard(
     source="ours; after Weinberger et al. 2009, feature hashing",
     licence="MIT",
     frozen=True,
+    probe=lambda: {"features": 32},
 )

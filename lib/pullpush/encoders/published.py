@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,8 @@ class ModelCard(Card):
     """A whole published model. `make` takes `model` and gives a `PublishedModel`.
 
     licence, weights: as for encoders; remote: its code is the publisher's, and runs only where the reader asks for it
-    by `trust_remote_code=True`; sample_rate: in Hz; languages: of its texts, in words.
+    by `trust_remote_code=True`; sample_rate: in Hz; languages: of its texts, in words; probe: gives options of `make`
+    for a model with random weights that is made in a moment, by which its golden file knows it, where there are such.
     """
 
     licence: str
@@ -108,6 +109,7 @@ class ModelCard(Card):
     remote: bool = False
     sample_rate: int = SAMPLE_RATE
     languages: str = "eng"
+    probe: Callable[[], Mapping[str, Any]] | None = None
 
 
 MODELS: Catalogue[ModelCard] = Catalogue("pullpush.encoders", ModelCard, "published model")

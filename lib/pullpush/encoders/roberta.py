@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from pullpush.encoders.cards import TextEncoderCard
 from pullpush.encoders.pretrained_text import PretrainedText
+from pullpush.encoders.tiny import SIZES, tokenizer
 
 MODEL = "FacebookAI/roberta-base@e2da8e2f811d1448a5b465c236feacd80ffbac7b"
 RoBERTa = partial(
@@ -14,6 +16,16 @@ RoBERTa = partial(
     model=MODEL,
     settings={"add_pooling_layer": False},
 )
+
+
+def tiny() -> dict[str, Any]:
+    """Options of one that is made in a moment."""
+    import transformers
+
+    words = tokenizer()
+    return {"model": transformers.RobertaConfig(**SIZES, vocab_size=len(words)), "tokenizer": words}
+
+
 CARD = TextEncoderCard(
     name="roberta",
     make=RoBERTa,
@@ -24,4 +36,5 @@ CARD = TextEncoderCard(
     weights=f"hub {MODEL}",
     pretrained=True,
     languages="eng",
+    probe=tiny,
 )

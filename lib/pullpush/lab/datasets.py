@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pullpush.data.clips import World
@@ -21,6 +21,8 @@ class Real(Material):
     An encoder without published weights is trained on the dataset first, with InfoNCE.
     """
 
+    parts = ("data/decoding", "data/texts", "data/relevance", "data/labels")
+
     def __init__(self, book: Session, name: str, compute_long: bool = False) -> None:
         super().__init__(book, book, compute_long)
         self._name = name
@@ -29,12 +31,6 @@ class Real(Material):
     def name(self) -> str:
         """See Material."""
         return self._name
-
-    @property
-    def code(self) -> Sequence[Any]:
-        """See Material."""
-        names = (*self._pair, *self.book.settings.zero_shot)
-        return load_corpus, load_labelled, *(find(name).make for name in names)
 
     @property
     def pair_names(self) -> tuple[str, ...]:

@@ -13,18 +13,19 @@ from IPython.display import Markdown
 from pullpush.errors import unknown
 from pullpush.lab.ledger import LEFT, WORDS, Ledger, sentence
 from pullpush.lab.paper import form
+from pullpush.lab.provenance import UNNOTED, Stamp
 from pullpush.lab.scores import Scores
 from pullpush.show.markup import Markup
 
-NAMED = 4  # names of changed code that a banner gives
+NAMED = 4  # components that a banner names
 OPEN = 12  # rows; a source with more is closed at first
 HEAD = ("claim", "paper", "here ± half width [95 %]", "seeds × clips", "verdict")
 CELL = "padding:0.25em 0.7em;text-align:left;vertical-align:baseline"
 
 
 def origin(scores: Scores) -> Markdown:
-    """Where stored scores come from, what has changed since, and the command that makes them again; nothing of scores
-    that were computed here. Of scores that nobody kept: how to get them.
+    """Where stored scores come from, which components compute something else since, and the command that makes them
+    again; nothing of scores that were computed here. Of scores that nobody kept: how to get them.
     """
     command = scores.stamp.command
     if not scores:
@@ -34,22 +35,19 @@ def origin(scores: Scores) -> Markdown:
         )
     if not scores.stored:
         return Markdown("")
-    lines = [f"> **Stored, not computed on this page:** {_stamped(scores)}. `{command}` makes it again."]
-    if scores.stale:
-        more = len(scores.stale) - NAMED
-        changes = [change.partition(" ") for change in scores.stale[:NAMED]]
-        names = ", ".join(f"`{symbol}` {what}" for symbol, _, what in changes)
-        lines.append(f"> **Code has changed since:** {names}{f' and {more} more' if more > 0 else ''}.")
-    return Markdown("\n>\n".join(lines))
+    said = f"> **Stored, not computed on this page:** {_made(scores.stamp)}. `{command}` makes it again."
+    if not scores.stale:
+        return Markdown(said)
+    named = [f"`{name}`" for name in scores.stale[:NAMED]]
+    named += [f"{len(scores.stale) - NAMED} more"] if len(scores.stale) > NAMED else []
+    *others, last = named
+    does = f"{', '.join(others)} and {last} compute" if others else f"{last} computes"
+    return Markdown(f"{said}\n>\n> **Since then {does} something else:** these numbers are of what was computed then.")
 
 
-def _stamped(scores: Scores) -> str:
-    stamp = scores.stamp
+def _made(stamp: Stamp) -> str:
     seeds = f"{'seeds' if len(stamp.seeds) > 1 else 'seed'} {ranges(stamp.seeds)}"
-    return (
-        f"{stamp.made} UTC, {seeds}, {stamp.seconds / 60:.0f} minutes of training, {stamp.tools}, "
-        f"code `{stamp.digest[:8]}`"
-    )
+    return f"{stamp.made} UTC, {seeds}, {stamp.seconds / 60:.0f} minutes of training on {stamp.processor or UNNOTED}"
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -1,123 +1,162 @@
-"""Long experiments, kept: `book/measured/<chapter>/<experiment>/` holds scores by clip, tables and their stamp.
+"""Long experiments, kept: `book/measured/<chapter>/<experiment>.nc` holds what was found, `.json` where it comes from.
 
-`pullpush sweep` trains, `keep` writes, a chapter reads. What is kept knows what was declared and the code that it went
-through, so that `why_stale` can say what has changed since.
+`pullpush sweep` trains, `keep` writes, a chapter reads. The arrays are labelled (arrays.py); the record beside them
+says what was declared, which versions of which components it went through, and the SHA-256 of the arrays, so that a
+digit that was changed is told.
+
+Writing ends with the record: before, what was kept stands; after, the new arrays, under their checksum's name until
+they take the old ones' place. A process that is killed in between leaves one or the other, and both are read.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
-import shutil
-import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from filelock import FileLock, Timeout
 
 from pullpush.cache import atomic_path
 from pullpush.errors import CacheError, PullPushError
-from pullpush.lab import clip_values, profiles
-from pullpush.lab.experiments import Experiment, Trial
+from pullpush.golden import version
+from pullpush.lab import arrays, profiles
+from pullpush.lab.declarations import said
+from pullpush.lab.experiments import Experiment
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.root import find_root
 from pullpush.lab.scores import Scores
-from pullpush.source import why_differs
-
-PRECISION = "%.6g"  # of the tables; values by clip are kept as float32
-STAMP = "stamp.json"
-CLIPS = "clips.npz"
 
 
 class KeptError(PullPushError, RuntimeError):
     """A kept result that is damaged, or that another process is writing."""
 
 
-def folder_of(chapter: str, name: str, *, root: Path | None = None) -> Path:
-    """Where an experiment of a chapter is kept."""
-    return (root or find_root()) / "book" / "measured" / chapter / name
+@dataclass(frozen=True)
+class Record:
+    """What stands beside the arrays.
+
+    Attributes:
+        content: a name for what was declared, `compute.content_of`.
+        but_seeds: the same of the declaration without its seeds, see `declarations.without_seeds`.
+        declared: what was declared, to be read.
+        runs: how many there are.
+        stamp: where they come from.
+        sha256: of the file of arrays.
+    """
+
+    content: str
+    but_seeds: str
+    declared: Mapping[str, Any]
+    runs: int
+    stamp: Stamp
+    sha256: str
+
+    def text(self, name: str) -> str:
+        """As JSON, a line a field."""
+        about = self.stamp.to_dict()
+        golden = {"golden": about.pop("versions")}
+        fields = {"experiment": name, "declared": self.declared, "content": self.content, "but_seeds": self.but_seeds}
+        fields |= {"runs": self.runs, **about, **golden, "sha256": self.sha256}
+        lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def of(cls, text: str) -> Record:
+        """What `text` gave.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is no record.
+        """
+        data = json.loads(text)
+        made = Stamp.from_dict({**data, "versions": dict(data["golden"])})
+        return cls(data["content"], data["but_seeds"], data["declared"], data["runs"], made, data["sha256"])
 
 
-def keep(scores: Scores, chapter: str, content: str, *, root: Path | None = None) -> Path:
+def folder_of(chapter: str, *, root: Path | None = None) -> Path:
+    """Where a chapter's experiments are kept."""
+    return (root or find_root()) / "book" / "measured" / chapter
+
+
+def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Path | None = None) -> Path:
     """Write what an experiment found, all of it or nothing, in place of what was kept before.
 
-    content: what was declared, `experiments.content_of`.
+    content, but_seeds: see `Record`.
+
+    Returns:
+        The file of arrays.
 
     Raises:
         KeptError: another process is keeping it.
         CacheError: the folder cannot be written.
     """
-    target = folder_of(chapter, scores.experiment.name, root=root)
-    with _alone(target):
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        try:
-            partial.chmod(0o755)
-            _write(scores, content, partial)
-            old = partial.with_name(f"{partial.name}.old")
-            if target.exists():
-                os.replace(target, old)
-            os.replace(partial, target)
-            shutil.rmtree(old, ignore_errors=True)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    return target
+    name = scores.experiment.name
+    place = folder_of(chapter, root=root) / f"{name}.nc"
+    held = arrays.to_bytes(arrays.dataset_of(scores, chapter))
+    digest = hashlib.sha256(held).hexdigest()
+    record = Record(content, but_seeds, said(scores.experiment), len(scores.clips), scores.stamp, digest)
+    with _alone(place):
+        with suppress(KeptError):
+            if before := about(chapter, name, root=root):
+                _settle(place, before.sha256)
+        for left in place.parent.glob(f".{name}.*.nc"):  # of a process that was killed before its record
+            left.unlink()
+        with atomic_path(_waiting(place, digest)) as partial:
+            partial.write_bytes(held)
+        with atomic_path(place.with_suffix(".json")) as partial:
+            partial.write_text(record.text(name), encoding="utf-8")
+        _settle(place, digest)
+    return place
 
 
 def read(experiment: Experiment, chapter: str, content: str, *, root: Path | None = None) -> Scores | None:
     """What was kept of an experiment as it is declared; None if nothing was, or of another declaration.
 
     Raises:
-        KeptError: a file is damaged; the message says how to make it again.
+        KeptError: a file is damaged, or was not kept here; the message says how to make it again.
     """
-    found = about(chapter, experiment.name, root=root)
-    if found is None or found[0] != content:
+    record = about(chapter, experiment.name, root=root)
+    if record is None or record.content != content:
         return None
-    folder = folder_of(chapter, experiment.name, root=root)
-    with _whole(folder, chapter, experiment.name):
-        values = clip_values.read(folder / CLIPS)
-        clips = {(str(experiment.trials[number]), seed): of_run for (number, seed), of_run in values.items()}
-        tables = [pd.read_csv(folder / f"{name}.csv") for name in ("history", "steps")]
-        history, steps = (_as_declared(experiment, table) for table in tables)
-        if not {"system", "seed", "step"} <= set(history) & set(steps):
-            raise ValueError("its tables lack columns")
-        if clips.keys() != {(str(trial), seed) for trial, seed in experiment.cells}:
-            raise ValueError("runs are missing")
-    return Scores(experiment, clips, history, steps, found[1], stored=True)
+    return _scores(experiment, chapter, record, root)
 
 
-def about(chapter: str, name: str, *, root: Path | None = None) -> tuple[str, Stamp] | None:
-    """What was declared when an experiment was kept, and its stamp; None if nothing was kept.
+def part(experiment: Experiment, chapter: str, but_seeds: str, *, root: Path | None = None) -> Scores | None:
+    """The runs that were kept of an experiment when it was declared with other seeds, of those that it has now.
+
+    None if there are none, or all, if a component does something else since, or if a file is damaged.
+
+    but_seeds: see `Record`.
+    """
+    with suppress(KeptError):
+        record = about(chapter, experiment.name, root=root)
+        if record and record.but_seeds == but_seeds and not changed(record.stamp):
+            found = _scores(experiment, chapter, record, root, whole=False)
+            return found if 0 < len(found.clips) < len(list(experiment.cells)) else None
+    return None
+
+
+def about(chapter: str, name: str, *, root: Path | None = None) -> Record | None:
+    """What is noted of what was kept of an experiment; None if nothing was kept.
 
     Raises:
-        KeptError: the stamp is damaged.
+        KeptError: the note is damaged.
     """
-    folder = folder_of(chapter, name, root=root)
-    if not (folder / STAMP).is_file():
+    path = folder_of(chapter, root=root) / f"{name}.json"
+    if not path.is_file():
         return None
-    with _whole(folder, chapter, name):
-        data = json.loads((folder / STAMP).read_text(encoding="utf-8"))
-        return data["content"], Stamp.from_dict(data["stamp"])
+    with _whole(path, chapter, name):
+        return Record.of(path.read_text(encoding="utf-8"))
 
 
-def restamp(chapter: str, name: str, content: str, made: Stamp, *, root: Path | None = None) -> Path:
-    """Give what was kept of an experiment another stamp, since today's code finds the same."""
-    folder = folder_of(chapter, name, root=root)
-    with _alone(folder), atomic_path(folder / STAMP) as partial:
-        partial.write_text(_stamp_text(content, made), encoding="utf-8")
-    return folder
-
-
-def why_stale(kept: Stamp, code: Mapping[str, str]) -> tuple[str, ...]:
-    """Which code has changed since a result was kept: "pullpush.losses._info_nce:info_nce changed"; empty if none has.
-
-    code: the symbols of today, `experiments.code_of`.
-    """
-    return why_differs(kept.code, code)
+def changed(made: Stamp) -> tuple[str, ...]:
+    """The components that do something else now than when a result was made, or are gone: "losses/svr"; or none."""
+    return tuple(name for name, then in made.versions.items() if _now(name) != then)
 
 
 def command(
@@ -135,57 +174,61 @@ def command(
     return shlex.join(words)
 
 
-def _write(scores: Scores, content: str, folder: Path) -> None:
-    values = {(n, seed): scores.clips[str(trial), seed] for n, trial, seed in _cells(scores.experiment)}
-    clip_values.write(folder / CLIPS, values)
-    numbered = {name: _numbered(scores, getattr(scores, name)) for name in ("history", "steps")}
-    for name, table in {"scores": scores.table, **numbered}.items():
-        table.to_csv(folder / f"{name}.csv", index=False, float_format=PRECISION, lineterminator="\n")
-    (folder / STAMP).write_text(_stamp_text(content, scores.stamp), encoding="utf-8")
+def _scores(experiment: Experiment, chapter: str, record: Record, root: Path | None, *, whole: bool = True) -> Scores:
+    """The runs of the declaration that are kept; if `whole`, all of them."""
+    place = folder_of(chapter, root=root) / f"{experiment.name}.nc"
+    with _whole(place, chapter, experiment.name):
+        _settle(place, record.sha256)
+        held = place.read_bytes()
+        if hashlib.sha256(held).hexdigest() != record.sha256:
+            raise ValueError(f"its bytes are not those that {experiment.name}.json tells of")
+        found = arrays.scores_of(arrays.from_bytes(held), experiment, record.stamp)
+        if whole and len(found.clips) < len(list(experiment.cells)):
+            raise ValueError("runs are missing")
+        return found
 
 
-def _stamp_text(content: str, made: Stamp) -> str:
-    return json.dumps({"content": content, "stamp": made.to_dict()}, indent=1, ensure_ascii=False) + "\n"
+def _now(name: str) -> str:
+    try:
+        return version(name)
+    except PullPushError:  # there is no such component any more, or its golden file is damaged
+        return ""
 
 
-def _numbered(scores: Scores, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with each trial's number, by which `_as_declared` finds it again."""
-    rows = [scores.rows(table, trial, seed).assign(trial=n) for n, trial, seed in _cells(scores.experiment)]
-    return pd.concat(rows, ignore_index=True)
+def _waiting(place: Path, digest: str) -> Path:
+    """Where arrays wait for the record that names them."""
+    return place.with_name(f".{place.stem}.{digest[:12]}.nc")
 
 
-def _cells(experiment: Experiment) -> Iterator[tuple[int, Trial, int]]:
-    """Every trial with its number and every seed."""
-    return ((n, trial, seed) for n, trial in enumerate(experiment.trials) for seed in trial.seeds or experiment.seeds)
-
-
-def _as_declared(experiment: Experiment, table: pd.DataFrame) -> pd.DataFrame:
-    """A table from a file, with what varies as it was declared: a column of 24, 0.001 and "cosine" is text there."""
-    trials = [experiment.trials[n] for n in table["trial"]]
-    names = dict.fromkeys(name for trial in experiment.trials for name in trial.where)
-    return table.assign(**{name: [trial.where.get(name) for trial in trials] for name in names}).drop(columns="trial")
+def _settle(place: Path, digest: str) -> None:
+    """Let the arrays that a record names take their place; a reader does it, too, for a process that was killed."""
+    with suppress(OSError):
+        os.replace(_waiting(place, digest), place)
 
 
 @contextmanager
-def _whole(folder: Path, chapter: str, name: str) -> Iterator[None]:
+def _whole(path: Path, chapter: str, name: str) -> Iterator[None]:
     """Say what to do where a file is damaged."""
     try:
         yield
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         again = " && ".join(command(verb, chapter, name) for verb in ("sweep", "keep"))
-        raise KeptError(f"{folder} is damaged ({type(error).__name__}: {error}): `{again}` makes it again") from error
+        raise KeptError(
+            f"{path} is damaged ({type(error).__name__}: {error}): take it from the repository again with its "
+            f"neighbour, or `{again}` makes it again"
+        ) from error
 
 
 @contextmanager
-def _alone(target: Path) -> Iterator[None]:
+def _alone(place: Path) -> Iterator[None]:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(target.parent / f".{target.name}.lock")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(place.parent / f".{place.stem}.lock")
         lock.acquire(timeout=0)
     except Timeout:
-        raise KeptError(f"another process is keeping {target.name}: wait for it, nothing was changed") from None
+        raise KeptError(f"another process is keeping {place.stem}: wait for it, nothing was changed") from None
     except OSError as error:
-        raise CacheError(f"cannot write {target.parent}: {error}") from error
+        raise CacheError(f"cannot write {place.parent}: {error}") from error
     try:
         yield
     finally:

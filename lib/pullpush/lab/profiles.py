@@ -47,7 +47,7 @@ class Profile:
         other: a second dataset, to test what was trained on the first one.
         zero_shot: labelled datasets for zero-shot classification.
         pretrained: fields that differ in chapters that hear through a published audio encoder (see `listening`); no
-            part of what names a result, as the fields that it gives are.
+            part of what profiles are compared by, as the fields that it gives are.
         file: the YAML file that it comes from.
     """
 
@@ -66,7 +66,7 @@ class Profile:
     clips: Mapping[str, Any] = field(default_factory=dict)
     other: str = ""
     zero_shot: tuple[str, ...] = ()
-    pretrained: Mapping[str, Any] = field(default_factory=dict, metadata={"content": False})
+    pretrained: Mapping[str, Any] = field(default_factory=dict, compare=False)
     file: Path | None = None
 
     def __post_init__(self) -> None:
@@ -75,6 +75,15 @@ class Profile:
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "zero_shot", tuple(self.zero_shot))
+
+    @property
+    def content(self) -> Profile:
+        """What decides numbers, for keys: the same profile, whatever it is called and wherever it comes from.
+
+        >>> replace(PROFILES["quick"], name="mine", about="as quick").content == PROFILES["quick"].content
+        True
+        """
+        return replace(self, name="", about="", file=None)
 
     @property
     def listening(self) -> Profile:

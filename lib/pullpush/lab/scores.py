@@ -7,7 +7,7 @@ scores.contrast("SVR", metric="T2A R@1", where={"radius": 0.3}, baseline_where={
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,7 +35,7 @@ class Scores:
         steps: measurements while training, averaged over twenty stretches: system, what varies, seed, step, …
         stamp: where it comes from.
         stored: whether it was read from what `pullpush keep` kept, not computed or read from this cache.
-        stale: of what was stored, the code that has changed since.
+        stale: of what was stored, the components that do something else since; see `kept.changed`.
         runs: (system, seed) → Result of the trials of which nothing varies, read when asked for; none if stored.
     """
 
@@ -184,6 +184,14 @@ class Scores:
             row |= {"wins": f"{int((ours > theirs).sum())}/{len(both)}", **(gain.variance.shares or {})}
             rows.append(row)
         return pd.DataFrame(rows)
+
+    def joined(self, more: Scores) -> Scores:
+        """These earlier runs and further ones as one result of the declaration that the further ones are of."""
+        tables = {
+            name: pd.concat([getattr(side, name) for side in (self, more)], ignore_index=True)
+            for name in ("history", "steps")
+        }
+        return replace(more, clips={**self.clips, **more.clips}, stamp=self.stamp.joined(more.stamp), **tables)
 
     def _language(self, values: np.ndarray, language: str | None) -> np.ndarray:
         if values.ndim == 1:

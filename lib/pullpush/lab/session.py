@@ -7,7 +7,6 @@ import random
 import re
 import time
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from pullpush.cache import atomic_path
 from pullpush.lab import gaps, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.profiles import profile as find_profile
-from pullpush.lab.root import find_root, workplace
+from pullpush.lab.root import workplace
 from pullpush.settings import check_setting
 
 RESULTS = "results"
@@ -49,8 +48,8 @@ class Session:
         return range(self.seed, self.seed + self.settings.seeds)
 
     def save(self, table: pd.DataFrame, name: str = RESULTS) -> None:
-        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`, and where it comes from, with the
-        code of the chapter, to `<chapter>.provenance.json` beside it.
+        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`, and where it comes from to
+        `<chapter>.provenance.json` beside it.
 
         Six significant digits, so that committed tables do not change with the last bit of a sum.
 
@@ -63,15 +62,7 @@ class Session:
             table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
         seeds = table["seed"].unique() if "seed" in table else self.seeds
         seconds = time.monotonic() - self.began
-        provenance.record(self.out, self.chapter, name, provenance.stamp(dict(self.code), seeds=seeds, seconds=seconds))
-
-    @property
-    def code(self) -> Mapping[str, str]:
-        """What the chapter's numbers go through, see chapter_code.py; empty if no chapter of the book has this name."""
-        from pullpush.lab.chapter_code import code_of_chapter  # here, for it reads what stands on sessions
-
-        source = find_root() / "book" / f"{self.chapter}.md"
-        return code_of_chapter(source, self.settings) if source.is_file() else {}
+        provenance.record(self.out, self.chapter, name, provenance.stamp({}, seeds=seeds, seconds=seconds))
 
 
 def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | str | None = None) -> Session:

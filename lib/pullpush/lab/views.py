@@ -41,8 +41,8 @@ class Material(ABC):
 
     @property
     @abstractmethod
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
+    def parts(self) -> Sequence[str]:
+        """The components that make the data, as `golden.versions` takes them; see `compute.Ground`."""
 
     @property
     @abstractmethod

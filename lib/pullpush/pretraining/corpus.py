@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.music import MusicConfig
@@ -27,7 +27,7 @@ from pullpush.data.world import WorldConfig
 from pullpush.encoders.audio_transformer import PATCH, AudioTransformer
 from pullpush.encoders.interface import SplitAudioEncoder
 from pullpush.errors import unknown
-from pullpush.source import digest
+from pullpush.golden import versions
 from pullpush.training.features import Activated
 from pullpush.training.frozen import write_activations
 
@@ -161,9 +161,9 @@ def load_corpus(name: str = "mixed") -> tuple[Corpus, Corpus]:
 def _part(world: World, clips: Clips) -> Part:
     """Clips with their spectrograms, which are computed once, and what is told of them."""
     domain, tags, texts = told(world, clips)
-    key = content_key([digest(write_activations, Patched, AudioTransformer.patches), clips.key])
+    key = content_key([versions("studies/patches", "training/features"), clips.key])
     folder = cached_dir(KIND, key, partial(_write, clips))
-    return Part(Activated.read(clips, folder, key), domain, tags, texts)
+    return Part(Activated.read(clips, folder, content_key([bytes_key(folder), clips.key])), domain, tags, texts)
 
 
 def _write(clips: Clips, folder: Path) -> None:

@@ -17,10 +17,10 @@ from tqdm.auto import tqdm
 from pullpush.cache import content_key
 from pullpush.data.draws import number
 from pullpush.encoders import create_audio
+from pullpush.golden import versions
 from pullpush.pretraining.corpus import Batch, Corpus
 from pullpush.pretraining.objective import OBJECTIVES, Objective
 from pullpush.progress import hidden
-from pullpush.source import digest
 from pullpush.training import checkpoints
 from pullpush.training.checkpoints import CHECKPOINT, Progress
 
@@ -103,31 +103,40 @@ def pretrain(
     (1, 8)
     """
     budget = budget or Budget()
-    make = OBJECTIVES[name].make
     objective = initial(name, train, held_out, seed, budget)
     optimiser = make_optimiser(objective, budget)
-    identity = content_key(
-        [name, seed, {**asdict(budget), "kept_every": 0}, train.key, held_out.key, digest(make, pretrain)]
-    )
+    parts = versions(f"studies/pretraining-{name}")
+    identity = content_key([name, seed, {**asdict(budget), "kept_every": 0}, train.key, held_out.key, parts])
     path, state = out / CHECKPOINT, Progress()
     if path.is_file():
         state = checkpoints.restore(path, objective, optimiser, identity)
-    epoch = -(-len(train) // budget.clips)  # in steps
     with tqdm(total=budget.steps, initial=state.step, desc=name, unit="step", disable=hidden(progress)) as bar:
-        while state.step < budget.steps:
-            turn, place = divmod(state.step, epoch)
-            for rows in order(len(train), budget.clips, seed, turn)[place : place + budget.steps - state.step]:
-                lr, draws = budget.rate(state.step), generator_of(seed, "step", state.step)
-                loss = _step(objective, optimiser, rows, lr, draws, budget)
-                state.steps.append({"step": state.step, "loss": loss})
-                state.step += 1
-                bar.update()
-                if state.step % epoch == 0 or state.step == budget.steps:
-                    state.history.append(_row(objective, state, epoch, seed, budget))
-                    bar.set_postfix({key: f"{state.history[-1][key]:.3f}" for key in ("loss", "held_out")})
-                if state.step % budget.kept_every == 0 or state.step == budget.steps:
-                    checkpoints.save(path, objective, optimiser, state, identity)
+        for row in learn(objective, optimiser, state, seed, budget):
+            bar.update()
+            if row:
+                bar.set_postfix({key: f"{row[key]:.3f}" for key in ("loss", "held_out")})
+            if state.step % budget.kept_every == 0 or state.step == budget.steps:
+                checkpoints.save(path, objective, optimiser, state, identity)
     return objective.eval(), state
+
+
+def learn(
+    objective: Objective, optimiser: Optimizer, state: Progress, seed: int, budget: Budget
+) -> Iterator[dict[str, float] | None]:
+    """Go on from a state, step by step, to the end of the budget; gives the history's row where an epoch ends."""
+    train = objective.train_on
+    epoch = -(-len(train) // budget.clips)  # in steps
+    while state.step < budget.steps:
+        turn, place = divmod(state.step, epoch)
+        for rows in order(len(train), budget.clips, seed, turn)[place : place + budget.steps - state.step]:
+            lr, draws = budget.rate(state.step), generator_of(seed, "step", state.step)
+            loss = _step(objective, optimiser, rows, lr, draws, budget)
+            state.steps.append({"step": state.step, "loss": loss})
+            state.step += 1
+            ended = state.step % epoch == 0 or state.step == budget.steps
+            if ended:
+                state.history.append(_row(objective, state, epoch, seed, budget))
+            yield state.history[-1] if ended else None
 
 
 def initial(name: str, train: Corpus, held_out: Corpus, seed: int, budget: Budget) -> Objective:

@@ -30,11 +30,7 @@ from pullpush.rewriting.prompts import Prompted, Question
 KIND = "answers"
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
-HOW: dict[str, Any] = {
-    "kw_only": True,
-    "compare": False,
-    "metadata": {"content": False},
-}  # fields that change no answer
+HOW: dict[str, Any] = {"kw_only": True, "compare": False}  # fields that change no answer: no part of a key either
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class SceneRewriter(Rewriter, Merger):
     through: languages to go through, one drawn for each caption; default: all that the book's grammar has.
     vocabulary, skew: words of what comes back, see `data.lexicon`; "rich" without skew are the grammar's own.
     seed: of all draws, with the caption and the number.
+    scenes, events: what `of` gave, no part of what rewriters are compared and named in caches by: clips have keys.
 
     Raises:
         UnknownNameError: there is no such language or vocabulary.
@@ -61,8 +62,8 @@ class SceneRewriter(Rewriter, Merger):
     skew: float = 0.0
     seed: int = 0
     language: str = "eng"
-    scenes: Mapping[str, Scene] | None = field(default=None, repr=False, compare=False, metadata={"content": False})
-    events: Sequence[Event] = field(default=(), repr=False, compare=False, metadata={"content": False})
+    scenes: Mapping[str, Scene] | None = field(default=None, repr=False, compare=False)
+    events: Sequence[Event] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "through", tuple(self.through))

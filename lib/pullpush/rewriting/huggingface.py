@@ -21,11 +21,7 @@ from pullpush.data.rewriter import Rewriter, RewritingError
 from pullpush.rewriting.contract import RewriterCard
 from pullpush.rewriting.prompts import Prompted, Question
 
-HOW: dict[str, Any] = {
-    "kw_only": True,
-    "compare": False,
-    "metadata": {"content": False},
-}  # fields that change no answer
+HOW: dict[str, Any] = {"kw_only": True, "compare": False}  # fields that change no answer: no part of a key either
 
 
 class Loaded(NamedTuple):

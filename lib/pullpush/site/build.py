@@ -16,7 +16,7 @@ from pathlib import Path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
-from pullpush.site import chapters, contents_page, executions, front_page, ledger_page, sources_page
+from pullpush.site import chapters, contents_page, executions, front_page, ledger_page, sources_page, verified
 
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
@@ -70,8 +70,7 @@ def build(
 
 def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[str], None]) -> list[Path]:
     """The executions to show, in the book's order: of each chapter the first that is not stale."""
-    settings = profiles.profile(profile)
-    name = settings.name
+    name = profiles.profile(profile).name
     places = [executions.place(root, name, published=True)]
     if not published:
         places.insert(0, executions.place(root, name))
@@ -80,7 +79,7 @@ def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[s
         stale = []
         for place in places:
             notebook = place / f"{chapter.name}.ipynb"
-            why = executions.why_stale(notebook, chapter, settings)
+            why = executions.why_stale(notebook, chapter)
             if why is None:
                 found.append(notebook)
                 report(
@@ -89,11 +88,9 @@ def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[s
                 break
             stale += [why] if notebook.is_file() else []
         else:
-            reasons.append(
-                stale[0] if stale else executions.why_stale(places[0] / f"{chapter.name}.ipynb", chapter, settings)
-            )
+            reasons.append(stale[0] if stale else executions.why_stale(places[0] / f"{chapter.name}.ipynb", chapter))
     if reasons:
-        hint = f"run: pullpush run --all --profile {profile}{' --publish' if published else ''}"
+        hint = f"run: pullpush {'publish' if published else 'run --all'} --profile {profile}"
         raise BuildError("\n".join([*reasons, hint]))
     return found
 
@@ -109,6 +106,7 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     front_page.complete(source / "intro.md", claims, notebooks)
     if (source / "claims.md").is_file():
         ledger_page.complete(source / "claims.md", claims)
+        verified.complete(source / "claims.md", verified.place(root))
     if (source / "library" / "contents.md").is_file():
         contents_page.complete(source / "library" / "contents.md", references=source / "references.bib")
     if (source / "sources.md").is_file():

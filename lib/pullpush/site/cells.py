@@ -1,4 +1,4 @@
-"""A cell of a sweep in a process of its own, which ends with the one that started it."""
+"""A chapter run in a process of its own, which ends with the one that started it: a cell of a sweep, or a page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -35,9 +36,21 @@ def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lam
 
     watch: told which cell of the notebook is executed, such as "cell 17/46".
     """
-    program = "from pullpush.site.cells import _run; _run()"
     order = {"name": cell.chapter, "profile": cell.profile, "parameters": cell.parameters}
     order |= {"out": cell.out, "failed": cell.failed, "root": cell.root}
+    return _ordered("_run", order, threads, watch)
+
+
+def run_page(
+    name: str, profile: str, root: Path, threads: int = 1, *, watch: Callable[[str], None] = lambda state: None
+) -> str:
+    """Run a chapter with its defaults, as `run.run` does, in a process of its own; returns what went wrong."""
+    return _ordered("_run_page", {"name": name, "profile": profile, "root": str(root)}, threads, watch)
+
+
+def _ordered(function: str, order: Mapping[str, Any], threads: int, watch: Callable[[str], None]) -> str:
+    """Let a new process call a function of this module, which reads its order; returns what went wrong."""
+    program = f"from pullpush.site.cells import {function} as run; run()"
     counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
@@ -72,20 +85,33 @@ def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lam
 
 
 def _run() -> None:
-    """What the process of a cell does: the order is the first line of its standard input."""
+    """What the process of a cell does."""
+    with _order() as order:
+        out, failed, root = (Path(order.pop(name)) for name in ("out", "failed", "root"))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        chapter, profile = chapters.find(root, order["name"]), profiles.profile(order["profile"])
+        if key_of(identity(chapter, profile, order["parameters"])) != out.name:
+            sys.exit(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
+        # A cell of a sweep that was killed a moment ago may still be on its way out.
+        with FileLock(out.parent / f".{out.name}.lock"):
+            if not (out / f"{order['name']}.ipynb").is_file():
+                run.run(**order, out=out, failed=failed, root=root, watch=partial(print, flush=True))
+
+
+def _run_page() -> None:
+    """What the process of a page does."""
+    with _order() as order:
+        run.run(order["name"], profile=order["profile"], root=Path(order["root"]), watch=partial(print, flush=True))
+
+
+@contextmanager
+def _order() -> Iterator[dict[str, Any]]:
+    """What is to be done, the first line of standard input; errors of ours end the process with a message."""
     order = json.loads(sys.stdin.readline())
-    out, failed, root = (Path(order.pop(name)) for name in ("out", "failed", "root"))
     status.end_with_parent()
-    out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with status.sigterm_as_interrupt():
-            chapter, profile = chapters.find(root, order["name"]), profiles.profile(order["profile"])
-            if key_of(identity(chapter, profile, order["parameters"])) != out.name:
-                sys.exit(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
-            # A cell of a sweep that was killed a moment ago may still be on its way out.
-            with FileLock(out.parent / f".{out.name}.lock"):
-                if not (out / f"{order['name']}.ipynb").is_file():
-                    run.run(**order, out=out, failed=failed, root=root, watch=partial(print, flush=True))
+            yield order
     except PullPushError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

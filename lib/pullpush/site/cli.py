@@ -1,4 +1,4 @@
-"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate, cache, doctor."""
+"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate; upkeep and proof have more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
 from pullpush.progress import Line, shown
-from pullpush.site import chapters, upkeep
+from pullpush.site import chapters, proof, upkeep
 from pullpush.site.status import sigterm_as_interrupt
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
@@ -115,7 +115,6 @@ def list_(contents: bool) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the results; default executed/local/PROFILE.",
 )
-@click.option("--publish", is_flag=True, help="Write to executed/PROFILE, which maintainers commit.")
 @profile_option
 def run(
     chapter: str | None,
@@ -123,7 +122,6 @@ def run(
     every: bool,
     again: bool,
     out: Path | None,
-    publish: bool,
     profile: str,
 ) -> None:
     """Execute CHAPTER (or --all) and keep its notebook and tables in executed/local/PROFILE."""
@@ -136,12 +134,10 @@ def run(
         raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
     if again and not every:
         raise PullPushError("--again goes with --all: a chapter that is named is run anyway")
-    if publish and (parameter or out):
-        raise PullPushError("--publish goes without -p and --out: what is published was made with the defaults")
     root, settings = find_root(), profiles.profile(profile)
     size = settings.name
     names = [c.name for c in chapters.chapters(root)] if every else [str(chapter)]
-    folder = out or executions.place(root, size, published=publish)
+    folder = out or executions.place(root, size)
     for finished, name in enumerate(names):
         about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
         made = folder / f"{name}.ipynb"
@@ -158,16 +154,10 @@ def run(
                 parameters=dict(parameter),
                 out=out,
                 root=root,
-                publish=publish,
                 watch=line.say,
             )
         gaps = f", {done.gaps} cells not measured on these data" if done.gaps else ""
         click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}{gaps}")
-    if every and publish:
-        from pullpush.site import ledger_page
-
-        _, path = ledger_page.publish(root, size, published=True)
-        click.echo(path)
 
 
 @contextmanager
@@ -277,27 +267,6 @@ def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str,
 
 
 @main.command()
-@click.argument("chapter")
-@click.argument("experiments", nargs=-1)
-@click.option("--seeds", default=1, show_default=True, type=click.IntRange(min=1), help="To train again.")
-@parameter_option
-@profile_option
-def confirm(
-    chapter: str, experiments: tuple[str, ...], seeds: int, parameter: tuple[tuple[str, str], ...], profile: str
-) -> None:
-    """Train a part of what was kept again by today's code; where every number agrees, the kept result is of this code.
-
-    EXPERIMENTS of CHAPTER; default: all that are long and stale.
-    """
-    from pullpush.site import keep as keeping
-
-    options: dict[str, Any] = {"only": experiments, "profile": profile, "parameters": dict(parameter)}
-    with Line(chapter) as line:
-        for folder in keeping.confirm(chapter, seeds=seeds, report=line.above, **options):
-            click.echo(folder)
-
-
-@main.command()
 @click.argument("model")
 @click.argument("dataset")
 @click.option("--split", default="test", show_default=True, help="Of the dataset: train, valid or test.")
@@ -384,5 +353,5 @@ def open_() -> None:
     webbrowser.open(page.as_uri())
 
 
-main.add_command(upkeep.cache)
-main.add_command(upkeep.doctor)
+for command in (upkeep.cache, upkeep.doctor, proof.golden, proof.verify, proof.publish, proof.trunk):
+    main.add_command(command)

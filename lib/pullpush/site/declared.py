@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pullpush.errors import PullPushError, unknown
-from pullpush.lab import compute, growth, kept, profiles
+from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
+from pullpush.lab.declarations import without_seeds
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.root import find_root
 from pullpush.lab.scores import Scores
@@ -94,7 +94,7 @@ def runs_of(plan: Declared, experiment: Experiment) -> dict[str, Plan]:
 
 
 def remaining(plan: Declared, experiment: Experiment, root: Path | None = None) -> tuple[compute.Cells, Scores | None]:
-    """The run of each cell that is to be trained, and what is not: what was kept when there were fewer seeds.
+    """The run of each cell that is to be trained, and what is not: what was kept when there were other seeds.
 
     Of training in stages nothing is taken over, since what was kept does not tell which runs it started from.
     """
@@ -110,8 +110,8 @@ def _earlier(plan: Declared, experiment: Experiment, root: Path | None) -> Score
     views = [ground.view(trial.data or experiment.data) for trial in experiment.trials]
     if any(view.base or view.before or view.taught for view in views):
         return None
-    content_of, code_of = partial(compute.content_of, ground), partial(compute.code_of, ground)
-    return growth.earlier(experiment, ground.book.chapter, content_of, code_of, root=root)
+    but_seeds = compute.content_of(ground, without_seeds(experiment))
+    return kept.part(experiment, ground.book.chapter, but_seeds, root=root)
 
 
 class State(NamedTuple):
@@ -153,12 +153,11 @@ def states(
 
 def _kept(plan: Declared, experiment: Experiment, before: Scores | None, root: Path | None) -> str:
     ground = plan.ground_of(experiment)
-    about = kept.about(ground.book.chapter, experiment.name, root=root)
-    if about is None:
+    record = kept.about(ground.book.chapter, experiment.name, root=root)
+    if record is None:
         return "never kept"
-    content, made = about
-    if content != compute.content_of(ground, experiment):
-        return f"kept {made.made} {'with fewer seeds' if before else 'as another declaration'}"
-    stale = kept.why_stale(made, compute.code_of(ground, experiment))
+    if record.content != compute.content_of(ground, experiment):
+        return f"kept {record.stamp.made} {'with other seeds' if before else 'as another declaration'}"
+    stale = kept.changed(record.stamp)
     more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
-    return f"kept {made.made}" + (f", stale: {stale[0]}{more}" if stale else "")
+    return f"kept {record.stamp.made}" + (f", stale: {stale[0]}{more}" if stale else "")

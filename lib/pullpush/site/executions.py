@@ -1,4 +1,4 @@
-"""What executed notebooks say of themselves: where they stand, how long they took, whether they are of today's code."""
+"""What executed notebooks say of themselves: where they stand, how long they took, whether their page has changed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from typing import Any
 import nbformat
 
 import pullpush
-from pullpush.cache import content_key
-from pullpush.lab import profiles, provenance
 from pullpush.lab.gaps import MARK
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import workplace
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
-from pullpush.source import why_differs
 
 LIBRARY = Path(pullpush.__file__).parent
-SHOWN = 5  # changed symbols that a message names
+READ = ("claims", "measured", "paper-tables", "trunks")  # what pages read of the book's folder
 
 
 def place(root: Path, profile: str, *, published: bool = False) -> Path:
@@ -39,7 +36,7 @@ def seconds(notebook: Path) -> float | None:
 
 
 def describe(notebook: Path) -> dict[str, Any]:
-    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, code, seconds, version."""
+    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, seconds, version."""
     return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
 
 
@@ -50,11 +47,8 @@ def gaps_of(notebook: Path) -> list[tuple[str, bool]]:
     return [(output.data["text/markdown"], output.metadata[MARK]["foreseen"]) for output in outputs]
 
 
-def why_stale(notebook: Path, chapter: Chapter, settings: Profile | None = None) -> str | None:
-    """Why an executed notebook is not what the chapter with its defaults and today's code would give; None if it is.
-
-    settings: its profile, if that is one of your own; its name alone does not say where its file is.
-    """
+def why_stale(notebook: Path, chapter: Chapter) -> str | None:
+    """Why an executed notebook is not one of the chapter as it is written, with its defaults; None if it is."""
     if not notebook.is_file():
         return f"{chapter.name} has not been run: there is no {notebook}"
     made = _told(notebook)
@@ -66,31 +60,20 @@ def why_stale(notebook: Path, chapter: Chapter, settings: Profile | None = None)
     changed = [f"{k}={v!r}" for k, v in made["parameters"].items() if v != defaults.get(k)]
     if changed:
         return f"{notebook} was made with {', '.join(changed)}, which are not the defaults of {chapter.name}"
-    settings = settings or profiles.PROFILES.get(made["profile"])
-    if settings is None:
-        return None
-    from pullpush.lab.chapter_code import code_of_chapter  # here, so that running a chapter does not wait for torch
-
-    code = code_of_chapter(chapter.path, settings)
-    if made.get("code") == content_key(code):
-        return None
-    old = provenance.code_named(notebook.parent, chapter.name, made.get("code", ""))
-    names = why_differs(old, code) if old else ("it does not say which",)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{notebook} was made by other code: {', '.join(names[:SHOWN])}{more}"
+    return None
 
 
 def is_current(notebook: Path, chapter: Chapter, settings: Profile) -> bool:
-    """Whether a chapter need not be run again: with its defaults it would give this notebook, figures included.
+    """Whether a chapter need not be run again: nothing that it may read was written since, neither by us nor by git.
 
     Of data of one's own it is not known whether they have changed: False.
     """
-    if settings.file or not notebook.is_file():
+    if settings.file or why_stale(notebook, chapter):
         return False
-    kept = (chapter.path.parent / "measured").glob("*/*/stamp.json")
+    folders = [LIBRARY, *(chapter.path.parent / name for name in READ)]
+    files = (file for folder in folders for file in folder.rglob("*.*") if file.suffix != ".pyc")
     made = notebook.stat().st_mtime
-    changed = any(file.stat().st_mtime > made for file in (*LIBRARY.rglob("*.py"), *kept))
-    return not changed and why_stale(notebook, chapter, settings) is None
+    return not any(file.is_file() and file.stat().st_mtime > made for file in files)
 
 
 def _told(notebook: Path) -> dict[str, Any]:

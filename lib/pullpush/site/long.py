@@ -1,7 +1,7 @@
 """Long experiments of a chapter, trained run by run, in processes or on a Dask cluster.
 
 pullpush sweep 02-svr-lab --only end-to-end    # trains what is missing; killed and started again it goes on
-pullpush keep 02-svr-lab end-to-end            # writes book/measured/02-svr-lab/end-to-end
+pullpush keep 02-svr-lab end-to-end            # writes book/measured/02-svr-lab/end-to-end.nc
 """
 
 from __future__ import annotations

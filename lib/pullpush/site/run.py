@@ -2,8 +2,7 @@
 
 A run happens in a folder of its own; only when the last cell has passed do the tables, then the notebook, take
 their places. A failed run leaves what was there as it was, and keeps its notebook under `executed/local/failed/`; one
-that is stopped leaves nothing. What the maintainers publish stands in `executed/<profile>/`, which only `publish`
-writes to.
+that is stopped leaves nothing. What the maintainers publish stands in `executed/<profile>/`, see publish.py.
 """
 
 from __future__ import annotations
@@ -63,7 +62,6 @@ def run(
     out: Path | None = None,
     failed: Path | None = None,
     root: Path | None = None,
-    publish: bool = False,
     watch: Callable[[str], None] = lambda state: None,
 ) -> Execution:
     """Execute one chapter.
@@ -75,7 +73,6 @@ def run(
         out: folder for notebook and tables; default `executed/local/<profile>`.
         failed: folder for the notebook of a run that fails; default `executed/local/failed/<profile>`.
         root: the book's root.
-        publish: let the defaults be `executed/<profile>` and `executed/failed/<profile>`, which maintainers commit.
         watch: told before each cell of code which one it is, such as "cell 17/46".
 
     Raises:
@@ -88,8 +85,8 @@ def run(
     chapter = chapters.find(root, name)
     settings = profiles.profile(profile)
     values = _values(chapter, settings, parameters or {})
-    out = out or place(root, settings.name, published=publish)
-    failed = failed or place(root, "failed", published=publish) / settings.name
+    out = out or place(root, settings.name)
+    failed = failed or place(root, "failed") / settings.name
     with status.run_folder(workplace(root) / "executed") as folder:
         return _execute(chapter, settings, values, folder, out=out, failed=failed, root=root, watch=watch)
 
@@ -138,7 +135,6 @@ def _execute(
             "profile": settings.name,
             "parameters": values | ({"profile": settings.name} if settings.file else {}),
             "source_hash": source_hash,
-            "code": next((made.digest for made in provenance.stamps(tables, chapter.name).values()), ""),
             "seconds": round(took, 1),
             "version": __version__,
         }

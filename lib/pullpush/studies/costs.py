@@ -14,21 +14,24 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import Markdown
 
-from pullpush.encoders.projection import Projection
-from pullpush.encoders.sonar import SONAR
-from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
 from pullpush.errors import DataNotFoundError, unknown
+from pullpush.golden import versions
 from pullpush.lab.provenance import Stamp, stamp
 from pullpush.lab.root import find_root
 from pullpush.metrics.inference import Difference, Variance
-from pullpush.source import symbols, why_differs
-from pullpush.training.objective import Objective
-from pullpush.training.recipes import TERMS
 
 COMMAND = "python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv"
 COUNTED, MEASURED = "counted", "measured, CPU, one thread"
 LOSSES = ("infonce", "svr", "ml-clap", "cacl", "kcl")
-NAMED = 4  # names of changed code that a page gives
+# What a step goes through that is counted: the losses, how it runs, and both encoders.
+PARTS = (
+    *(f"losses/{name}" for name in LOSSES),
+    "audio/ast",
+    "audio/projection",
+    "text/sonar",
+    "training/objective",
+)
+NAMED = 4  # changed components that a page names
 
 
 def table(chapter: str, how: str = COUNTED, *, folder: Path | None = None) -> pd.DataFrame:
@@ -88,11 +91,6 @@ def exact(value: float) -> Difference:
     return Difference(value, value, value, 0.0, float(value == 0), float("inf"), 0.95, 1, 1, 1, none)
 
 
-def code() -> dict[str, str]:
-    """The code that decides the counts, by symbol: the losses, how a step runs, and both encoders."""
-    return symbols(*(TERMS[name].make for name in LOSSES), Objective, SpectrogramTransformer, SONAR, Projection)
-
-
 def made(how: str = COUNTED, *, folder: Path | None = None) -> Stamp:
     """Where the rows found in one way come from.
 
@@ -103,8 +101,8 @@ def made(how: str = COUNTED, *, folder: Path | None = None) -> Stamp:
 
 
 def stale(how: str = COUNTED, *, folder: Path | None = None) -> tuple[str, ...]:
-    """Which code has changed since: "pullpush.losses._svr:SVR changed"; empty if none has."""
-    return why_differs(made(how, folder=folder).code, code())
+    """Which components do something else since, such as "losses/svr"; empty if none does."""
+    return changed(made(how, folder=folder).versions, PARTS)
 
 
 def origin(how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
@@ -112,14 +110,30 @@ def origin(how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
     return Markdown(sentence(how, made(how, folder=folder), stale(how, folder=folder)))
 
 
-def sentence(how: str, source: Stamp, changed: Sequence[str]) -> str:
-    """When and by what rows were made, as Markdown; changed: code that has changed since, by symbol."""
-    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-    since = f" **Older than the code:** {', '.join(changed[:NAMED])}{more}." if changed else ""
+def changed(noted: Mapping[str, str], parts: Sequence[str]) -> tuple[str, ...]:
+    """Those of some components that do something else than when their versions were noted, or were not noted at all.
+
+    >>> changed(versions("losses/svr"), ["losses/svr", "losses/infonce"])
+    ('losses/infonce',)
+    """
+    return tuple(name for name, version in versions(*parts).items() if noted.get(name) != version)
+
+
+def since(names: Sequence[str]) -> str:
+    """What a page says of components that do something else since rows were made; nothing of none.
+
+    >>> since(["losses/svr"])
+    " **Older than today's** losses/svr."
+    """
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f" **Older than today's** {', '.join(names[:NAMED])}{more}." if names else ""
+
+
+def sentence(how: str, source: Stamp, names: Sequence[str]) -> str:
+    """When and by what rows were made, as Markdown; names: of components that do something else since."""
     return (
         f"> {how[0].upper()}{how[1:]} on {source.made} UTC in {source.seconds / 60:.0f} minutes (pullpush "
-        f"{source.version}, torch {source.packages.get('torch', '–')}, code {source.digest[:8]}) by "
-        f"`{source.command}`.{since}"
+        f"{source.version}, torch {source.packages.get('torch', '–')}) by `{source.command}`.{since(names)}"
     )
 
 
@@ -136,16 +150,13 @@ def read_stamp(how: str, command: str, *, path: Path) -> Stamp:
     return Stamp.from_dict(stamps[how])
 
 
-def write_stamp(
-    how: str, seconds: float, command: str, *, path: Path, through: Mapping[str, str] | None = None
-) -> None:
-    """Say beside the table at `path` when, how and with what code rows were found; other ways' stamps stay.
-
-    through: the code by symbol; default: `code()`.
+def write_stamp(how: str, seconds: float, command: str, *, path: Path, parts: Sequence[str] = PARTS) -> None:
+    """Say beside the table at `path` when and how rows were found, and by which versions of their parts; other ways'
+    stamps stay.
     """
     target = path.with_suffix(".json")
     stamps: Mapping = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {}
-    current = stamp(code() if through is None else through, seeds=(), seconds=seconds, command=command).to_dict()
+    current = stamp(versions(*parts), seeds=(), seconds=seconds, command=command).to_dict()
     text = json.dumps({**stamps, how: current}, indent=1, ensure_ascii=False)
     target.write_text(text + "\n", encoding="utf-8")
 

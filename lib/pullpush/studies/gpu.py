@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.errors import DataNotFoundError, unknown
 from pullpush.lab.root import find_root
-from pullpush.source import symbols, why_differs
+from pullpush.studies import costs
 
 COMMAND = "make gpu"
 PARTS: Mapping[str, str] = {
@@ -28,7 +26,16 @@ PARTS: Mapping[str, str] = {
     "adam8bit": "Adam in eight bits",
     "correct": "every loss on the device against float64 on the CPU",
 }
-NAMED = 4  # names of changed code that a page gives
+LOSSES = ("losses/infonce", "losses/siglip", "losses/svr")
+STEP = ("training/objective", "audio/ced", "text/sonar")
+# What each part goes through, as `golden.versions` takes it.
+COMPONENTS: Mapping[str, tuple[str, ...]] = {
+    "tables": (*STEP, *LOSSES),
+    "throughput": (*STEP, "training/loop"),
+    "tiles": LOSSES,
+    "adam8bit": STEP,
+    "correct": (*LOSSES, "losses/kcl", "losses/cacl"),
+}
 
 
 def there(part: str, *, folder: Path | None = None) -> bool:
@@ -86,8 +93,8 @@ def formats(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def origin(part: str, *, folder: Path | None = None) -> Markdown:
-    """Where, when and with what a part was measured and what code has changed since; where no GPU has measured it, what
-    would.
+    """Where, when and with what a part was measured and what does something else since; where no GPU has measured it,
+    what would.
     """
     if not there(part, folder=folder):
         return Markdown(
@@ -95,9 +102,7 @@ def origin(part: str, *, folder: Path | None = None) -> Markdown:
             "for all parts; this page then shows it."
         )
     about = json.loads(_paths(part, folder)[1].read_text(encoding="utf-8"))
-    packages, changed = about["packages"], stale(part, folder=folder)
-    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-    since = f" **Older than the code:** {', '.join(changed[:NAMED])}{more}." if changed else ""
+    packages, since = about["packages"], costs.since(stale(part, folder=folder))
     memory = f", {about['memory_gib']:.0f} GiB" if about["memory_gib"] else ""
     tools = f"torch {packages.get('torch', '–')}, CUDA {about['cuda'] or '–'}"
     tools += f", transformers {packages.get('transformers', '–')}, float32 products: {about['float32_products']}"
@@ -110,10 +115,9 @@ def origin(part: str, *, folder: Path | None = None) -> Markdown:
 
 
 def stale(part: str, *, folder: Path | None = None) -> tuple[str, ...]:
-    """Which code has changed since a part was measured: "pullpush.losses._svr:SVR changed"; empty if none has."""
-    about: dict[str, Any] = json.loads(_paths(part, folder)[1].read_text(encoding="utf-8"))
-    named = (root.split(":") for root in about["roots"])
-    return why_differs(about["code"], symbols(*(getattr(import_module(module), name) for module, name in named)))
+    """Which components do something else since a part was measured, such as "losses/svr"; empty if none does."""
+    about = json.loads(_paths(part, folder)[1].read_text(encoding="utf-8"))
+    return costs.changed(about["versions"], COMPONENTS[part])
 
 
 def _paths(part: str, folder: Path | None) -> tuple[Path, Path]:

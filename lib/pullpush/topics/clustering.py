@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from pullpush.topics.checks import check_captions
-from pullpush.topics.density import Density, dense
+from pullpush.topics.density import Dense, Density, dense
 from pullpush.topics.merging import by_size, merged
 from pullpush.topics.outliers import OUTLIER, memberships, reassigned
 from pullpush.topics.words import Words, topic_words
@@ -104,16 +104,33 @@ def cluster(
         [25, 25, 25, 25]
     """
     values = check_captions(embeddings, texts)
-    rows, place = _arranged(values, texts, keep_order=keep_order, keep_repeats=keep_repeats)
+    rows, place = arranged(values, texts, keep_order=keep_order, keep_repeats=keep_repeats)
     chosen, said = values[rows], [texts[row] for row in rows]
     region = dense(chosen, how or Density(), seed=seed)
+    return gathered(region, chosen, said, place, count=count, outliers=outliers, merge=merge)
+
+
+def gathered(
+    region: Dense,
+    chosen: NDArray[np.float32],
+    said: Sequence[str],
+    place: NDArray[np.int64],
+    *,
+    count: int | None,
+    outliers: str,
+    merge: str,
+) -> Topics:
+    """Topics of all captions from the dense regions of those that were clustered; see `cluster`.
+
+    chosen: `(M, d)`, embeddings of those, and said: their texts; place: `(N,)`, where each caption is among them.
+    """
     fine = _renamed(region.labels, by_size(region.labels))
     found = fine if count is None else merged(fine, count, by=merge, embeddings=chosen, texts=said)
     likely = memberships(region.points, fine, region.strength) @ _parts(fine, found)
     labels = reassigned(found, outliers, probabilities=likely, embeddings=chosen, texts=said)
     new = by_size(labels, np.bincount(place))
     every = _renamed(labels, new)[place]
-    words = topic_words(texts, every)
+    words = topic_words([said[row] for row in place], every)
     return Topics(
         labels=every,
         found=_renamed(found, new)[place],
@@ -124,7 +141,7 @@ def cluster(
     )
 
 
-def _arranged(
+def arranged(
     values: NDArray[np.float32], texts: Sequence[str], *, keep_order: bool, keep_repeats: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which captions are clustered, in order, `(M,)` rows, and where among them each caption is found, `(N,)`."""

@@ -10,17 +10,16 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pullpush.cache import cached_file, content_key
-from pullpush.source import digest
+from pullpush.golden import versions
 from pullpush.topics.checks import TopicsError, check_enough
 from pullpush.topics.outliers import OUTLIER
 
@@ -63,10 +62,10 @@ def dense(embeddings: NDArray[np.float32], how: Density, *, seed: int) -> Dense:
     check_enough(len(embeddings), how.min_size, how.dimensions)
     tools = [f"{name} {version(name)}" for name in ("umap-learn", "numba", "scikit-learn", "numpy")]
     content = hashlib.sha256(np.ascontiguousarray(embeddings).tobytes()).hexdigest()
-    key = content_key([content, list(embeddings.shape), how, seed, tools, _code()])
+    key = content_key([content, list(embeddings.shape), how, seed, tools, versions("studies/regions")])
 
     def build(path: Path) -> None:
-        found = _search(embeddings, how, seed)
+        found = search(embeddings, how, seed)
         with open(path, "wb") as file:
             np.savez(file, **found._asdict())
 
@@ -80,12 +79,8 @@ def dense(embeddings: NDArray[np.float32], how: Density, *, seed: int) -> Dense:
     return found
 
 
-@cache
-def _code() -> str:
-    return digest(_search)
-
-
-def _search(embeddings: NDArray[np.float32], how: Density, seed: int) -> Dense:
+def search(embeddings: NDArray[np.float32], how: Density, seed: int) -> Dense:
+    """What `dense` keeps, found anew; all captions may be outliers."""
     from sklearn.cluster import HDBSCAN
 
     with threadpool_limits(1):
@@ -107,18 +102,27 @@ def _reduced(embeddings: NDArray[np.float32], how: Density, seed: int) -> NDArra
     from umap import UMAP  # compiles itself for half a minute, and only a search that nobody made before needs it
     from umap.distances import pairwise_special_metric
 
-    given, metric = embeddings, how.metric
-    if metric == "cosine" and len(embeddings) < FEW:
-        given, metric = pairwise_special_metric(embeddings, metric=metric).astype(np.float32), "precomputed"
+    given, options = embeddings, umap_options(len(embeddings), how, seed)
+    if options["metric"] == "precomputed":
+        given = pairwise_special_metric(embeddings, metric=how.metric).astype(np.float32)
     with warnings.catch_warnings():
         # UMAP tells that a seed takes one thread, which is what we ask for, and what it cannot do with distances.
         warnings.simplefilter("ignore")
-        found = UMAP(
-            n_neighbors=min(how.neighbours, len(embeddings) - 1),
-            n_components=how.dimensions,
-            min_dist=how.min_dist,
-            metric=metric,
-            random_state=seed,
-            n_jobs=1,
-        ).fit_transform(given)
+        found = UMAP(**options).fit_transform(given)
     return np.asarray(found, np.float32)
+
+
+def umap_options(count: int, how: Density, seed: int) -> dict[str, Any]:
+    """What UMAP is asked for, of so many embeddings.
+
+    >>> umap_options(10, Density(), seed=0)["n_neighbors"], umap_options(10, Density(), seed=0)["metric"]
+    (9, 'precomputed')
+    """
+    return {
+        "n_neighbors": min(how.neighbours, count - 1),
+        "n_components": how.dimensions,
+        "min_dist": how.min_dist,
+        "metric": "precomputed" if how.metric == "cosine" and count < FEW else how.metric,
+        "random_state": seed,
+        "n_jobs": 1,
+    }

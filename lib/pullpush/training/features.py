@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ class Heard(ABC):
 
     @property
     def key(self) -> str:
-        """Names the clips and what replaces their audio."""
+        """Names the clips and what replaces their audio, both by their bytes."""
         return ""
 
     def __len__(self) -> int:
@@ -97,11 +96,6 @@ class Heard(ABC):
     def head(self, n: int) -> Heard:
         """The first `n` clips."""
         return self.select(range(min(n, len(self))))
-
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """The code that answers go through, as roots of `source.digest`."""
-        return type(self), *self.clips.code
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,15 +24,15 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data.clips import Clips, World
 from pullpush.data.mixture import Mixed
 from pullpush.encoders import AUDIO, AudioEncoder
 from pullpush.encoders.checks import check_audio, check_seconds
 from pullpush.errors import TrainingError
+from pullpush.golden import versions
 from pullpush.parallel import in_threads
 from pullpush.progress import hidden
-from pullpush.source import digest
 from pullpush.training.features import Activated, Encoded, Heard
 from pullpush.training.trunk import Trunk, as_trunk
 
@@ -82,8 +82,7 @@ def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Cli
     Of a mixture every source is heard by itself, so that mixtures share what is kept of them.
     """
     trunk = as_trunk(base)
-    card, way, weights = AUDIO[trunk.encoder], WAYS[trunk.level], trunk.digest
-    code = digest(way.write, card.make)
+    card, way = AUDIO[trunk.encoder], WAYS[trunk.level]
     # Several blocks of a large model may not fit; what travels in a package or is trained here is small.
     jobs = 1 if card.pretrained and card.wheel is None else None
     loaded: list[AudioEncoder] = []  # read once, and only if a split is not there yet
@@ -97,8 +96,9 @@ def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Cli
                 loaded.append(trunk.load())
             way.write(place, loaded[0], clips, jobs=jobs, progress=progress)
 
-        key = content_key([code, clips.key, weights])
-        return way.read(clips, cached_dir(KIND, key, build), key)
+        key = content_key([versions("training/features", *trunk.parts), clips.key, trunk.digest])
+        folder = cached_dir(KIND, key, build)
+        return way.read(clips, folder, content_key([bytes_key(folder), clips.key]))
 
     return encode
 

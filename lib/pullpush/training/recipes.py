@@ -20,7 +20,6 @@ from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import SettingError, unknown
 from pullpush.losses import TERMS
 from pullpush.settings import check_fields, check_setting
-from pullpush.source import Registry
 from pullpush.training.system import Recipe
 from pullpush.training.terms import Term
 
@@ -42,31 +41,29 @@ def _svr_variants() -> Iterator[tuple[Recipe, str]]:
 
 
 # Variants of one loss with the titles that figures write.
-VARIANTS: Mapping[str, tuple[Recipe, str]] = Registry(
-    {
-        variant.name: (variant, shown)
-        for variant, shown in (
-            (Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)), "InfoNCE, learnable τ"),
-            # GLAP's code and SigLIP itself add the bias after the division by τ.
-            (Recipe("siglip", (Term("siglip", options={"form": "siglip"}),)), "SigLIP"),
-            *_svr_variants(),
-            # Summands with their weights in On the Language Encoder, beside an InfoNCE of weight 1.
-            (
-                Recipe(
-                    "cyclic",
-                    (
-                        Term("cross-cyclic", 0.25, {"per_clip": True}),
-                        Term("in-modal-cyclic", 0.25, {"per_clip": True}),
-                    ),
+VARIANTS: Mapping[str, tuple[Recipe, str]] = {
+    variant.name: (variant, shown)
+    for variant, shown in (
+        (Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)), "InfoNCE, learnable τ"),
+        # GLAP's code and SigLIP itself add the bias after the division by τ.
+        (Recipe("siglip", (Term("siglip", options={"form": "siglip"}),)), "SigLIP"),
+        *_svr_variants(),
+        # Summands with their weights in On the Language Encoder, beside an InfoNCE of weight 1.
+        (
+            Recipe(
+                "cyclic",
+                (
+                    Term("cross-cyclic", 0.25, {"per_clip": True}),
+                    Term("in-modal-cyclic", 0.25, {"per_clip": True}),
                 ),
-                "cyclic terms",
             ),
-            (Recipe("simcse-0.1", (Term("simcse", 0.1),)), "SimCSE"),
-            (Recipe("nli-0.1", (Term("nli", 0.1),)), "NLI"),
-            (Recipe("sentence-simcse-0.1", (Term("sentence-simcse", 0.1),)), "SimCSE on NLI sentences"),
-        )
-    }
-)
+            "cyclic terms",
+        ),
+        (Recipe("simcse-0.1", (Term("simcse", 0.1),)), "SimCSE"),
+        (Recipe("nli-0.1", (Term("nli", 0.1),)), "NLI"),
+        (Recipe("sentence-simcse-0.1", (Term("sentence-simcse", 0.1),)), "SimCSE on NLI sentences"),
+    )
+}
 # Of sums and variants that figures compare; a single loss has its card's. As in SupCLAP's own Figure 4.
 COLOURS = {
     "infonce+bi-static-svr": "green",

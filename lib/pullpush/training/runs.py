@@ -20,14 +20,16 @@ import torch
 from pullpush.cache import atomic_path, content_key, home, locked
 from pullpush.data.batches import PairDataset, TrainingData
 from pullpush.data.clips import Clips, Config, World, load_data
-from pullpush.encoders import AUDIO, TEXT, DualEncoder, create
+from pullpush.encoders import DualEncoder, create
+from pullpush.golden import version_of_diagnostics, versions
+from pullpush.losses import TERMS, LossCard
 from pullpush.parallel import one_thread, side_by_side
-from pullpush.source import digest
+from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
 from pullpush.training.frozen import encoded, trunk_of
 from pullpush.training.loop import Result, is_finished, train
-from pullpush.training.recipes import TERMS, Recipe
+from pullpush.training.recipes import Recipe
 from pullpush.training.trunk import Trunk, local_weights
 
 KIND = "runs"
@@ -37,7 +39,7 @@ Source = tuple[Config, Trunk | None]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """All that makes a run. What it is called by is found once: make another plan where code or data have changed.
+    """All that makes a run. What it is called by is found once: make another plan where data have changed.
 
     Attributes:
         world: scenes or a real dataset; its train split is learnt from, its valid split chooses the best epoch.
@@ -55,12 +57,21 @@ class Plan:
 
     @cached_property
     def key(self) -> str:
-        """Name of the run's folder: a hash of all that shapes it, the code that it goes through included."""
-        world, recipe = self.world, self.recipe
-        code = digest(*code_of(world, recipe, self.diagnostics))
-        parts = [code, *world.identity, recipe, self.seed, self.base.name if self.base else None, self.diagnostics]
-        trunk, weights = trunk_of(world), local_weights(recipe.encoder_options)
-        return content_key([*parts, *([trunk.digest] if trunk else []), *([weights] if weights else [])])
+        """Name of the run's folder: a hash of what it learns from, by bytes, of its recipe, of the weights that it may
+        start from, and of what the components do that it goes through.
+        """
+        recipe, watch = self.recipe, self.diagnostics
+        return content_key(
+            {
+                "components": versions(*of_recipe(recipe)),
+                "data": self.world.identity,
+                "recipe": recipe,
+                "seed": self.seed,
+                "weights": local_weights(recipe.encoder_options),
+                "base": self.base.name if self.base else None,
+                "diagnostics": [watch, version_of_diagnostics(watch)] if watch else None,
+            }
+        )
 
     @property
     def path(self) -> Path:
@@ -104,7 +115,8 @@ class Plan:
         travels as a configuration.
         """
         source = (self.world.config, trunk_of(self.world))
-        return partial(_train_order, source, self.recipe, self.seed, self.diagnostics, self.base)
+        plan = (self.recipe, self.seed, self.diagnostics, self.base)
+        return partial(_train_order, source, *plan, added=TERMS.added)
 
 
 def train_all(plans: Sequence[Plan], *, jobs: int | None = None) -> list[Result]:
@@ -151,7 +163,17 @@ def _reads(recipe: Recipe) -> str:
     return content_key([recipe.text, recipe.encoder_options, recipe.languages, recipe.captions])
 
 
-def _train_order(source: Source, recipe: Recipe, seed: int, diagnostics: Diagnostics | None, base: Path | None) -> None:
+def _train_order(
+    source: Source,
+    recipe: Recipe,
+    seed: int,
+    diagnostics: Diagnostics | None,
+    base: Path | None,
+    *,
+    added: Sequence[LossCard],
+) -> None:
+    for card in added:
+        TERMS.add(card)
     Plan(reloaded(*source), recipe, seed, diagnostics, base).train(progress=False)
 
 
@@ -160,21 +182,6 @@ def reloaded(config: Config, trunk: Trunk | None) -> World:
     """A world in another process: read once, for a run on features is not much longer."""
     world = load_data(config)
     return encoded(world, trunk) if trunk else world
-
-
-def code_of(world: World, recipe: Recipe, diagnostics: Diagnostics | None = None) -> list[Any]:
-    """The code that a run goes through, as roots of `digest`: the loop, and what is found by name or by class."""
-    terms = [TERMS[term.name].make for term in recipe.terms]
-    return [
-        train_run,
-        recipe,
-        terms,
-        AUDIO[recipe.audio].make,
-        TEXT[recipe.text].make,
-        world.train.code,
-        world.valid.code,
-        diagnostics,
-    ]
 
 
 def train_run(

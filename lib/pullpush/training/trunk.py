@@ -15,8 +15,9 @@ from pullpush.encoders import AUDIO, AudioEncoder, create, create_audio
 from pullpush.encoders.audio_transformer import PRETRAINED
 from pullpush.encoders.upper import require_split
 from pullpush.errors import DataNotFoundError, TrainingError, unknown
-from pullpush.source import digest as code_digest
+from pullpush.golden import versions
 from pullpush.training import checkpoints
+from pullpush.training.components import of_audio
 from pullpush.training.loop import RECIPE
 from pullpush.training.recipes import Recipe, from_json
 
@@ -48,6 +49,11 @@ class Trunk(ABC):
     @abstractmethod
     def encoder(self) -> str:
         """Its name in `encoders.AUDIO`. Raises `DataNotFoundError` where there is no finished run."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[str, ...]:
+        """The components that clips go through in it, as `golden.versions` takes them."""
 
     @property
     @abstractmethod
@@ -88,6 +94,11 @@ class FinishedRun(Trunk):
     def encoder(self) -> str:
         """See Trunk."""
         return self._recipe.audio
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """See Trunk."""
+        return of_audio(self.encoder, {})
 
     @property
     def digest(self) -> str:
@@ -159,13 +170,17 @@ class Published(Trunk):
         return self.audio
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """See Trunk."""
+        return of_audio(self.audio, self.options)
+
+    @property
     def digest(self) -> str:
         """See Trunk: of the encoder's name, options and, where its model is a folder, of the files there."""
         weights = local_weights(self.options)
         options = {name: str(value) for name, value in self.options.items() if name not in weights}
         level = [self.level] if self.level != "features" else []
-        members = [code_digest(AUDIO[name].make) for name in self.options.get("members", ())]  # of `several`
-        return content_key([self.audio, options, self.seed, *weights.values(), *level, *members])
+        return content_key([versions(*self.parts), self.audio, options, self.seed, *weights.values(), *level])
 
     def load(self) -> AudioEncoder:
         """See Trunk."""

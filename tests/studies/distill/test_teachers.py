@@ -11,6 +11,7 @@ from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
+from pullpush.golden import version
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill.taught import Later, TaughtConfig, with_columns
 from pullpush.studies.distill.teachers import Blind, Run, Truth, both_sides, similarities, soft_labels
@@ -115,6 +116,28 @@ def test_a_world_is_named_by_who_taught_it():
         world = TaughtConfig(SMALL, teachers, topics).load()
         names.add(content_key(world.identity))
     assert len(names) == 5
+
+
+@pytest.mark.parametrize("part", ["studies/soft_labels", "studies/topics", "text/hashed"])
+def test_a_world_is_named_by_what_makes_its_columns(part, monkeypatch):
+    """And not by what the columns hold: their teachers may not be trained yet."""
+    config = TaughtConfig(SMALL, (Truth(),), ByText(text="hashed"))
+    before = config.load().identity
+    assert config.load().identity == before
+
+    def changed(*names):
+        return {name: "other" if name == part else version(name) for name in names}
+
+    monkeypatch.setattr("pullpush.studies.distill.taught.versions", changed)
+    assert config.load().identity != before
+
+
+def test_labels_are_asked_again_where_what_makes_them_has_changed(clips, monkeypatch):
+    first = soft_labels([Truth()], clips)
+    monkeypatch.setattr(Truth, "embed", lambda teacher, clips, language: torch.ones(len(clips), 2, 3))
+    assert np.array_equal(soft_labels([Truth()], clips), first)  # the golden file says what a version is
+    monkeypatch.setattr("pullpush.studies.distill.teachers.versions", lambda *names: {name: "other" for name in names})
+    assert (soft_labels([Truth()], clips) == 1).all()
 
 
 def test_augmented_clips_bring_what_teachers_say_of_them_and_no_topic_of_mixes(home):

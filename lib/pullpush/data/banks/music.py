@@ -16,7 +16,7 @@ from pullpush.data.fonts import font_path, load_font, sound
 from pullpush.data.instruments import Instrument, event_of, load_instruments
 from pullpush.data.phrases import Phrase, kinds
 from pullpush.data.vocabulary import Event
-from pullpush.source import digest
+from pullpush.golden import versions
 
 FONTS = ("fluid", "timgm")
 TAKES = 2  # phrases from each font
@@ -34,7 +34,8 @@ def read(_: str) -> tuple[tuple[Event, ...], EventClips]:
                 wave = sound(phrase, item, load_font(paths[font]), seconds=MAX_SECONDS, sample_rate=SAMPLE_RATE)
                 soundfile.write(folder / f"{item.name}-{row}.wav", wave, SAMPLE_RATE)
 
-    shaped = [digest(sound, _phrases), FONTS, TAKES, MAX_SECONDS, [path.stat().st_size for path in paths.values()]]
+    sizes = [path.stat().st_size for path in paths.values()]
+    shaped = [versions("data/music", "data/soundfont"), FONTS, TAKES, MAX_SECONDS, sizes]
     folder = cached_dir("instruments", content_key(shaped), build)
     files = [
         [folder / f"{item.name}-{row}.wav" for row in range(len(pairs))]

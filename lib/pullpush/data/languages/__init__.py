@@ -16,6 +16,7 @@ import yaml
 
 from pullpush.catalogue import extra_folders
 from pullpush.errors import PullPushError, unknown
+from pullpush.golden import versions
 
 FOLDER = Path(__file__).parent
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML was built with it
@@ -88,6 +89,12 @@ def check_language(code: str) -> str:
     'jpn'
     """
     return code if code in LANGUAGES else language(code).code
+
+
+def told_by(codes: Sequence[str]) -> list[Any]:
+    """For keys: what decides how something is told in some languages, their grammars and how these are applied."""
+    known = load_languages()
+    return [versions(*(f"languages/{code}" for code in codes)), {code: known[code].grammar for code in codes}]
 
 
 def read_table(path: Path) -> dict[str, Any]:

@@ -117,9 +117,9 @@ class Grounds:
         return {} if self.languages == LANGUAGES else {"languages": self.languages}
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
-        return (*self.material.code, *([WordingConfig.load] if self.is_scenes else []))
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return *self.material.parts, *(["data/wording"] if self.is_scenes else [])
 
     def data(self) -> World:
         """The clips as audio."""

@@ -22,7 +22,6 @@ from functools import partial
 from typing import Any
 
 from pullpush.data.augmented import AugmentedConfig
-from pullpush.data.banks import BANKS
 from pullpush.data.clips import Config, World
 from pullpush.data.composer import SceneConfig
 from pullpush.data.lexicon import LexiconConfig
@@ -31,13 +30,16 @@ from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import System
+from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill import rates
 from pullpush.studies.distill.stages import AMBIGUITY, AUGMENTS, EARS, ENSEMBLE, LAST, MAIN, WORLD, Stage, parsed
 from pullpush.studies.distill.taught import TaughtConfig, loaded
+from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS
 from pullpush.studies.distill.teachers import Blind, Run, Teacher, Truth
 from pullpush.studies.distill.topic_labels import ByModel, ByText, Classes, Labels, Shuffled
+from pullpush.studies.glap.ears import parts_of
 from pullpush.studies.language_encoder.weights import weighted
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes
 from pullpush.training.frozen import encoded, on_features
@@ -71,11 +73,10 @@ class Grounds:
         self._plans: dict[tuple[str, int], Plan] = {}
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
-        bank, _, _ = self.book.settings.world["bank"].partition(":")
-        sources = (Run.embed, Truth.embed, Blind.embed, ByModel, ByText, Shuffled, Classes)
-        return (TaughtConfig.load, AugmentedConfig.load, LexiconConfig.load, BANKS[bank].make, *sources, rates.of_stage)
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        told = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting", *SOFT_LABELS)
+        return *PARTS, *told, *self.topics("generic", 0).parts, *parts_of(map(self.trunk, EARS))
 
     @property
     def is_small(self) -> bool:

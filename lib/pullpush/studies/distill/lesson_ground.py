@@ -18,7 +18,6 @@ from typing import Any
 
 from torch import Tensor
 
-from pullpush.data.banks import BANKS
 from pullpush.data.clips import World
 from pullpush.data.composer import SceneConfig
 from pullpush.data.lexicon import LexiconConfig
@@ -27,12 +26,15 @@ from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View, plan_of
 from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.distill.grounds import TAU
 from pullpush.studies.distill.stages import EARS, MAIN
 from pullpush.studies.distill.taught import TaughtConfig
+from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS
 from pullpush.studies.distill.teachers import Run, similarities, soft_labels
 from pullpush.studies.distill.topic_labels import ByText
+from pullpush.studies.glap.ears import parts_of
 from pullpush.studies.own_data import is_own, tell_scenes
 from pullpush.topics import TopicsError
 from pullpush.training.frozen import encoded
@@ -68,10 +70,9 @@ class LessonGround:
         tell_scenes(book.settings)
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
-        bank, _, _ = self.book.settings.world["bank"].partition(":")
-        return LexiconConfig.load, TaughtConfig.load, BANKS[bank].make
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return *PARTS, "data/lexicon", *SOFT_LABELS, *self.topics.parts, *parts_of(map(self._ears, EARS))
 
     @cached_property
     def config(self) -> LexiconConfig:

@@ -23,8 +23,8 @@ from pullpush.cache import content_key, home
 from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.mixture import Mixed
-from pullpush.source import digest
-from pullpush.studies.distill.teachers import Teacher, soft_labels
+from pullpush.golden import versions
+from pullpush.studies.distill.teachers import Teacher, parts_of, soft_labels
 from pullpush.studies.distill.topic_labels import Labels
 from pullpush.topics import OUTLIER
 
@@ -88,10 +88,11 @@ class TaughtConfig:
             columns[TEACHERS] = Later(len(clips), partial(soft_labels, self.teachers, clips, language=self.language))
         if self.topics is not None:
             columns[CLUSTERS] = Later(len(clips), partial(self._clusters, self.topics, clips))
-        # The code is part of a run's name through the words, since what it found is in no configuration.
-        code = digest(soft_labels, *map(type, self.teachers), *([type(self.topics)] if self.topics else []))
+        # Runs are named by what makes the columns, for they are planned before there is anything in them.
+        parts = [*parts_of(self.teachers), *(self.topics.parts if self.topics else ())]
+        told = [world.words, versions(*parts), list(self.teachers), self.topics, self.language]
         splits = {**world.splits, "train": with_columns(clips, columns)}
-        return replace(world, config=self, splits=splits, words=content_key([world.words, code]))
+        return replace(world, config=self, splits=splits, words=content_key(told))
 
     def _clusters(self, topics: Labels, clips: Clips) -> NDArray[np.int64]:
         plain = loaded(self.data.data).train if isinstance(self.data, AugmentedConfig) else clips

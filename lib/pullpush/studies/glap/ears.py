@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,6 @@ from pullpush.cache import content_key
 from pullpush.data.clips import Clips, World
 from pullpush.data.mixture import Mixed
 from pullpush.encoders.several import side_by_side
-from pullpush.source import digest
 from pullpush.training.features import Encoded
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
@@ -30,6 +29,15 @@ EARS: Mapping[str, Published] = {
     "several": Published("several", {"members": SEVERAL_EARS}),
     **{name: Published("audio_transformer", {"weights": None if name == "untrained" else name}) for name in PRETRAINED},
 }
+
+
+def parts_of(trunks: Iterable[Published]) -> list[str]:
+    """The components of several trunks, each once.
+
+    >>> parts_of([EARS["yamnet"], EARS["random"]])
+    ['audio/yamnet']
+    """
+    return sorted({part for trunk in trunks for part in trunk.parts})
 
 
 def heard(world: World, trunk: Published) -> World:
@@ -54,5 +62,6 @@ def _together(heard: Sequence[Clips]) -> Clips:
         sources = zip(*(clips.sources for clips in heard), strict=True)  # pyrefly: ignore[missing-attribute]
         return replace(first, sources=tuple(_together(source) for source in sources))
     parts = [torch.from_numpy(np.array(clips.features)) for clips in heard]  # pyrefly: ignore[missing-attribute]
-    key = content_key([digest(side_by_side), *(clips.key for clips in heard)])
-    return Encoded(first.clips, side_by_side(parts).numpy(), key)  # pyrefly: ignore[missing-attribute]
+    features = side_by_side(parts).numpy()
+    key = content_key([features.tobytes(), first.clips.key])  # pyrefly: ignore[missing-attribute]
+    return Encoded(first.clips, features, key)  # pyrefly: ignore[missing-attribute]

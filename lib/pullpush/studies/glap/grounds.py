@@ -24,16 +24,20 @@ from pullpush.cache import content_key
 from pullpush.data.clips import Config, World, load_data
 from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.mixture import SEVERAL, MixtureConfig, Part
+from pullpush.data.music import PARTS as MUSIC
 from pullpush.data.music import MusicConfig
+from pullpush.data.speech import PARTS as SPEECH
 from pullpush.data.speech import SpeechConfig
+from pullpush.data.spoken import PARTS as SPOKEN
 from pullpush.data.spoken import SpokenConfig
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
+from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.glap import test_sets
-from pullpush.studies.glap.ears import EARS, heard
+from pullpush.studies.glap.ears import EARS, heard, parts_of
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
 from pullpush.training.trunk import Published
 
@@ -94,9 +98,9 @@ class Grounds:
         self._worlds: dict[str, World] = {}
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
-        return MixtureConfig.load, HeldOutConfig.load, MusicConfig.load, SpeechConfig.load, SpokenConfig.load
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return *PARTS, "data/held_out", "data/mixture", *MUSIC, *SPEECH, *SPOKEN, *parts_of(map(self._trunk, EARS))
 
     @property
     def has_recordings(self) -> bool:

@@ -24,18 +24,18 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data.altered import Alteration, First, Gain, Loudest, WhiteNoise, altered
 from pullpush.data.clips import Clips
 from pullpush.data.mixture import Mixed
-from pullpush.encoders import AUDIO
+from pullpush.encoders.interface import AudioEncoder
 from pullpush.encoders.windows import over_windows
 from pullpush.errors import unknown
+from pullpush.golden import versions
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference
-from pullpush.source import digest
 from pullpush.training.features import Encoded, Heard
 from pullpush.training.frozen import KIND, blocks, splits_encoder, trunk_of
 from pullpush.training.trunk import Trunk
@@ -100,9 +100,9 @@ class Altering:
         self._views: dict[str, View] = {}
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads and alters the data, as roots of `source.digest`."""
-        return *self.ground.code, altered, First, Loudest, Gain, WhiteNoise, in_windows
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return *self.ground.parts, "data/altered", "studies/windows"
 
     def view(self, name: str) -> View:
         """The ground's own, or one whose test clips are heard under the condition behind the "@".
@@ -127,8 +127,7 @@ def heard_as(view: View, condition: Condition) -> View:
         UnknownNameError: no such way of hearing.
         ValueError: the view is of audio, which no trunk hears.
     """
-    trunk = trunk_of(view.data)
-    if trunk is None:
+    if (trunk := trunk_of(view.data)) is None:
         raise ValueError("only clips that an encoder hears can be heard otherwise: give a view that is encoded")
     if condition.way not in LEVELS:
         raise unknown("way of hearing", condition.way, LEVELS)
@@ -149,20 +148,24 @@ def in_windows(clips: Clips, trunk: Trunk, seconds: float) -> Encoded:
 
     Windows lie evenly over a clip and are all full (see encoders/windows.py); shorter clips are heard whole.
     """
-    card = AUDIO[trunk.encoder]
-    key = content_key([digest(in_windows, card.make), clips.key, trunk.digest, seconds])
+    key = content_key([versions("studies/windows", *trunk.parts), clips.key, trunk.digest, seconds])
 
     def build(place: Path) -> None:
-        encoder = trunk.load()
-        longest = round(seconds * (encoder.sample_rate or 0))
+        np.save(place / "features.npy", over_clips(trunk.load(), clips, seconds))
 
-        def hear(audio: Tensor, lengths: Tensor) -> np.ndarray:
-            with torch.no_grad():
-                return over_windows(encoder, audio, lengths, longest).float().cpu().numpy()
+    folder = cached_dir(KIND, key, build)
+    return Encoded.read(clips, folder, content_key([bytes_key(folder), clips.key]))
 
-        np.save(place / "features.npy", np.concatenate(list(blocks(encoder, clips, hear, jobs=1))))
 
-    return Encoded.read(clips, cached_dir(KIND, key, build), key)
+def over_clips(encoder: AudioEncoder, clips: Clips, seconds: float) -> np.ndarray:
+    """The features that `in_windows` keeps, `(N, D)` float32."""
+    longest = round(seconds * (encoder.sample_rate or 0))
+
+    def hear(audio: Tensor, lengths: Tensor) -> np.ndarray:
+        with torch.no_grad():
+            return over_windows(encoder, audio, lengths, longest).float().cpu().numpy()
+
+    return np.concatenate(list(blocks(encoder, clips, hear, jobs=1)))
 
 
 def heard(tests: Mapping[str, Clips], seconds: Iterable[float] = SECONDS) -> pd.DataFrame:

@@ -75,24 +75,23 @@ def _told(
     return tested([config, split, language], clips, world.words, singles=events)
 
 
-def _spoken(ground: Grounds, config: Config, own: str, language: str = "") -> World:
-    """What is said in one language, or in all, a clip a text."""
+def _spoken(ground: Grounds, config: Config, own: str, language: str = "", **further: Clips) -> World:
+    """What is said in one language, or in all, a clip a text; further: see `tested`."""
     clips = captioned(Part(config, "speech", own=own).told(ground.load(config).test))
     rows = [row for row, spoken in enumerate(clips.columns[own]) if language in ("", spoken)]
     # A mixture of one source: all languages are heard at once, whichever of them is asked for.
     chosen = one_a_text(Mixed.of("test", [clips]).select(rows))
-    return tested([config, language], chosen, ground.load(config).words)
+    return tested([config, language], chosen, ground.load(config).words, **further)
 
 
 def _prompts(ground: Grounds, language: str = "") -> World:
     """Telephone prompts; those of one language have their whole sentences as classes."""
-    world = _spoken(ground, ground.prompts, "language", language)
     if not language:
-        return world
+        return _spoken(ground, ground.prompts, "language")
     clips = _stored(ground.load(ground.prompts).test)
     rows = [row for row, kind in enumerate(clips.columns["kind"]) if kind == "sentence"]
     sentences = asked_in(language, spotting(clips.select(rows), language))
-    return replace(world, splits={**world.splits, "singles": sentences})
+    return _spoken(ground, ground.prompts, "language", language, singles=sentences)
 
 
 def _keywords(ground: Grounds, language: str) -> World:
@@ -117,8 +116,14 @@ def _joined(name: str, clips: Sequence[StoredClips]) -> StoredClips:
 
 
 def tested(config: Any, clips: Clips, words: str, **further: Clips) -> World:
-    """A world to test on: nothing is learnt from it or chosen by it, and its splits are all the same clips."""
-    return World(config, {**dict.fromkeys(("train", "valid", "test"), clips), **further}, words)
+    """A world to test on: nothing is learnt from it or chosen by it, and its splits are all the same clips.
+
+    config: how they are told, which the same clips may be in several ways; words: of the world that they are of;
+    further: clips of classes, whose labels and prompts are part of the words.
+    """
+    classes = {name: [each.labels.tolist(), each.prompts(SEVERAL)] for name, each in further.items()}
+    splits = {**dict.fromkeys(("train", "valid", "test"), clips), **further}
+    return World(config, splits, content_key([words, config, classes]))
 
 
 def one_a_text(clips: Told) -> Told:

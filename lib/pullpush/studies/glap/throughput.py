@@ -16,17 +16,13 @@ import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.cache import atomic_path
-from pullpush.encoders.beats import BEATs
-from pullpush.encoders.ced import CED
-from pullpush.encoders.dasheng import Dasheng
-from pullpush.encoders.wavlm import WavLM
-from pullpush.encoders.whisper import Whisper
 from pullpush.errors import DataNotFoundError, unknown
 from pullpush.lab.root import find_root
-from pullpush.source import symbols, why_differs
-from pullpush.studies import costs, counting
+from pullpush.studies import costs
 
 COMMAND = "python benchmarks/throughput.py --count --out book/measured/throughput.csv"
+# What decides the counts.
+PARTS = ("audio/beats", "audio/ced", "audio/dasheng", "audio/wavlm", "audio/whisper", "studies/counting")
 COLUMNS = ["how", "machine", "what", "size", "quantity", "value"]
 FORWARD, BOTH, KEPT, WEIGHTS = "FLOPs, forward", "FLOPs, forward and backward", "bytes kept", "weights"
 SECONDS, RATE, PEAK = "seconds", "FLOP/s", "MiB"
@@ -90,14 +86,9 @@ def seconds(what: str, size: float, *, device: str = "cpu", folder: Path | None 
     return float(rows[what, size])
 
 
-def code() -> dict[str, str]:
-    """The code that decides the counts, by symbol."""
-    return symbols(Dasheng, CED, BEATs, WavLM, Whisper, counting.cost)
-
-
 def stale(how: str = costs.COUNTED, *, folder: Path | None = None) -> tuple[str, ...]:
-    """Which code has changed since rows were counted; empty if none has."""
-    return why_differs(costs.read_stamp(how, COMMAND, path=_path(folder)).code, code())
+    """Which components do something else since rows were counted; empty if none does."""
+    return costs.changed(costs.read_stamp(how, COMMAND, path=_path(folder)).versions, PARTS)
 
 
 def origin(how: str = costs.COUNTED, *, folder: Path | None = None) -> Markdown:
@@ -121,7 +112,7 @@ def write(rows: Sequence[tuple[Any, ...]], how: str, took: float, command: str, 
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial:
         new.to_csv(partial, index=False, float_format="%.15g")
-    costs.write_stamp(how, took, command, path=path, through=code())
+    costs.write_stamp(how, took, command, path=path, parts=PARTS)
 
 
 def _rows(path: Path) -> pd.DataFrame:

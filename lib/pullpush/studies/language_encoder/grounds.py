@@ -18,19 +18,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pullpush.data.banks import BANKS
 from pullpush.data.clips import Config, World, load_data
 from pullpush.data.composer import SceneConfig
 from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.lexicon import LexiconConfig
+from pullpush.data.music import PARTS as MUSIC
 from pullpush.data.music import MusicConfig
 from pullpush.data.nli import NLIConfig
 from pullpush.data.pictures import PictureConfig
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
-from pullpush.lab import common
+from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import pretrained, reduced
+from pullpush.lab.scenes import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.training.frozen import Base, encoded
 from pullpush.training.trunk import Published
@@ -84,6 +84,7 @@ MINILM: Mapping[str, Any] = {
     "encoder_options": {"text_trainable": "upper", "text_upper": 1, "text_frozen": False},
 }
 FEWER = 0.4
+PICTURES = "efficientnet-lite"  # what they are seen by
 KINDS = (NLI, KNOWN, PRETRAINED)
 FEW, LITTLE, HALF = 8, 0.1, 0.5  # of what a view of single events does not need; the synthetic bank is small
 PART = 2 / 3  # of the profile's training scenes: a chapter of many runs
@@ -104,10 +105,11 @@ class Grounds:
         self._views: dict[str, View] = {}
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
-        bank, _, _ = self.book.settings.world["bank"].partition(":")
-        return LexiconConfig.load, NLIConfig.load, PictureConfig.load, MusicConfig.load, BANKS[bank].make
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        told = ("data/lexicon", "data/nli", "data/held_out", "data/pictures")
+        audio = {self._plain.settings.audio, self.book.settings.audio, PICTURES}
+        return *PARTS, *told, *MUSIC, *(f"audio/{name}" for name in sorted(audio))
 
     @property
     def has_stamps(self) -> bool:
@@ -161,9 +163,9 @@ class Grounds:
 
     def _trunk(self, world: str, kind: str) -> Base:
         if kind == KNOWN:
-            return pretrained(reduced(self._plain))
+            return trunks.trained(pretrained(reduced(self._plain)))
         if world == "pictures" and self.has_stamps:
-            return Published("efficientnet-lite")
+            return Published(PICTURES)
         return common.published_trunk(self.book)
 
     def _other_recordings(self) -> World:

@@ -13,16 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from pullpush.data.banks import BANKS
 from pullpush.data.composer import SceneConfig
-from pullpush.data.world import load_world
-from pullpush.encoders import AUDIO
 from pullpush.errors import unknown
-from pullpush.lab import common
+from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import reduced
+from pullpush.lab.scenes import PARTS, reduced
 from pullpush.lab.session import Session
 from pullpush.training.frozen import encoded
 from pullpush.training.runs import Plan
@@ -54,10 +50,9 @@ class Protocols:
         self._views: dict[str, View] = {}
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data and hears it, as roots of `source.digest`."""
-        bank, _, _ = self.book.settings.world["bank"].partition(":")
-        return load_world, BANKS[bank].make, AUDIO[self._listening.settings.audio].make, AUDIO["upper"].make
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return *PARTS, f"audio/{self._listening.settings.audio}", "audio/upper"
 
     def epochs(self, protocol: str) -> int:
         """Passes over the clips."""
@@ -84,7 +79,7 @@ class Protocols:
         data, size = common.world(self.book), {"epochs": self.epochs(f"{start}/{trunk}")}
         if start == "random":
             return View(session, data, {**size, "lr": RATE})
-        base = self._trunk.train() if trunk == "cnn" else common.published_trunk(session)
+        base = trunks.trained(self._trunk) if trunk == "cnn" else common.published_trunk(session)
         if start == "tuned":
             return View(session, encoded(data, base, level="lower"), {**size, "lr": FINE * RATE})
         return View(session, encoded(data, base), size)

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from pullpush.data.banks import BANKS
 from pullpush.data.clips import World, load_data
 from pullpush.data.world import WorldConfig
 from pullpush.encoders import TEXT
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
+from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes
 from pullpush.studies.together import taught, terms
@@ -37,6 +37,7 @@ PLAIN, FROZEN, VALID, UPPER = "plain", "frozen", "valid", "upper"
 PART = 1 / 4  # of the profile's training scenes: a chapter of very many runs
 EPOCHS = 3  # passes, as a multiple of the profile's
 FEWER = 2  # of them where the audio encoder is in training
+TOPICS = ("studies/regions", "studies/topics")  # what finds them
 BATCH = 48
 LEAST = 4  # clips in a step, however few there are
 TEACHERS = 3
@@ -61,10 +62,10 @@ class Grounds:
         tell_scenes(book.settings)
 
     @property
-    def code(self) -> Sequence[Any]:
-        """The code that loads the data, as roots of `source.digest`."""
-        bank, _, _ = self.book.settings.world["bank"].partition(":")
-        return taught.TaughtConfig.load, taught.teachers_column, cluster, BANKS[bank].make
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        settings = self.book.settings
+        return *PARTS, *taught.PARTS, *TOPICS, f"audio/{settings.audio}", "audio/upper", f"text/{settings.text}"
 
     @property
     def has_recordings(self) -> bool:

@@ -1,7 +1,7 @@
 """Scenes that bring soft labels and topics along: what teachers make of each clip, and what its captions are about.
 
-Both are computed once, before any student is trained, and kept by content; a world's configuration names them, so that
-runs know what they learnt from, and other processes find it.
+Both are computed once, before any student is trained, and kept by what they hold; a world's configuration names them so
+and its words with it, so that runs know what they learnt from, and other processes find it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from torch.nn import functional as F
 
 from pullpush.cache import cached_file, content_key, home
 from pullpush.data.clips import Clips, Config, StoredClips, World, load_data
+from pullpush.encoders.interface import Model
 from pullpush.errors import DataNotFoundError
-from pullpush.source import digest
+from pullpush.golden import versions
 from pullpush.training.evaluate import embed_audio, embed_captions
 from pullpush.training.runs import Plan
 
 KIND = "columns"
+PARTS = ("studies/teachers", "training/evaluate")  # what soft labels go through; what teachers are, their runs say
 
 
 @dataclass(frozen=True)
 class TaughtConfig:
-    """A world whose training clips have further columns; columns: their names, and the keys that they are kept by."""
+    """A world whose training clips have further columns; columns: their names, and what they are kept by: the keys of
+    what they hold.
+    """
 
     scenes: Config
     columns: tuple[tuple[str, str], ...]
@@ -43,7 +47,8 @@ class TaughtConfig:
         further = {name: _kept(name, key) for name, key in self.columns}
         # pyrefly: ignore[bad-argument-type]
         train = replace(train, columns={**train.columns, **further})
-        return replace(world, config=self, splits={**world.splits, "train": train})
+        words = content_key([world.words, [list(column) for column in self.columns]])
+        return replace(world, config=self, splits={**world.splits, "train": train}, words=words)
 
 
 def _kept(name: str, key: str) -> np.ndarray:
@@ -67,22 +72,28 @@ def teachers_column(plans: Sequence[Plan], clips: Clips) -> str:
     """
 
     def build(path: Path) -> None:
-        sides = []
-        for plan in plans:
-            model = plan.train().model
-            text = F.normalize(embed_captions(model, clips.captions("eng")).mean(dim=1), dim=1)
-            sides.append(np.stack([embed_audio(model, clips).numpy(), text.numpy()], axis=1))
+        sides = [both_sides(plan.train().model, clips) for plan in plans]
         _write(path, np.stack(sides, axis=1).astype(np.float16))
 
-    key = content_key([[plan.key for plan in plans], clips.key, digest(teachers_column)])
-    cached_file(KIND, f"{key}.npy", build)
-    return key
+    parts = versions(*PARTS)
+    key = content_key([parts, [plan.key for plan in plans], clips.key, clips.captions("eng")])
+    return _keep(np.load(cached_file(KIND, f"by-{key}.npy", build)))
+
+
+def both_sides(model: Model, clips: Clips) -> np.ndarray:
+    """What a model makes of each clip and of its English captions, their mean direction, `(N, 2, d)` float32."""
+    text = F.normalize(embed_captions(model, clips.captions("eng")).mean(dim=1), dim=1)
+    return np.stack([embed_audio(model, clips).numpy(), text.numpy()], axis=1)
 
 
 def labels_column(labels: Sequence[int]) -> str:
     """Group numbers, one a clip, as a column; returns its key."""
-    values = np.asarray(labels, dtype=np.int64)
-    key = content_key(values.tolist())
+    return _keep(np.asarray(labels, dtype=np.int64))
+
+
+def _keep(values: np.ndarray) -> str:
+    """Keep a column by what it holds; returns its key."""
+    key = content_key([str(values.dtype), list(values.shape), values.tobytes()])
     cached_file(KIND, f"{key}.npy", lambda path: _write(path, values))
     return key
 

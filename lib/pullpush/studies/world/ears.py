@@ -18,12 +18,13 @@ from torch import Tensor
 
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
-from pullpush.data.held_out import HeldOutConfig, load_held_out
+from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.held_out_own import OwnHeldOutConfig
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.scenes import PARTS
 from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS
@@ -84,10 +85,9 @@ class Ears:
         self._views: dict[str, View] = {}
 
     @property
-    def code(self) -> Sequence[Any]:
+    def parts(self) -> Sequence[str]:
         """See `compute.Ground`."""
-        banks = [self.config.world.bank.partition(":")[0], self.config.takes]
-        return load_held_out, *(BANKS[name].make for name in banks if name)
+        return *PARTS, "data/held_out", f"audio/{KNOWN}", "audio/upper"
 
     @property
     def tests(self) -> Mapping[str, str]:

@@ -1,0 +1,48 @@
+"""What each component does, as a few numbers: the versions that keys are made of.
+
+    version("losses/infonce")  # "9d41…", as long as InfoNCE computes what its golden file says
+
+A *probe* runs a component on small fixed inputs and gives what came out, by name. What came out when a maintainer last
+accepted it lies beside the library, in `files/<kind>/<name>.json`. Where today's code agrees with that, its version is
+the file's; where it does not, or there is no file (a loss of the reader's own), its version is what it gave, rounded.
+So whoever renames, splits or reformats a component changes no key, and whoever changes what it computes changes every
+key that names it.
+
+`<kind>.py` holds the probes of a kind: `names()`, those that there are; `probe(name)`, what one gives; `TOLERANCE`, the
+relative difference that is none (processors add in different orders). Probes touch neither cache nor network.
+"""
+
+from pullpush.golden.compare import Values, agree, differences, rounded
+from pullpush.golden.versions import (
+    FILES,
+    KINDS,
+    Disagreement,
+    GoldenError,
+    accept,
+    check,
+    expected,
+    names,
+    probe,
+    version,
+    version_of_diagnostics,
+    versions,
+)
+
+__all__ = [
+    "FILES",
+    "KINDS",
+    "Disagreement",
+    "GoldenError",
+    "Values",
+    "accept",
+    "agree",
+    "check",
+    "differences",
+    "expected",
+    "names",
+    "probe",
+    "rounded",
+    "version",
+    "version_of_diagnostics",
+    "versions",
+]

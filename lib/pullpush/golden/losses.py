@@ -1,0 +1,199 @@
+"""Probes of losses: values, reports and gradients, for a card by what it says of itself, so that a new loss has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from inspect import Parameter, signature
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import torch
+from torch import Tensor
+
+from pullpush.golden.compare import Values
+from pullpush.golden.inputs import numbers, seen, sphere
+from pullpush.golden.loss_functions import FUNCTIONS, in_tiles
+from pullpush.losses import NEEDS, TERMS, Loss, Offer, Output, apply
+
+TOLERANCE = 1e-6
+N, D, K = 5, 6, 3  # clips, dimensions, languages
+NECESSARY: Mapping[str, Any] = {"dim": D, "topics": K}  # options without a default
+REFUSALS = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError)
+Given = dict[str, Tensor]
+
+
+def names() -> Collection[str]:
+    """The cards of `pullpush.losses`, and the functions that no card goes through."""
+    return (*TERMS, *FUNCTIONS)
+
+
+def probe(name: str) -> Values:
+    """What a card's loss gives, see `numbers_of`, or a group of functions."""
+    return numbers_of(TERMS[name].make) if name in TERMS else FUNCTIONS[name]()
+
+
+def numbers_of(make: type[Loss]) -> Values:
+    """What a loss computes: values, reports, and gradients by embeddings and parameters, in float64.
+
+    It is made as it is by default, and with each option changed, one at a time: every value of a `Literal` or of a
+    truth value, another number in place of a number. Then, as it is by default: for one clip; where a clip and its
+    text are one point; in tiles; without what it merely uses; on half-precision embeddings; applied to texts in three
+    languages, of which some are missing. What it refuses, but its default, is told as that: "refused".
+
+    >>> from pullpush.losses import InfoNCE
+    >>> found = numbers_of(InfoNCE)
+    >>> found["plain: value"], [name for name in found if "a2t" in name][0]
+    (tensor(4.8074, dtype=torch.float64), "direction='a2t': value")
+    """
+    given, one = drawn(), drawn(1)
+    needed = {name: given[name] for name in make.needs}
+    values: dict[str, Any] = {
+        "declared": [list(make.needs), list(make.uses), make.languages, make.shares_temperature],
+        **_named("at first", _of_parameters(list(_new(make).parameters()))),
+        **_named("plain", _found(make, given)),
+    }
+    cases = {f"{name}={value!r}": partial(_found, make, given, **{name: value}) for name, value in _changes(make)}
+    if make.uses:
+        cases["without what it uses"] = partial(_found, make, needed)
+    cases |= {
+        "one clip": partial(_found, make, one),
+        "in one point": partial(_found, make, _in_one_point(given)),
+        "in tiles": partial(_in_tiles, make, given),
+        "half precision": partial(_halved, make, given),
+        "languages": partial(_found, make, {**given, "present": None}, _applied),
+        "missing texts": partial(_found, make, given, _applied),
+    }
+    for case, run in cases.items():
+        try:
+            values |= _named(case, run())
+        except REFUSALS:
+            values[case] = "refused"
+    return values
+
+
+def drawn(n: int = N) -> Given:
+    """All that a batch of n clips may offer, by the names of `NEEDS`."""
+    chance = torch.Generator().manual_seed(n)
+    given = {name: torch.randint(0, 3, (n,), generator=chance) for name in ("clusters", "ids", "text_ids")}
+    given["clusters"][0] = -1  # a clip of no topic
+    given["teacher_similarity"] = numbers(n, n, seed=1).tanh()
+    given["texts"] = sphere(n, K, D, seed=2)
+    given["present"] = torch.rand(n, K, generator=chance) < 0.7
+    given["present"][0] = True
+    return {name: given[name] if name in given else sphere(n, D, seed=3 + at) for at, name in enumerate(NEEDS)}
+
+
+def _in_one_point(given: Given) -> Given:
+    """The same, but of the first clip, which all embeddings put in one point."""
+    near = {name: x.clone() for name, x in given.items()}
+    for name, x in near.items():
+        if x.is_floating_point() and x.shape[-1] == D:
+            near[name][0] = given["audio"][0]
+    return near
+
+
+def _changes(make: type[Loss]) -> Iterator[tuple[str, Any]]:
+    """Options of a loss, each with a value that is not its default."""
+    try:
+        hints = get_type_hints(make.__init__)
+    except (NameError, TypeError):  # names that are imported for the type checker alone
+        hints = {}
+    for name, option in signature(make).parameters.items():
+        if option.default is not Parameter.empty:
+            hint = hints.get(name, type(option.default))
+            yield from ((name, value) for value in _others(hint, option.default) if value != option.default)
+
+
+def _others(hint: Any, default: Any) -> Iterator[Any]:
+    """Values that an option might have, by its type."""
+    for kind in get_args(hint) if isinstance(hint, UnionType) or get_origin(hint) is Union else (hint,):
+        if get_origin(kind) is Literal:
+            yield from get_args(kind)
+        elif kind is bool:
+            yield not default
+        elif kind is int:
+            yield (default or 0) + 1
+        elif kind is float:
+            yield 1.25 * default if default else 0.3
+
+
+def _new(make: type[Loss], **options: Any) -> Loss:
+    """A loss with the weights that it has at first."""
+    for name, option in signature(make).parameters.items():
+        if option.default is Parameter.empty and option.kind is not Parameter.VAR_KEYWORD:
+            options.setdefault(name, NECESSARY.get(name, 0.3))
+        elif name == "batch_size":
+            options.setdefault(name, N)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return make(**options)
+
+
+def _made(make: type[Loss], **options: Any) -> Loss:
+    """A loss in float64 with weights of its networks that let all of them count."""
+    loss = _new(make, **options).double()
+    with torch.no_grad():
+        for place, weights in enumerate(loss.parameters()):
+            if weights.ndim:
+                weights.copy_(numbers(*weights.shape, seed=place) / (2 * weights.shape[-1] ** 0.5))
+    return loss
+
+
+def _called(loss: Loss, given: Given) -> Output:
+    return loss(**{name: given[name] for name in (*loss.needs, *loss.uses) if name in given})
+
+
+def _applied(loss: Loss, given: Given) -> Output:
+    """Applied to a batch with texts in other languages, one where the loss takes one."""
+    others = given["texts"][:, 1:].unbind(dim=1)
+    known = {name: given[name] for name in Offer._fields if name in (*loss.needs, *loss.uses)}
+    known |= {"audio": given["audio"], "text": given["texts"][:, 0], "present": given["present"]}
+    return apply(loss, Offer(**known, parallel=others[:1] if "other" in loss.needs else others))
+
+
+def _found(
+    make: type[Loss], given: Mapping[str, Tensor | None], use: Callable[[Loss, Given], Output] = _called, **options: Any
+) -> Values:
+    """Value, report and what is learnt, and the gradients by all that one can be taken by."""
+    loss = _made(make, **options)
+    leaves = {
+        name: x.clone().requires_grad_() if x is not None and x.is_floating_point() and x.shape[-1] == D else x
+        for name, x in given.items()
+    }
+    value, report = use(loss, leaves)  # pyrefly: ignore[bad-argument-type]
+    sources = {name: x for name, x in leaves.items() if x is not None and x.requires_grad}
+    learns = [x for x in loss.parameters() if x.requires_grad]
+    inputs = [*sources.values(), *learns]
+    slopes = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else [None] * len(inputs)
+    gradients = {f"gradient of {name}": seen(x) for name, x in zip(sources, slopes, strict=False) if x is not None}
+    return {
+        "value": seen(value),
+        **{name: seen(x) for name, x in {**report, **loss.learnt}.items()},
+        **gradients,
+        **_named("gradient", _of_parameters(slopes[len(sources) :])),
+    }
+
+
+def _of_parameters(tensors: Sequence[Tensor | None]) -> Values:
+    """What stands in the place of a loss's parameters: its numbers by their places, its networks all together."""
+    single = {f"number {at}": seen(x) for at, x in enumerate(tensors) if x is not None and x.ndim == 0}
+    networks = [x.flatten() for x in tensors if x is not None and x.ndim]
+    return {**single, **({"networks": seen(torch.cat(networks))} if networks else {})}
+
+
+def _in_tiles(make: type[Loss], given: Given) -> Values:
+    with in_tiles(2 * N):
+        return _found(make, given)
+
+
+def _halved(make: type[Loss], given: Given) -> Values:
+    """The value of embeddings in bfloat16 and under autocast, of which a loss sees float32."""
+    halves = {name: x.to(torch.bfloat16) if x.is_floating_point() else x for name, x in given.items()}
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        value = _called(_made(make).float(), halves).value
+    return {"value": seen(value), "dtype": str(value.dtype)}
+
+
+def _named(case: str, values: Values) -> dict[str, Any]:
+    return {f"{case}: {name}": value for name, value in values.items()}

@@ -1,0 +1,179 @@
+"""Clips and a model so small that probes train in milliseconds: in float64, alone and on a CPU, on every machine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from threading import get_ident
+from types import ModuleType
+from typing import Any
+from zlib import crc32
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pullpush.data.clips import Clips
+from pullpush.encoders.interface import Model
+from pullpush.golden.inputs import numbers
+from pullpush.training import distributed, loop, objective
+
+WORDS = ("bark", "ring", "hum", "tick", "drip", "roar")
+LONG, LETTERS, WIDTH, DIM = 20, 16, 6, 4  # samples of a clip at most, counts of a text, features, dimensions
+LANGUAGES = ("eng", "deu", "fra")
+
+
+class Tones:
+    """Clips that each sound like one of six tones, with noise; two captions in each language, no two of them the same.
+
+    columns: what else is known of them; gaps: whether captions are missing, every fifth in German, one in English.
+
+    >>> Tones(3).captions("deu")[2]
+    ['deu: hum, 2', 'deu: a hum, 2']
+    """
+
+    name, key, graded = "tones", "", False
+
+    def __init__(
+        self, count: int = 14, *, seed: int = 0, columns: Mapping[str, Sequence[Any]] | None = None, gaps: bool = False
+    ) -> None:
+        self.columns, self.gaps = columns or {}, gaps
+        self.labels = torch.arange(count) % len(WORDS)
+        time = torch.arange(LONG, dtype=torch.float64) / LONG
+        tones = torch.sin(2 * torch.pi * (self.labels[:, None] + 1) * time)
+        self.lengths = LONG - torch.arange(count) % 4
+        noisy = tones + 0.5 * numbers(count, LONG, seed=seed)
+        self.waves = torch.where(torch.arange(LONG) < self.lengths[:, None], noisy, 0.0)
+
+    def __len__(self) -> int:
+        return len(self.waves)
+
+    def audio(self, index: Any, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
+        """See `data.clips.Clips`; float64."""
+        rows = torch.arange(len(self))[index].reshape(-1)
+        return self.waves[rows, : int(self.lengths[rows].max())], self.lengths[rows]
+
+    def captions(self, language: str) -> list[list[str]]:
+        """Two a clip, but where there are gaps."""
+        texts = [
+            [f"{language}: {WORDS[label]}, {at}", f"{language}: a {WORDS[label]}, {at}"]
+            for at, label in enumerate(self.labels.tolist())
+        ]
+        lacks = {"deu": range(0, len(self), 5), "eng": (4,)}.get(language, ()) if self.gaps else ()
+        return [[] if at in lacks else own for at, own in enumerate(texts)]
+
+    def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
+        """One a tone."""
+        return [(template or f"{language}: {{label}}").format(label=word) for word in WORDS]
+
+    def relevance(self, other: Clips | None = None) -> Tensor:
+        """1 for clips of one tone."""
+        labels = self.labels if other is None else other.labels
+        return (labels[:, None] == self.labels).float()
+
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> Tones:
+        """As many clips; which they are nobody asks."""
+        return type(self)(len(rows))
+
+    def head(self, n: int) -> Tones:
+        """See `data.clips.Clips`."""
+        return self.select(range(min(n, len(self))))
+
+
+class Letters(nn.Module):
+    """Counts of pairs of letters, then a layer: what a text encoder gives before its projection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(LETTERS, WIDTH)
+
+    def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """B texts → `(B, WIDTH)`."""
+        counts = torch.zeros(len(texts), LETTERS, dtype=self.layer.weight.dtype)
+        for row, text in enumerate(texts):
+            for at in range(len(text) - 1):
+                counts[row, crc32(text[at : at + 2].encode()) % LETTERS] += 1
+        return self.layer(counts)
+
+
+class TinyModel(Model):
+    """Two layers a tower; norm: batch normalisation of the clips; noise: a factor that texts meet while it trains."""
+
+    sample_rate = None  # clips as they come
+
+    def __init__(self, *, norm: bool = False, noise: bool = False) -> None:
+        super().__init__()
+        self.noise = noise
+        self.audio = nn.Sequential(
+            nn.Linear(LONG, WIDTH, bias=not norm), nn.BatchNorm1d(WIDTH) if norm else nn.Tanh(), nn.Linear(WIDTH, DIM)
+        )
+        self.text, self.projection = Letters(), nn.Linear(WIDTH, DIM)
+        self.double()
+        for at, parameter in enumerate(self.parameters()):
+            with torch.no_grad():
+                parameter.copy_(numbers(*parameter.shape, seed=at) / 2)
+
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Of clips of any length the first samples."""
+        heard = F.pad(audio, (0, max(0, LONG - audio.shape[1])))[:, :LONG].double()
+        return F.normalize(self.audio(heard), dim=1)
+
+    def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """With noise, from torch's random numbers."""
+        features = torch.tanh(self.text(texts, languages) / 4)
+        if self.noise and self.training:
+            features = features * (0.5 + torch.rand(features.shape, dtype=features.dtype))
+        return F.normalize(self.projection(features), dim=1)
+
+
+class Alone:
+    """What `accelerate` does in a single process on a CPU."""
+
+    is_main_process, device = True, torch.device("cpu")
+    clip_grad_norm_ = staticmethod(nn.utils.clip_grad_norm_)
+
+    def prepare(self, *given: Any) -> tuple[Any, ...]:
+        """As they are."""
+        return given
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of all that learns."""
+        loss.backward()
+
+    def wait_for_everyone(self) -> None:
+        """There is nobody else."""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let this thread train as the only process, on a CPU and in float64, in whatever group and on whatever machine."""
+
+    def doubled(*given: Any) -> objective.Objective:
+        return objective.Objective(*given).double()
+
+    with ExitStack() as stack:
+        for module in (distributed, loop, objective):
+            stack.enter_context(replaced(module, "world", lambda: (0, 1)))
+        stack.enter_context(replaced(distributed, "accelerator", Alone))
+        stack.enter_context(replaced(loop, "Objective", doubled))
+        stack.enter_context(replaced(torch.cuda, "is_available", lambda: False))
+        stack.enter_context(replaced(torch.accelerator, "is_available", lambda: False))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # of captions that are missing
+        yield
+
+
+@contextmanager
+def replaced(module: ModuleType, name: str, other: Callable[..., Any]) -> Iterator[None]:
+    """Let this thread find another function of a module; other threads find the usual one."""
+    usual, here = getattr(module, name), get_ident()
+
+    def chosen(*given: Any, **named: Any) -> Any:
+        return (other if get_ident() == here else usual)(*given, **named)
+
+    setattr(module, name, chosen)
+    try:
+        yield
+    finally:
+        setattr(module, name, usual)

@@ -1,0 +1,213 @@
+"""Versions of components by what their probes give; the golden files that they are held against."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from pullpush.cache import atomic_path, content_key
+from pullpush.errors import PullPushError, unknown
+from pullpush.golden.compare import Values, differences, rounded, text_of
+
+FILES = Path(__file__).with_name("files")
+KINDS = ("losses", "audio", "text", "languages", "data", "metrics", "training", "studies")
+DIAGNOSTICS = "pullpush.training.diagnostics.Diagnostics"
+LENGTH = 12  # hexadecimal digits of a version
+_alone = threading.RLock()  # probes share the process's random numbers
+_known: dict[str, str] = {}
+_unknowable: dict[str, str] = {}  # of what cannot be probed
+
+
+class GoldenError(PullPushError, RuntimeError):
+    """A golden file that is damaged, or a component that has no probe."""
+
+
+class Disagreement(NamedTuple):
+    """A component that does something else than its golden file says, and how."""
+
+    name: str
+    how: str
+
+
+def version(name: str) -> str:
+    """What a component is called in keys: its golden file's hash where it does what the file says, else its own.
+
+    Kept for the process; of what has no golden file, such as a loss of the reader's own, asked anew each time.
+
+    name: "kind/name", such as "losses/svr", "audio/yamnet", "languages/deu", "training/loop".
+
+    Raises:
+        UnknownNameError: there is no such component.
+        GoldenError: its golden file cannot be read.
+
+    >>> version("losses/infonce") == version("losses/infonce") != version("losses/kcl")
+    True
+    """
+    with _alone:
+        if name in _known:
+            return _known[name]
+        wanted = expected(name)
+        if wanted is None:
+            module, rest = _found(name)
+            return _own(name, lambda: module.probe(rest))
+        found = probe(name)
+        same = not differences(found, wanted, _tolerance(name))
+        _known[name] = content_key(wanted if same else rounded(found), length=LENGTH)
+        return _known[name]
+
+
+def version_of_diagnostics(diagnostics: Any) -> str:
+    """The version of what watches a run: of the library's "training/diagnostics", of another class, such as one from a
+    notebook's cell, what it reports of a few steps.
+    """
+    kind = type(diagnostics)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name == DIAGNOSTICS:
+        return version("training/diagnostics")
+    with _alone:
+        return _own(name, lambda: _module("training").diagnostics_numbers(diagnostics))
+
+
+def versions(*names: str) -> dict[str, str]:
+    """The versions of several components, by name, each once."""
+    return {name: version(name) for name in sorted(set(names))}
+
+
+def _own(name: str, run: Callable[[], Values]) -> str:
+    """The version of the reader's own: what it gives. What cannot be probed is another thing in each process, since
+    it is better to train twice than to read what something else has trained.
+    """
+    if name in _unknowable:
+        return _unknowable[name]
+    try:
+        with _undisturbed():
+            return content_key(rounded(run()), length=LENGTH)
+    except Exception as error:
+        warnings.warn(
+            f"{name} cannot be tried on small inputs ({type(error).__name__}: {error}): what it trains is not found "
+            "again by another process",
+            stacklevel=4,
+        )
+        return _unknowable.setdefault(name, uuid4().hex[:LENGTH])
+
+
+def names() -> tuple[str, ...]:
+    """All components that have a probe, the reader's own included: "losses/infonce", …"""
+    return tuple(f"{kind}/{name}" for kind in KINDS for name in sorted(_module(kind).names()))
+
+
+def probe(name: str) -> Values:
+    """What a component gives on its probe's inputs, in one thread, whatever the random numbers of the process are."""
+    module, rest = _found(name)
+    with _alone, _undisturbed():
+        return module.probe(rest)
+
+
+def expected(name: str) -> dict[str, Any] | None:
+    """What a component's golden file holds; None if it has none.
+
+    Raises:
+        GoldenError: it cannot be read.
+    """
+    path = _path(name)
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise GoldenError(
+            f"{path} is damaged ({error}): take it from the repository again, or, where the component is right as it "
+            f"is, write it anew by `pullpush golden {name} --accept`"
+        ) from error
+
+
+def check(chosen: Iterable[str] = ()) -> Iterator[Disagreement]:
+    """The components, all or those that are named, that do not do what their golden files say; files of none."""
+    every = names()
+    for name in chosen or every:
+        wanted = expected(name)
+        if wanted is None:
+            yield Disagreement(name, "has no golden file")
+        elif wrong := differences(probe(name), wanted, _tolerance(name)):
+            yield Disagreement(name, "; ".join(f"{key} {how}" for key, how in wrong.items()))
+    if not chosen:
+        left = {path.relative_to(FILES).with_suffix("").as_posix() for path in FILES.glob("*/*.json")} - {*every}
+        yield from (Disagreement(name, "has a golden file and no probe") for name in sorted(left))
+
+
+def accept(name: str) -> bool:
+    """Let a golden file say what the component does today; whether that is something else than it said."""
+    found = probe(name)
+    try:
+        if (wanted := expected(name)) is not None and not differences(found, wanted, _tolerance(name)):
+            return False
+    except GoldenError:  # damaged: written anew
+        pass
+    path = _path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as partial:
+        partial.write_text(text_of(found), encoding="utf-8")
+    _known.pop(name, None)
+    return True
+
+
+def _found(name: str) -> tuple[ModuleType, str]:
+    """The module of a component's probe, and what it calls it."""
+    kind, _, rest = name.partition("/")
+    if kind not in KINDS:
+        raise unknown("kind of component", kind, KINDS)
+    module = _module(kind)
+    if rest not in module.names():
+        raise unknown(f"component of {kind}", rest, module.names())
+    return module, rest
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Compute as a process does that has just begun, in one thread, so that sums have one order; leave the random
+    numbers, threads and types of this one as they were.
+    """
+    threads, state, dtype = torch.get_num_threads(), np.random.get_state(), torch.get_default_dtype()  # noqa: NPY002
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with (
+        torch.random.fork_rng(devices),
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch.autocast("cpu", enabled=False),
+        threadpool_limits(1),
+    ):
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
+            torch.set_num_threads(threads)
+            np.random.set_state(state)  # noqa: NPY002
+
+
+def _path(name: str) -> Path:
+    return FILES / f"{name}.json"
+
+
+def _tolerance(name: str) -> float:
+    return _module(name.partition("/")[0]).TOLERANCE
+
+
+@cache
+def _module(kind: str) -> ModuleType:
+    return importlib.import_module(f"pullpush.golden.{kind}")

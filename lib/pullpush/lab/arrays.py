@@ -1,0 +1,162 @@
+"""What an experiment found as labelled arrays in one netCDF file, which xarray and any tool for HDF5 read.
+
+    dataset = xarray.open_dataset("book/measured/02-svr/decisive.nc")
+    dataset["T2A R@1"].mean("clip"), dataset["steps"].sel({"steps column": "loss"})
+    arrays.plain(dataset)["R@1"]  # what is not stored as it is, too
+
+Along `run` (a trial with a seed) lie the scores by `clip`, and by `language` where there are several; "history" by
+`epoch`, "steps" by `stretch` of training. `storage` says in what form, so that a file is small and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import h5netcdf
+import numpy as np
+import pandas as pd
+import xarray as xr
+from xarray.backends import H5NetCDFStore
+
+from pullpush.lab import storage
+from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.provenance import Stamp
+from pullpush.lab.scores import Scores
+from pullpush.metrics.cards import METRICS, Score, Values
+
+COUNTS = "number of clips"
+TABLES = {"history": "epoch", "steps": "stretch"}  # of Scores, and what their rows are
+COMMENT = """\
+Scores by clip, a variable a metric: fractions where `unit` is 1, `better` says which way. `number of clips` is how many
+a metric scored in a run; what is NaN beyond has no clip. `history`: validation and loss, a value an epoch. `steps`:
+measured while training, averaged over at most twenty stretches of equal length. `trial`: its number, from 0. The .json
+beside this file says what was declared, when and by what it was trained."""
+VERSION = ("v110", "v110")  # of HDF5: its chunk indices are a third as long as the first ones
+
+
+def numbered(experiment: Experiment) -> Iterator[tuple[int, Trial, int]]:
+    """Every trial with its number, and every seed."""
+    return ((n, trial, seed) for n, trial in enumerate(experiment.trials) for seed in trial.seeds or experiment.seeds)
+
+
+def to_bytes(dataset: xr.Dataset) -> bytes:
+    """A netCDF file of what `dataset_of` gave; the same bytes for the same values."""
+    stored, encoding = storage.stored(dataset)
+    buffer = io.BytesIO()
+    with h5netcdf.File(buffer, "w", libver=VERSION, track_order=False) as file:
+        stored.dump_to_store(H5NetCDFStore(file), encoding=encoding)
+    return buffer.getvalue()
+
+
+def from_bytes(content: bytes) -> xr.Dataset:
+    """The dataset in a netCDF file, in plain numbers.
+
+    Raises:
+        OSError, ValueError, KeyError: it is no such file.
+    """
+    with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as dataset:
+        return plain(dataset.load())
+
+
+def plain(dataset: xr.Dataset) -> xr.Dataset:
+    """A dataset as xarray opens it, with every score as float32: no matter how it was stored."""
+    return storage.plain(dataset)
+
+
+def dataset_of(scores: Scores, chapter: str) -> xr.Dataset:
+    """Labelled arrays of the runs that are there, in the order of the declaration."""
+    experiment = scores.experiment
+    cells = [cell for cell in numbered(experiment) if (str(cell[1]), cell[2]) in scores.clips]
+    data = _by_clip(experiment, [scores.clips[str(trial), seed] for _, trial, seed in cells])
+    labels = _labels(experiment, cells)
+    told = {"system", "seed", *(name for trial in experiment.trials for name in trial.where)}
+    for table, row in TABLES.items():
+        whole = getattr(scores, table)
+        of_runs = [scores.rows(whole, trial, seed) for _, trial, seed in cells]
+        columns = [name for name in whole if name not in told]
+        values = np.full((len(columns), len(cells), max(map(len, of_runs), default=0)), np.nan, np.float32)
+        for number, of_run in enumerate(of_runs):
+            values[:, number, : len(of_run)] = of_run[columns].to_numpy(np.float32).T
+        data[table] = ((f"{table} column", "run", row), values)
+        labels[f"{table} column"] = columns
+    labels |= _metrics(experiment, [name for name in data if name not in (COUNTS, *TABLES)])
+    labels = {(f"varied {name}" if name in data else name): value for name, value in labels.items()}
+    attrs = {"title": f"{experiment.name}, of chapter {chapter} of Pull & Push", "comment": COMMENT}
+    return xr.Dataset(data, labels, attrs)
+
+
+def scores_of(dataset: xr.Dataset, experiment: Experiment, made: Stamp) -> Scores:
+    """The runs of a declaration that a dataset holds, as they were found."""
+    held = zip(dataset["trial"].values.tolist(), dataset["seed"].values.tolist(), strict=True)
+    runs = {cell: run for run, cell in enumerate(held)}
+    cells = [(trial, seed, runs[n, seed]) for n, trial, seed in numbered(experiment) if (n, seed) in runs]
+    clips = {(str(trial), seed): _clips_of(dataset, run) for trial, seed, run in cells}
+    history, steps = (_table(dataset, table, cells) for table in TABLES)
+    return Scores(experiment, clips, history, steps, made, stored=True)
+
+
+def _clips_of(dataset: xr.Dataset, run: int) -> dict[str, np.ndarray]:
+    """Values by clip of one run as float64, `(N,)` or `(N, K)`, without what fills the place of clips it has not."""
+    counts = zip(dataset["metric"].values.tolist(), dataset[COUNTS].values[:, run].tolist(), strict=True)
+    return {name: dataset[name].values[:count, ..., run].astype(float) for name, count in counts if count}
+
+
+def _table(dataset: xr.Dataset, table: str, cells: Sequence[tuple[Trial, int, int]]) -> pd.DataFrame:
+    """The rows of some runs, with what tells these apart as it was declared: 24, 0.001 and "cosine" in one column.
+
+    Numbers have six digits, as in tables that are written; columns of whole ones are integers. Rows without a `step`
+    fill the place of those that a shorter run has not.
+    """
+    columns = dataset[f"{table} column"].values.tolist()
+    values = dataset[table].values[:, [run for *_, run in cells]]
+    there = ~np.isnan(values[columns.index("step")])
+    of_rows = [cells[place] for place in np.nonzero(there)[0].tolist()]
+    head: dict[str, Any] = {"system": [trial.system for trial, *_ in of_rows]}
+    for name in dict.fromkeys(name for trial, *_ in cells for name in trial.where):
+        head[name] = [trial.where.get(name) for trial, *_ in of_rows]
+    head["seed"] = [seed for _, seed, _ in of_rows]
+    found = {name: storage.digits(value[there]) for name, value in zip(columns, values, strict=True)}
+    return pd.DataFrame(head | found)
+
+
+def _by_clip(experiment: Experiment, found: Sequence[Values]) -> dict[str, Any]:
+    metrics = list(dict.fromkeys(name for of_run in found for name in of_run))
+    counts = np.array([[len(of_run.get(name, ())) for of_run in found] for name in metrics], np.int32)
+    counts = counts.reshape(len(metrics), len(found))
+    data: dict[str, Any] = {COUNTS: (("metric", "run"), counts)}
+    longest = counts.max(initial=0)
+    for name in metrics:
+        languages = next(of_run[name].shape[1:] for of_run in found if name in of_run)
+        values = np.full((longest, *languages, len(found)), np.nan, np.float32)
+        for number, of_run in enumerate(found):
+            if name in of_run:
+                values[: len(of_run[name]), ..., number] = of_run[name]
+        data[name] = (("clip", *["language"] * len(languages), "run"), values)
+    return data
+
+
+def _metrics(experiment: Experiment, names: Sequence[str]) -> dict[str, Any]:
+    """Metrics with the unit of each and which way is better, "" where neither is."""
+    told = {score.name: score for name in experiment.evaluations for score in METRICS[name].scores}
+    scores = [told.get(name, Score(name)) for name in names]
+    units, better = [score.unit or "1" for score in scores], [score.better or "" for score in scores]
+    return {"metric": list(names), "unit": ("metric", units), "better": ("metric", better)}
+
+
+def _labels(experiment: Experiment, cells: Sequence[tuple[int, Trial, int]]) -> dict[str, Any]:
+    """What tells runs apart: a trial's number and system, the seed, and what varies, as numbers where all are."""
+    labels: dict[str, Any] = {
+        "language": list(experiment.languages),
+        "trial": ("run", np.array([n for n, _, _ in cells], np.int32)),
+        "system": ("run", [str(trial.system) for _, trial, _ in cells]),
+        "seed": ("run", np.array([seed for *_, seed in cells], np.int64)),
+    }
+    taken = {"run", "clip", "metric", "unit", "better", COUNTS, *labels, *TABLES, *TABLES.values()}
+    for name in dict.fromkeys(name for _, trial, _ in cells for name in trial.where):
+        held = [trial.where.get(name) for _, trial, _ in cells]
+        numbers = all(isinstance(value, int | float) for value in held)
+        values = np.array(held, float) if numbers else ["" if value is None else str(value) for value in held]
+        labels[f"varied {name}" if name in taken else name] = ("run", values)
+    return labels

@@ -1,0 +1,114 @@
+"""Trunks that travel with the book: audio encoders trained once, so that every machine compares losses on the same.
+
+A trunk is trained on one processor, and on another kind it ends elsewhere, by a point of R@1, with everything that
+stands on it. So `book/trunks/<name>` holds the weights of a finished run (`best.safetensors`, `recipe.json`) and, in
+`made.json`, what they were made of and by. A run of that declaration is read from there and trained nowhere;
+`pullpush trunk NAME` makes it again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pullpush.cache import content_key
+from pullpush.errors import PullPushError
+from pullpush.golden import versions
+from pullpush.lab import provenance
+from pullpush.lab.root import find_root
+from pullpush.training import checkpoints
+from pullpush.training.checkpoints import BEST
+from pullpush.training.components import of_recipe
+from pullpush.training.frozen import Base
+from pullpush.training.loop import RECIPE
+from pullpush.training.runs import Plan
+
+MADE = "made.json"
+
+
+class TrunkError(PullPushError, RuntimeError):
+    """A trunk that travels with the book and is damaged."""
+
+
+def folder_of(name: str, *, root: Path | None = None) -> Path:
+    """Where a trunk of the book lies."""
+    return (root or find_root()) / "book" / "trunks" / name
+
+
+def made(*, root: Path | None = None) -> dict[str, dict[str, Any]]:
+    """What is noted of each trunk of the book, by name.
+
+    Raises:
+        TrunkError: a note cannot be read.
+    """
+    found = {}
+    for path in sorted(folder_of("", root=root).glob(f"*/{MADE}")):
+        try:
+            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise _damaged(path.parent, f"{MADE}: {error}") from error
+    return found
+
+
+def trained(plan: Plan, *, root: Path | None = None) -> Base:
+    """The trunk of a run: that of the book where one was declared so, else the run itself, trained if it is not there.
+
+    Raises:
+        TrunkError: the book's weights are not those that were noted.
+    """
+    wanted = declared(plan)
+    for name, note in made(root=root).items():
+        if note["declared"] == wanted:
+            return _whole(folder_of(name, root=root), note)
+    return plan.train()
+
+
+def declared(plan: Plan) -> str:
+    """What a trunk is found by: its data as they are configured, its recipe, its seed."""
+    return content_key([plan.world.config, plan.recipe, plan.seed])
+
+
+def make(name: str, plan: Plan, about: str, *, root: Path | None = None) -> dict[str, Any]:
+    """Train a trunk, or read the run, and put its weights with the book in place of what was there; what is noted."""
+    result = plan.train()
+    target = folder_of(name, root=root)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as folder:
+        partial = Path(folder) / name
+        partial.mkdir()
+        for file in (BEST, RECIPE):
+            shutil.copyfile(plan.path / file, partial / file)
+        stamp = provenance.stamp(versions(*of_recipe(plan.recipe)), seeds=[plan.seed], seconds=plan.seconds)
+        note = {
+            "about": about,
+            "declared": declared(plan),
+            "sha256": checkpoints.digest(partial / BEST),
+            "validation R@1": round(result.best["R@1"], 4),
+            "command": f"pullpush trunk {name}",
+            **{key: value for key, value in stamp.to_dict().items() if key != "command"},
+        }
+        (partial / MADE).write_text(json.dumps(note, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if target.exists():
+            target.rename(Path(folder) / "before")
+        partial.rename(target)
+    return note
+
+
+def _whole(folder: Path, note: dict[str, Any]) -> Path:
+    try:
+        right = checkpoints.digest(folder / BEST) == note["sha256"]
+    except OSError as error:
+        raise _damaged(folder, str(error)) from error
+    if not right or not (folder / RECIPE).is_file():
+        raise _damaged(folder, f"{BEST} is not what was made")
+    return folder
+
+
+def _damaged(folder: Path, how: str) -> TrunkError:
+    return TrunkError(
+        f"{folder} is damaged ({how}): take it from the repository again, or make it anew by "
+        f"`pullpush trunk {folder.name}`, after which results that stand on it are trained again"
+    )

@@ -1,0 +1,220 @@
+"""Kept runs trained again, here and now, and held against what was kept, within a band that is stated (band.py).
+
+    pullpush verify                     # fifteen runs of all chapters, at most twenty minutes
+    pullpush verify 02-svr-lab/frozen   # of this experiment
+
+Nothing that was trained here before is read (afresh.py); the same seed draws the same runs, and a verification that
+was killed goes on. What it found is a table, `executed/quick/verified.csv`, with the rows of each processor that
+verified.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pullpush.errors import PullPushError, unknown
+from pullpush.lab import compute, profiles
+from pullpush.lab.provenance import processor
+from pullpush.lab.root import find_root
+from pullpush.site import verified
+from pullpush.site.afresh import afresh
+from pullpush.site.band import band
+from pullpush.site.declared import Declared, declared
+from pullpush.site.draw import Kept, draw, passed_over
+from pullpush.site.expected import Expectations, Expected, Numbers, numbers
+from pullpush.site.there import notes
+from pullpush.site.verified import COLUMNS, RUN
+from pullpush.training.runs import train_missing
+
+
+class OutsideError(PullPushError, RuntimeError):
+    """Runs that ended elsewhere than their band allows, or could not be held against anything."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A verification.
+
+    Attributes:
+        table: a row a run and metric, COLUMNS.
+        left: runs that were drawn and not trained, since the minutes were over.
+        faults: what could not be verified: kept files that are damaged, or of another declaration.
+        path: where the table is written, with those of other processors.
+    """
+
+    table: pd.DataFrame
+    left: tuple[str, ...]
+    faults: tuple[str, ...]
+    path: Path
+
+    @property
+    def runs(self) -> int:
+        """How many were trained."""
+        return len(self.table[list(RUN)].drop_duplicates())
+
+    def check(self) -> None:
+        """Whether all is inside.
+
+        Raises:
+            OutsideError: it is not; says which numbers, by how much, and what to do.
+        """
+        said = [*self.faults, *(_outside(row) for _, row in self.table[~self.table["within"].astype(bool)].iterrows())]
+        if said:
+            raise OutsideError("\n".join([*said, ADVICE.format(path=self.path)]))
+
+
+ADVICE = """the table with all numbers is {path}
+`pullpush golden` says which components compute something else than they did. Where it names none, train the runs of the
+same seed once more (a machine may err), then the whole experiment: `pullpush sweep`, `pullpush keep`."""
+
+
+def verify(
+    names: Sequence[str] = (),
+    *,
+    runs: int = 15,
+    minutes: float = 20.0,
+    every: bool = False,
+    seed: int | None = None,
+    profile: str = profiles.DEFAULT,
+    root: Path | None = None,
+    report: Callable[[str], None] = lambda line: None,
+    watch: Callable[[str], None] = lambda state: None,
+) -> Verified:
+    """Train kept runs again and compare.
+
+    Args:
+        names: chapters, or chapter/experiment; default: all.
+        runs, minutes: how many are drawn, and how long they may take; what has begun is finished.
+        every: all kept runs, however long that takes.
+        seed: of the draw; default: the date (UTC), such as 20261123, so that in time every result is tried.
+        profile: that results are kept with.
+        report: told one line for each run; watch: told how far it is.
+
+    Raises:
+        UnknownNameError: no such kept result.
+        CacheError: another process verifies.
+        KeyboardInterrupt: Ctrl-C or SIGTERM: the table of what was compared stands, runs are kept for the same seed.
+    """
+    root, now, began = root or find_root(), datetime.now(UTC), time.monotonic()
+    seed = int(now.strftime("%Y%m%d")) if seed is None else seed
+    known, faults = _chosen(root, names)
+    drawn = [(one, number) for one in known for number in range(one.runs)]
+    if not every:
+        report(f"{runs} of {len(drawn)} kept runs are drawn by seed {seed}")
+        drawn = draw(known, runs=runs, minutes=minutes, seed=seed)
+        for one in passed_over(known, runs=runs, minutes=minutes):
+            report(f"not {one}: a run takes {one.cost / 60:.0f} minutes, too long for {runs} in {minutes:g}")
+    path, rows, left = verified.place(root), [], []
+    with afresh(str(seed)) as folder:
+        plans, wanted = _wanted(drawn, profile, root, faults)
+        comparisons = sum(len(one.numbers) for one in wanted)
+        for chapter, group in groupby(wanted, key=lambda one: one.kept.chapter):
+            group = list(group)
+            if not every and time.monotonic() - began > 60 * minutes:
+                left += [str(one) for one in group]
+                continue
+            watch(f"{chapter}, {wanted.index(group[0])}/{len(wanted)} runs")
+            try:
+                for one, here, took in _trained(plans[chapter], group):
+                    own = [*_rows(one, here, took, comparisons)]
+                    rows += [{"date": f"{now:%Y-%m-%d}", "processor": processor(), **row} for row in own]
+                    inside = sum(row["within"] for row in own)
+                    report(f"{one}: {inside} of {len(own)} numbers are inside, {took:.1f} minutes")
+            except PullPushError as error:
+                faults.append(f"{chapter}: {error}")
+            if rows:
+                verified.save(rows, path, processor=processor())
+        if not left and all(row["within"] for row in rows):
+            shutil.rmtree(folder, ignore_errors=True)
+    return Verified(pd.DataFrame(rows, columns=list(COLUMNS)), tuple(left), tuple(faults), path)
+
+
+def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Kept], list[str]]:
+    """The kept results that are named, by their chapter or by both, or all; and what is wrong with others of these."""
+    found, faults = notes(root)
+    known = [note.kept for note in found]
+    every = [*map(str, known), *faults]
+    for name in names:
+        if not any(_among(one, [name]) for one in every):
+            raise unknown("kept result", name, [*{one.partition("/")[0] for one in every}, *every])
+    chosen = [one for one in known if not names or _among(str(one), names)]
+    return chosen, [fault for name, fault in faults.items() if not names or _among(name, names)]
+
+
+def _wanted(
+    drawn: Sequence[tuple[Kept, int]], profile: str, root: Path, faults: list[str]
+) -> tuple[dict[str, Declared], list[Expected]]:
+    """What the chapters of drawn runs declare, and what was kept of these runs, chapter by chapter."""
+    plans: dict[str, Declared] = {}
+    found: list[Expected] = []
+    for chapter in dict.fromkeys(one.chapter for one, _ in drawn):
+        try:
+            plans[chapter] = declared(chapter, profile=profile, root=root)
+        except PullPushError as error:
+            faults.append(f"{chapter}: {error}")
+            continue
+        expectations = Expectations(plans[chapter], root=root)
+        for one in dict.fromkeys(one for one, _ in drawn if one.chapter == chapter):
+            try:
+                found += expectations.of(one, [number for other, number in drawn if other == one])
+            except PullPushError as error:
+                faults.append(f"{one}: {error}")
+    return plans, found
+
+
+def _trained(plan: Declared, group: Sequence[Expected]) -> Iterator[tuple[Expected, Numbers, float]]:
+    """Train runs of a chapter, stage by stage and side by side, and score them: their numbers, and their minutes."""
+    cells = []
+    for one in group:
+        ground = plan.ground_of(one.experiment)
+        cells.append({(one.trial, one.seed): compute.plan_of(ground, one.experiment, one.trial, one.seed)})
+    stages = [
+        compute.rounds(plan.ground_of(one.experiment), one.experiment, cell)
+        for one, cell in zip(group, cells, strict=True)
+    ]
+    for number in range(max(map(len, stages))):
+        train_missing([run for own in stages for run in (own[number] if number < len(own) else [])])
+    for one, cell in zip(group, cells, strict=True):
+        scores = compute.compute(plan.ground_of(one.experiment), one.experiment, cell)
+        took = next(iter(cell.values())).seconds / 60
+        yield one, numbers(scores, one.trial, one.seed), took
+
+
+def _rows(one: Expected, here: Numbers, took: float, comparisons: int) -> Iterator[dict[str, Any]]:
+    """A row for each number of a run."""
+    for metric, (was, clips) in one.numbers.items():
+        value = here[metric][0]
+        width = band(one.spreads[metric], was, comparisons=comparisons, clips=clips)
+        within = abs(value - was) <= width or (np.isnan(value) and np.isnan(was))
+        yield {
+            **dict(zip(RUN, (*str(one.kept).split("/"), one.trial.system, one.point, one.seed), strict=True)),
+            "metric": metric,
+            "kept": was,
+            "here": value,
+            "difference": value - was,
+            "band": width,
+            "within": bool(within),
+            "minutes": took,
+        }
+
+
+def _outside(row: pd.Series) -> str:
+    """What is said of a number outside its band."""
+    told = ", ".join(str(part) for part in (row["system"], row["point"], f"seed {row['seed']}") if part)
+    apart = f"{row['kept']:.4g} → {row['here']:.4g}, {abs(row['difference']):.4g} apart"
+    return f"{row['chapter']}/{row['experiment']}: {told}: {row['metric']} {apart}, its band is {row['band']:.4g}"
+
+
+def _among(one: str, names: Sequence[str]) -> bool:
+    """Whether a kept result is one that was named."""
+    return any(name in (one, one.partition("/")[0]) for name in names)

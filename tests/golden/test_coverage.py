@@ -1,0 +1,90 @@
+"""Probes run nearly every line that decides numbers: what they do not run could change and keep its version."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullpush
+
+LEAST = 0.95  # of the lines of a row
+LIBRARY = Path(pullpush.__file__).parent
+# What can only refuse is no number: statements that raise, and the guards `check_…`, as functions and as calls.
+SETTINGS = r"""
+[run]
+source = pullpush
+data_file = {data}
+[report]
+exclude_lines =
+    pragma: no cover
+    ^\s*raise\b
+    ^\s*(def |for .* in )?_?check_
+    ^\s*if TYPE_CHECKING
+    ^\s*def \w+\(.*\).*: \.\.\.$
+"""
+PROBE = """
+import importlib, sys
+versions = importlib.import_module("pullpush.golden.versions")
+for name in versions.names():
+    versions.probe(name)
+"""
+# Rows of files, and of functions where a file also has what decides no number of its own: where things lie in a cache
+# (`frozen.encoded`), several processes (`distributed`, of which each gets what one alone would), tables of runs.
+ROWS = {
+    "losses": ["losses/*.py", "forces.py"],
+    "metrics": ["metrics/*.py"],
+    "training": [
+        *(f"training/{name}.py" for name in ("chunked", "diagnostics", "evaluate", "features", "loop", "objective")),
+        *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "parts", "recipes", "system", "terms")),
+        "training/frozen.py: write_features write_activations blocks",
+        "training/statistics.py: normalised _remember",
+        "training/senteval.py: language_quality embedder _intrinsic _extrinsic _examples",
+    ],
+    "data: scenes and their sound": [
+        *(f"data/{name}.py" for name in ("composer", "draws", "mixing", "pitch", "renderer", "scene", "synthetic")),
+        *(f"data/{name}.py" for name in ("held_out", "mixture", "notes", "phrases", "soundfont")),
+    ],
+    "data: grammar": [
+        *(f"data/{name}.py" for name in ("aligned", "grammar", "inflection", "labels", "vocabulary")),
+        "data/wording.py: tell_aligned tell_retold",
+    ],
+    "data: pairs and batches": [f"data/{name}.py" for name in ("balance", "batch", "batches", "pairing")],
+}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """By file, what coverage says of one run of all probes."""
+    if importlib.util.find_spec("coverage") is None:
+        pytest.skip("coverage is not installed")
+    place = tmp_path_factory.mktemp("coverage")
+    settings = place / "coveragerc"
+    settings.write_text(SETTINGS.format(data=place / "data"))
+    report = [sys.executable, "-m", "coverage"]
+    environment = os.environ | {"PULLPUSH_HOME": str(place / "home"), "OMP_NUM_THREADS": "1"}
+    (place / "probe.py").write_text(PROBE)
+    for order in (["run", place / "probe.py"], ["json", "-q", "-o", place / "report.json"]):
+        subprocess.run([*report, order[0], f"--rcfile={settings}", *order[1:]], check=True, env=environment)
+    files = json.loads((place / "report.json").read_text())["files"]
+    return {Path(name).resolve().relative_to(LIBRARY.resolve()).as_posix(): told for name, told in files.items()}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_nearly_every_line_is_run(row, ran):
+    missing, lines = [], 0
+    for entry in ROWS[row]:
+        pattern, _, functions = entry.partition(": ")
+        for path in LIBRARY.glob(pattern):
+            told = ran[path.relative_to(LIBRARY).as_posix()]
+            parts = [told["functions"][name] for name in functions.split()] if functions else [told]
+            lines += sum(part["summary"]["num_statements"] for part in parts)
+            missing += [f"{path.name}:{line}" for part in parts for line in part["missing_lines"]]
+    assert lines
+    assert 1 - len(missing) / lines >= LEAST, missing
+    print(f"{row}: {1 - len(missing) / lines:.1%} of {lines} lines, without {' '.join(missing)}")

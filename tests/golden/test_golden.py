@@ -1,0 +1,240 @@
+"""Versions: what a component does, and not how it is written, decides what it is called."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from pullpush import golden
+from pullpush.errors import UnknownNameError
+from pullpush.golden import GoldenError, version
+from pullpush.losses import _info_nce
+
+versions = importlib.import_module("pullpush.golden.versions")
+FILES = [*golden.FILES.glob("*/*.json")]
+READER = '''
+    """A loss of a reader's own."""
+    from pullpush.losses import Loss, LossCard, Output
+
+
+    class Distance(Loss):
+        def __init__(self, scale: float = 1.0):
+            super().__init__()
+            self.scale = scale
+
+        def forward(self, audio, text):
+            return Output(self.scale * (audio - text).square().sum(dim=1).mean())
+
+
+    CARD = LossCard(name="distance", make=Distance, title="Distance", about="Squared distance.")
+'''
+REWORDED = '''
+    """The same, said in other words."""
+    from pullpush.losses import Loss, LossCard, Output
+
+
+    def apart(left, right):
+        return ((left - right) ** 2).sum() / len(left)
+
+
+    class Far(Loss):
+        def __init__(self, scale: float = 1.0):
+            super().__init__()
+            self._factor = scale
+
+        def forward(self, audio, text):
+            value = apart(text, audio)
+            return Output(value * self._factor)
+
+
+    CARD = LossCard(name="far", make=Far, title="How far", about="Something else.", colour="sky")
+'''
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """Golden files of InfoNCE alone, that a test may change."""
+    monkeypatch.setattr(versions, "FILES", tmp_path / "files")
+    versions.accept("losses/infonce")
+    return tmp_path / "files/losses"
+
+
+def scaled(function, value=1.0, gradient=1.0):
+    """A loss multiplied by one number in value and by another in gradient."""
+
+    def other(*given, **named):
+        loss = function(*given, **named)
+        return value * loss.detach() + gradient * (loss - loss.detach())
+
+    return other
+
+
+def split(function):
+    """InfoNCE by helpers of another name: one call a direction."""
+
+    def forth(audio, text, tau):
+        return function(audio, text, tau, "t2a")
+
+    def back(audio, text, tau):
+        return function(audio, text, tau, "a2t")
+
+    def other(audio, text, tau=0.07, direction="both"):
+        ways = {"t2a": (forth,), "a2t": (back,), "both": (forth, back)}[direction]
+        return sum(way(audio, text, tau) for way in ways)
+
+    return other
+
+
+def test_a_version_is_the_hash_of_the_file_where_both_agree(files, monkeypatch):
+    before = version("losses/infonce")
+    assert len(before) == 12
+    monkeypatch.setattr(versions, "_known", {})
+    monkeypatch.setattr(_info_nce, "info_nce", scaled(_info_nce.info_nce, 1 + 1e-9, 1 + 1e-9))
+    assert version("losses/infonce") == before, "the last bits of a sum"
+    assert not [*golden.check(["losses/infonce"])]
+
+
+def test_helpers_that_are_renamed_and_split_change_nothing(monkeypatch):
+    before = version("losses/infonce")
+    monkeypatch.setattr(versions, "_known", {})
+    monkeypatch.setattr(_info_nce, "info_nce", split(_info_nce.info_nce))
+    assert version("losses/infonce") == before
+
+
+def test_a_gradient_that_is_a_thousandth_larger_is_another_version(monkeypatch):
+    before = version("losses/infonce")
+    monkeypatch.setattr(versions, "_known", {})
+    monkeypatch.setattr(_info_nce, "info_nce", scaled(_info_nce.info_nce, gradient=1.001))
+    assert version("losses/infonce") != before
+    (found,) = golden.check(["losses/infonce"])
+    assert found.name == "losses/infonce"
+    assert "plain: gradient of audio differs by up to" in found.how
+    assert "plain: value" not in found.how
+
+
+def test_each_component_has_a_version_of_its_own():
+    asked = golden.versions("losses/kcl", "losses/infonce", "metrics/closeness", "losses/kcl")
+    assert [*asked] == ["losses/infonce", "losses/kcl", "metrics/closeness"]
+    assert len({*asked.values()}) == 3
+
+
+def test_a_reader_s_own_loss_is_told_by_what_it_does(add):
+    add("losses/distance.py", READER)
+    add("losses/far.py", REWORDED)
+    add("losses/other.py", READER.replace(".mean()", ".sum()").replace('name="distance"', 'name="other"'))
+    assert version("losses/distance") == version("losses/far") != version("losses/other")
+    assert {"losses/distance", "losses/far"} <= {*golden.names()}
+    assert golden.check(["losses/distance"]).__next__() == ("losses/distance", "has no golden file")
+
+
+@pytest.mark.parametrize(
+    "change", ["self.scale * 1.01", "self.scale ** 2", "(0 * self.scale + 1)", "1.001 * self.scale"]
+)
+def test_what_an_option_of_it_does_counts(add, change):
+    add("losses/distance.py", READER)
+    text = READER.replace("self.scale * (", f"{change} * (").replace('name="distance"', 'name="other"')
+    add("losses/other.py", text)
+    assert version("losses/distance") != version("losses/other")
+
+
+def test_what_cannot_be_tried_is_another_thing_in_each_process(add, monkeypatch):
+    add("losses/distance.py", READER.replace("super().__init__()", "super().__init__(); assert scale > 3"))
+    with pytest.warns(UserWarning, match="cannot be tried on small inputs"):
+        first = version("losses/distance")
+    assert version("losses/distance") == first
+    monkeypatch.setattr(versions, "_unknowable", {})  # as in another process
+    with pytest.warns(UserWarning, match="AssertionError"):
+        assert version("losses/distance") != first
+
+
+def test_a_damaged_file_is_named_with_its_cure(files):
+    (files / "infonce.json").write_text('{"plain: value": [1.0')
+    with pytest.raises(GoldenError, match=r"infonce\.json is damaged .*pullpush golden losses/infonce --accept"):
+        version("losses/infonce")
+    assert golden.accept("losses/infonce")
+    assert not [*golden.check(["losses/infonce"])]
+
+
+def test_a_file_is_written_where_something_has_changed_alone(files, monkeypatch):
+    written = (files / "infonce.json").read_bytes()
+    assert not golden.accept("losses/infonce")
+    before = version("losses/infonce")
+    monkeypatch.setattr(_info_nce, "info_nce", scaled(_info_nce.info_nce, value=2.0))
+    assert golden.accept("losses/infonce")
+    assert (files / "infonce.json").read_bytes() != written
+    assert version("losses/infonce") != before
+
+
+def test_probes_without_files_and_files_without_probes_are_named(files, monkeypatch):
+    monkeypatch.setattr(versions, "KINDS", ("losses",))
+    (files / "gone.json").write_text("{}")
+    found = dict(golden.check())
+    assert found.pop("losses/gone") == "has a golden file and no probe"
+    assert found.pop("losses/kcl") == "has no golden file"
+    assert "losses/infonce" not in found
+
+
+def test_unknown_names_are_refused_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="did you mean 'infonce'"):
+        version("losses/infonze")
+    with pytest.raises(UnknownNameError, match="kind of component"):
+        version("lesson/infonce")
+
+
+def test_the_process_is_left_as_it_was():
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    torch.set_default_dtype(torch.float64)
+    threads = torch.get_num_threads()
+    try:
+        with torch.inference_mode():
+            first = versions.probe("losses/svr")
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    drawn = torch.rand(1), np.random.rand()  # noqa: NPY002
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    assert drawn == (torch.rand(1), np.random.rand())  # noqa: NPY002
+    assert torch.get_num_threads() == threads
+    assert not golden.differences(first, versions.probe("losses/svr"), 0.0)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_a_file_is_small_and_agrees_with_itself(file):
+    assert file.stat().st_size <= 10_240
+    held = json.loads(file.read_text(encoding="utf-8"))
+    assert held
+    assert not golden.differences(held, held, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "how"),
+    [
+        (1.1, 1.0, "differs by up to 0.1, of numbers up to 1"),
+        (1.0 + 1e-7, 1.0, ""),
+        (1e-15, 0.0, ""),
+        ([1.0, 1e-9], [1.0, 0.0], ""),
+        ([1.0, 1e-3], [1.0, 0.0], "differs by up to 0.001, of numbers up to 1"),
+        ([1, 2], [1, 3], "is another"),
+        ([0.5, math.nan], [0.5 + 1e-9, math.nan], ""),
+        ([0.5, math.nan], [0.5, 0.0], "is not a number elsewhere"),
+        ([math.inf], [math.inf], ""),
+        ([1.0, 2.0], [[1.0, 2.0]], "has the shape (2,) in place of (1, 2)"),
+        ([["a", 1.0], ["b", 2.0]], [["a", 1.0 + 1e-9], ["b", 2.0]], ""),
+        ([["a", 1.0], ["b", 2.0]], [["a", 1.0], ["b", 2.1]], "differs by up to 0.1, of numbers up to 2.1"),
+        ([["a", 1.0]], [["c", 1.0]], "is another"),
+        ([[1.0], [1.0, 2.0]], [[1.0], [1.0 - 1e-9, 2.0]], ""),
+        ([[1.0], [1.0, 2.0]], [[1.0]], "has 2 items in place of 1"),
+        (None, 1.0, "is another"),
+        ("a", "a", ""),
+        ([], [], ""),
+    ],
+)
+def test_numbers_are_compared_as_numbers_wherever_they_stand(ours, theirs, how):
+    assert golden.differences({"it": ours}, {"it": theirs}, 1e-6) == ({"it": how} if how else {})
