@@ -23,8 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses import SVR, Direction, svr
-from pullpush.losses import info_nce as info_nce_of_one
+from pullpush.losses import SVR, Direction, info_nce as info_nce_of_one, svr
 
 
 def two_matrices(audio: Tensor, text: Tensor, radius: Tensor, tau: float = 0.07) -> Tensor:

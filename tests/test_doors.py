@@ -15,8 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from pullpush import extras
-from pullpush.lab import root as places
-from pullpush.lab import session
+from pullpush.lab import root as places, session
 from pullpush.lab.paper import paper_table
 
 ROOT = Path(__file__).resolve().parents[1]

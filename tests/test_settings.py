@@ -17,8 +17,7 @@ from pullpush.lab import profiles, session
 from pullpush.settings import check_folder, check_options, check_setting
 from pullpush.site import chapters
 from pullpush.site.grid import SweepError, read
-from pullpush.training.__main__ import main, recipe_of
-from pullpush.training.__main__ import parser as training_parser
+from pullpush.training.__main__ import main, parser as training_parser, recipe_of
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
 from pullpush.training.terms import Term

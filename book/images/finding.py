@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pullpush.lab import clip_values
+from pullpush.lab import arrays
 from pullpush.metrics import difference
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels
 from pullpush.show.marks import band, dots
 from pullpush.show.palette import BLACK, BLUE, ORANGE, PARTS, method_styles, use_style
 
 HERE = Path(__file__).parent
-RUNS = HERE.parent / "measured" / "02-svr-lab" / "end-to-end"
+RUNS = arrays.from_bytes((HERE.parent / "measured" / "02-svr-lab" / "end-to-end.nc").read_bytes())
 SVR = "infonce+bi-dynamic-svr"
 COMPARED = {  # system, its baseline → what the figure calls the difference
     ("infonce+bi-static-svr", "infonce"): "InfoNCE\n+ bi-StaticSVR",
@@ -23,12 +23,9 @@ COMPARED = {  # system, its baseline → what the figure calls the difference
 
 def gains() -> pd.DataFrame:
     """R@1 by which systems exceed their baselines: inference over seeds and clips, a row a comparison and direction."""
-    systems = list(dict.fromkeys(pd.read_csv(RUNS / "scores.csv")["system"]))
-    values = clip_values.read(RUNS / "clips.npz")
-    seeds = sorted({seed for _, seed in values})
     found = {
-        (system, direction): np.stack([values[number, seed][f"{direction} R@1"] for seed in seeds])
-        for number, system in enumerate(systems)
+        (system, direction): RUNS[f"{direction} R@1"].isel(run=RUNS["system"].values == system).values.T  # (S, N)
+        for system in dict.fromkeys(RUNS["system"].values)
         for direction in ("T2A", "A2T")
     }
     rows = []
@@ -39,8 +36,19 @@ def gains() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "direction", "value", "low", "high"])
 
 
+def steps_of_runs() -> pd.DataFrame:
+    """What was measured while training: a row a run and stretch."""
+    columns = RUNS["steps column"].values
+    stretches = RUNS["steps"].transpose("run", "stretch", "steps column")
+    runs = zip(RUNS["system"].values, RUNS["seed"].values, stretches.values, strict=True)
+    return pd.concat(
+        [pd.DataFrame(rows, columns=columns).assign(system=system, seed=seed) for system, seed, rows in runs],
+        ignore_index=True,
+    )
+
+
 def draw() -> None:
-    steps = pd.read_csv(RUNS / "steps.csv")
+    steps = steps_of_runs()
     fig, (left, middle, right) = panels(3, height=4, width=8)
     for part in ("pull", "perpendicular", "parallel"):
         rows = steps[steps["system"] == "infonce"]

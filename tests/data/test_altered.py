@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pullpush.data.altered import First, Gain, Loudest, SameLength, WhiteNoise, altered
 from pullpush.data.clips import StoredClips

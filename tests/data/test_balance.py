@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pullpush.data.balance import balanced_order, shares
 from pullpush.data.batches import PairDataset

@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pullpush.data.batches import Item, PairDataset, collate, shard
 from pullpush.data.world import WorldConfig, load_world

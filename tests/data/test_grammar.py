@@ -9,8 +9,7 @@ from functools import cache
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullpush.data.grammar import PROMPTS, _forms, captions, load_grammar, prompts
 from pullpush.data.scene import Scene, Sound

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pullpush.data.scene import Scene, Sound, from_json, relevance, relevance_matrix, to_json
 

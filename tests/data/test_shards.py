@@ -15,8 +15,7 @@ import pytest
 import soundfile
 import torch
 from braceexpand import braceexpand
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from shard_clips import LANGUAGES, clips, rewrite
 
 from pullpush.data import shard_reader

@@ -8,8 +8,7 @@ import soundfile
 import torch
 
 from pullpush.data.batches import PairDataset
-from pullpush.data.speech import SpeechConfig, caption_groups, load_speech, stamps_of
-from pullpush.data.speech import missing as missing_captions
+from pullpush.data.speech import SpeechConfig, caption_groups, load_speech, missing as missing_captions, stamps_of
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 

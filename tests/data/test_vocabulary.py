@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pullpush.data.vocabulary as vocabulary
 from pullpush.data.vocabulary import (

@@ -4,8 +4,7 @@ import copy
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullpush.encoders import TEXT, AudioEncoder, DualEncoder, create
 from pullpush.errors import AudioError, UnknownNameError

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torchaudio.functional import melscale_fbanks
 
 from pullpush.encoders.frontend import DB_CENTRE, DB_SPREAD, LogMel

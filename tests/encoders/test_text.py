@@ -11,14 +11,12 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from pullpush.data.grammar import prompts
 from pullpush.data.vocabulary import LANGUAGES, load_events
-from pullpush.encoders import store as store_module
-from pullpush.encoders import use as use_module
+from pullpush.encoders import store as store_module, use as use_module
 from pullpush.encoders.byte_transformer import ByteTransformer, encode_bytes
 from pullpush.encoders.hashed import HashedNGrams, hash_ngrams
 from pullpush.encoders.packing import LAYOUTS, USE_TOKENS, batches

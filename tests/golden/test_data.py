@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from pullpush import golden
-from pullpush.data import augmented, composer, grammar, renderer, shard_order
-from pullpush.data import world as worlds
+from pullpush.data import augmented, composer, grammar, renderer, shard_order, world as worlds
 from pullpush.data.scene import Scene
 from pullpush.data.world import SCENES, WorldConfig, load_world
 from pullpush.golden import languages

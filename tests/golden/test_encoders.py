@@ -13,8 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from pullpush.encoders import AUDIO, frontend, patches, store, use, yamnet
-from pullpush.encoders import spectrogram_transformer as transformer
+from pullpush.encoders import AUDIO, frontend, patches, spectrogram_transformer as transformer, store, use, yamnet
 from pullpush.encoders.cnn import CNN, MaskedBatchNorm
 from pullpush.encoders.dropout import DropoutText
 from pullpush.encoders.dual import DualEncoder

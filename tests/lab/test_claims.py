@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from pullpush.errors import UnknownNameError
-from pullpush.lab import claims
-from pullpush.lab import ledger as ledgers
+from pullpush.lab import claims, ledger as ledgers
 from pullpush.lab.paper import paper_table
 from pullpush.lab.root import find_root
 from pullpush.metrics.inference import difference

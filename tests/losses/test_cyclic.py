@@ -3,8 +3,7 @@
 import pytest
 import torch
 from embeddings import pairs, sphere
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullpush.losses import cross_cyclic, in_modal_cyclic
 from pullpush.training.recipes import recipe

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 from embeddings import pairs, sphere
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from loss_ranks import clips
 from standin import TinyClips, TinyModel
 

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 from embeddings import gradients, pairs, refuses_bad_pairs
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullpush.losses import Focal, focal, info_nce
 from pullpush.training import recipe

@@ -3,8 +3,7 @@
 import pytest
 import torch
 from embeddings import sphere
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import nn
 
 from pullpush.losses import CACL, KCL, SVR, InfoNCE, Loss, Offer, Output, apply, cacl, info_nce, kcl

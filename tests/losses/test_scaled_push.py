@@ -3,8 +3,7 @@
 import pytest
 import torch
 from embeddings import gradients, pairs, refuses_bad_pairs
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullpush.forces import decompose, sideways
 from pullpush.losses import ScaledPush, info_nce, scaled_push

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 from embeddings import sphere
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from standin import TinyClips, TinyModel
 
 from pullpush.data.batches import PairDataset, collate

@@ -3,8 +3,7 @@
 import pytest
 import torch
 from embeddings import pairs
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullpush.losses import (
     SVR,

@@ -5,8 +5,7 @@ from itertools import product
 import pytest
 import torch
 from embeddings import gradients, pairs, sphere
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullpush.losses import SVR, SVRParts, info_nce, svr, svr_parts
 from pullpush.training import recipe

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from embeddings import pairs
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pullpush.losses import (

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 from torch.nn import functional as F
 from torchmetrics.functional.retrieval import retrieval_hit_rate, retrieval_reciprocal_rank

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pullpush.metrics import METRICS, alignment, pseudo_values, uniformity
-from pullpush.metrics import _space as module
+from pullpush.metrics import METRICS, _space as module, alignment, pseudo_values, uniformity
 from pullpush.metrics._space import space
 
 unit = torch.nn.functional.normalize

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import debs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tiny_wordnet import SENSES, write_wordnet
 
 from pullpush.data.debian import SOURCE

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pullpush.studies.distill import figures as distill
-from pullpush.studies.together import effects, terms
-from pullpush.studies.together import figures as together
+from pullpush.studies.together import effects, figures as together, terms
 from pullpush.studies.together.design import full
 
 SPANS = {"value": 0.4, "low": 0.3, "high": 0.5, "seeds": 3, "clips": 40}

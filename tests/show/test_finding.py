@@ -26,7 +26,7 @@ def finding() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def steps(finding: ModuleType) -> pd.DataFrame:
-    return pd.read_csv(finding.RUNS / "steps.csv")
+    return finding.steps_of_runs()
 
 
 def test_recall_rises_with_svr_and_not_with_the_loss_counted_twice(finding):
@@ -38,7 +38,8 @@ def test_recall_rises_with_svr_and_not_with_the_loss_counted_twice(finding):
 
 
 def test_gains_are_mean_differences_of_the_runs_in_the_table(finding):
-    scores = pd.read_csv(finding.RUNS / "scores.csv").groupby("system")[["T2A R@1", "A2T R@1"]].mean()
+    scores = finding.RUNS[["T2A R@1", "A2T R@1", "system"]].mean("clip").to_dataframe()
+    scores = scores.groupby("system")[["T2A R@1", "A2T R@1"]].mean()
     expected = (scores.loc[finding.SVR] - scores.loc["infonce"]).to_numpy()
     rows = finding.gains().query("name.str.contains('Dynamic')")
     np.testing.assert_allclose(rows["value"], expected, atol=1e-4)

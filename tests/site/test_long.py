@@ -374,7 +374,7 @@ def test_what_a_file_says_itself_is_no_option_of_its_sweep(tiny):
     assert "did you mean '10-tiny'" in unknown.output
 
 
-def test_a_changed_loss_retrains_what_used_it_and_a_changed_docstring_nothing(sizes, tmp_path):
+def test_a_loss_that_does_something_else_retrains_what_used_it_and_other_words_nothing(sizes, tmp_path):
     library = tmp_path / "copy" / "pullpush"
     shutil.copytree(Path(pullpush.__file__).parent, library, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -395,10 +395,10 @@ def test_a_changed_loss_retrains_what_used_it_and_a_changed_docstring_nothing(si
     assert "0 of 4 runs are there" in sweep()
     change('"""L_cons, 0-d: how far', '"""The loss L_cons, 0-d: how far')
     assert "4 of 4 runs are there" in sweep()
-    change(
-        "(F.relu(radius - distance) + F.relu(-radius)).mean()",
-        "1.0 * (F.relu(radius - distance) + F.relu(-radius)).mean()",
-    )
+    told = "(F.relu(radius - distance) + F.relu(-radius)).mean()"
+    change(told, f"1.0 * {told}")
+    assert "4 of 4 runs are there" in sweep(), "other words, the same numbers"
+    change("1.0 * (F.relu(radius - distance)", "2.0 * (F.relu(radius - distance)")
     said = sweep()
     assert "2 of 4 runs are there" in said
     assert "InfoNCE" not in said

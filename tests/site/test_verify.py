@@ -22,8 +22,7 @@ from pullpush.cache import HOME, home
 from pullpush.errors import CacheError, UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.provenance import processor
-from pullpush.site import declared, keep, long, proof, verified
-from pullpush.site import verify as verifying
+from pullpush.site import declared, keep, long, proof, verified, verify as verifying
 from pullpush.site.afresh import OF_RUNS, afresh
 from pullpush.site.band import band
 from pullpush.site.cli import main

@@ -20,8 +20,7 @@ from pullpush.studies.glap import experiments
 from pullpush.studies.glap.examples import named_by_prompts
 from pullpush.studies.glap.grounds import QUIET, Grounds
 from pullpush.studies.own_data import check_classes, check_retold, is_small, languages_of
-from pullpush.studies.together import experiments as together
-from pullpush.studies.together import grounds as joined
+from pullpush.studies.together import experiments as together, grounds as joined
 from pullpush.topics import TopicsError
 
 

@@ -3,8 +3,7 @@
 import pytest
 import torch
 from accelerate import Accelerator
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
 from torch import nn

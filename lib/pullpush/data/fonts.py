@@ -20,8 +20,7 @@ from pullpush.data.instruments import Instrument
 from pullpush.data.notes import RATE, play
 from pullpush.data.phrases import Phrase, notes
 from pullpush.data.soundfont import SoundFont
-from pullpush.data.takes import SOURCES as TAKES
-from pullpush.data.takes import Source
+from pullpush.data.takes import SOURCES as TAKES, Source
 from pullpush.errors import unknown
 
 FADE = 0.05  # seconds in which a phrase ends

@@ -18,8 +18,7 @@ import numpy as np
 from pullpush.data.draws import number
 from pullpush.data.inflection import CASES, article_of, connective
 from pullpush.data.labels import Labels, load_labels
-from pullpush.data.languages import LANGUAGES, check_language, load_languages
-from pullpush.data.languages import language as find_language
+from pullpush.data.languages import LANGUAGES, check_language, language as find_language, load_languages
 from pullpush.data.scene import Scene, Sound
 from pullpush.data.vocabulary import Clause, Event, Phrases
 from pullpush.errors import unknown

@@ -17,17 +17,14 @@ import soundfile
 import torch
 from PIL import Image
 
-from pullpush.data import image_files, picture_files, store
-from pullpush.data import speech as speaking
-from pullpush.data import spoken as speakers
+from pullpush.data import image_files, picture_files, speech as speaking, spoken as speakers, store
 from pullpush.data.audio import load_audio, normalise_rms, trim_silence
 from pullpush.data.bank import prepare
 from pullpush.data.clips import StoredClips
 from pullpush.data.containers import member
 from pullpush.data.decoding import _decode_block
 from pullpush.data.picture_groups import category_of, dealt, first_word, folder_of, groups
-from pullpush.data.pictures import ask
-from pullpush.data.pictures import grade as grade_pictures
+from pullpush.data.pictures import ask, grade as grade_pictures
 from pullpush.data.spotting import by_length, spotting
 from pullpush.data.utterances import normalised
 from pullpush.golden.compare import Values

@@ -20,8 +20,7 @@ from pullpush.data.mixing import mix, partners, unite, unites
 from pullpush.data.phrases import Phrase
 from pullpush.data.pitch import ratio, shifted
 from pullpush.data.renderer import layers, render
-from pullpush.data.scene import Scene, Sound, from_json, relevance_matrix, to_json
-from pullpush.data.scene import relevance as fits
+from pullpush.data.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
 from pullpush.data.store import to_int16
 from pullpush.data.synthetic import CATEGORIES, synthetic_clips, synthetic_events
 from pullpush.data.vocabulary import Event

@@ -17,8 +17,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result
 from pullpush.training.recipes import Recipe, recipe
-from pullpush.training.runs import Plan
-from pullpush.training.runs import train_all as train_plans
+from pullpush.training.runs import Plan, train_all as train_plans
 from pullpush.training.trunk import Published
 
 

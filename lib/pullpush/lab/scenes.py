@@ -12,8 +12,7 @@ from pullpush.data.banks import BANKS
 from pullpush.data.clips import World
 from pullpush.data.composer import SceneConfig
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.naming import KNOWN
-from pullpush.data.naming import SCENES as RENDERED
+from pullpush.data.naming import KNOWN, SCENES as RENDERED
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.errors import PullPushError
 from pullpush.lab import common, trunks

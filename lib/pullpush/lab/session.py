@@ -16,8 +16,7 @@ import torch
 
 from pullpush.cache import atomic_path
 from pullpush.lab import gaps, provenance
-from pullpush.lab.profiles import Profile
-from pullpush.lab.profiles import profile as find_profile
+from pullpush.lab.profiles import Profile, profile as find_profile
 from pullpush.lab.root import workplace
 from pullpush.settings import check_setting
 

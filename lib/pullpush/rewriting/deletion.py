@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pullpush.data.draws import number as draw
-from pullpush.data.draws import share
+from pullpush.data.draws import number as draw, share
 from pullpush.data.rewriter import Rewriter
 from pullpush.rewriting.contract import RewriterCard
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pullpush.data import debian
 from pullpush.data.clips import Clips
-from pullpush.data.draws import number as draw
-from pullpush.data.draws import share
+from pullpush.data.draws import number as draw, share
 from pullpush.data.inflection import indefinite
 from pullpush.data.rewriter import Rewriter, RewritingError
 from pullpush.data.vocabulary import Event

@@ -125,8 +125,7 @@ def run(
     profile: str,
 ) -> None:
     """Execute CHAPTER (or --all) and keep its notebook and tables in executed/local/PROFILE."""
-    from pullpush.site import executions
-    from pullpush.site import run as running
+    from pullpush.site import executions, run as running
 
     if (chapter is not None) == every:
         raise PullPushError("name one chapter, or give --all; `pullpush list` shows the chapters")

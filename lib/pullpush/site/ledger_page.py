@@ -17,8 +17,7 @@ import pandas as pd
 from pullpush.cache import atomic_path
 from pullpush.lab.claims import Claim, load_all, paper_value
 from pullpush.lab.evidence import CELL, estimate, paper_number
-from pullpush.lab.ledger import COLUMNS as JUDGED
-from pullpush.lab.ledger import LEFT, WORDS
+from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS
 from pullpush.site import executions
 
 COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")

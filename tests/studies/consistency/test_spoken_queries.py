@@ -17,8 +17,7 @@ from pullpush.data.speech import load_speech, same_group, translations
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab import session
 from pullpush.metrics import difference
-from pullpush.studies.consistency import speech as study
-from pullpush.studies.consistency import speech_ranks
+from pullpush.studies.consistency import speech as study, speech_ranks
 from pullpush.studies.consistency.schemes import SCHEMES
 from pullpush.training.frozen import encoded, on_features
 

@@ -18,8 +18,7 @@ from pullpush.lab.ledger import Ledger
 from pullpush.lab.provenance import stamp
 from pullpush.lab.scores import Scores
 from pullpush.show.layout import PAGE_WIDTH
-from pullpush.studies.svr import decomposition, drifts, mechanism, system_steps
-from pullpush.studies.svr import mechanism_figures as figures
+from pullpush.studies.svr import decomposition, drifts, mechanism, mechanism_figures as figures, system_steps
 from pullpush.studies.svr.protocols import TITLES, Protocols
 from pullpush.training.recipes import recipe
 

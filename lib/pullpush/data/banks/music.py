@@ -11,8 +11,7 @@ from pullpush.cache import cached_dir, content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.bank import MAX_SECONDS, BankCard, EventClips, decoded
 from pullpush.data.draws import number
-from pullpush.data.fonts import FONTS as PACKAGES
-from pullpush.data.fonts import font_path, load_font, sound
+from pullpush.data.fonts import FONTS as PACKAGES, font_path, load_font, sound
 from pullpush.data.instruments import Instrument, event_of, load_instruments
 from pullpush.data.phrases import Phrase, kinds
 from pullpush.data.vocabulary import Event

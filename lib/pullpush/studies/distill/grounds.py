@@ -36,8 +36,7 @@ from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill import rates
 from pullpush.studies.distill.stages import AMBIGUITY, AUGMENTS, EARS, ENSEMBLE, LAST, MAIN, WORLD, Stage, parsed
 from pullpush.studies.distill.taught import TaughtConfig, loaded
-from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS
-from pullpush.studies.distill.teachers import Blind, Run, Teacher, Truth
+from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS, Blind, Run, Teacher, Truth
 from pullpush.studies.distill.topic_labels import ByModel, ByText, Classes, Labels, Shuffled
 from pullpush.studies.glap.ears import parts_of
 from pullpush.studies.language_encoder.weights import weighted

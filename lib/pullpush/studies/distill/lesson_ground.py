@@ -31,8 +31,7 @@ from pullpush.lab.session import Session
 from pullpush.studies.distill.grounds import TAU
 from pullpush.studies.distill.stages import EARS, MAIN
 from pullpush.studies.distill.taught import TaughtConfig
-from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS
-from pullpush.studies.distill.teachers import Run, similarities, soft_labels
+from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS, Run, similarities, soft_labels
 from pullpush.studies.distill.topic_labels import ByText
 from pullpush.studies.glap.ears import parts_of
 from pullpush.studies.own_data import is_own, tell_scenes

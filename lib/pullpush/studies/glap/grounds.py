@@ -24,12 +24,9 @@ from pullpush.cache import content_key
 from pullpush.data.clips import Config, World, load_data
 from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.mixture import SEVERAL, MixtureConfig, Part
-from pullpush.data.music import PARTS as MUSIC
-from pullpush.data.music import MusicConfig
-from pullpush.data.speech import PARTS as SPEECH
-from pullpush.data.speech import SpeechConfig
-from pullpush.data.spoken import PARTS as SPOKEN
-from pullpush.data.spoken import SpokenConfig
+from pullpush.data.music import PARTS as MUSIC, MusicConfig
+from pullpush.data.speech import PARTS as SPEECH, SpeechConfig
+from pullpush.data.spoken import PARTS as SPOKEN, SpokenConfig
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown

@@ -20,8 +20,10 @@ from pullpush.metrics.cards import METRICS
 from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels, scale_points, signed
 from pullpush.show.marks import dots, matrix
 from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
-from pullpush.studies.language_encoder.force_figures import forces_by_term as forces_by_term
-from pullpush.studies.language_encoder.force_figures import gradient_cosine_figure as gradient_cosine_figure
+from pullpush.studies.language_encoder.force_figures import (
+    forces_by_term as forces_by_term,
+    gradient_cosine_figure as gradient_cosine_figure,
+)
 from pullpush.studies.language_encoder.gains import base_of
 from pullpush.studies.language_encoder.geometry import asymmetry
 from pullpush.studies.language_encoder.plane import arrow, arrow_keys, cross, keys, system_style, write_beside

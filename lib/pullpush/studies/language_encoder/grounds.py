@@ -22,8 +22,7 @@ from pullpush.data.clips import Config, World, load_data
 from pullpush.data.composer import SceneConfig
 from pullpush.data.held_out import HeldOutConfig
 from pullpush.data.lexicon import LexiconConfig
-from pullpush.data.music import PARTS as MUSIC
-from pullpush.data.music import MusicConfig
+from pullpush.data.music import PARTS as MUSIC, MusicConfig
 from pullpush.data.nli import NLIConfig
 from pullpush.data.pictures import PictureConfig
 from pullpush.data.world import WorldConfig
