@@ -15,9 +15,12 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module, invalidate_caches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from pullpush.errors import PullPushError, unknown
@@ -74,6 +77,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
         self.package, self.kind, self.noun = package, kind, noun
         self._files: dict[str, str] = {}
         self._added: dict[str, C] = {}
+        self._instead: ContextVar[Mapping[str, C]] = ContextVar(f"instead of {noun}s", default=MappingProxyType({}))
         self._cards: dict[str, C] = {}
         self._origins: dict[str, str] = {}
 
@@ -110,6 +114,17 @@ class Catalogue(Mapping[str, C], Generic[C]):
         self._added[card.name] = card
         return card
 
+    @contextmanager
+    def standing_in(self, cards: Mapping[str, C]) -> Iterator[None]:
+        """Let cards stand in for those of their names, in this thread alone: so the use of an entry is tried apart from
+        what the entry does.
+        """
+        token = self._instead.set(cards)
+        try:
+            yield
+        finally:
+            self._instead.reset(token)
+
     @property
     def added(self) -> tuple[C, ...]:
         """What `add` added, for other processes to add, too."""
@@ -133,7 +148,8 @@ class Catalogue(Mapping[str, C], Generic[C]):
                 raise CardError(f"two cards of {self.package} are called {', '.join(twice)}: give one another name")
             self._files, self._cards = files, {card.name: card for card, _ in found}
             self._origins = {card.name: file for card, file in found}
-        return self._cards | self._added if self._added else self._cards
+        instead = self._instead.get()
+        return {**self._cards, **self._added, **instead} if self._added or instead else self._cards
 
 
 def modules(package: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from copy import copy
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 from pullpush.data.batches import PairDataset
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen
+from pullpush.golden.stand_ins import standing_in
 from pullpush.golden.tiny import DIM, LANGUAGES, Alone, TinyModel, Tones, alone
 from pullpush.golden.training_parts import PARTS
 from pullpush.golden.training_uses import USES
@@ -51,7 +53,7 @@ def names() -> Collection[str]:
 
 def probe(name: str) -> Values:
     """What one of them gives."""
-    with alone():
+    with alone(), nullcontext() if name == "recipes" else standing_in():
         return PROBES[name]()
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from pullpush import forces
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen, sphere
 from pullpush.golden.tiny import DIM, LANGUAGES, WORDS, TinyModel, Tones
-from pullpush.losses import Offer, info_nce
+from pullpush.losses import Offer
 from pullpush.training.chunked import audio_in_chunks, chunk_size, embed_unique, in_chunks
 from pullpush.training.objective import Objective, bring_columns
 from pullpush.training.parts import in_parts, parts_of
@@ -140,8 +141,12 @@ def of_forces() -> Values:
     values |= {"change": [change.ideal, change.noise_penalty, change.total]}
     local = forces.local_global(anchor, positive, 0.2, batch_size=3, epochs=5)
     values |= {f"local and global: {name}": each for name, each in local._asdict().items()}
-    steps = forces.step_parts(info_nce, anchor, positive, batch_size=3)
+    steps = forces.step_parts(_softmax, anchor, positive, batch_size=3)
     return values | {f"steps: {name}": each for name, each in steps._asdict().items()}
+
+
+def _softmax(audio: Tensor, text: Tensor) -> Tensor:
+    return F.cross_entropy(text @ audio.T / 0.2, torch.arange(len(text)))
 
 
 PARTS: Mapping[str, Callable[[], Values]] = {
