@@ -21,6 +21,7 @@ from filelock import FileLock
 from pullpush.cache import HOME, home
 from pullpush.errors import CacheError, UnknownNameError
 from pullpush.lab import compute, kept
+from pullpush.lab.declarations import without_seeds
 from pullpush.lab.provenance import processor
 from pullpush.site import declared, keep, long, proof, verified, verify as verifying
 from pullpush.site.afresh import OF_RUNS, afresh
@@ -103,7 +104,7 @@ def spoil(book: Path, factor: float, experiment: str = "radius", trial: str = "S
     """Let what was kept of a system's training losses be something else, in all its seeds."""
     plan = declared.declared("10-tiny", profile=str(book / "sizes.yaml"))
     one = plan.experiments[experiment]
-    content, but_seeds = (compute.content_of(plan.ground, it) for it in (one, kept.without_seeds(one)))
+    content, but_seeds = (compute.content_of(plan.ground, it) for it in (one, without_seeds(one)))
     scores = kept.read(one, "10-tiny", content, root=book)
     history = scores.history.copy()
     history.loc[history["system"] == trial, "loss"] *= factor
@@ -187,6 +188,7 @@ def test_damaged_and_foreign_files_are_told_and_the_rest_is_verified(book):
     assert set(done.table["experiment"]) == {"radius"}
     with pytest.raises(OutsideError, match=r"search.json is damaged .* take it from the repository again"):
         done.check()
+    done.path.unlink()
     record.write_text(json.dumps(json.loads(whole) | {"content": "something else"}))
     arrays.write_bytes(held[:-9])
     done, _ = verified_again(book)

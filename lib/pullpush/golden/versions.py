@@ -138,6 +138,7 @@ def check(chosen: Iterable[str] = ()) -> Iterator[Disagreement]:
     """The components, all or those that are named, that do not do what their golden files say; files of none."""
     every = names()
     for name in chosen or every:
+        _found(name)
         wanted = expected(name)
         if wanted is None:
             yield Disagreement(name, "has no golden file")
