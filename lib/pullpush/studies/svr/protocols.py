@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pullpush.data.composer import SceneConfig
 from pullpush.errors import unknown
 from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import PARTS, reduced
+from pullpush.lab.scenes import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.training.frozen import encoded
-from pullpush.training.runs import Plan
 
 TITLES: Mapping[str, str] = {
     "frozen/cnn": "our CNN, frozen",
@@ -79,13 +77,7 @@ class Protocols:
         data, size = common.world(self.book), {"epochs": self.epochs(f"{start}/{trunk}")}
         if start == "random":
             return View(session, data, {**size, "lr": RATE})
-        base = trunks.trained(self._trunk) if trunk == "cnn" else common.published_trunk(session)
+        base = trunks.trained(pretrained(self.book)) if trunk == "cnn" else common.published_trunk(session)
         if start == "tuned":
             return View(session, encoded(data, base, level="lower"), {**size, "lr": FINE * RATE})
         return View(session, encoded(data, base), size)
-
-    @property
-    def _trunk(self) -> Plan:
-        """The run that gives our own trunk: InfoNCE on scenes of a single event, which no test scene is made of."""
-        singles = common.world(self.book, scene=SceneConfig(max_events=1))
-        return Plan(singles, common.sized(self.book, "infonce"), self.book.seed)
