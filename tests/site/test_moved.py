@@ -29,6 +29,8 @@ def write(folder: Path, name: str, **columns: list) -> None:
         ({"x": [1e-14]}, {"x": [3e-15]}, ""),
         ({"x": [None, 1.0]}, {"x": [None, 1.0]}, ""),
         ({"x": [None, 1.0]}, {"x": [0.5, 1.0]}, "first in row 1, x: nan → 0.5"),
+        ({"x": ["holds", None]}, {"x": ["holds", None]}, ""),
+        ({"x": ["holds", "holds"]}, {"x": ["holds", None]}, "first in row 2, x: holds → nan"),
         ({"x": ["holds"]}, {"x": ["cannot tell"]}, "first in row 1, x: holds → cannot tell"),
         ({"x": [1]}, {"x": [1, 2]}, "has 2 rows in place of 1"),
         ({"x": [1]}, {"y": [1]}, "has the columns y in place of x"),

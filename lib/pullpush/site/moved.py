@@ -82,7 +82,8 @@ def difference(ours: Path, theirs: Path) -> str:
 def _same(ours: pd.Series, theirs: pd.Series) -> np.ndarray:
     if all(pd.api.types.is_numeric_dtype(side) for side in (ours, theirs)):
         return _near(ours.to_numpy(float), theirs.to_numpy(float))
-    return (ours.astype(str) == theirs.astype(str)).to_numpy()
+    both_missing = ours.isna() & theirs.isna()
+    return (both_missing | (ours.astype(str) == theirs.astype(str))).to_numpy(bool)
 
 
 def _near(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
