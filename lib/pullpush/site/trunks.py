@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from pullpush.errors import unknown
-from pullpush.lab import profiles, trunks
-from pullpush.lab.scenes import TRUNKS, reduced
+from pullpush.lab import profiles, scenes, trunks
+from pullpush.lab.scenes import reduced
 from pullpush.lab.session import Session
+from pullpush.studies.consistency import speech
+
+TRUNKS = {**scenes.TRUNKS, **speech.TRUNKS}
 
 
 def make(name: str, *, root: Path | None = None) -> tuple[dict[str, Any], dict[str, Any]]:

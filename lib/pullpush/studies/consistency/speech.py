@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from pullpush.data.clips import Clips, World
 from pullpush.data.speech import SPOKEN, load_speech
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.lab import common
+from pullpush.lab import common, trunks
 from pullpush.lab.session import Session
 from pullpush.studies.consistency.schemes import SCHEMES, Runs
 from pullpush.studies.consistency.speech_ranks import (
@@ -22,7 +22,7 @@ from pullpush.studies.consistency.speech_ranks import (
     scored,
     speech_table,
 )
-from pullpush.training.frozen import encoded, on_features
+from pullpush.training.frozen import Base, encoded, on_features
 from pullpush.training.loop import Result
 from pullpush.training.runs import Plan
 
@@ -32,9 +32,22 @@ UNTRAINED = "sounds only"  # the system that never heard speech
 LENGTH = "length only"  # the system that hears only how long somebody speaks
 
 
-def speech_trunk(book: Session, data: World) -> Result:
-    """The trunk that all schemes share: InfoNCE between recordings and English captions."""
-    return Plan(data, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), book.seed).train()
+def spoken_trunk(book: Session) -> Plan:
+    """The trunk of chapter 3's spoken captions, which all schemes share: InfoNCE between recordings and English."""
+    return _trunk(book, load_speech())
+
+
+# It travels with the book, see lab/trunks.py.
+TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"spoken": spoken_trunk}
+
+
+def _trunk(book: Session, voices: World) -> Plan:
+    return Plan(voices, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), book.seed)
+
+
+def speech_trunk(book: Session, voices: World) -> Base:
+    """The trunk of `spoken_trunk`, or of other recordings: that of the book, or trained here."""
+    return trunks.trained(_trunk(book, voices))
 
 
 def prepare(book: Session) -> None:
@@ -50,7 +63,7 @@ def train_heads(book: Session, heard: World, seeds: Sequence[int], systems: Sequ
     return common.train_all(book, heard, plans, diagnostics=None, **dict.fromkeys(systems, overrides))
 
 
-def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Result) -> pd.DataFrame:
+def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Base) -> pd.DataFrame:
     """All systems' ranks: what length alone tells, a model of sounds that never heard speech, SCHEMES trained on it.
 
     Args:
