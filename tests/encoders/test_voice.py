@@ -70,3 +70,13 @@ def test_a_voice_is_known_again_whatever_it_says(voice, random):
 
     assert known_again(voice) > 0.75
     assert known_again(random) < 0.6
+
+
+def test_half_precision_leaves_the_lstm_as_it_is(random):
+    """On a processor without bfloat16 it would fail there."""
+    seen = []
+    (lstm,) = (part for part in random.modules() if isinstance(part, torch.nn.LSTM))
+    hook = lstm.register_forward_hook(lambda module, given, found: seen.extend([given[0], *found[1]]))
+    with hook, torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        random(0.1 * tune(1.0, 16_000)[None])
+    assert {tensor.dtype for tensor in seen} == {torch.float32}

@@ -46,7 +46,8 @@ class SpeakerNet(nn.Module):
 
     def forward(self, mel: Tensor) -> Tensor:
         """`(P, FRAMES, MELS)` → `(P, SIZE)`, rows of unit length."""
-        _, (hidden, _) = self.lstm(mel)
+        with torch.autocast("cpu", enabled=False):  # many processors have no LSTM in half precision
+            _, (hidden, _) = self.lstm(mel.to(self.linear.weight.dtype))
         return F.normalize(F.relu(self.linear(hidden[-1])), dim=1)
 
 
