@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 book: $(STAMP)
 	$(BIN)/pullpush fetch
-	$(BIN)/pullpush run --all --profile $(PROFILE)
+	$(BIN)/pullpush run --all --profile $(PROFILE) --jobs $(JOBS)
 	$(BIN)/pullpush build --profile $(PROFILE)
 
 test: $(STAMP)
@@ -25,7 +25,7 @@ test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 smoke: $(STAMP)
-	$(BIN)/pullpush run --all --profile smoke
+	$(BIN)/pullpush run --all --profile smoke --jobs $(JOBS)
 
 lab: $(STAMP)
 	$(BIN)/jupytext --sync book/[0-9]*.md

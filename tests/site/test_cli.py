@@ -203,6 +203,7 @@ def test_progress_can_be_hidden(tiny):
         (["run", "10-tiny", "-p", "tua", "1"], "did you mean 'tau'"),
         (["run"], "--all"),
         (["run", "10-tiny", "--again"], "--again goes with --all"),
+        (["run", "10-tiny", "--jobs", "2"], "--jobs goes with --all"),
         (["run", "--all", "-p", "tau", "1"], "one chapter"),
         (["publish", "10-tinny"], "did you mean '10-tiny'"),
         (["golden", "--accept"], "--accept wants names"),

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from filelock import FileLock
 
 from pullpush.errors import UnknownNameError
-from pullpush.site import publish as publishing, run as running
+from pullpush.site import pages, publish as publishing, run as running
 from pullpush.site.cli import main
 from pullpush.site.publish import PublishError, publish
 
@@ -32,7 +32,7 @@ def two(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     book.joinpath("11-tiny.md").write_text((book / "10-tiny.md").read_text().replace('"10-tiny"', '"11-tiny"'))
     book.joinpath("claims").mkdir()
-    monkeypatch.setattr(publishing, "run_page", executed)
+    monkeypatch.setattr(pages, "run_page", executed)
     return tiny
 
 
@@ -214,3 +214,18 @@ def test_a_page_runs_in_a_process_of_its_own(tiny):
     with pytest.raises(PublishError, match=r"(?s)10-tiny: chapter 10-tiny failed in cell .*AssertionError"):
         publish(profile="smoke", jobs=1)
     assert running.find_root() == tiny
+
+
+def test_pages_that_are_run_side_by_side_go_on_beside_one_that_fails(two):
+    book = two / "book"
+    whole = (book / "11-tiny.md").read_text()
+    book.joinpath("11-tiny.md").write_text(whole.replace("tau = 0.07", "tau = 0.07\nruined = 1"))
+    every = ["run", "--all", "--profile", "smoke", "--jobs", "2"]
+    said = CliRunner().invoke(main, every)
+    assert said.exit_code == 1
+    assert "11-tiny: chapter failed in cell 3" in said.output
+    book.joinpath("11-tiny.md").write_text(whole)
+    said = CliRunner().invoke(main, every)
+    assert said.exit_code == 0, said.output
+    assert "11-tiny  executed" in said.output
+    assert "10-tiny  finished before" in CliRunner().invoke(main, every).output

@@ -63,7 +63,7 @@ def _ordered(function: str, order: Mapping[str, Any], threads: int, watch: Calla
             text=True,
             encoding="utf-8",
             errors="replace",
-            env=os.environ | counts,
+            env={"LOKY_MAX_CPU_COUNT": str(threads), **os.environ, **counts},
             start_new_session=True,
         ) as process,
     ):

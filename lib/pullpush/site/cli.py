@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,7 @@ def list_(contents: bool) -> None:
 @parameter_option
 @click.option("--all", "every", is_flag=True, help="Run every chapter, in order; what is finished is skipped.")
 @click.option("--again", is_flag=True, help="With --all: run also what is finished and of today's code.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="With --all: pages at once.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -121,6 +122,7 @@ def run(
     parameter: tuple[tuple[str, str], ...],
     every: bool,
     again: bool,
+    jobs: int,
     out: Path | None,
     profile: str,
 ) -> None:
@@ -133,10 +135,15 @@ def run(
         raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
     if again and not every:
         raise PullPushError("--again goes with --all: a chapter that is named is run anyway")
+    if jobs > 1 and (out or not every):
+        raise PullPushError("--jobs goes with --all, and not with --out")
     root, settings = find_root(), profiles.profile(profile)
     size = settings.name
     names = [c.name for c in chapters.chapters(root)] if every else [str(chapter)]
     folder = out or executions.place(root, size)
+    if jobs > 1:
+        _run_side_by_side(names, settings, root, jobs=jobs, again=again)
+        return
     for finished, name in enumerate(names):
         about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
         made = folder / f"{name}.ipynb"
@@ -157,6 +164,26 @@ def run(
             )
         gaps = f", {done.gaps} cells not measured on these data" if done.gaps else ""
         click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}{gaps}")
+
+
+def _run_side_by_side(names: Sequence[str], settings: profiles.Profile, root: Path, *, jobs: int, again: bool) -> None:
+    """Run chapters several at a time, and say which failed when all others are finished."""
+    from pullpush.site import executions, pages
+
+    folder = executions.place(root, settings.name)
+    finished = [
+        name
+        for name in names
+        if not again and executions.is_current(folder / f"{name}.ipynb", chapters.find(root, name), settings)
+    ]
+    for name in finished:
+        click.echo(f"{name}  finished before")
+    todo = [name for name in names if name not in finished]
+    with _stopped_after(len(finished)), Line(settings.name) as line:
+        failed = pages.side_by_side(todo, str(settings.file or settings.name), root, jobs, line.above, line.say)
+    if failed:
+        raise PullPushError("\n".join(f"{name}: {message}" for name, message in failed.items()))
+    click.echo(folder)
 
 
 @contextmanager

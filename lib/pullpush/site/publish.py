@@ -10,12 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from time import sleep
 
 from filelock import FileLock, Timeout
 
@@ -23,8 +20,8 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters, executions, ledger_page, moved
-from pullpush.site.cells import end_cells, run_page
 from pullpush.site.moved import Moved
+from pullpush.site.pages import side_by_side
 from pullpush.site.status import held_back
 
 
@@ -83,7 +80,7 @@ def publish(
         for page in pages:
             if page.name not in todo:
                 report(f"{page.name}  executed before")
-        if failed := _executed(todo, str(settings.file or settings.name), root, jobs, report, watch):
+        if failed := side_by_side(todo, str(settings.file or settings.name), root, jobs, report, watch):
             said = "\n".join(f"{name}: {message}" for name, message in failed.items())
             there = len(pages) - len(failed)
             raise PublishError(
@@ -99,50 +96,6 @@ def publish(
         if not check:
             _replace(mine, target, every, root)
     return found
-
-
-def _executed(
-    todo: Sequence[str],
-    profile: str,
-    root: Path,
-    jobs: int,
-    report: Callable[[str], None],
-    watch: Callable[[str], None],
-) -> dict[str, str]:
-    """Execute pages side by side; those that failed, and why."""
-    at: dict[str, str] = {}
-    failed: dict[str, str] = {}
-    done = 0
-
-    def reached(name: str, state: str) -> None:
-        at[name] = state
-        tell()
-
-    def tell() -> None:
-        running = [f"{name}: {state}" for name, state in list(at.items())]
-        watch("  ".join([f"{done}/{len(todo)} pages", *running]))
-
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with ThreadPoolExecutor(jobs) as pool:
-        pending = {
-            pool.submit(run_page, name, profile, root, threads, watch=partial(reached, name)): name for name in todo
-        }
-        try:
-            for future in as_completed(pending):
-                name, message = pending[future], future.result()
-                at.pop(name, None)
-                done += 1
-                if message:
-                    failed[name] = message
-                report(f"{name}  {'FAILED' if message else 'executed'}")
-                tell()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            while not all(future.done() for future in pending):
-                end_cells()  # again and again, since a thread may just have been starting one
-                sleep(0.05)
-            raise
-    return failed
 
 
 def _beside(target: Path) -> tuple[Path, Path]:
