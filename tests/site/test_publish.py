@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from filelock import FileLock
 
 from pullpush.errors import UnknownNameError
-from pullpush.site import pages, publish as publishing, run as running
+from pullpush.site import pages, run as running
 from pullpush.site.cli import main
 from pullpush.site.publish import PublishError, publish
 
