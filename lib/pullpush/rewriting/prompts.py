@@ -6,13 +6,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pullpush.data.draws import number as draw
 from pullpush.data.rewriter import Merger, Rewriter, check_pairs
 
 LANGUAGES = ("French", "German", "Spanish", "Italian", "Portuguese", "Dutch", "Russian", "Chinese", "Japanese")
 SLOT = re.compile(r"\{(caption|through|first|second)\}")
+HOW: dict[str, Any] = {"kw_only": True, "compare": False}  # fields that change no answer: no part of a key either
 QUOTES = "\"'“”„«»‘’ \t"
 
 
