@@ -175,10 +175,8 @@ class EndpointRewriter(Prompted):
         return Chat(url or OPENAI, key, self.timeout, self.attempts, self.first_wait, Pace(self.a_minute))
 
     def _payload(self, one: Question) -> dict[str, Any]:
-        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
         told = {} if self.temperature is None else {"temperature": self.temperature}
-        messages = [*system, {"role": "user", "content": one.prompt}]
-        return {"model": self.model, "messages": messages, self.limit: self.max_tokens, **told}
+        return {"model": self.model, "messages": self.messages(one.prompt), self.limit: self.max_tokens, **told}
 
     def _most(self, one: Question) -> float:
         """What a question costs at most."""

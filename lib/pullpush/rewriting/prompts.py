@@ -76,6 +76,11 @@ class Prompted(Rewriter, Merger):
     def answers(self, questions: Sequence[Question]) -> list[str]:
         """What the model says to each question, not empty."""
 
+    def messages(self, prompt: str) -> list[dict[str, str]]:
+        """A prompt as a conversation, in which the system speaks first."""
+        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
+        return [*system, {"role": "user", "content": prompt}]
+
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Rewriter`."""
         return [cleaned(text) for text in self.answers([self._question(caption, number) for caption in captions])]
