@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import httpx2
 
 from pullpush.data.rewriter import RewritingError
+from pullpush.rewriting.costs import Paid
 
 AGAIN = {408, 409, 429, *range(500, 600)}  # status codes that pass
 LONGEST = 300.0  # seconds that are waited at most
@@ -34,7 +35,6 @@ SHOWN = 200  # characters of what a server says in an error
 LARGEST = 1_000_000  # bytes of a reply
 MOST_TOKENS = 10**9  # that one answer may be said to have taken
 
-Paid = Callable[[int | None, int | None], None]  # is told tokens asked and answered, None where nobody counted them
 Bill = Callable[[], AbstractContextManager[Paid]]  # around one attempt
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any
 
+Paid = Callable[[int | None, int | None], None]  # is told tokens asked and answered, None where nobody counted them
+
 
 class BudgetError(Exception):
     """The next question might cost more than is left."""
@@ -54,8 +56,8 @@ class Account:
         return Account, (self.spent,)
 
     @contextmanager
-    def bill(self, most: float, budget: float | None) -> Iterator[Callable[[float], None]]:
-        """Around one attempt: sets aside its highest cost, which is spent unless what this yields is told less.
+    def bill(self, most: float, budget: float | None, prices: Prices | None) -> Iterator[Paid]:
+        """Around one attempt: sets aside its highest cost, which is spent unless what this yields is told the tokens.
 
         Waits for questions under way that may turn out cheaper.
 
@@ -68,11 +70,17 @@ class Account:
                     raise BudgetError
                 self._changed.wait()
             self.held += most
-        costs = [most]
+        cost = most
+
+        def paid(asked: int | None, answered: int | None) -> None:
+            nonlocal cost
+            if prices is not None and asked is not None and answered is not None:
+                cost = prices.cost(asked, answered)
+
         try:
-            yield costs.append
+            yield paid
         finally:
             with self._changed:
                 self.held -= most
-                self.spent += costs[-1]
+                self.spent += cost
                 self._changed.notify_all()

@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any
 from pullpush.cache import atomic_path, content_key, locked
 from pullpush.data.debian import say
 from pullpush.data.rewriter import RewritingError
-from pullpush.rewriting.chat import Answer, Chat, Pace, Paid, Refused, Unanswered, writable
+from pullpush.rewriting.chat import Answer, Chat, Pace, Refused, Unanswered, writable
 from pullpush.rewriting.contract import RewriterCard
 from pullpush.rewriting.costs import Account, BudgetError, Prices
 from pullpush.rewriting.prompts import HOW, Prompted, Question
@@ -141,8 +140,9 @@ class EndpointRewriter(Prompted):
 
     def _ask(self, chat: Chat, folder: Path, one: Question) -> Unanswered | None:
         """Ask, and write the answer to disk before anything else; what fails alone, and says nothing of others."""
+        bill = partial(self.account.bill, self._most(one), self.budget, self.prices)
         try:
-            answer = chat.ask(self._payload(one), partial(self._bill, one))
+            answer = chat.ask(self._payload(one), bill)
         except Unanswered as error:
             return error
         self._keep(self._file(folder, one), one, answer)
@@ -152,17 +152,6 @@ class EndpointRewriter(Prompted):
                 "its own bill, and go on by confirm=True without prices and budget"
             )
         return None
-
-    @contextmanager
-    def _bill(self, one: Question) -> Iterator[Paid]:
-        """One attempt at a question: its highest cost is set aside, and spent where nobody says what it did cost."""
-        with self.account.bill(self._most(one), self.budget) as costs:
-
-            def paid(asked: int | None, answered: int | None) -> None:
-                if self.prices is not None and asked is not None and answered is not None:
-                    costs(self.prices.cost(asked, answered))
-
-            yield paid
 
     def _chat(self) -> Chat:
         url, key = os.environ.get(URL, "").strip(), os.environ.get(KEY, "").strip()
