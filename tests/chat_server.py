@@ -12,6 +12,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+HEAD = b"HTTP/1.1 200 OK\r\nX: "
+ENDLESS = {  # how it begins, what comes again and again, after so many seconds
+    "endless": (HEAD + b"\r\n\r\n", b" " * 65536, 0.0),
+    "dripping": (HEAD + b"\r\n\r\n", b" ", 0.05),
+    "dripping head": (HEAD, b"x", 0.05),
+}
 Reply = tuple[int, dict[str, str], bytes]
 
 
@@ -60,6 +66,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if fault == "slow":
             time.sleep(1.0)
+        if fault in ENDLESS:
+            self._go_on(*ENDLESS[fault])
+            return
         status, headers, body = self._reply(fault, question)
         if status == 200 and not fault:
             with self.server.lock:
@@ -73,6 +82,14 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "cut":  # fewer bytes than were promised
             self.close_connection = True
 
+    def _go_on(self, head: bytes, part: bytes, apart: float) -> None:
+        """Write the same again and again, until the other side hangs up."""
+        self.close_connection = True
+        self.wfile.write(head)
+        while True:
+            self.wfile.write(part)
+            time.sleep(apart)
+
     def _reply(self, fault: str, question: str) -> Reply:
         if fault.startswith("429"):
             _, _, after = fault.partition(" ")
@@ -81,9 +98,13 @@ class _Handler(BaseHTTPRequestHandler):
             return int(fault), {}, f"status {fault} for {self.headers.get('Authorization')}".encode()
         text = "" if fault == "empty" else self.server.say(question)
         choice = {"message": {"content": text}, "finish_reason": "length" if fault == "length" else "stop"}
-        counts = {"prompt_tokens": 10, "completion_tokens": 5}
+        counts: Any = {"prompt_tokens": 10, "completion_tokens": 5}
+        if fault.startswith("usage "):  # as it is, in JSON or nearly
+            counts = json.loads(fault.removeprefix("usage "))
         choices = [choice] * {"none": 0, "two": 2}.get(fault, 1)
         body = json.dumps({"choices": choices, **({} if fault == "uncounted" else {"usage": counts})}).encode()
+        if fault == "deep":
+            body = b"[" * 200_000
         if fault == "truncated":
             body = body[: len(body) // 2]
         return 200, {"Content-Type": "application/json"}, body[: len(body) // 2] if fault == "cut" else body

@@ -107,13 +107,18 @@ def test_what_shapes_no_answer_has_no_part_in_names():
 
 
 @pytest.mark.parametrize(
-    "fault", ["slow", "429", "500", "503", "truncated", "cut", "empty", "none", "two", "length", "reset"]
+    "fault",
+    [
+        *("slow", "429", "500", "503", "truncated", "cut", "empty", "none", "two", "length", "reset"),
+        *("endless", "dripping", "dripping head", "deep"),
+    ],
 )
 def test_every_fault_is_got_over_and_never_kept(home, use, fault):
+    timed = fault in ("slow", "dripping", "dripping head")
     with serving([fault, fault, "", fault]) as server:
         use(server)
-        assert endpoint(timeout=0.5 if fault == "slow" else 9).rewrite(TEXTS) == LOUD
-        assert len(server.requests) >= 9 if fault == "slow" else len(server.requests) == 9
+        assert endpoint(timeout=0.5 if timed else 9).rewrite(TEXTS) == LOUD
+        assert len(server.requests) >= 9 if timed else len(server.requests) == 9
     assert sorted(row["answer"] for row in kept(home)) == LOUD
 
 
@@ -131,6 +136,39 @@ def test_a_caption_that_is_never_answered_is_named_and_the_others_are_kept(home,
         assert endpoint().rewrite(TEXTS) == LOUD
         assert server.requests[before:] == ["caption 3"]
     assert len(kept(home)) == 6
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("length", "an answer that is cut off: raise max_tokens"),
+        ("endless", "an answer without an end, over 1000000 bytes: is this a chat endpoint?"),
+        ("dripping", r"no whole answer in 0\.5 s: raise timeout"),
+        ("dripping head", r"no whole answer in 0\.5 s: raise timeout"),
+        ("deep", r"no single completion in JSON \(RecursionError\)"),
+    ],
+)
+def test_an_answer_that_never_comes_whole_is_told_with_what_to_do(home, use, fault, said):
+    with serving([fault] * 2) as server:
+        use(server)
+        rewriter = endpoint(attempts=2, timeout=0.5 if "drip" in fault else 9, prices=Prices(1e6, 1e6), max_tokens=20)
+        started = time.monotonic()
+        with pytest.raises(RewritingError, match=f"'caption 0': no answer after 2 attempts .*{said}"):
+            rewriter.rewrite(TEXTS[:1])
+        assert time.monotonic() - started < 30
+    assert not kept(home)
+    assert rewriter.account.spent == (2 * 15 if fault == "length" else 2 * 45)  # the most, where nobody counted
+
+
+def test_half_a_character_is_neither_sent_nor_kept(home, use):
+    with serving(say=lambda question: "a \ud800 bell") as server:
+        use(server)
+        with pytest.raises(RewritingError, match="half a character, a lone surrogate"):
+            endpoint(attempts=2).rewrite(TEXTS[:1])
+        with pytest.raises(RewritingError, match=r"cannot be sent: mend the caption 'a \\ud800'"):
+            endpoint().rewrite(["a bell", "a \ud800"])
+        assert len(server.requests) == 2
+    assert not kept(home)
 
 
 def test_waits_double_and_heed_retry_after(use):
@@ -281,6 +319,37 @@ def test_an_answer_that_is_asked_twice_is_paid_twice(use):
         assert rewriter.account.spent == 3 * 15
 
 
+@pytest.mark.parametrize("count", ["NaN", "-5", "1" + "0" * 400, "1e400", "2.5", '"many"', "true", "[]"])
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens"])
+def test_a_senseless_count_is_billed_as_the_most_and_said_and_the_answer_kept(home, use, name, count):
+    usage = f'usage {{"prompt_tokens": 10, "completion_tokens": 5, "{name}": {count}}}'
+    with serving([usage]) as server:
+        use(server)
+        rewriter = endpoint(prices=Prices(1e6, 1e6), budget=200, max_tokens=20, parallel=1)
+        with pytest.raises(RewritingError, match=r"nobody knows what it cost: look at its own bill.* 1 of 1 answers"):
+            rewriter.rewrite(TEXTS[:1])
+        assert (rewriter.account.spent, rewriter.account.held) == (45, 0)
+        assert rewriter.rewrite(TEXTS[:1]) == LOUD[:1]
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("usage", ["null", "[]", "7", "{}", '{"prompt_tokens": 10}'])
+def test_what_nobody_counted_is_billed_as_the_most(use, usage):
+    with serving([f"usage {usage}"]) as server:
+        use(server)
+        rewriter = endpoint(prices=Prices(1e6, 1e6), max_tokens=20)
+        assert rewriter.rewrite(TEXTS[:1]) == LOUD[:1]
+        assert rewriter.account.spent == 45
+
+
+@pytest.mark.parametrize("price", [float("nan"), float("inf"), -1.0])
+def test_prices_and_budgets_that_bound_nothing_are_refused(home, price):
+    with pytest.raises(ValueError, match="finite and at least 0"):
+        Prices(1.0, price)
+    with pytest.raises(ValueError, match="finite and at least 0"):
+        endpoint(prices=Prices(1, 1), budget=price)
+
+
 # ------------------------------------------------------------------------------------------------ the key
 
 
@@ -300,6 +369,17 @@ def test_the_key_is_in_no_error_log_cache_or_repr(home, use, fault, caplog, caps
     said = [chain, repr(rewriter), caplog.text, *capsys.readouterr()]
     said += [path.read_text() for path in home.rglob("*") if path.is_file()]
     assert not [text for text in said if KEY in text]
+
+
+def test_the_key_is_not_kept_where_an_answer_repeats_it(home, use, monkeypatch):
+    with serving(say=lambda question: f"{KEY} rings") as server:
+        use(server)
+        assert endpoint().rewrite(TEXTS[:1]) == ["… rings"]
+        assert KEY not in json.dumps(kept(home))
+        monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\u20ac")
+        with pytest.raises(RewritingError, match="copy it anew") as found:
+            endpoint().rewrite(TEXTS[1:2])
+        assert KEY not in str(found.value)
 
 
 def test_what_is_missing_is_named(home, monkeypatch):

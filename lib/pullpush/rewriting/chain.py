@@ -14,18 +14,29 @@ from pullpush.rewriting.contract import RewriterCard
 
 
 @dataclass(frozen=True)
-class Chain(Rewriter):
+class Several(Rewriter):
+    """At least one rewriter, made for the clips that it is made for."""
+
+    rewriters: tuple[Rewriter, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rewriters", tuple(self.rewriters))
+        if not self.rewriters:
+            raise ValueError("at least one rewriter is needed")
+
+    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
+        """See `Rewriter`."""
+        return replace(self, rewriters=tuple(each.of(clips, language, events) for each in self.rewriters))
+
+
+@dataclass(frozen=True)
+class Chain(Several):
     """Each rewriter takes what the one before it gave: a caption comes back from another language and loses a word.
 
     >>> from pullpush.rewriting.deletion import WordDeletion
     >>> Chain((WordDeletion(p=1.0), WordDeletion(p=1.0, seed=1))).rewrite(["Rain falls on a roof."])
     ['Rain a roof.']
     """
-
-    rewriters: tuple[Rewriter, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rewriters", _several(self.rewriters))
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Rewriter`."""
@@ -34,13 +45,9 @@ class Chain(Rewriter):
             texts = rewriter.rewrite(texts, number=number)
         return texts
 
-    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
-        """See `Rewriter`."""
-        return replace(self, rewriters=tuple(each.of(clips, language, events) for each in self.rewriters))
-
 
 @dataclass(frozen=True)
-class OneOf(Rewriter):
+class OneOf(Several):
     """One of the rewriters for each caption, each as likely: a caption loses a word, or has one replaced.
 
     seed: of the draws, with the caption and the number.
@@ -50,11 +57,7 @@ class OneOf(Rewriter):
     ['Rain.', 'A bell rings.']
     """
 
-    rewriters: tuple[Rewriter, ...]
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rewriters", _several(self.rewriters))
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Rewriter`."""
@@ -65,16 +68,6 @@ class OneOf(Rewriter):
             for row, text in zip(rows, rewriter.rewrite([texts[row] for row in rows], number=number), strict=True):
                 texts[row] = text
         return texts
-
-    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
-        """See `Rewriter`."""
-        return replace(self, rewriters=tuple(each.of(clips, language, events) for each in self.rewriters))
-
-
-def _several(rewriters: Sequence[Rewriter]) -> tuple[Rewriter, ...]:
-    if not rewriters:
-        raise ValueError("at least one rewriter is needed")
-    return tuple(rewriters)
 
 
 CARDS = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any
 
-BYTES = 4  # of English text, a token
-OVERHEAD = 16  # tokens around a conversation, at most
+Paid = Callable[[int | None, int | None], None]  # is told tokens asked and answered, None where nobody counted them
 
 
 class BudgetError(Exception):
@@ -17,10 +18,18 @@ class BudgetError(Exception):
 
 @dataclass(frozen=True)
 class Prices:
-    """In any currency, for a million tokens: of what is asked, and of what is answered."""
+    """In any currency, for a million tokens: of what is asked, and of what is answered.
+
+    Raises:
+        ValueError: a price is negative, infinite or no number, which no budget could bound.
+    """
 
     asked: float
     answered: float
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(price) and price >= 0 for price in (self.asked, self.answered)):
+            raise ValueError(f"prices for a million tokens are finite and at least 0, got {self}")
 
     def cost(self, tokens_in: float, tokens_out: float) -> float:
         """Of so many tokens.
@@ -29,20 +38,6 @@ class Prices:
         6.0
         """
         return (tokens_in * self.asked + tokens_out * self.answered) / 1e6
-
-
-def tokens(text: str) -> int:
-    """About how many tokens a text has.
-
-    >>> tokens("A bell rings.")
-    4
-    """
-    return -(-len(text.encode()) // BYTES)
-
-
-def most_tokens(texts: Iterable[str]) -> int:
-    """At most how many tokens texts have in a conversation: none is shorter than a byte."""
-    return sum(len(text.encode()) for text in texts) + OVERHEAD
 
 
 @dataclass
@@ -60,8 +55,11 @@ class Account:
         """Copies and other processes get what was spent, and a condition of their own."""
         return Account, (self.spent,)
 
-    def hold(self, most: float, budget: float | None) -> None:
-        """Set aside what a question costs at most; waits for questions under way that may turn out cheaper.
+    @contextmanager
+    def bill(self, most: float, budget: float | None, prices: Prices | None) -> Iterator[Paid]:
+        """Around one attempt: sets aside its highest cost, which is spent unless what this yields is told the tokens.
+
+        Waits for questions under way that may turn out cheaper.
 
         Raises:
             BudgetError: that is more than is left.
@@ -72,10 +70,17 @@ class Account:
                     raise BudgetError
                 self._changed.wait()
             self.held += most
+        cost = most
 
-    def settle(self, most: float, cost: float) -> None:
-        """Take what it did cost for what was set aside."""
-        with self._changed:
-            self.held -= most
-            self.spent += cost
-            self._changed.notify_all()
+        def paid(asked: int | None, answered: int | None) -> None:
+            nonlocal cost
+            if prices is not None and asked is not None and answered is not None:
+                cost = prices.cost(asked, answered)
+
+        try:
+            yield paid
+        finally:
+            with self._changed:
+                self.held -= most
+                self.spent += cost
+                self._changed.notify_all()

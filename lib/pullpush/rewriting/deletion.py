@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,27 @@ WORD = re.compile(r"[^\s.,;:!?()\"“”]+")  # apostrophes and hyphens belong t
 
 
 @dataclass(frozen=True)
-class WordDeletion(Rewriter):
+class OneWord(Rewriter):
+    """Changes one word of a caption, with probability p; seed: of the draws, with the caption and the number."""
+
+    p: float = 0.8
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"p is a probability, got {self.p}")
+
+    def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
+        """See `Rewriter`."""
+        return [self.rewritten(caption, (self.seed, caption, number)) for caption in captions]
+
+    @abstractmethod
+    def rewritten(self, caption: str, asked: tuple) -> str:
+        """A caption with a word changed, or as it is; asked: what draws depend on."""
+
+
+@dataclass(frozen=True)
+class WordDeletion(OneWord):
     """Deletes one word of a caption, each as likely, with probability p; a single word stays.
 
     The comma that would be left alone goes with its word, and a sentence begins with a capital again. Languages that
@@ -26,17 +47,8 @@ class WordDeletion(Rewriter):
     ['First frog croaks, then rain falls.']
     """
 
-    p: float = 0.8
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_probability(self.p)
-
-    def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Rewriter`."""
-        return [self._rewritten(caption, (self.seed, caption, number)) for caption in captions]
-
-    def _rewritten(self, caption: str, asked: tuple) -> str:
+    def rewritten(self, caption: str, asked: tuple) -> str:
+        """See `OneWord`."""
         words = list(WORD.finditer(caption))
         if len(words) < 2 or share(("delete", *asked)) >= self.p:
             return caption
@@ -46,12 +58,6 @@ class WordDeletion(Rewriter):
             after = after.lstrip(" ,;:")
             return after[0].upper() + after[1:] if word[0][0].isupper() else after
         return before + after.lstrip() if after[:1].isspace() else before.rstrip(" ,;:") + after
-
-
-def check_probability(p: float) -> None:
-    """Require a probability."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"p is a probability, got {p}")
 
 
 CARD = RewriterCard(

@@ -4,16 +4,17 @@
     create("endpoint", model="qwen2.5-7b-instruct", prices=Prices(0.15, 0.6), budget=2.0)
 
 Every answer is on disk before anything else is done with it, one file each: what is paid for is asked once, a killed
-run goes on where it stopped, and who has the files needs neither key nor network.
+run goes on where it stopped, and who has the files needs neither key nor network. `diskcache` would hold them in a
+database of pickles: no longer to read, to merge by copying or to open without trust, and no shorter here.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,15 +23,16 @@ from typing import Any
 from pullpush.cache import atomic_path, content_key, locked
 from pullpush.data.debian import say
 from pullpush.data.rewriter import RewritingError
-from pullpush.rewriting.chat import Answer, Chat, Pace, Paid, Refused, Unanswered
+from pullpush.rewriting.chat import Answer, Chat, Pace, Refused, Unanswered, writable
 from pullpush.rewriting.contract import RewriterCard
-from pullpush.rewriting.costs import Account, BudgetError, Prices, most_tokens, tokens
-from pullpush.rewriting.prompts import Prompted, Question
+from pullpush.rewriting.costs import Account, BudgetError, Prices
+from pullpush.rewriting.prompts import HOW, Prompted, Question
 
 KIND = "answers"
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
-HOW: dict[str, Any] = {"kw_only": True, "compare": False}  # fields that change no answer: no part of a key either
+BYTES = 4  # of English text, a token
+OVERHEAD = 16  # tokens around a conversation, at most
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class EndpointRewriter(Prompted):
             is left.
         confirm: go ahead at the cost shown, without a budget.
         a_minute: requests a minute at most; parallel: requests under way at once.
-        timeout: seconds; attempts: for each question; first_wait: seconds, doubled after each failure.
+        timeout: seconds of one attempt, in all; attempts: for each question.
+        first_wait: seconds, doubled after each failure.
 
     Raises:
         ValueError: no model, a budget without prices, numbers that make no sense.
@@ -72,8 +75,10 @@ class EndpointRewriter(Prompted):
             raise ValueError("the rewriter 'endpoint' needs a model, as the endpoint names it: model='…'")
         if self.budget is not None and self.prices is None:
             raise ValueError("a budget needs prices for a million tokens, such as prices=Prices(0.15, 0.6)")
-        for name in ("max_tokens", "parallel", "attempts", "timeout"):
-            if getattr(self, name) <= 0:
+        if self.budget is not None and not 0 <= self.budget < math.inf:
+            raise ValueError(f"a budget is finite and at least 0, got {self.budget}")
+        for name in ("max_tokens", "parallel", "attempts", "timeout", "a_minute"):
+            if not (name == "a_minute" and self.a_minute is None) and not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
 
     def answers(self, questions: Sequence[Question]) -> list[str]:
@@ -84,6 +89,8 @@ class EndpointRewriter(Prompted):
                 key; the endpoint refuses; captions that were not answered, by name. What was answered is kept.
             CacheError: the cache cannot be written.
         """
+        if broken := [one.caption for one in questions if not writable(self.prompts.system + one.prompt)]:
+            raise RewritingError(f"half a character, a lone surrogate, cannot be sent: mend the caption {broken[0]!r}")
         with locked(KIND, content_key(self.model)) as folder:  # of two processes the second reads what the first paid
             missing = [one for one in dict.fromkeys(questions) if not self._file(folder, one).is_file()]
             if missing:
@@ -93,8 +100,8 @@ class EndpointRewriter(Prompted):
 
     def estimate(self, questions: Sequence[Question]) -> tuple[int, int]:
         """About how many tokens are asked and answered: an answer is taken to be half as long again as its caption."""
-        asked = sum(tokens(self.prompts.system) + tokens(one.prompt) for one in questions)
-        return asked, sum(tokens(one.caption) * 3 // 2 for one in questions)
+        asked = sum(_tokens(self.prompts.system) + _tokens(one.prompt) for one in questions)
+        return asked, sum(_tokens(one.caption) * 3 // 2 for one in questions)
 
     def _announce(self, questions: Sequence[Question]) -> None:
         """Say what the questions cost, and stop where nobody agreed to that."""
@@ -111,73 +118,58 @@ class EndpointRewriter(Prompted):
     def _ask_all(self, folder: Path, questions: Sequence[Question]) -> None:
         chat = self._chat()
         pool = ThreadPoolExecutor(self.parallel, thread_name_prefix="rewriting")
-        futures: dict[Future[None], Question] = {}
+        futures = {}
         try:
             futures = {pool.submit(self._ask, chat, folder, one): one for one in questions}
-            waiting: set[Future[None]] = set(futures)
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_EXCEPTION)
-                if any(isinstance(found.exception(), Exception) and not _one_alone(found) for found in done):
-                    break
+            wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             chat.pace.end()  # no further attempts
             pool.shutdown(cancel_futures=True)  # what is under way is paid: it is waited for and kept
-        self._report([(futures[one], one.exception()) for one in futures if not one.cancelled()], len(questions))
-
-    def _ask(self, chat: Chat, folder: Path, one: Question) -> None:
-        """Ask, and write the answer to disk before anything else."""
-        answer = chat.ask(self._payload(one), partial(self._bill, one))
-        self._keep(self._file(folder, one), one, answer)
-
-    @contextmanager
-    def _bill(self, one: Question) -> Iterator[Paid]:
-        """One attempt at a question: its highest cost is set aside, and spent where nobody says what it did cost."""
-        cost = most = self._most(one)
-        self.account.hold(most, self.budget)
-
-        def paid(asked: int | None, answered: int | None) -> None:
-            nonlocal cost
-            if self.prices is not None:
-                cost = most if asked is None or answered is None else self.prices.cost(asked, answered)
-
-        try:
-            yield paid
-        finally:
-            self.account.settle(most, cost)
-
-    def _report(self, found: Sequence[tuple[Question, BaseException | None]], asked: int) -> None:
-        """Raise what went wrong, the gravest first."""
-        errors = [(one, error) for one, error in found if error is not None]
-        kept = f"{len(found) - len(errors)} of {asked} answers are kept: what is missing is asked when this runs again"
-        for _, error in errors:
+        had = sum(self._file(folder, one).is_file() for one in questions)
+        kept = f"{had} of {len(questions)} answers are kept: what is missing is asked when this runs again"
+        done = {future: one for future, one in futures.items() if not future.cancelled()}
+        for error in filter(None, (future.exception() for future in done)):  # the gravest first
             if isinstance(error, BudgetError):
                 raise RewritingError(
                     f"the next question may cost more than is left of the budget of {self.budget:g} "
                     f"({self.account.spent:.4g} are spent); {kept}, with a higher budget"
                 )
-            if not isinstance(error, Unanswered):
-                raise RewritingError(f"{error}; {kept}") if isinstance(error, Refused) else error
-        if errors:
-            named = "; ".join(f"{one.caption!r}: {error}" for one, error in errors[:3])
-            raise RewritingError(f"{len(errors)} captions were not answered, {named}; {kept}")
+            raise RewritingError(f"{error}; {kept}") if isinstance(error, Refused) else error
+        if errors := [f"{one.caption!r}: {error}" for future, one in done.items() if (error := future.result())]:
+            raise RewritingError(f"{len(errors)} captions were not answered, {'; '.join(errors[:3])}; {kept}")
+
+    def _ask(self, chat: Chat, folder: Path, one: Question) -> Unanswered | None:
+        """Ask, and write the answer to disk before anything else; what fails alone, and says nothing of others."""
+        bill = partial(self.account.bill, self._most(one), self.budget, self.prices)
+        try:
+            answer = chat.ask(self._payload(one), bill)
+        except Unanswered as error:
+            return error
+        self._keep(self._file(folder, one), one, answer)
+        if answer.odd and self.prices is not None:
+            raise Refused(
+                f"{chat.url} says that an answer took {answer.odd} tokens, so that nobody knows what it cost: look at "
+                "its own bill, and go on by confirm=True without prices and budget"
+            )
+        return None
 
     def _chat(self) -> Chat:
-        url, key = os.environ.get(URL, ""), os.environ.get(KEY, "")
+        url, key = os.environ.get(URL, "").strip(), os.environ.get(KEY, "").strip()
         if not url and not key:
             raise RewritingError(
                 f"the rewriter 'endpoint' needs a key in ${KEY}, or in ${URL} the address of one that takes none"
             )
+        if not (key.isascii() and key.isprintable()):
+            raise RewritingError(f"${KEY} has characters that no key has: copy it anew")
         return Chat(url or OPENAI, key, self.timeout, self.attempts, self.first_wait, Pace(self.a_minute))
 
     def _payload(self, one: Question) -> dict[str, Any]:
-        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
         told = {} if self.temperature is None else {"temperature": self.temperature}
-        messages = [*system, {"role": "user", "content": one.prompt}]
-        return {"model": self.model, "messages": messages, self.limit: self.max_tokens, **told}
+        return {"model": self.model, "messages": self.messages(one.prompt), self.limit: self.max_tokens, **told}
 
     def _most(self, one: Question) -> float:
         """What a question costs at most."""
-        asked = most_tokens([self.prompts.system, one.prompt])
+        asked = len((self.prompts.system + one.prompt).encode()) + OVERHEAD  # no token is shorter than a byte
         return self.prices.cost(asked, self.max_tokens) if self.prices else 0.0
 
     def _file(self, folder: Path, one: Question) -> Path:
@@ -186,16 +178,15 @@ class EndpointRewriter(Prompted):
 
     def _keep(self, path: Path, one: Question, answer: Answer) -> None:
         told = {"model": self.model, "system": self.prompts.system, **one._asdict()}
-        counts = {"tokens": [answer.asked, answer.answered]}
         with atomic_path(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
-            json.dump({**told, "answer": answer.text, **counts}, file, ensure_ascii=False)
+            json.dump({**told, "answer": answer.text, "tokens": answer.tokens}, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
 
 
-def _one_alone(found: Future[None]) -> bool:
-    """Whether what failed says nothing of the other questions."""
-    return isinstance(found.exception(), Unanswered)
+def _tokens(text: str) -> int:
+    """About how many tokens a text has."""
+    return -(-len(text.encode()) // BYTES)
 
 
 CARD = RewriterCard(

@@ -19,9 +19,7 @@ import torch
 from pullpush.data.draws import number as draw
 from pullpush.data.rewriter import Rewriter, RewritingError
 from pullpush.rewriting.contract import RewriterCard
-from pullpush.rewriting.prompts import Prompted, Question
-
-HOW: dict[str, Any] = {"kw_only": True, "compare": False}  # fields that change no answer: no part of a key either
+from pullpush.rewriting.prompts import HOW, Prompted, Question
 
 
 class Loaded(NamedTuple):
@@ -57,26 +55,18 @@ class HuggingFaceRewriter(Prompted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self.model, "model", self.batch_size, self.temperature)
+        check(self, "model")
 
     def answers(self, questions: Sequence[Question]) -> list[str]:
         """See `Prompted`."""
         held = loaded(self.model, self.revision, device_of(self.device))
+        asked = [one.prompt for one in questions]
+        if getattr(held.tokenizer, "chat_template", None):  # as the model was taught to be asked
+            told = {"tokenize": False, "add_generation_prompt": True}
+            asked = [held.tokenizer.apply_chat_template(self.messages(prompt), **told) for prompt in asked]
         seeds = [draw((self.seed, one.caption, one.number), size=4) for one in questions]
-        asked = [self._asked(held.tokenizer, one.prompt) for one in questions]
         said = generated(held, asked, seeds, self.temperature, self.max_tokens, self.batch_size)
-        silent = [one.caption for one, text in zip(questions, said, strict=True) if not text.strip()]
-        if silent:
-            raise RewritingError(f"{self.model} says nothing to {len(silent)} captions, such as {silent[0]!r}")
-        return said
-
-    def _asked(self, tokenizer: Any, prompt: str) -> str:
-        """The prompt as the model was taught to be asked."""
-        if not getattr(tokenizer, "chat_template", None):
-            return prompt
-        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
-        messages = [*system, {"role": "user", "content": prompt}]
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return heard(self.model, [one.caption for one in questions], said)
 
 
 @dataclass(frozen=True)
@@ -105,8 +95,7 @@ class TranslationRewriter(Rewriter):
     batch_size: int = field(default=16, **HOW)
 
     def __post_init__(self) -> None:
-        for name in ("there", "back"):
-            check(getattr(self, name), name, self.batch_size, self.temperature)
+        check(self, "there", "back")
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Rewriter`."""
@@ -115,19 +104,26 @@ class TranslationRewriter(Rewriter):
             held = loaded(name, None, device_of(self.device))
             seeds = [draw((self.seed, name, caption, number), size=4) for caption in captions]
             asked = [prefix + text for text in texts]
-            texts = generated(held, asked, seeds, self.temperature, self.max_tokens, self.batch_size)
-            silent = [caption for caption, text in zip(captions, texts, strict=True) if not text.strip()]
-            if silent:
-                raise RewritingError(f"{name} says nothing to {len(silent)} captions, such as {silent[0]!r}")
+            said = generated(held, asked, seeds, self.temperature, self.max_tokens, self.batch_size)
+            texts = heard(name, captions, said)
         return [text.strip() for text in texts]
 
 
-def check(model: str, name: str, batch_size: int, temperature: float) -> None:
-    """Require a model and numbers that make sense."""
-    if not model:
-        raise ValueError(f"a rewriter of transformers needs {name}='…', a model's name on the hub or its folder")
-    if batch_size < 1 or temperature < 0:
-        raise ValueError(f"batch_size must be at least 1 and temperature at least 0, got {batch_size}, {temperature}")
+def check(rewriter: HuggingFaceRewriter | TranslationRewriter, *names: str) -> None:
+    """Require the models of these names and numbers that make sense."""
+    for name in names:
+        if not getattr(rewriter, name):
+            raise ValueError(f"a rewriter of transformers needs {name}='…', a model's name on the hub or its folder")
+    size, temperature = rewriter.batch_size, rewriter.temperature
+    if size < 1 or temperature < 0:
+        raise ValueError(f"batch_size must be at least 1 and temperature at least 0, got {size}, {temperature}")
+
+
+def heard(model: str, captions: Sequence[str], said: list[str]) -> list[str]:
+    """What a model said, where it said something to every caption."""
+    if silent := [caption for caption, text in zip(captions, said, strict=True) if not text.strip()]:
+        raise RewritingError(f"{model} says nothing to {len(silent)} captions, such as {silent[0]!r}")
+    return said
 
 
 def device_of(device: str | None) -> str:

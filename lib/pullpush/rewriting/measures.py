@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import torch
@@ -59,7 +59,8 @@ def meaning(captions: Sequence[Sequence[str]], rewritten: Sequence[Sequence[str]
             f"clips, {sum(counts)} in all, and {sum(map(len, rewritten))} rewritten"
         )
     before, after = (
-        _embedded([text for texts in several for text in texts], encode) for several in (captions, rewritten)
+        torch.nn.functional.normalize(torch.as_tensor(encode(list(chain(*several)))).double(), dim=-1)
+        for several in (captions, rewritten)
     )
     clip = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     size = torch.tensor(counts, dtype=torch.float64)
@@ -86,7 +87,3 @@ def variety(captions: Iterable[str]) -> Variety:
     double = Counter(pair for caption in told for pair in pairwise(caption))
     shares = [len(counted) / max(1, counted.total()) for counted in (single, double)]
     return Variety(len(single), len(double), *shares)
-
-
-def _embedded(texts: Sequence[str], encode: Encode) -> Tensor:
-    return torch.nn.functional.normalize(torch.as_tensor(encode(texts)).double(), dim=-1)

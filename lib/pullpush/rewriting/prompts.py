@@ -6,13 +6,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pullpush.data.draws import number as draw
 from pullpush.data.rewriter import Merger, Rewriter, check_pairs
 
 LANGUAGES = ("French", "German", "Spanish", "Italian", "Portuguese", "Dutch", "Russian", "Chinese", "Japanese")
 SLOT = re.compile(r"\{(caption|through|first|second)\}")
+HOW: dict[str, Any] = {"kw_only": True, "compare": False}  # fields that change no answer: no part of a key either
 QUOTES = "\"'“”„«»‘’ \t"
 
 
@@ -74,6 +75,11 @@ class Prompted(Rewriter, Merger):
     @abstractmethod
     def answers(self, questions: Sequence[Question]) -> list[str]:
         """What the model says to each question, not empty."""
+
+    def messages(self, prompt: str) -> list[dict[str, str]]:
+        """A prompt as a conversation, in which the system speaks first."""
+        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
+        return [*system, {"role": "user", "content": prompt}]
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Rewriter`."""

@@ -12,10 +12,10 @@ from pullpush.data import debian
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw, share
 from pullpush.data.inflection import indefinite
-from pullpush.data.rewriter import Rewriter, RewritingError
+from pullpush.data.rewriter import RewritingError
 from pullpush.data.vocabulary import Event
 from pullpush.rewriting.contract import RewriterCard
-from pullpush.rewriting.deletion import WORD, check_probability
+from pullpush.rewriting.deletion import WORD, OneWord
 from pullpush.rewriting.wordnet import PACKAGE, PARTS, WordNet, load_wordnet
 
 ARTICLES = {"a", "an", "the"}
@@ -29,7 +29,7 @@ ENDINGS = {"noun": ("", "s"), "verb": ("", "s", "ing")}  # of forms that are rep
 
 
 @dataclass(frozen=True)
-class Synonyms(Rewriter):
+class Synonyms(OneWord):
     """Replaces one word of an English caption by a synonym, with probability p: the number of words stays.
 
     Each word that has synonyms is as likely, and each of its synonyms, of all its senses (as in EDA) or the `senses`
@@ -44,13 +44,11 @@ class Synonyms(Rewriter):
         DataNotFoundError: (`rewrite`) WordNet cannot be had; the message says what to do.
     """
 
-    p: float = 0.8
     senses: int | None = None
-    seed: int = 0
     folder: str = ""
 
     def __post_init__(self) -> None:
-        check_probability(self.p)
+        super().__post_init__()
         if self.senses is not None and self.senses < 1:
             raise ValueError(f"senses must be at least 1, got {self.senses}")
 
@@ -64,11 +62,8 @@ class Synonyms(Rewriter):
             raise RewritingError(f"WordNet knows English alone, got {language!r}: leave out the rewriter 'synonyms'")
         return self
 
-    def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Rewriter`."""
-        return [self._rewritten(caption, (self.seed, caption, number)) for caption in captions]
-
-    def _rewritten(self, caption: str, asked: tuple) -> str:
+    def rewritten(self, caption: str, asked: tuple) -> str:
+        """See `OneWord`."""
         if share(("replace", *asked)) >= self.p:
             return caption
         words = list(WORD.finditer(caption))
