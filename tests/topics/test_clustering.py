@@ -128,7 +128,7 @@ def test_merged_topics_are_those_of_bertopic():
     labels = np.unique(np.char.add(classes, np.char.mod("%d", np.arange(len(classes)) % 2)), return_inverse=True)[1]
     model = bertopic.BERTopic(umap_model=BaseDimensionalityReduction(), hdbscan_model=BaseCluster(), nr_topics=3)
     theirs, _ = model.fit_transform(texts, embeddings=embeddings, y=labels)
-    from pullpush.topics.merging import merged
+    from pullpush.topics.clustering import merged
 
     ours = merged(labels, 3, by="embeddings", embeddings=embeddings, texts=texts)
     assert agreement(ours, theirs)["ARI"] == 1

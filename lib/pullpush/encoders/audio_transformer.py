@@ -3,8 +3,8 @@
 What published encoders differ in is both how and on what they were pretrained: CED and BEATs name the sounds of
 AudioSet, Whisper writes down 680,000 hours of speech, WavLM predicts masked units of 94,000 hours of it, Dasheng fills
 in masked spectrograms of 272,000 hours of everything. These weights had the same audio, the same number of clips, the
-same optimiser and the same initial weights, and differ in the objective alone. `python -m pullpush.pretraining` makes
-them, `encoders/weights/*.json` says from what and how well.
+same optimiser and the same initial weights, and differ in the objective alone. `benchmarks/pretraining` makes them,
+`encoders/weights/*.json` says from what and how well.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class AudioTransformer(AudioEncoder):
     Weights were pretrained on clips of at most 10 s; longer ones are heard, too.
 
     Args:
-        weights: "tagging", "transcription", "masked-prediction" or "masked-reconstruction", see `pullpush.pretraining`;
-            or a file that `python -m pullpush.pretraining` wrote; None: random ones.
+        weights: "tagging", "transcription", "masked-prediction" or "masked-reconstruction"; or a file that
+            `python benchmarks/pretraining` wrote; None: random ones.
         width: size of a token, and of the features.
         layers: transformer layers.
         heads: attention heads; divides `width`.

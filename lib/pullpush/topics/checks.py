@@ -36,22 +36,3 @@ def check_captions(embeddings: ArrayLike, texts: Sequence[str]) -> NDArray[np.fl
     if len(broken):
         raise TopicsError(f"NaN or infinity in the embeddings of captions {broken[:5].tolist()} ({len(broken)} in all)")
     return values
-
-
-def check_enough(captions: int, min_size: int, dimensions: int) -> None:
-    """Whether so many different captions could make two topics.
-
-    Raises:
-        TopicsError: a topic is to have fewer than two captions, the space less than no dimensions, or there are too few
-            captions for two topics or for the reduced space.
-    """
-    if dimensions < 0:
-        raise TopicsError(f"dimensions of the reduced space must be 0 (none) or more, got {dimensions}")
-    if min_size < 2:
-        raise TopicsError(f"one caption is no topic: min_size must be 2 or more, got {min_size}")
-    least = max(2 * min_size, dimensions + 3)  # UMAP's spectral start takes more points than dimensions
-    if captions < least:
-        raise TopicsError(
-            f"{captions} different captions are too few for topics of min_size={min_size} in {dimensions} dimensions: "
-            f"give {least} or more, or lower min_size"
-        )

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from pullpush.cache import cached_file, content_key
 from pullpush.golden import versions
-from pullpush.topics.checks import TopicsError, check_enough
+from pullpush.topics.checks import TopicsError
 from pullpush.topics.outliers import OUTLIER
 
 FEW = 4096  # embeddings, of which UMAP takes all distances: by a Python call each, or, three times as fast, as given
@@ -57,9 +57,19 @@ def dense(embeddings: NDArray[np.float32], how: Density, *, seed: int) -> Dense:
     """The dense regions of embeddings `(N, d)`, in the order given; read from the cache where they were found before.
 
     Raises:
-        TopicsError: too few embeddings, or none are dense enough (what to change is said).
+        TopicsError: a topic is to have fewer than two captions, the space less than no dimensions, there are too few
+            embeddings for two topics or for that space, or none are dense enough (what to change is said).
     """
-    check_enough(len(embeddings), how.min_size, how.dimensions)
+    if how.dimensions < 0:
+        raise TopicsError(f"dimensions of the reduced space must be 0 (none) or more, got {how.dimensions}")
+    if how.min_size < 2:
+        raise TopicsError(f"one caption is no topic: min_size must be 2 or more, got {how.min_size}")
+    least = max(2 * how.min_size, how.dimensions + 3)  # UMAP's spectral start takes more points than dimensions
+    if len(embeddings) < least:
+        raise TopicsError(
+            f"{len(embeddings)} different captions are too few for topics of min_size={how.min_size} in "
+            f"{how.dimensions} dimensions: give {least} or more, or lower min_size"
+        )
     tools = [f"{name} {version(name)}" for name in ("umap-learn", "numba", "scikit-learn", "numpy")]
     content = hashlib.sha256(np.ascontiguousarray(embeddings).tobytes()).hexdigest()
     key = content_key([content, list(embeddings.shape), how, seed, tools, versions("studies/regions")])
