@@ -26,8 +26,8 @@ def kept(tmp_path, monkeypatch):
 
 def test_a_rendering_that_is_louder_by_a_thousandth_is_another(monkeypatch):
     before, rendered = making_key(monkeypatch), heard(SMALL)
-    exact = renderer._heard
-    monkeypatch.setattr(renderer, "_heard", lambda *asked: np.float32(1.001) * exact(*asked))
+    exact = renderer.layers
+    monkeypatch.setattr(renderer, "layers", lambda *asked: tuple(np.float32(1.001) * part for part in exact(*asked)))
     assert changed(*SCENES, "data/mixing") == ["data/renderer"]
     after = making_key(monkeypatch)
     assert after != before
@@ -36,13 +36,13 @@ def test_a_rendering_that_is_louder_by_a_thousandth_is_another(monkeypatch):
 
 def test_what_is_written_otherwise_and_does_the_same_keeps_all_keys(monkeypatch):
     before, known = making_key(monkeypatch), golden.version("data/renderer")
-    exact = renderer._noise
+    exact = renderer.layers
 
-    def brown(size, scene):
-        sound, _ = exact(size, scene), "a new line"
-        return sound
+    def apart(*asked):
+        sounds, noise = exact(*asked)
+        return sounds, noise
 
-    monkeypatch.setattr(renderer, "_noise", brown)
+    monkeypatch.setattr(renderer, "layers", apart)
     assert changed(*SCENES) == []
     assert (making_key(monkeypatch), golden.version("data/renderer")) == (before, known)
 
