@@ -229,3 +229,15 @@ def test_pages_that_are_run_side_by_side_go_on_beside_one_that_fails(two):
     assert said.exit_code == 0, said.output
     assert "11-tiny  executed" in said.output
     assert "10-tiny  finished before" in CliRunner().invoke(main, every).output
+
+
+def test_stopping_pages_that_run_side_by_side_says_that_finished_ones_are_kept(two, monkeypatch):
+    def stopped(name: str, *rest, **options) -> str:
+        if name == "11-tiny":
+            raise KeyboardInterrupt
+        return executed(name, *rest, **options)
+
+    monkeypatch.setattr(pages, "run_page", stopped)
+    said = CliRunner().invoke(main, ["run", "--all", "--profile", "smoke", "--jobs", "2"])
+    assert said.exit_code == 130
+    assert "finished pages are kept, the same command goes on" in said.output

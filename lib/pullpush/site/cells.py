@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -24,11 +26,38 @@ from pullpush.site.grid import Cell, identity, key_of
 _running: set[subprocess.Popen[str]] = set()  # the processes of the cells that this process runs
 
 
-def end_cells() -> None:
-    """Ask the processes of all cells to end, which they do as soon as they can."""
-    for process in list(_running):
-        with suppress(OSError, ValueError):  # it has gone, or knows already
-            process.stdin.close()  # pyrefly: ignore[missing-attribute]
+def end_cells(pool: ThreadPoolExecutor, pending: Collection[Future[str]]) -> None:
+    """Start no further cell, end the processes of those that run, and wait for their end."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    while not all(future.done() for future in pending):
+        for process in list(_running):  # again and again, since a thread may just have been starting one
+            with suppress(OSError, ValueError):  # it has gone, or knows already
+                process.stdin.close()  # pyrefly: ignore[missing-attribute]
+        time.sleep(0.05)
+
+
+class Progress:
+    """How many cells are finished and how far those are that run, told to `watch` as one line: "1/4 pages  …"."""
+
+    def __init__(self, total: int, finished: int, watch: Callable[[str], None], *, noun: str) -> None:
+        self._total, self._finished, self._watch, self._noun = total, finished, watch, noun
+        self._at: dict[str, str] = {}
+        self._tell()
+
+    def reached(self, cell: object, state: str) -> None:
+        """How far a cell is, such as "cell 17/46"."""
+        self._at[str(cell)] = state
+        self._tell()
+
+    def over(self, cell: object) -> None:
+        """A cell is finished, or has failed."""
+        self._at.pop(str(cell), None)
+        self._finished += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        running = [f"{cell}: {state}" for cell, state in list(self._at.items())]
+        self._watch("  ".join([f"{self._finished}/{self._total} {self._noun}", *running]))
 
 
 def run_cell(cell: Cell, threads: int = 1, *, watch: Callable[[str], None] = lambda state: None) -> str:

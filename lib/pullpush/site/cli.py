@@ -179,8 +179,11 @@ def _run_side_by_side(names: Sequence[str], settings: profiles.Profile, root: Pa
     for name in finished:
         click.echo(f"{name}  finished before")
     todo = [name for name in names if name not in finished]
-    with _stopped_after(len(finished)), Line(settings.name) as line:
-        failed = pages.side_by_side(todo, str(settings.file or settings.name), root, jobs, line.above, line.say)
+    try:
+        with Line(settings.name) as line:
+            failed = pages.side_by_side(todo, str(settings.file or settings.name), root, jobs, line.above, line.say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; finished pages are kept, the same command goes on") from None
     if failed:
         raise PullPushError("\n".join(f"{name}: {message}" for name, message in failed.items()))
     click.echo(folder)

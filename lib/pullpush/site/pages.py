@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
-from time import sleep
 
-from pullpush.site.cells import end_cells, run_page
+from pullpush.site.cells import Progress, end_cells, run_page
 
 
 def side_by_side(
@@ -31,36 +30,22 @@ def side_by_side(
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM; the processes have been ended, finished pages are kept.
     """
-    at: dict[str, str] = {}
     failed: dict[str, str] = {}
-    done = 0
-
-    def reached(name: str, state: str) -> None:
-        at[name] = state
-        tell()
-
-    def tell() -> None:
-        running = [f"{name}: {state}" for name, state in list(at.items())]
-        watch("  ".join([f"{done}/{len(names)} pages", *running]))
-
+    progress = Progress(len(names), 0, watch, noun="pages")
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ThreadPoolExecutor(jobs) as pool:
         pending = {
-            pool.submit(run_page, name, profile, root, threads, watch=partial(reached, name)): name for name in names
+            pool.submit(run_page, name, profile, root, threads, watch=partial(progress.reached, name)): name
+            for name in names
         }
         try:
             for future in as_completed(pending):
                 name, message = pending[future], future.result()
-                at.pop(name, None)
-                done += 1
                 if message:
                     failed[name] = message
                 report(f"{name}  {'FAILED' if message else 'executed'}")
-                tell()
+                progress.over(name)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            while not all(future.done() for future in pending):
-                end_cells()  # again and again, since a thread may just have been starting one
-                sleep(0.05)
+            end_cells(pool, pending)
             raise
     return failed

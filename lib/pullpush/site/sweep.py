@@ -7,7 +7,6 @@ process of its own, which ends with the one that started it.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from pullpush.cache.locks import named, who
 from pullpush.lab import profiles
 from pullpush.lab.root import find_root
 from pullpush.site import executions
-from pullpush.site.cells import end_cells, run_cell
+from pullpush.site.cells import Progress, end_cells, run_cell
 from pullpush.site.grid import Cell, SweepError, read
 
 
@@ -78,7 +77,7 @@ def sweep(
         for cell in skipped:
             report(f"finished before: {cell}")
         threads = max(1, (os.cpu_count() or 1) // jobs)
-        progress = _Progress(len(cells), len(skipped), watch)
+        progress = Progress(len(cells), len(skipped), watch, noun="finished")
         with executor or ThreadPoolExecutor(jobs) as pool:
             pending: dict[Future[str], Cell] = {}
             try:
@@ -87,7 +86,10 @@ def sweep(
                     pending[pool.submit(run_cell, cell, threads, **further)] = cell
                 failures = list(_failures(pending, report, progress))
             except BaseException:
-                _stop(pool, pending)
+                if isinstance(pool, ThreadPoolExecutor):
+                    end_cells(pool, pending)
+                else:
+                    pool.shutdown(wait=False)
                 raise
         failed = {failure.cell.out for failure in failures}
         ran = [cell for cell in todo if cell.out not in failed]
@@ -107,30 +109,8 @@ def last_time(path: Path, *, root: Path | None = None) -> float | None:
     return executions.last_time(root, cells[0].chapter, profiles.profile(cells[0].profile).name)
 
 
-class _Progress:
-    """How many cells are finished and how far those are that run, told to `watch` as one line."""
-
-    def __init__(self, cells: int, finished: int, watch: Callable[[str], None]) -> None:
-        self._cells, self._finished, self._watch = cells, finished, watch
-        self._at: dict[str, str] = {}
-        self._tell()
-
-    def reached(self, cell: Cell, state: str) -> None:
-        self._at[str(cell)] = state
-        self._tell()
-
-    def over(self, cell: Cell) -> None:
-        self._at.pop(str(cell), None)
-        self._finished += 1
-        self._tell()
-
-    def _tell(self) -> None:
-        running = [f"{cell}: {state}" for cell, state in list(self._at.items())]
-        self._watch("  ".join([f"{self._finished}/{self._cells} finished", *running]))
-
-
 def _failures(
-    pending: Mapping[Future[str], Cell], report: Callable[[str], None], progress: _Progress
+    pending: Mapping[Future[str], Cell], report: Callable[[str], None], progress: Progress
 ) -> Iterator[Failure]:
     for future in as_completed(pending):
         cell = pending[future]
@@ -139,17 +119,6 @@ def _failures(
         report(f"{'FAILED' if message else 'finished'}: {cell}")
         if message:
             yield Failure(cell, message)
-
-
-def _stop(pool: Executor, pending: Mapping[Future[str], Cell]) -> None:
-    """Start no further cell, end those that run, and wait for their end."""
-    if not isinstance(pool, ThreadPoolExecutor):
-        pool.shutdown(wait=False)
-        return
-    pool.shutdown(wait=False, cancel_futures=True)
-    while not all(future.done() for future in pending):
-        end_cells()  # again and again, since a thread may just have been starting one
-        time.sleep(0.05)
 
 
 def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:

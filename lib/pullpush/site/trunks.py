@@ -7,7 +7,6 @@ from typing import Any
 
 from pullpush.errors import unknown
 from pullpush.lab import profiles, scenes, trunks
-from pullpush.lab.scenes import reduced
 from pullpush.lab.session import Session
 from pullpush.studies.consistency import speech
 
@@ -24,5 +23,5 @@ def make(name: str, *, root: Path | None = None) -> tuple[dict[str, Any], dict[s
         raise unknown("trunk", name, TRUNKS)
     book = Session("trunks", profiles.profile(profiles.DEFAULT), 0, Path())
     before = trunks.made(root=root).get(name, {})
-    plan, about = TRUNKS[name](reduced(book)), (TRUNKS[name].__doc__ or "").partition("\n")[0]
+    plan, about = TRUNKS[name](scenes.reduced(book)), (TRUNKS[name].__doc__ or "").partition("\n")[0]
     return before, trunks.make(name, plan, about, root=root)

@@ -32,22 +32,22 @@ UNTRAINED = "sounds only"  # the system that never heard speech
 LENGTH = "length only"  # the system that hears only how long somebody speaks
 
 
-def spoken_trunk(book: Session) -> Plan:
-    """The trunk of chapter 3's spoken captions, which all schemes share: InfoNCE between recordings and English."""
-    return _trunk(book, load_speech())
+def spoken_trunk(book: Session, voices: World | None = None) -> Plan:
+    """The trunk of chapter 3's spoken captions, which all schemes share: InfoNCE between recordings and English.
+
+    voices: the recordings; default: those of `load_speech`.
+    """
+    data = load_speech() if voices is None else voices
+    return Plan(data, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), book.seed)
 
 
 # It travels with the book, see lab/trunks.py.
 TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"spoken": spoken_trunk}
 
 
-def _trunk(book: Session, voices: World) -> Plan:
-    return Plan(voices, common.sized(book, "infonce", epochs=TRUNK_EPOCHS, batch_size=BATCH), book.seed)
-
-
 def speech_trunk(book: Session, voices: World) -> Base:
-    """The trunk of `spoken_trunk`, or of other recordings: that of the book, or trained here."""
-    return trunks.trained(_trunk(book, voices))
+    """`spoken_trunk`: that of the book, or, of other recordings, trained here."""
+    return trunks.trained(spoken_trunk(book, voices))
 
 
 def prepare(book: Session) -> None:
