@@ -29,10 +29,7 @@ def origin(scores: Scores) -> Markdown:
     """
     command = scores.stamp.command
     if not scores:
-        return Markdown(
-            f"> *{scores.experiment.name}* takes long and was not kept for these parameters and data: "
-            f"`{command or 'pullpush sweep'}` with the same parameters trains it, and `-p compute_long true` shows it."
-        )
+        return Markdown(f"> {not_kept(scores)}")
     if not scores.stored:
         return Markdown("")
     said = f"> **Stored, not computed on this page:** {_made(scores.stamp)}. `{command}` makes it again."
@@ -43,6 +40,15 @@ def origin(scores: Scores) -> Markdown:
     *others, last = named
     does = f"{', '.join(others)} and {last} compute" if others else f"{last} computes"
     return Markdown(f"{said}\n>\n> **Since then {does} something else:** these numbers are of what was computed then.")
+
+
+def not_kept(scores: Scores) -> str:
+    """How to get scores that nobody kept."""
+    return (
+        f"*{scores.experiment.name}* takes long and was not kept for these parameters and data: "
+        f"`{scores.stamp.command or 'pullpush sweep'}` with the same parameters trains it, and "
+        "`-p compute_long true` shows it."
+    )
 
 
 def _made(stamp: Stamp) -> str:

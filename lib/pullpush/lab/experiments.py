@@ -134,6 +134,28 @@ class Experiment:
         """Every trial with every seed."""
         return ((trial, seed) for trial in self.trials for seed in trial.seeds or self.seeds)
 
+    def reduced(self, most: int = 2) -> Experiment:
+        """The same with at most so many seeds, and values of each thing that varies, the first that are declared.
+
+        Example:
+            >>> radius = Experiment.of("radius", {"SVR": ("svr", {})}, seeds=range(9),
+            ...                        varies={"radius": {r: {"radius": r} for r in (0.0, 0.1, 0.2)}})
+            >>> [str(trial) for trial in radius.reduced().trials]
+            ['SVR radius=0.0', 'SVR radius=0.1']
+        """
+        first: dict[str, list[Any]] = {}
+        for trial in self.trials:
+            for name, value in trial.where.items():
+                values = first.setdefault(name, [])
+                if value not in values and len(values) < most:
+                    values.append(value)
+        trials = [
+            replace(trial, seeds=trial.seeds[:most])
+            for trial in self.trials
+            if all(value in first[name] for name, value in trial.where.items())
+        ]
+        return replace(self, trials=tuple(trials), seeds=self.seeds[:most])
+
     def __add__(self, other: Experiment) -> Experiment:
         """The trials of both, which differ in nothing else that the experiment says."""
         return replace(self, trials=self.trials + other.trials)

@@ -113,9 +113,9 @@ class Ledger:
     def check(self) -> None:
         """Raise ClaimError if a claim of the chapter is judged nowhere, or twice with different outcomes.
 
-        On data of one's own (gaps.py) claims that nothing could judge are left.
+        Where something could not be measured (gaps.py) claims that nothing could judge are left.
         """
-        for claim in self.open if gaps.allowed() else ():
+        for claim in self.open if gaps.found() else ():
             self._note([claim], UNMEASURED)
         twice = [id for id, outcomes in self._found.items() if len(outcomes) > 1]
         nowhere = [claim.id for claim in self.open]
@@ -146,7 +146,7 @@ class Ledger:
 
     def _outcome(self, claim: Claim) -> inference.Difference | str:
         """The last that was found, or why nothing was."""
-        nothing = UNMEASURED if gaps.allowed() else "not judged yet"
+        nothing = UNMEASURED if gaps.found() else "not judged yet"
         return (self._found[claim.id] or [nothing])[-1] if claim.judged else claim.reason["why"]
 
     def _row(self, claim: Claim, outcome: inference.Difference | str) -> dict[str, Any]:
