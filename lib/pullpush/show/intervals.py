@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels as make_panels
+from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels as make_panels, scale_points
 from pullpush.show.marks import dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
@@ -58,8 +58,7 @@ def intervals(
     written = {str(key): value for key, value in (names or {}).items()}
     places, kinds, parts = (list(dict.fromkeys(table[name])) if name else [None] for name in (rows, colours, panels))
     titles = [textwrap.fill(written.get(str(place), str(place)), LINE) for place in places]
-    lines = sum(max(title.count("\n") + 1, 0.16 * len(kinds) / 0.14) for title in titles) / max(1, len(titles))
-    height = 1.2 + len(places) * max(0.16 + 0.12 * len(kinds), 0.16 * lines)
+    height = 1.2 + sum(max(0.16 + 0.12 * len(kinds), 0.16 * (title.count("\n") + 1)) for title in titles)
     fig, axes = make_panels(len(parts), height=height, sharey=True)
     for ax, part in zip(axes, parts, strict=True):
         own = table if part is None else table[table[panels] == part]
@@ -73,7 +72,11 @@ def intervals(
             if "paper" in marks and marks["paper"].notna().any():
                 ax.plot(scale * marks["paper"], at, label="paper", **PAPER)
         _references(ax, own, places, rows, scale)
-        ax.set(xlabel=xlabel, title="" if part is None else written.get(str(part), str(part)))
+        remark = ""
+        if "half width" in table and scale == 100:  # points: one scale for all panels
+            remark = scale_points(ax, *limits(100 * table[["low", "high"]]))
+        label = xlabel.replace("points", f"points{remark}") if "points" in xlabel else xlabel + remark
+        ax.set(xlabel=label, title="" if part is None else written.get(str(part), str(part)))
     name_places(axes[0], titles)
     return finish(fig, note(table, items))
 
