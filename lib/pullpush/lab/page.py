@@ -11,12 +11,14 @@ Where a long experiment was not kept for a reader's parameters the page says so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pandas as pd
 from IPython.display import display
 from matplotlib.figure import Figure
 
+from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, evidence, gaps
 from pullpush.lab.comparisons import Pair, gains, levels, shown
 from pullpush.lab.compute import Ground
@@ -51,12 +53,16 @@ class Page:
 
     def __init__(self, ground: Ground, measures: Mapping[str, Measure] | None = None) -> None:
         self.ground, self.book = ground, ground.book
-        self.ledger = Ledger(ground.book.chapter)
         self.scores: dict[str, Scores] = {}
         self._measures = dict(measures or {})
         self._listed: set[str] = set()
         palette.use_style()
         gaps.expect()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The claims of its chapter; UnknownNameError if there are none."""
+        return Ledger(self.book.chapter)
 
     def run(self, experiment: Experiment, *, ground: Ground | None = None, otherwise: Scores | None = None) -> Scores:
         """What an experiment finds, computed or read; says whence it comes, and judges the claims that name it.
@@ -148,8 +154,10 @@ class Page:
             self._listed |= set(ready)
             display(evidence.verdicts(self.ledger, *ready))
 
-    def every_claim(self, number: str) -> None:
+    def every_claim(self, number: str = "") -> None:
         """The last section: all claims with what was measured of each, saved as "claims", and their forest.
+
+        number: of the figure; without one there is none.
 
         Raises:
             ClaimError: one is judged nowhere, or twice with different outcomes.
@@ -157,6 +165,12 @@ class Page:
         self.ledger.check()
         judged = self.ledger.table()
         self.book.save(judged, "claims")
+        if number:
+            self.forest(judged, number)
+        display(evidence.ledger(self.ledger))
+
+    def forest(self, judged: pd.DataFrame, number: str) -> None:
+        """What was measured of each claim, and what the paper prints, as one figure."""
         self.figure(
             claim_forest(judged),
             number,
@@ -164,10 +178,13 @@ class Page:
             "seeds where nothing else is said.",
             alt="A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers.",
         )
-        display(evidence.ledger(self.ledger))
 
     def _judge(self, scores: Scores, name: str) -> None:
-        if name in {claim.judged.get("experiment") for claim in self.ledger.judged}:
+        try:
+            judged = self.ledger.judged
+        except UnknownNameError:  # a chapter about no paper
+            return
+        if name in {claim.judged.get("experiment") for claim in judged}:
             self.ledger.judge_scores(scores, name)
         judge_measures(self.ledger, self._measures, self.scores)
         self._measures = {
