@@ -25,8 +25,8 @@ from pullpush.data.containers import member
 from pullpush.data.decoding import _decode_block
 from pullpush.data.picture_groups import category_of, dealt, first_word, folder_of, groups
 from pullpush.data.pictures import ask, grade as grade_pictures
-from pullpush.data.spotting import by_length, spotting
-from pullpush.data.utterances import normalised
+from pullpush.data.spoken import by_length, spotting
+from pullpush.data.utterances import normalised, translations, wave_of
 from pullpush.golden.compare import Values
 from pullpush.golden.data_scenes import looks
 from pullpush.golden.inputs import numbers, seen
@@ -98,13 +98,13 @@ def speech() -> Values:
     captions = pd.DataFrame(rows, columns=["stamp", "language", "text"])
     found: dict[str, Any] = {
         "groups": list(speaking.caption_groups(texts).items()),
-        "translations": speaking.translations(texts, {"stamp": ["b", "c"]}, "fra"),
+        "translations": translations(texts, {"stamp": ["b", "c"]}, "fra", column="stamp"),
         "texts": [[code, list(held.items())] for code, held in speaking._texts(captions, ("fra", "eng")).items()],
     }
     for name, is_in in speaking._membership(table, config).items():
         found[f"split {name}"] = np.flatnonzero(is_in)
     with _recordings() as paths:
-        found["waves"] = [looks(speaking._wave(path, config.longest).astype(np.float64)) for path in paths[:2]]
+        found["waves"] = [looks(wave_of(path, config.longest).astype(np.float64)) for path in paths[:2]]
     return found
 
 
@@ -122,14 +122,14 @@ def spoken() -> Values:
     found: dict[str, Any] = {
         "texts": [[code, list(held.items())[:3]] for code, held in texts.items()],
         "transcripts": speakers.transcripts(["deu", "eng"], columns, "eng")[:6],
-        "translations": speakers.translations(texts, columns, "fra")[:6],
+        "translations": translations(texts, columns, "fra")[:6],
         "normalised": [normalised(text) for text in ("Aujourd’hui !", "C# & D", "…", " Ä  b ")],
     }
     for name, is_in in speakers.membership(table, config).items():
         found[f"split {name}"] = np.flatnonzero(is_in)
     for longest in (None, 0.1):
         with _recordings() as paths:
-            waves = [speakers._wave(path, longest, 11_025).astype(np.float64) for path in paths[:2]]
+            waves = [wave_of(path, longest, 11_025).astype(np.float64) for path in paths[:2]]
             found[f"waves {longest}"] = [looks(wave) for wave in waves]
     lengths = np.cumsum([100 + 37 * row % 90 for row in range(48)])
     waves = store.Waveforms(np.zeros(lengths[-1], np.int16), lengths)
