@@ -44,7 +44,6 @@ ROWS = {
         *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "parts", "recipes", "system", "terms")),
         "training/frozen.py: write_features write_activations blocks",
         "training/statistics.py: normalised _remember",
-        "training/senteval.py: language_quality embedder _intrinsic _extrinsic _examples",
     ],
     "data: scenes and their sound": [
         *(f"data/{name}.py" for name in ("composer", "draws", "mixing", "pitch", "renderer", "scene", "synthetic")),
