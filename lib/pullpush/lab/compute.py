@@ -86,7 +86,7 @@ def run(ground: Ground, experiment: Experiment) -> Scores:
     found = kept.read(experiment, book.chapter, content_of(ground, experiment))
     if found is None:
         none = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})
-        command = kept.command("sweep", book.chapter, experiment.name, profile=str(settings.file or settings.name))
+        command = kept.command("sweep", book.chapter, experiment.name, profile=settings.source)
         made = Stamp("never", command, experiment.seeds, 0.0, {})
         return Scores(experiment, {}, none, none, made, stored=True)
     return replace(found, stale=kept.changed(found.stamp))
