@@ -18,9 +18,9 @@ from IPython.display import display
 from matplotlib.figure import Figure
 
 from pullpush.lab import compute, evidence, gaps
-from pullpush.lab.comparisons import Pair, gains, levels, shown
+from pullpush.lab.comparisons import Pair, Wheres, gains, levels, shown
 from pullpush.lab.compute import Ground
-from pullpush.lab.experiments import Experiment, ExperimentError, Where
+from pullpush.lab.experiments import Experiment, ExperimentError
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference
@@ -94,7 +94,7 @@ class Page:
         metrics: Sequence[str],
         *,
         pairs: Iterable[Pair] = (),
-        wheres: Iterable[Where] | None = None,
+        wheres: Wheres | None = None,
         across: str = "metric",
         number: str = "",
         caption: str = "",
@@ -125,16 +125,20 @@ class Page:
         """A figure with its number and caption, which says over how many seeds the page's comparisons run."""
         captions.figure(fig, number, caption, alt=alt, paper=paper)
 
-    def verdicts(self) -> None:
-        """List the claims that were judged since the last list, but those whose family is not complete yet.
+    def verdicts(self, *sources: str) -> None:
+        """List the claims that were judged and not listed yet, but those whose family is not complete yet.
 
         The verdict on a claim depends on all p values of its family, one source of a paper.
+
+        sources: such as "Table 4": only claims that stand there; default: all.
         """
         waiting = {self._family(claim) for claim in self.ledger.open}
         ready = [
             claim.id
             for claim in self.ledger.judged
-            if claim.id not in self._listed and self._family(claim) not in waiting
+            if claim.id not in self._listed
+            and self._family(claim) not in waiting
+            and (not sources or {*sources} & {*claim.source})
         ]
         if ready:
             self._listed |= set(ready)
