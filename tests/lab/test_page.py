@@ -127,19 +127,12 @@ def test_verdicts_wait_for_their_whole_family(page, scores):
     page.page.verdicts()
     assert page.displayed == [], "the other claim of Table 1 is open, and moves this one's p"
     page.page.run(page.found["later"].experiment)
-    page.page.verdicts()
+    page.page.verdicts("Table 2")
+    assert page.displayed == [], "another place of the paper"
+    page.page.verdicts("Table 1")
     page.page.verdicts()
     (listed,) = page.displayed
     assert listed.data.count("**holds**") == 2
-
-
-def test_verdicts_of_some_sources_leave_the_others_for_later(page):
-    for name in page.found:
-        page.page.run(page.found[name].experiment)
-    page.page.verdicts("Table 2", "Figure 1")
-    assert page.displayed == []
-    page.page.verdicts("Table 1", "Table 2")
-    assert len(page.displayed) == 1
 
 
 def test_a_table_is_saved_printed_and_drawn(page):
@@ -158,6 +151,14 @@ def test_what_was_not_kept_is_an_error_that_says_how_to_get_it_and_its_claims_ar
     with pytest.raises(gaps.NotKeptError, match=r"pullpush sweep x.*compute_long true"):
         page.page.run(page.found["radius"].experiment)
     assert page.page.ledger.table().set_index("id").loc["p-radius", "reason"].startswith("radius is long")
+
+
+def test_fewer_seeds_stand_in_for_what_was_not_kept_and_the_page_says_so(page, scores):
+    page.found["radius"] = replace(page.found["radius"], clips={}, stored=True)
+    fewer = replace(scores, experiment=replace(scores.experiment, name="models"))
+    assert page.page.run(page.found["radius"].experiment, otherwise=fewer) is fewer
+    assert "takes long and was not kept" in page.displayed[0].data
+    assert page.page.ledger.table().set_index("id").loc["p-radius", "seeds"] == len(SEEDS)
 
 
 def test_measures_are_judged_once_the_experiments_they_need_are_there(scores):
@@ -185,4 +186,11 @@ def test_an_experiment_is_reduced_to_its_first_values_and_seeds(scores):
     small = declared.reduced()
     assert [trial.where["tau"] for trial in small.trials] == [0.05, 0.1]
     assert small.seeds == (0, 1)
+    tried = Experiment.of(
+        "x",
+        {"a": ("infonce", {})},
+        seeds=(0,),
+        settings={"tau": {v: {"tau": v} for v in (0.05, 0.1, 0.2)}, "lr": {1e-3: {}}},
+    )
+    assert [trial.where["value"] for trial in tried.reduced().trials] == [0.05, 0.1, 1e-3], "two of each setting"
     assert declared.reduced(9) == declared

@@ -135,7 +135,8 @@ class Experiment:
         return ((trial, seed) for trial in self.trials for seed in trial.seeds or self.seeds)
 
     def reduced(self, most: int = 2) -> Experiment:
-        """The same with at most so many seeds, and values of each thing that varies, the first that are declared.
+        """The same with at most so many seeds, and values of each thing that varies, the first that are declared; of
+        several settings that are tried one after the other (see `of`) so many of each.
 
         Example:
             >>> radius = Experiment.of("radius", {"SVR": ("svr", {})}, seeds=range(9),
@@ -143,19 +144,25 @@ class Experiment:
             >>> [str(trial) for trial in radius.reduced().trials]
             ['SVR radius=0.0', 'SVR radius=0.1']
         """
-        first: dict[str, list[Any]] = {}
+        first: dict[tuple[str, str], list[Any]] = {}
         for trial in self.trials:
-            for name, value in trial.where.items():
-                values = first.setdefault(name, [])
+            for key, value in _varied(trial):
+                values = first.setdefault(key, [])
                 if value not in values and len(values) < most:
                     values.append(value)
         trials = [
             replace(trial, seeds=trial.seeds[:most])
             for trial in self.trials
-            if all(value in first[name] for name, value in trial.where.items())
+            if all(value in first[key] for key, value in _varied(trial))
         ]
         return replace(self, trials=tuple(trials), seeds=self.seeds[:most])
 
     def __add__(self, other: Experiment) -> Experiment:
         """The trials of both, which differ in nothing else that the experiment says."""
         return replace(self, trials=self.trials + other.trials)
+
+
+def _varied(trial: Trial) -> list[tuple[tuple[str, str], Any]]:
+    """What varies of a trial: (the setting that it belongs to, the name), and its value."""
+    setting = str(trial.where.get("setting", ""))
+    return [((setting, name), value) for name, value in trial.where.items() if name != "setting"]

@@ -58,17 +58,22 @@ class Page:
         palette.use_style()
         gaps.expect()
 
-    def run(self, experiment: Experiment, *, ground: Ground | None = None) -> Scores:
+    def run(self, experiment: Experiment, *, ground: Ground | None = None, otherwise: Scores | None = None) -> Scores:
         """What an experiment finds, computed or read; says whence it comes, and judges the claims that name it.
 
-        ground: what it stands on, if not the page's.
+        Args:
+            ground: what it stands on, if not the page's.
+            otherwise: what stands in where it takes long and was not kept: fewer seeds of the same.
 
         Raises:
             NotKeptError: it takes long and was not kept for these parameters; the page says so and goes on.
         """
         scores = compute.run(ground or self.ground, experiment)
+        if not scores and otherwise is not None:
+            display(evidence.origin(scores))
+            scores = otherwise
         self.scores[experiment.name] = scores
-        self._judge(scores)
+        self._judge(scores, experiment.name)
         if not scores:
             raise gaps.NotKeptError(evidence.not_kept(scores))
         if scores.stored:
@@ -126,19 +131,18 @@ class Page:
         captions.figure(fig, number, caption, alt=alt, paper=paper)
 
     def verdicts(self, *sources: str) -> None:
-        """List the claims that were judged and not listed yet, but those whose family is not complete yet.
+        """List the claims that were judged and not listed yet, but those whose family is not complete.
 
         The verdict on a claim depends on all p values of its family, one source of a paper.
 
-        sources: such as "Table 4": only claims that stand there; default: all.
+        sources: those alone that stand first in one of these places, such as "Table 1".
         """
         waiting = {self._family(claim) for claim in self.ledger.open}
         ready = [
             claim.id
             for claim in self.ledger.judged
-            if claim.id not in self._listed
-            and self._family(claim) not in waiting
-            and (not sources or {*sources} & {*claim.source})
+            if claim.id not in self._listed and self._family(claim) not in waiting
+            if not sources or claim.source[0] in sources
         ]
         if ready:
             self._listed |= set(ready)
@@ -162,10 +166,9 @@ class Page:
         )
         display(evidence.ledger(self.ledger))
 
-    def _judge(self, scores: Scores) -> None:
-        named = {claim.judged.get("experiment") for claim in self.ledger.judged}
-        if scores.experiment.name in named:
-            self.ledger.judge_scores(scores)
+    def _judge(self, scores: Scores, name: str) -> None:
+        if name in {claim.judged.get("experiment") for claim in self.ledger.judged}:
+            self.ledger.judge_scores(scores, name)
         judge_measures(self.ledger, self._measures, self.scores)
         self._measures = {
             name: measure for name, measure in self._measures.items() if not self.scores.keys() >= {*measure.needs}

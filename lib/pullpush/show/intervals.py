@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels as make_panels
+from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels as make_panels, scale_points
 from pullpush.show.marks import dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
@@ -58,12 +58,12 @@ def intervals(
     written = {str(key): value for key, value in (names or {}).items()}
     places, kinds, parts = (list(dict.fromkeys(table[name])) if name else [None] for name in (rows, colours, panels))
     titles = [textwrap.fill(written.get(str(place), str(place)), LINE) for place in places]
-    lines = sum(max(title.count("\n") + 1, 0.16 * len(kinds) / 0.14) for title in titles) / max(1, len(titles))
-    height = 1.2 + len(places) * max(0.16 + 0.12 * len(kinds), 0.16 * lines)
+    height = 1.2 + sum(max(0.16 + 0.12 * len(kinds), 0.16 * (title.count("\n") + 1)) for title in titles)
     fig, axes = make_panels(len(parts), height=height, sharey=True)
     for ax, part in zip(axes, parts, strict=True):
         own = table if part is None else table[table[panels] == part]
-        label_x, factor = (each[str(part)] if isinstance(each, Mapping) else each for each in (xlabel, scale))
+        label_x = xlabel[str(part)] if isinstance(xlabel, Mapping) else xlabel
+        factor = scale[str(part)] if isinstance(scale, Mapping) else scale
         for number, kind in enumerate(kinds):
             marks = own if kind is None else own[own[colours] == kind]
             colour, marker = (looks or {}).get(str(kind), LOOKS[number % len(LOOKS)])
@@ -74,6 +74,11 @@ def intervals(
             if "paper" in marks and marks["paper"].notna().any():
                 ax.plot(factor * marks["paper"], at, label="paper", **PAPER)
         _references(ax, own, places, rows, factor)
+        remark = ""
+        if "half width" in table and factor == 100:  # points: one scale for all panels that show them
+            shared = table[table[panels].astype(str).map(dict(scale)) == 100] if isinstance(scale, Mapping) else table
+            remark = scale_points(ax, *limits(100 * shared[[*shared.columns.intersection(["low", "high", "paper"])]]))
+        label_x = label_x.replace("points", f"points{remark}") if "points" in label_x else label_x + remark
         ax.set(xlabel=label_x, title="" if part is None else written.get(str(part), str(part)))
     name_places(axes[0], titles)
     return finish(fig, note(table, items))
