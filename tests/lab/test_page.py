@@ -53,6 +53,18 @@ def test_levels_are_those_of_the_one_inference_at_every_point(scores):
     assert set(one["seeds"]) == {1}
 
 
+def test_points_with_names_are_written_by_them(scores):
+    points = {"cold": {"radius": 0.1}, "absent": {"radius": 0.3}}
+    table = levels(scores, ["R@1"], points)
+    assert list(table)[:3] == ["point", "system", "metric"]
+    assert set(table["point"]) == {"cold"}
+    assert table["value"].tolist() == levels(scores, ["R@1"], [{"radius": 0.1}])["value"].tolist()
+    gained = gains(scores, [("SVR", "InfoNCE")], ["R@1"], points)
+    assert gained["point"].tolist() == ["cold"]
+    assert gained["value"].tolist() == gains(scores, [("SVR", "InfoNCE")], ["R@1"], [{"radius": 0.1}])["value"].tolist()
+    assert list(levels(scores, ["R@1"], {"absent": {"radius": 0.3}}))[:2] == ["point", "system"]
+
+
 def test_gains_are_adjusted_over_the_whole_table_and_skip_what_was_not_trained(scores):
     wheres = [{"radius": value} for value in (0.1, 0.2, 0.3)]
     table = gains(scores, [("SVR", "InfoNCE")], ["R@1"], wheres)

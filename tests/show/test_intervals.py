@@ -39,6 +39,13 @@ def test_panels_differences_and_papers_numbers(table):
     assert not [line for line in right.lines if line.get_marker() == "D"]
 
 
+def test_panels_may_differ_in_their_unit(table):
+    panels = {"sound": 100.0, "music": 1.0}
+    left, right = intervals(table, panels="test", xlabel={"sound": "%", "music": "nats"}, scale=panels).axes
+    assert (left.get_xlabel(), right.get_xlabel()) == ("%", "nats")
+    assert [ax.lines[0].get_xdata()[0] for ax in (left, right)] == pytest.approx([30, 0.5])
+
+
 def test_a_note_says_over_what_intervals_are(table):
     assert note(table, "classes") == "95 % intervals over seeds and classes: 3 seeds, up to 50 classes"
     assert note(table.iloc[:0]) == "95 % intervals over seeds and clips"

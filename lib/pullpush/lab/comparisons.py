@@ -4,7 +4,8 @@
     gains(scores, [("KCL", "ML-CLAP")], ["R@1"])         # a row a pair, point and metric; p by Holm over all rows
     shown(gains(...))                                    # "+1.2 ± 0.8", metrics side by side
 
-A *point* is what varies beside the system, such as {"world": "freesound"}; see `Trial.where`.
+A *point* is what varies beside the system, such as {"world": "freesound"}; see `Trial.where`. Points that are given by
+names, such as {"many clips": {"world": "freesound"}}, have their names in a column point instead.
 """
 
 from __future__ import annotations
@@ -19,52 +20,53 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference, holm
 
 Pair = tuple[str, str]  # a system and its baseline
+Wheres = Iterable[Where] | Mapping[str, Where]
 LEVEL = ("value", "low", "high", "seeds", "clips")
 GAIN = ("value", "low", "high", "half width", "p", "seeds", "clips")
 
 
 def levels(
-    scores: Scores, metrics: Sequence[str], wheres: Iterable[Where] | None = None, *, seeds: Sequence[int] = ()
+    scores: Scores, metrics: Sequence[str], wheres: Wheres | None = None, *, seeds: Sequence[int] = ()
 ) -> pd.DataFrame:
     """Where systems stand, with 95 % intervals over seeds and clips, in the units of the scores.
 
     Args:
         metrics: names of scores.
-        wheres: the points; default: each trial at its own.
+        wheres: the points, or their names → points; default: each trial at its own.
         seeds: some of the experiment's; default: all.
 
     Returns:
         Columns: what varies, system, metric, and those of LEVEL. Empty of scores that are not there.
     """
     rows = []
-    for system, where in _cells(scores, wheres):
+    for head, system, where in _cells(scores, wheres):
         for metric in metrics:
             found = difference(scores.values(system, metric, where, seeds=seeds))
-            rows.append({**where, "system": system, "metric": metric, **_numbers(found, LEVEL)})
-    return pd.DataFrame(rows, columns=None if rows else ["system", "metric", *LEVEL])
+            rows.append({**head, "system": system, "metric": metric, **_numbers(found, LEVEL)})
+    named = ["point"] if isinstance(wheres, Mapping) else []
+    return pd.DataFrame(rows, columns=None if rows else [*named, "system", "metric", *LEVEL])
 
 
-def gains(
-    scores: Scores, pairs: Iterable[Pair], metrics: Sequence[str], wheres: Iterable[Where] = ({},)
-) -> pd.DataFrame:
+def gains(scores: Scores, pairs: Iterable[Pair], metrics: Sequence[str], wheres: Wheres = ({},)) -> pd.DataFrame:
     """What systems have over baselines, as fractions; p is adjusted by Holm over all rows.
 
     Args:
         pairs: (system, baseline).
-        wheres: the points; a pair that was not trained at one has no row there.
+        wheres: the points, or their names → points; a pair that was not trained at one has no row there.
 
     Returns:
         Columns: what varies, system, baseline, metric, and those of GAIN. Empty of scores that are not there.
     """
-    heads, found, wheres = [], [], list(wheres)
-    plans = [(pair, where, metric) for pair in pairs for where in wheres for metric in metrics] if scores else []
-    for (system, baseline), where, metric in plans:
+    heads, found, points = [], [], _points(wheres)
+    plans = [(pair, *point, metric) for pair in pairs for point in points for metric in metrics] if scores else []
+    for (system, baseline), head, where, metric in plans:
         try:
             found.append(scores.contrast(system, baseline, metric, where))
         except ExperimentError:
             continue
-        heads.append({**where, "system": system, "baseline": baseline, "metric": metric})
-    return differences(zip(heads, found, strict=True))
+        heads.append({**head, "system": system, "baseline": baseline, "metric": metric})
+    table = differences(zip(heads, found, strict=True))
+    return table if heads or not isinstance(wheres, Mapping) else table.reindex(columns=["point", *table])
 
 
 def differences(named: Iterable[tuple[Mapping[str, object], Difference]]) -> pd.DataFrame:
@@ -98,16 +100,23 @@ def over(scores: Scores, pair: Pair, metric: str, where: Where | None = None) ->
     return np.asarray(ours - theirs)
 
 
-def _cells(scores: Scores, wheres: Iterable[Where] | None) -> list[tuple[str, Where]]:
-    """Systems and points, in the order of the points and then of the experiment."""
+def _cells(scores: Scores, wheres: Wheres | None) -> list[tuple[Where, str, Where]]:
+    """What stands in front, systems and points, in the order of the points and then of the experiment."""
     trials = scores.experiment.trials if scores else ()
     if wheres is None:
-        return [(trial.system, trial.where) for trial in trials]
+        return [(trial.where, trial.system, trial.where) for trial in trials]
     return [
-        (system, where)
-        for where in wheres
+        (head, system, where)
+        for head, where in _points(wheres)
         for system in dict.fromkeys(trial.system for trial in trials if where.items() <= trial.where.items())
     ]
+
+
+def _points(wheres: Wheres) -> list[tuple[Where, Where]]:
+    """What a table writes of each point, and the point."""
+    if isinstance(wheres, Mapping):
+        return [({"point": name}, where) for name, where in wheres.items()]
+    return [(where, where) for where in wheres]
 
 
 def _numbers(found: Difference, names: Iterable[str]) -> dict[str, float | int | None]:

@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, evidence, gaps
-from pullpush.lab.comparisons import Pair, gains, levels, shown
+from pullpush.lab.comparisons import Pair, Wheres, gains, levels, shown
 from pullpush.lab.compute import Ground
-from pullpush.lab.experiments import Experiment, ExperimentError, Where
+from pullpush.lab.experiments import Experiment, ExperimentError
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference
@@ -105,7 +105,7 @@ class Page:
         metrics: Sequence[str],
         *,
         pairs: Iterable[Pair] = (),
-        wheres: Iterable[Where] | None = None,
+        wheres: Wheres | None = None,
         across: str = "metric",
         number: str = "",
         caption: str = "",

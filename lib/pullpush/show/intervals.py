@@ -30,10 +30,10 @@ def intervals(
     rows: str = "system",
     colours: str = "",
     panels: str = "",
-    xlabel: str = "",
+    xlabel: str | Mapping[str, str] = "",
     names: Mapping[Any, str] | None = None,
     looks: Mapping[str, tuple[str, str]] | None = None,
-    scale: float = 100,
+    scale: float | Mapping[str, float] = 100,
     items: str = "clips",
 ) -> Figure:
     """Numbers with their 95 % intervals.
@@ -44,10 +44,10 @@ def intervals(
         rows: the column that names places, from the top.
         colours: the column that tells marks at one place apart, "" for none.
         panels: the column that tells panels apart, "" for one.
-        xlabel: of every panel.
+        xlabel: of every panel, or of each by its value of `panels`.
         names: value of any of these columns → what is written of it; default: the value.
         looks: value of `colours` → colour and marker; default: LOOKS in turn.
-        scale: factor on the numbers, 100 for percent and points.
+        scale: factor on the numbers, 100 for percent and points; or of each panel, where they differ in their unit.
         items: what seeds are crossed with, for the note below.
 
     Example:
@@ -62,21 +62,24 @@ def intervals(
     fig, axes = make_panels(len(parts), height=height, sharey=True)
     for ax, part in zip(axes, parts, strict=True):
         own = table if part is None else table[table[panels] == part]
+        label_x = xlabel[str(part)] if isinstance(xlabel, Mapping) else xlabel
+        factor = scale[str(part)] if isinstance(scale, Mapping) else scale
         for number, kind in enumerate(kinds):
             marks = own if kind is None else own[own[colours] == kind]
             colour, marker = (looks or {}).get(str(kind), LOOKS[number % len(LOOKS)])
             label = written.get(str(kind), str(kind)) if len(kinds) > 1 else ""
             marks = marks.drop_duplicates(rows).set_index(rows).reindex(places)
             at = np.arange(len(places)) + dodge(number, len(kinds), 0.6)
-            dots(ax, marks, at, scale=scale, colour=colour, marker=marker, label=label)
+            dots(ax, marks, at, scale=factor, colour=colour, marker=marker, label=label)
             if "paper" in marks and marks["paper"].notna().any():
-                ax.plot(scale * marks["paper"], at, label="paper", **PAPER)
-        _references(ax, own, places, rows, scale)
+                ax.plot(factor * marks["paper"], at, label="paper", **PAPER)
+        _references(ax, own, places, rows, factor)
         remark = ""
-        if "half width" in table and scale == 100:  # points: one scale for all panels
-            remark = scale_points(ax, *limits(100 * table[["low", "high"]]))
-        label = xlabel.replace("points", f"points{remark}") if "points" in xlabel else xlabel + remark
-        ax.set(xlabel=label, title="" if part is None else written.get(str(part), str(part)))
+        if "half width" in table and factor == 100:  # points: one scale for all panels that show them
+            shared = table[table[panels].astype(str).map(dict(scale)) == 100] if isinstance(scale, Mapping) else table
+            remark = scale_points(ax, *limits(100 * shared[[*shared.columns.intersection(["low", "high", "paper"])]]))
+        label_x = label_x.replace("points", f"points{remark}") if "points" in label_x else label_x + remark
+        ax.set(xlabel=label_x, title="" if part is None else written.get(str(part), str(part)))
     name_places(axes[0], titles)
     return finish(fig, note(table, items))
 
