@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from pullpush.show.intervals import intervals
 from pullpush.studies.distill import figures as distill
 from pullpush.studies.together import effects, figures as together, terms
 from pullpush.studies.together.design import full
@@ -102,10 +103,12 @@ def confirmed() -> pd.DataFrame:
 
 DRAWN = {
     "fitting": lambda: distill.fitting(fits(), fits().head(2)),
-    "by_system": lambda: distill.by_system(by_system(), {"mAP@16": "one", "R@1": "other"}),
-    "gains": lambda: distill.gains(gained(), rows="comparison", colours="ears"),
+    "intervals": lambda: intervals(by_system(), colours="ears", panels="metric", xlabel="%", names={"R@1": "recall"}),
+    "intervals of gains": lambda: intervals(
+        gained(), rows="comparison", colours="ears", xlabel="gain (points)", names={"yamnet": "yamnet (for PaSST)"}
+    ),
+    "intervals of one kind": lambda: intervals(judged(), rows="teacher", panels="metric", xlabel="share", scale=1),
     "over_settings": lambda: distill.over_settings(settings(), without=0.35),
-    "labels_against_truth": lambda: distill.labels_against_truth(judged()),
     "map_of_topics": lambda: distill.map_of_topics(MAPPED, TOPIC, ["bell, ring", "frog, croak"]),
     "by_members": lambda: distill.by_members(subsets(), {"E1": 0.45, "equal": 0.42}),
     "design_figure": lambda: together.design_figure(terms.half()),

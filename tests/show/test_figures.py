@@ -357,7 +357,8 @@ def test_every_figure_of_every_study_is_tried_here():
     figures = {
         f.__name__ for f in functions if f.__module__.endswith(".figures") and f.__annotations__["return"] == "Figure"
     }
-    assert figures - {"scene_timeline", "stages"} == set(DRAWN), "those two have tests of their own"
+    tried = {name for name in DRAWN if not name.startswith("intervals")}  # which are of no study
+    assert figures - {"scene_timeline", "stages"} == tried, "those two have tests of their own"
 
 
 def names(ticks: Sequence[Text]) -> bool:
