@@ -31,7 +31,7 @@ import torch
 
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT
-from pullpush.encoders.cards import EncoderCard
+from pullpush.encoders.interface import EncoderCard
 
 NOT_ENCODERS = ("features", "upper")  # clips that come as features, or as activations
 Step = Callable[[], Any]

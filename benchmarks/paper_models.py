@@ -18,9 +18,9 @@ from torch.nn import functional as F
 
 from pullpush.data.batches import Batch
 from pullpush.data.vocabulary import LANGUAGES
+from pullpush.encoders.audio_transformer import SpectrogramTransformer
 from pullpush.encoders.frozen import FrozenText
-from pullpush.encoders.sonar import SONAR
-from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
+from pullpush.encoders.pretrained_text import SONAR
 from pullpush.encoders.store import FeatureStore
 from pullpush.losses import Offer, apply
 from pullpush.training import recipe

@@ -47,8 +47,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.features import Features
-from pullpush.encoders.masks import zero_padding
 from pullpush.encoders.projection import Projection
+from pullpush.encoders.windows import zero_padding
 from pullpush.losses import Offer, apply
 from pullpush.studies import costs
 from pullpush.studies.counting import flop_counter

@@ -41,12 +41,10 @@ from pullpush.data.audio import load_audio
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders.beats import BEATs
-from pullpush.encoders.ced import CED
-from pullpush.encoders.dasheng import Dasheng
 from pullpush.encoders.frontend import LogMel
+from pullpush.encoders.hub_audio import WavLM, Whisper
 from pullpush.encoders.minilm import MiniLM
-from pullpush.encoders.wavlm import WavLM
-from pullpush.encoders.whisper import Whisper
+from pullpush.encoders.spectrogram_vit import CED, Dasheng
 from pullpush.encoders.yamnet import YAMNet
 from pullpush.losses import plain, siglip
 from pullpush.studies import costs

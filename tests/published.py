@@ -1,4 +1,4 @@
-"""What tests of encoders with published weights share: weights and recordings of the reader's own cache, and a tune."""
+"""What tests of encoders share: weights and recordings of the reader's own cache, a tune, noise."""
 
 from __future__ import annotations
 
@@ -41,3 +41,13 @@ def tune(seconds: float, sample_rate: int) -> Tensor:
     phase = 2 * torch.pi * hertz.cumsum(0) / sample_rate
     partials = sum(torch.sin(k * phase) / k for k in range(1, 6))
     return (partials * (0.1 + 0.05 * torch.sin(4 * torch.pi * time))).float()
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    """Normal numbers of a tenth of full scale."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
+
+
+def pixels(*shape: int, seed: int = 0) -> Tensor:
+    """Numbers in [-1, 1]."""
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1

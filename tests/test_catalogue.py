@@ -9,7 +9,7 @@ import pytest
 from toys import add  # noqa: F401 - a fixture
 
 from pullpush.catalogue import EXTRA, Card, CardError, Catalogue, extra_folders, modules
-from pullpush.encoders.cards import AUDIO, TEXT, AudioEncoderCard, TextEncoderCard
+from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoderCard, TextEncoderCard
 from pullpush.errors import UnknownNameError
 from pullpush.metrics import METRICS
 from pullpush.metrics.cards import MetricCard

@@ -9,9 +9,9 @@ import torch
 from paper_models import Sizes, batch_of, text_encoder
 
 from pullpush.data.batches import Batch
-from pullpush.encoders.ced import CED
+from pullpush.encoders.attention import Size
 from pullpush.encoders.dual import DualEncoder
-from pullpush.encoders.vit import Size
+from pullpush.encoders.spectrogram_vit import CED
 from pullpush.training.recipes import Recipe
 
 QUICK = Sizes((8, 1, 2), (8, 1, 2, 16), 50, 8, 0.25, (3, 5, 6), ("eng", "fra"))

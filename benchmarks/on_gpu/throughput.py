@@ -147,7 +147,7 @@ def together(items: list[tuple[Tensor, list[int]]]) -> tuple[Tensor, Tensor, Ten
 
 def plain(run: Run, model: DualEncoder, one: Recipe, clips: StoredClips, workers: int) -> tuple[float, float]:
     """A loop as one writes it: seconds of the steps that count, and the peak in MiB."""
-    audio, text = model.audio.backbone.model, model.text.backbone.model
+    audio, text = model.audio.network.model, model.text.network.model
     scale, bias = (nn.Parameter(torch.tensor(value, device=run.device)) for value in (math.log(1 / 0.07), -10.0))
     loss_of = open_clip_loss(one) or {"infonce": clip_loss, "siglip": sigmoid_loss}[one.terms[0].name]
     trained = [*model.parameters(), scale, bias]

@@ -25,7 +25,7 @@ from pullpush.data.spoken import SpokenConfig
 from pullpush.data.utterances import normalised
 from pullpush.data.world import WorldConfig
 from pullpush.encoders.audio_transformer import AudioTransformer
-from pullpush.encoders.masks import length_mask
+from pullpush.encoders.windows import length_mask
 from pullpush.training.frozen import blocks
 
 SPEECH = "speech"  # all that a tagger is told of what people say, as in AudioSet

@@ -23,11 +23,10 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.encoders.attention import sinusoids
+from pullpush.encoders.attention import EPSILON, Block, sinusoids
 from pullpush.encoders.audio_transformer import FRAMES, MELS, PATCH, Network
 from pullpush.encoders.frontend import DB_SPREAD
-from pullpush.encoders.masks import length_mask, masked_mean
-from pullpush.encoders.vit import EPSILON, Block
+from pullpush.encoders.windows import length_mask, masked_mean
 
 Draws = torch.Generator  # whatever is random is drawn from the one that is given
 

@@ -13,7 +13,7 @@ from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.synthetic import synthetic_events
 from pullpush.data.texts import label_prompts
 from pullpush.data.vocabulary import load_events
-from pullpush.encoders.sonar import flores_codes
+from pullpush.encoders.pretrained_text import flores_codes
 from pullpush.errors import UnknownNameError
 
 FURTHER = ("ara", "ita", "kor", "pol", "por", "rus", "tha", "tur")

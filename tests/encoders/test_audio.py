@@ -2,23 +2,20 @@
 
 import pytest
 import torch
+from published import noise
 from torch import nn
 
 from pullpush.encoders.attention import sinusoids, transformer_layers
+from pullpush.encoders.audio_transformer import SpectrogramTransformer
 from pullpush.encoders.cnn import CNN, MaskedBatchNorm
 from pullpush.encoders.features import Features
-from pullpush.encoders.masks import masked_max, masked_mean
-from pullpush.encoders.spectrogram_transformer import SpectrogramTransformer
+from pullpush.encoders.windows import masked_max, masked_mean
 from pullpush.errors import AudioError
 
 ENCODERS = {
     "cnn": lambda: CNN(channels=(4, 8, 8, 16)),
     "ast": lambda: SpectrogramTransformer(width=16, layers=2, heads=2),
 }
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
 
 
 def test_padding_does_not_change_training_of_the_cnn():

@@ -10,8 +10,8 @@ from published import tune
 from safetensors.torch import save_file
 
 from pullpush.encoders import audio_transformer, create_audio
+from pullpush.encoders.attention import attend
 from pullpush.encoders.audio_transformer import FRAMES, MELS, PRETRAINED, WEIGHTS, AudioTransformer, Network
-from pullpush.encoders.vit import attend
 from pullpush.errors import UnknownNameError, WeightsError
 from pullpush.training.trunk import Published
 

@@ -11,6 +11,7 @@ import inspect
 
 import pytest
 import torch
+from published import noise
 
 from pullpush.encoders import AUDIO, TEXT, create
 from pullpush.errors import UnknownNameError
@@ -40,10 +41,6 @@ EXACT = {"atol": 1e-5, "rtol": 1e-4}
 
 
 pytestmark = pytest.mark.usefixtures("home")
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
 
 
 def hearing(name, **options):

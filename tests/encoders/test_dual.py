@@ -5,28 +5,18 @@ import copy
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
+from published import noise
 
 from pullpush.encoders import TEXT, AudioEncoder, DualEncoder, create
+from pullpush.encoders.projection import Projection, normalise
 from pullpush.errors import AudioError, UnknownNameError
 
 TINY = {"dim": 8, "audio_channels": (4, 4, 8, 8), "text_features": 32}
 
 
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
-
-
 @pytest.fixture(scope="module")
 def model():
     return create("cnn", "hashed", **TINY).eval()
-
-
-def test_embeddings_are_unit_float32_of_the_joint_size(model):
-    audio, text = model.encode_audio(noise(3, 5000)), model.encode_text(["a", "b", "c"])
-    for embedding in (audio, text):
-        assert embedding.shape == (3, model.dim)
-        assert embedding.dtype == torch.float32
-        torch.testing.assert_close(embedding.norm(dim=1), torch.ones(3))
 
 
 @settings(max_examples=15, deadline=None)
@@ -35,10 +25,6 @@ def test_padding_does_not_change_embedding(model, length, padding):
     audio = noise(1, length + padding)
     alone = model.encode_audio(audio[:, :length])
     torch.testing.assert_close(model.encode_audio(audio, torch.tensor([length])), alone, atol=1e-5, rtol=1e-4)
-
-
-def test_silence_and_one_sample_are_finite(model):
-    assert torch.isfinite(model.encode_audio(torch.zeros(2, 1))).all()
 
 
 def test_gradient_reaches_every_parameter():
@@ -85,16 +71,6 @@ def test_texts_that_cannot_be_encoded_are_explained(model, texts, error, message
         model.precompute_text(texts)
 
 
-def test_creation_is_deterministic_and_leaves_the_random_state_alone():
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    one, same, other = (create("ast", "transformer", dim=8, seed=seed) for seed in (1, 1, 2))
-    assert torch.equal(torch.get_rng_state(), before)
-    for name, weight in one.state_dict().items():
-        assert torch.equal(weight, same.state_dict()[name]), name
-    assert not torch.equal(one.audio.embed.weight, other.audio.embed.weight)
-
-
 def test_state_holds_what_is_trained_and_makes_a_copy(model):
     state = model.state_dict()
     trained = {name for name, _ in model.named_parameters()}
@@ -137,3 +113,46 @@ def test_any_pair_of_modules_makes_a_model():
 
     model = DualEncoder(Mean(), TEXT["hashed"].make(features=8), dim=4)
     assert model.encode_audio(torch.ones(2, 6)).shape == model.encode_text(["a", "b"]).shape == (2, 4)
+
+
+# Its projections: unit length, and nothing explodes at zero
+
+
+def test_projection_is_linear_relu_linear_normalise():
+    torch.manual_seed(0)
+    projection = Projection(6, 4, 5).double()
+    x = torch.randn(3, 6, dtype=torch.float64)
+    first, _, second = projection.layers
+    expected = (x @ first.weight.T + first.bias).clamp(min=0) @ second.weight.T + second.bias
+    torch.testing.assert_close(projection(x), expected / expected.norm(dim=1, keepdim=True))
+
+
+def test_hidden_size_defaults_to_outputs():
+    assert Projection(6, 4).layers[0].out_features == 4
+
+
+@settings(deadline=None)
+@given(st.floats(1e-3, 1e6), st.integers(1, 8))
+def test_normalising_ignores_scale(scale, size):
+    x = torch.arange(1.0, size + 1)[None]
+    torch.testing.assert_close(normalise(scale * x), x / x.norm())
+
+
+def test_zero_stays_zero_with_finite_gradient():
+    x = torch.zeros(2, 3, requires_grad=True)
+    y = normalise(x)
+    y.sum().backward()
+    assert torch.equal(y, torch.zeros(2, 3))
+    assert torch.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_comes_out_as_unit_float32(dtype):
+    y = normalise(torch.full((1, 1000), 60.0, dtype=dtype))
+    assert y.dtype == torch.float32
+    torch.testing.assert_close(y.norm(), torch.tensor(1.0))
+
+
+def test_sizes_below_one_are_refused():
+    with pytest.raises(ValueError, match="outputs=0"):
+        Projection(3, 0)

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from published import fetched
+from published import fetched, pixels
 
 from pullpush.data import tuxpaint
 from pullpush.data.picture_files import flat, square
-from pullpush.encoders import create, efficientnet_lite
 from pullpush.encoders.efficientnet_lite import EfficientNetLite
-from pullpush.errors import AudioError
 
 SEEN = {  # a stamp → classes of ImageNet of which one has the highest probability
     "animals/birds/ostrich": {9},
@@ -36,10 +34,6 @@ def published():
 def drawn():
     torch.manual_seed(0)
     return EfficientNetLite(pretrained=False, size=32).eval()
-
-
-def noise(*shape, seed=0):
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1
 
 
 def chequered(side=224):
@@ -80,24 +74,6 @@ def test_probabilities_sum_to_one(published):
     torch.testing.assert_close(found.sum(dim=1), torch.ones(1))
 
 
-@pytest.mark.parametrize("side", [8, 32, 50])
-def test_pictures_of_any_size_become_unit_rows(side):
-    model = create("efficientnet-lite", "hashed", dim=8, audio_pretrained=False, audio_size=32).eval()
-    embedding = model.encode_audio(noise(3, 3 * side * side))
-    assert embedding.shape == (3, 8)
-    torch.testing.assert_close(embedding.norm(dim=1), torch.ones(3))
-
-
-def test_other_pictures_of_the_batch_do_not_matter(drawn):
-    rows = noise(4, 3 * 32 * 32)
-    torch.testing.assert_close(drawn(rows)[[2]], drawn(rows[[2]]), atol=1e-5, rtol=1e-4)
-
-
-def test_waveforms_are_refused(drawn):
-    with pytest.raises(AudioError, match=r"3 S² pixels in a row, got 16000 numbers"):
-        drawn(noise(2, 16_000))
-
-
 @pytest.mark.parametrize("size", [0, 16, 100])
 def test_a_size_that_would_be_padded_otherwise_is_refused(size):
     with pytest.raises(ValueError, match=f"a multiple of 32, got {size}"):
@@ -106,7 +82,7 @@ def test_a_size_that_would_be_padded_otherwise_is_refused(size):
 
 def test_all_but_the_classifier_is_trained():
     model = EfficientNetLite(pretrained=False, size=32).train()
-    (model(noise(4, 3 * 32 * 32)) ** 2).sum().backward()
+    (model(pixels(4, 3 * 32 * 32)) ** 2).sum().backward()
     assert all(weight.grad.abs().sum() > 0 for weight in model.parameters())
     assert sum(weight.numel() for weight in model.parameters()) == 3_371_008
 
@@ -115,11 +91,6 @@ def test_frozen_it_has_nothing_to_train_and_nothing_to_keep():
     model = EfficientNetLite(pretrained=False, size=32, frozen=True).train()
     assert not list(model.parameters())
     assert not model.state_dict()
-    rows = noise(2, 3 * 32 * 32)
+    rows = pixels(2, 3 * 32 * 32)
     assert not model(rows).requires_grad
     assert torch.equal(model(rows), model(rows[[0, 1]]))  # its normalisation is that of evaluation
-
-
-def test_random_weights_need_no_network(monkeypatch):
-    monkeypatch.setattr(efficientnet_lite, "weights", lambda *_: pytest.fail("something was fetched"))
-    assert EfficientNetLite(pretrained=False, size=32)(noise(2, 3 * 32 * 32)).isfinite().all()

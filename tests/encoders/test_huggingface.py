@@ -1,4 +1,7 @@
-"""Pretrained encoders by their real classes, tiny and random: shapes, gradients, padding, freezing, being offline."""
+"""Encoders of the hub by their real classes, tiny and random: texts, weights of folders, commits, being offline.
+
+What those of audio share is in test_published_audio.py.
+"""
 
 import copy
 import re
@@ -8,69 +11,22 @@ import torch
 import transformers
 
 from pullpush import encoders
-from pullpush.encoders import clap, create, create_audio, roberta, sonar, wavlm, whisper
+from pullpush.encoders import create, create_audio
 from pullpush.encoders.clap import clap_inputs
-from pullpush.encoders.huggingface import pinned
-from pullpush.encoders.tiny import tokenizer
+from pullpush.encoders.pretrained import pinned, tiny_tokenizer
 from pullpush.errors import DataNotFoundError, UnknownNameError, WeightsError
 
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
-
-
-AUDIO = {
-    "clap": lambda: clap.tiny()["model"],
-    "whisper": lambda: whisper.tiny()["model"],
-    "wavlm": lambda: wavlm.tiny("group")["model"],
-    "wavlm-large": lambda: wavlm.tiny("layer")["model"],
-}
-TEXT = {"roberta": lambda: roberta.tiny()["model"], "sonar": lambda: sonar.tiny()["model"]}
+AUDIO = {name: lambda name=name: encoders.AUDIO[name].small["model"] for name in ("clap", "whisper", "wavlm")}
+TEXT = {name: lambda name=name: encoders.TEXT[name].small["model"] for name in ("roberta", "sonar")}
 
 
 def audio_model(name, **options):
-    return create(name.split("-")[0], "hashed", dim=8, audio_model=AUDIO[name](), **options)
+    return create(name, "hashed", dim=8, audio_model=AUDIO[name](), **options)
 
 
 def text_model(name, **options):
     towers = {f"text_{option}": value for option, value in encoders.TEXT[name].small.items()}
     return create("cnn", name, dim=8, **towers, **options)
-
-
-@pytest.mark.parametrize("name", AUDIO)
-def test_audio_goes_forward_and_backward(name):
-    model = audio_model(name)
-    embedding = model.encode_audio(noise(3, 20_000), torch.tensor([20_000, 1, 9000]))
-    embedding[:, 0].sum().backward()
-    assert embedding.shape == (3, 8)
-    assert torch.isfinite(embedding).all()
-    parts = [*model.audio.parameters(), *model.audio_projection.parameters()]
-    assert all(p.grad is not None for p in parts if p.requires_grad)  # several GPUs need every one of them
-
-
-@pytest.mark.parametrize("name", AUDIO)
-def test_padding_does_not_change_audio(name):
-    model = audio_model(name).eval()
-    audio, lengths = noise(3, 20_000), torch.tensor([20_000, 1, 9000])
-    together = model.encode_audio(audio, lengths)
-    for row, length in enumerate(lengths):
-        alone = model.encode_audio(audio[row : row + 1, :length])
-        torch.testing.assert_close(together[row], alone[0], atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", AUDIO)
-def test_silence_is_finite(name):
-    assert torch.isfinite(audio_model(name).eval().encode_audio(torch.zeros(1, 8000))).all()
-
-
-@pytest.mark.parametrize("name", ["clap", "whisper"])
-def test_of_clips_beyond_the_window_all_is_heard_and_windows_are_averaged(name):
-    encoder = audio_model(name).eval().audio
-    window = {"clap": 480_000, "whisper": 32_000}[name]
-    audio = noise(1, 2 * window)
-    halves = torch.cat([encoder(audio[:, :window]), encoder(audio[:, window:])])
-    torch.testing.assert_close(encoder(audio)[0], halves.mean(dim=0), atol=1e-5, rtol=1e-4)
-    assert (halves[0] - halves[1]).norm() > 1e-4
 
 
 def test_a_fused_clap_is_refused():
@@ -139,29 +95,23 @@ def test_sonar_marks_the_language_of_each_text():
         model.encode_text(["frog"], ["fra", "eng"])
 
 
-@pytest.mark.parametrize("name", [*AUDIO, *TEXT])
+@pytest.mark.parametrize("name", TEXT)
 def test_frozen_weights_stay_outside_training_and_checkpoints(name):
-    if name in AUDIO:
-        model, encoder = audio_model(name, audio_frozen=True), "audio"
-    else:
-        model, encoder = text_model(name, text_frozen=True), "text"
-    backbone = getattr(model, encoder).backbone
-    model.train()
-    assert not backbone.model.training
-    assert not list(getattr(model, encoder).parameters())
-    assert not [key for key in model.state_dict() if key.startswith(f"{encoder}.")]
+    model = text_model(name, text_frozen=True).train()
+    network = model.text.network.model
+    assert not network.training
+    assert not list(model.text.parameters())
+    assert not [key for key in model.state_dict() if key.startswith("text.")]
     copy.deepcopy(model)
-    embedding = model.encode_audio(noise(2, 8000)) if name in AUDIO else model.encode_text(["a frog", "frog"])
-    embedding[:, 0].sum().backward()
-    assert all(p.grad is None for p in backbone.model.parameters())
-    model.to(torch.float64)
-    assert next(backbone.model.parameters()).dtype == torch.float64  # it follows the model
+    model.encode_text(["a frog", "frog"])[:, 0].sum().backward()
+    assert all(p.grad is None for p in network.parameters())
+    assert next(model.to(torch.float64).text.network.model.parameters()).dtype == torch.float64  # it follows the model
 
 
 def test_weights_come_from_a_folder(tmp_path):
     with torch.random.fork_rng():
         transformers.RobertaModel(TEXT["roberta"]()).save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
     one, other = (create("cnn", "roberta", dim=8, text_model=str(tmp_path), text_frozen=True).eval() for _ in "ab")
     torch.testing.assert_close(one.encode_text(["a frog"]), other.encode_text(["a frog"]))
 
@@ -191,7 +141,7 @@ def test_random_weights_follow_the_seed():
 @pytest.mark.parametrize("name", ["clap", "whisper", "wavlm"])
 def test_an_architecture_without_its_weights_is_random_but_the_same_for_a_seed(name, tmp_path):
     one = create_audio(name, model=AUDIO[name](), seed=9)
-    whole = transformers.WhisperModel(AUDIO[name]()) if name == "whisper" else one.backbone.model
+    whole = transformers.WhisperModel(AUDIO[name]()) if name == "whisper" else one.network.model
     whole.save_pretrained(tmp_path)
     one.extractor.save_pretrained(tmp_path) if hasattr(one, "extractor") else (
         transformers.Wav2Vec2FeatureExtractor().save_pretrained(tmp_path)

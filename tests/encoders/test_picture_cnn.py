@@ -1,35 +1,37 @@
-"""The small network of pictures: its contract, and what it does to them while it trains."""
+"""Encoders of pictures: what both keep to, and what the small network does to pictures while it trains."""
 
 from __future__ import annotations
 
 import pytest
 import torch
+from published import pixels
 
 from pullpush.encoders import create
 from pullpush.encoders.picture_cnn import PictureCNN, varied
 from pullpush.errors import AudioError
 
+OPTIONS = {
+    "picture-cnn": {"audio_channels": (4, 8, 8)},
+    "efficientnet-lite": {"audio_pretrained": False, "audio_size": 32},
+}
 
-def noise(*shape, seed=0):
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1
 
-
-@pytest.fixture(scope="module")
-def model():
-    model = create("picture-cnn", "hashed", dim=8, audio_channels=(4, 8, 8))
-    model.encode_audio(noise(4, 3 * 24 * 24))  # what counts as it trains is not as it was made
+@pytest.fixture(scope="module", params=OPTIONS)
+def model(request):
+    model = create(request.param, "hashed", dim=8, **OPTIONS[request.param])
+    model.encode_audio(pixels(4, 3 * 24 * 24))  # what counts as it trains is not as it was made
     return model.eval()
 
 
 @pytest.mark.parametrize("side", [1, 7, 24, 33])
 def test_pictures_of_any_size_become_unit_rows(model, side):
-    embedding = model.encode_audio(noise(3, 3 * side * side))
+    embedding = model.encode_audio(pixels(3, 3 * side * side))
     assert embedding.shape == (3, 8)
     torch.testing.assert_close(embedding.norm(dim=1), torch.ones(3))
 
 
 def test_other_pictures_of_the_batch_do_not_matter(model):
-    rows = noise(4, 3 * 24 * 24)
+    rows = pixels(4, 3 * 24 * 24)
     torch.testing.assert_close(model.encode_audio(rows)[[2]], model.encode_audio(rows[[2]]), atol=1e-5, rtol=1e-4)
 
 
@@ -45,24 +47,24 @@ def test_it_sees_colours_and_places(model):
 @pytest.mark.parametrize("numbers", [9000, 3 * 24 * 24 + 1, 2])
 def test_waveforms_are_refused(model, numbers):
     with pytest.raises(AudioError, match=rf"3 S² pixels in a row, got {numbers} numbers"):
-        model.encode_audio(noise(2, numbers))
+        model.encode_audio(pixels(2, numbers))
 
 
 def test_it_has_no_sample_rate(model):
     assert model.sample_rate is None
     with pytest.raises(AudioError, match="takes features, not audio at 16000 Hz"):
-        model.encode_audio(noise(2, 12), sample_rate=16_000)
+        model.encode_audio(pixels(2, 12), sample_rate=16_000)
 
 
 def test_every_weight_has_a_gradient_and_there_are_less_than_a_million():
     encoder = PictureCNN().train()
-    (encoder(noise(4, 3 * 64 * 64)) ** 2).sum().backward()
+    (encoder(pixels(4, 3 * 64 * 64)) ** 2).sum().backward()
     assert all(weight.grad.abs().sum() > 0 for weight in encoder.parameters())
     assert sum(weight.numel() for weight in encoder.parameters()) < 1_000_000
 
 
 def test_half_precision_stays_close_to_full(model):
-    rows = noise(4, 3 * 24 * 24)
+    rows = pixels(4, 3 * 24 * 24)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         half = model.encode_audio(rows)
     assert half.dtype == torch.float32
@@ -70,7 +72,7 @@ def test_half_precision_stays_close_to_full(model):
 
 
 def test_pictures_vary_in_training_mode_alone_and_only_if_asked():
-    rows = noise(4, 3 * 24 * 24)
+    rows = pixels(4, 3 * 24 * 24)
     torch.manual_seed(0)
     encoder = PictureCNN(channels=(4, 8))
     plain = PictureCNN(channels=(4, 8), augment=False)

@@ -14,20 +14,26 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
-from pullpush.encoders import AUDIO, create, create_audio
-from pullpush.encoders.beats import BEATsNetwork
-from pullpush.encoders.beats_layers import relative_buckets
-from pullpush.encoders.vit import Size
+from pullpush.encoders import AUDIO, TEXT, DualEncoder, create_audio
+from pullpush.encoders.attention import Size
+from pullpush.encoders.beats import BEATsNetwork, relative_buckets
+from pullpush.encoders.hub_audio import tiny_wavlm
 from pullpush.errors import DataNotFoundError, WeightsError
+from pullpush.training import checkpoints
 
-MODELS = ["ced", "dasheng", "passt", "beats", "ast_audioset", "pe_audio"]
-WINDOWED = [name for name in MODELS if name != "pe_audio"]
+WINDOWED = ["ced", "dasheng", "passt", "beats", "ast_audioset", "clap", "whisper"]
+MODELS = [*WINDOWED, "pe_audio", "wavlm", "wavlm-large"]
 OURS = ["ced", "dasheng", "passt", "beats"]
 EXACT = {"atol": 1e-5, "rtol": 1e-4}
 
 
 def hearing(name, **options):
-    return create_audio(name, **{**AUDIO[name].small, **options})
+    base, _, large = name.partition("-")
+    return create_audio(base, **{**AUDIO[base].small, **(tiny_wavlm("layer") if large else {}), **options})
+
+
+def model_of(name):
+    return DualEncoder(hearing(name), TEXT["hashed"].make(), dim=8)
 
 
 def noise(seconds, rate, rows=1, seed=0):
@@ -49,7 +55,7 @@ def test_a_clips_features_depend_on_its_samples_alone(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_weight_that_is_trained_has_a_gradient(name):
-    model = create(name, "hashed", dim=8, audio_model=AUDIO[name].small["model"])
+    model = model_of(name)
     model.train().encode_audio(noise(1, model.audio.sample_rate, rows=2))[:, 0].sum().backward()
     for label, weight in model.audio.named_parameters():
         assert not weight.requires_grad or (weight.grad is not None and torch.isfinite(weight.grad).all()), label
@@ -67,7 +73,7 @@ def test_silence_is_finite_and_training_draws_nothing(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_half_precision_stays_close_to_full(name):
-    model = create(name, "hashed", dim=8, audio_model=AUDIO[name].small["model"]).eval()
+    model = model_of(name).eval()
     sound = noise(0.6, model.sample_rate, rows=2)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         half = model.encode_audio(sound)
@@ -78,7 +84,7 @@ def test_half_precision_stays_close_to_full(name):
 @pytest.mark.parametrize("name", WINDOWED)
 def test_of_long_clips_windows_are_averaged(name):
     encoder = hearing(name).eval()
-    window = encoder.window if name == "ast_audioset" else 10 * encoder.sample_rate
+    window = encoder.window
     audio = noise(2 * window, 1)
     halves = torch.cat([encoder(audio[:, :window]), encoder(audio[:, window:])])
     torch.testing.assert_close(encoder(audio)[0], halves.mean(dim=0), **EXACT)
@@ -90,20 +96,23 @@ def test_frozen_weights_stay_out_of_training_and_of_checkpoints(name):
     encoder = hearing(name, frozen=True).train()
     assert not list(encoder.parameters())
     assert not encoder.state_dict()
+    assert not encoder.network.model.training
     copy.deepcopy(encoder)
     assert not encoder(noise(0.5, encoder.sample_rate)).requires_grad
+    assert next(encoder.to(torch.float64).network.model.parameters()).dtype == torch.float64  # it follows the model
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_card_says_the_rate_that_the_encoder_has(name):
-    assert hearing(name).sample_rate == AUDIO[name].sample_rate
-    assert {"model", "frozen", "pretrained"} <= set(inspect.signature(AUDIO[name].make).parameters)
+    base = name.partition("-")[0]
+    assert hearing(name).sample_rate == AUDIO[base].sample_rate
+    assert {"model", "frozen", "pretrained"} <= set(inspect.signature(AUDIO[base].make).parameters)
 
 
 def test_a_tone_of_12_khz_reaches_passt():
     encoder = hearing("passt").eval()
     time = torch.arange(encoder.sample_rate) / encoder.sample_rate
-    network = encoder.backbone.model
+    network = encoder.network.model
     level = network._spectrogram(0.1 * torch.sin(2 * torch.pi * 12_000 * time)).mean(dim=1)
     hertz = network.bank[int(level.argmax())].argmax() * encoder.sample_rate / 1024
     assert abs(hertz - 12_000) < 300
@@ -137,7 +146,7 @@ def test_published_names_fill_the_network_and_the_classifier_is_left_out(name, t
     sizes = {"model": Size(64, 2, 1)}  # heads are told from the width
     one = create_audio(name, seed=1, **sizes).eval()
     file = tmp_path / "model.safetensors"
-    save_file(published(name, one.backbone.model), file)
+    save_file(published(name, one.network.model), file)
     sound = noise(0.7, one.sample_rate)
     for model in (str(file), str(tmp_path) if name != "passt" else str(file)):
         assert torch.equal(create_audio(name, model=model, seed=2).eval()(sound), one(sound))
@@ -156,13 +165,23 @@ def test_weights_of_another_network_are_refused(name, tmp_path):
 
 def test_ced_bands_are_normalised_as_published_in_training_too():
     encoder = hearing("ced")
-    norm = encoder.backbone.model.init_bn
+    norm = encoder.network.model.init_bn
     with torch.no_grad():
         norm.running_mean.fill_(-30.0)
         norm.running_var.fill_(100.0)
     level = torch.full((64, 5), -20.0)
     torch.testing.assert_close(norm.train()(level), torch.full((64, 5), 1.0), atol=1e-4, rtol=0)
     assert float(norm.running_mean[0]) == -30.0
+
+
+def test_weights_of_runs_in_which_networks_had_their_former_name_load(tmp_path):
+    kept, other = (model_of("ced") for _ in range(2))
+    tensors = {f"model.{name}".replace(".network.", ".backbone."): x for name, x in checkpoints.weights(kept).items()}
+    assert "model.audio.backbone.inside.norm.weight" in tensors
+    checkpoints.save_best(tmp_path / checkpoints.BEST, tensors, {})
+    checkpoints.load_model(other, tmp_path)
+    sound = noise(0.5, 16_000)
+    assert torch.equal(other.eval().encode_audio(sound), kept.eval().encode_audio(sound))
 
 
 def beats_file(network):

@@ -5,37 +5,36 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import published
 import pytest
-import tiny_models
 import torch
 import transformers
 
-from pullpush.encoders.clap_model import WholeCLAP
-from pullpush.encoders.eat import EAT
-from pullpush.encoders.glap import GLAP
-from pullpush.encoders.huggingface import pinned
-from pullpush.encoders.pe_audio_model import WholePEAudio
+from pullpush.encoders.clap import WholeCLAP, tiny_whole
+from pullpush.encoders.pe_audio import WholePEAudio
+from pullpush.encoders.pretrained import pinned, tiny_tokenizer
 from pullpush.encoders.published import MODELS, open_model
+from pullpush.encoders.remote import EAT, GLAP
 from pullpush.errors import AudioError, PullPushError, UnknownNameError, WeightsError
 
 TEXTS = ["a frog croaks", "bell", "", "a dog barks then a bell rings"]
 EXACT = {"atol": 1e-5, "rtol": 1e-4}
 
 
-def noise(samples, rows=1, seed=0):
-    return torch.randn(rows, samples, generator=torch.Generator().manual_seed(seed)) * 0.1
+def noise(samples, rows=1):
+    return published.noise(rows, samples)
 
 
 @pytest.fixture(scope="module")
 def clap():
     torch.manual_seed(0)
-    return WholeCLAP(model=tiny_models.clap(), tokenizer=tiny_models.tokenizer())
+    return WholeCLAP(**tiny_whole())
 
 
 @pytest.fixture(scope="module")
 def pe_audio():
     torch.manual_seed(0)
-    return WholePEAudio(model=tiny_models.pe_audio(), tokenizer=tiny_models.tokenizer())
+    return WholePEAudio(**MODELS["pe_audio"].probe())
 
 
 @pytest.fixture(params=["clap", "pe_audio"])
@@ -106,12 +105,12 @@ def test_pe_audio_gives_what_its_own_class_gives(pe_audio):
 
 
 def test_scale_and_bias_of_pe_audio_are_read(tmp_path):
-    network = transformers.PeAudioModel(tiny_models.pe_audio())
+    network = transformers.PeAudioModel(MODELS["pe_audio"].probe()["model"])
     with torch.no_grad():
         network.text_audio_logit_scale.fill_(20.0)
         network.text_audio_logit_bias.fill_(-10.0)
     network.save_pretrained(tmp_path)
-    tiny_models.tokenizer().save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
     transformers.PeAudioFeatureExtractor().save_pretrained(tmp_path)
     model = open_model(f"pe_audio:{tmp_path}")
     assert (model.tau, model.bias, model.sample_rate) == (pytest.approx(0.05), -10.0, 48_000)
@@ -120,8 +119,10 @@ def test_scale_and_bias_of_pe_audio_are_read(tmp_path):
 def test_weights_come_from_a_folder_and_a_fused_clap_is_refused(tmp_path):
     for name, fused in (("plain", False), ("fused", True)):
         folder = tmp_path / name
-        transformers.ClapModel(tiny_models.clap(enable_fusion=fused)).save_pretrained(folder)
-        tiny_models.tokenizer().save_pretrained(folder)
+        config = tiny_whole()["model"]
+        config.audio_config.enable_fusion = fused
+        transformers.ClapModel(config).save_pretrained(folder)
+        tiny_tokenizer().save_pretrained(folder)
         transformers.ClapFeatureExtractor(truncation="fusion" if fused else "rand_trunc").save_pretrained(folder)
     assert open_model(f"clap:{tmp_path / 'plain'}").encode_text(TEXTS).shape == (4, 8)
     with pytest.raises(WeightsError, match=r"fused CLAP.*at random"):
@@ -134,7 +135,7 @@ def test_a_wrong_name_or_option_is_told():
     with pytest.raises(UnknownNameError, match="unknown option of clap 'trust'"):
         open_model("clap", trust=True)
     with pytest.raises(ValueError, match="no tokenizer"):
-        WholeCLAP(model=tiny_models.clap())
+        WholeCLAP(model=tiny_whole()["model"])
 
 
 @pytest.mark.parametrize("make", [GLAP, EAT])

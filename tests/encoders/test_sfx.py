@@ -82,18 +82,3 @@ def test_every_sample_is_heard(random):
 def test_steps_that_leave_frames_out_are_refused(step):
     with pytest.raises(ValueError, match=f"1 … {FRAMES} frames.* got {step}"):
         SFX(pretrained=False, step=step)
-
-
-def test_the_upper_part_alone_is_trained_from_activations_of_the_lower():
-    torch.manual_seed(0)
-    encoder = SFX(pretrained=False, trainable="upper").train()
-    assert sorted(encoder.state_dict()) == sorted(name for name, _ in encoder.named_parameters())
-    assert {name.split(".")[0] for name in encoder.state_dict()} == {"last"}
-    audio = torch.stack([tune(3, SFX_RATE), tune(3, SFX_RATE).flip(0)])
-    lengths = torch.tensor([3 * SFX_RATE, SFX_RATE])
-    activations, sizes = encoder.lower(audio, lengths)
-    assert not activations.requires_grad
-    assert (activations[1, int(sizes[1]) :] == 0).all()
-    torch.testing.assert_close(encoder.upper(activations, sizes), encoder(audio, lengths))
-    encoder(audio, lengths).sum().backward()
-    assert all(parameter.grad is not None for parameter in encoder.parameters())

@@ -54,7 +54,6 @@ def test_a_text_is_encoded_once_on_a_disk(tmp_path):
 
 def test_many_texts_go_in_chunks_and_come_back_in_order(tmp_path, monkeypatch):
     monkeypatch.setattr(store_module, "CHUNK", 7)
-    monkeypatch.setattr(store_module, "LOOKUP", 3)
     texts = [str(i) * (i % 5 + 1) for i in range(40)]
     path = tmp_path / "f.sqlite"
     FeatureStore(Counter(), 3, path).add(texts)

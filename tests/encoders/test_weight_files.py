@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
+import onnx
 import pytest
 import torch
+from onnx import TensorProto, helper, numpy_helper
 from safetensors.torch import save_file
-from torch import nn
 
-from pullpush.encoders.weight_files import fill_from, read_tensors, weight_file
+from pullpush.encoders.weight_files import onnx_layers, read_tensors, weight_file
 from pullpush.errors import DataNotFoundError, WeightsError
 from pullpush.training.trunk import Published
 
@@ -55,14 +57,6 @@ def test_a_pickle_that_holds_code_is_refused_and_does_nothing(tmp_path):
     assert not touched.exists()
 
 
-def test_other_tensors_are_refused_with_the_first_that_differs():
-    fill_from(nn.Linear(3, 2), TENSORS, "here")
-    with pytest.raises(WeightsError, match=r"of here are of another network: bias is not there, expected \(2,\)"):
-        fill_from(nn.Linear(3, 2), {"weight": TENSORS["weight"]}, "here")
-    with pytest.raises(WeightsError, match=r"weight is \(2, 3\), expected \(2, 4\) \(1 differ\)"):
-        fill_from(nn.Linear(4, 2), TENSORS, "here")
-
-
 def test_what_is_nowhere_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(DataNotFoundError, match=r"holds none of model.safetensors.*put one there"):
@@ -78,3 +72,35 @@ def test_features_are_named_by_the_content_of_a_file_of_weights(tmp_path):
     assert Published("passt", {"model": str(file)}).digest == first
     torch.save({"weight": 2 * TENSORS["weight"]}, file)
     assert Published("passt", {"model": str(file)}).digest != first
+
+
+# Weights of an ONNX graph that is written here: order, quantising nodes, tensors in a file beside it
+
+WEIGHT, BIAS, LAST = np.array([[1.5, -2.0]], np.float32), np.array([3.0], np.float32), np.array([[7.0]], np.float32)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """x → weight and bias, the weight through quantising nodes → ReLU → LAST, stored beside the graph."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["w", "scale"], ["w8"], "quantise"),
+        helper.make_node("DequantizeLinear", ["w8", "scale"], ["wq"], "dequantise"),
+        helper.make_node("Gemm", ["x", "wq", "b"], ["y"], "first", transB=1),
+        helper.make_node("Relu", ["y"], ["z"], "bend"),
+        helper.make_node("MatMul", ["z", "last"], ["out"], "second"),
+    ]
+    values = {"last": LAST, "b": BIAS, "w": WEIGHT, "scale": np.float32(0.5)}
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, size]) for name, size in (("x", 2), ("out", 1))]
+    graph = helper.make_graph(
+        nodes, "g", ends[:1], ends[1:], [numpy_helper.from_array(np.asarray(v), k) for k, v in values.items()]
+    )
+    model, path = helper.make_model(graph), tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="model.data", size_threshold=0)
+    return path
+
+
+def test_layers_come_in_the_order_of_the_graph_with_their_own_weights(graph):
+    first, second = onnx_layers(graph, "Gemm", "MatMul")
+    assert [tensor.tolist() for tensor in first] == [WEIGHT.tolist(), BIAS.tolist()]
+    assert [tensor.tolist() for tensor in second] == [LAST.tolist()]
+    assert [len(layer) for layer in onnx_layers(graph, "MatMul")] == [1]

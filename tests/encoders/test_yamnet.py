@@ -11,13 +11,13 @@ import onnx
 import pytest
 import torch
 from onnx.reference import ReferenceEvaluator
-from published import fetched, stamp
+from published import fetched, noise, stamp
 from torch import nn
 from torchaudio.functional import melscale_fbanks
 
 from pullpush.encoders import yamnet
-from pullpush.encoders.onnx_weights import QUANTISERS
-from pullpush.encoders.patches import LogMelPatches
+from pullpush.encoders.frontend import LogMelPatches
+from pullpush.encoders.weight_files import QUANTISERS
 from pullpush.encoders.wheels import unpacked
 from pullpush.encoders.yamnet import WHEEL, YAMNet, class_names
 from pullpush.errors import UnknownNameError
@@ -42,10 +42,6 @@ def published():
 def drawn():
     torch.manual_seed(0)
     return YAMNet(pretrained=False).eval()
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
 
 
 def hear(model, recording):
@@ -217,16 +213,6 @@ def test_only_the_upper_part_is_trained_and_kept():
     assert all(weight.grad is None for weight in model.below.model.parameters())
 
 
-def test_activations_of_the_lower_part_serve_in_place_of_the_clip(drawn):
-    audio = noise(4, 40_000)
-    activations, sizes = drawn.lower(audio, LENGTHS)
-    assert activations.shape == (4, 3 * 12_288)
-    assert sizes.tolist() == [3 * 12_288, 12_288, 12_288, 2 * 12_288]
-    assert not activations[torch.arange(activations.shape[1]) >= sizes[:, None]].any()
-    torch.testing.assert_close(drawn.upper(activations, sizes), drawn(audio, LENGTHS))
-    torch.testing.assert_close(drawn.upper(activations[[1], :12_288], sizes[[1]]), drawn(audio[[1], :15_600]))
-
-
 def test_published_weights_are_the_same_however_much_is_trained(published):
     clip = noise(1, 16_000)
     for options in ({"frozen": True}, {"trainable": "upper"}):
@@ -236,9 +222,3 @@ def test_published_weights_are_the_same_however_much_is_trained(published):
 def test_a_part_that_there_is_not_is_named():
     with pytest.raises(UnknownNameError, match=r"'lower'.*all, upper"):
         YAMNet(pretrained=False, trainable="lower")
-
-
-def test_random_weights_need_no_network(monkeypatch, tmp_path):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path))
-    monkeypatch.setattr(yamnet, "weights", lambda *_: pytest.fail("something was fetched"))
-    assert YAMNet(pretrained=False)(noise(1, 16_000)).isfinite().all()

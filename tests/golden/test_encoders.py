@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from pullpush.encoders import AUDIO, frontend, patches, spectrogram_transformer as transformer, store, use, yamnet
+from pullpush.encoders import AUDIO, audio_transformer as transformer, frontend, store, use, yamnet
 from pullpush.encoders.cnn import CNN, MaskedBatchNorm
-from pullpush.encoders.dropout import DropoutText
 from pullpush.encoders.dual import DualEncoder
-from pullpush.encoders.word_transformer import WordTransformer
+from pullpush.encoders.frozen import DropoutText
+from pullpush.encoders.text_transformers import WordTransformer
 from pullpush.golden import FILES, GoldenError, audio, check, probe, text, version
 from pullpush.golden.networks import Dice, thinned
 
@@ -171,7 +171,7 @@ def doubled_momentum(self, *sizes):
     ("place", "name", "other", "changed", "unchanged"),
     [
         (frontend, "DB_CENTRE", -15.0, ["audio/cnn", "audio/ast", "audio/front-end"], ["audio/yamnet"]),
-        (patches, "OFFSET", 0.002, ["audio/yamnet", "audio/several", "audio/bridge"], ["audio/cnn"]),
+        (frontend, "OFFSET", 0.002, ["audio/yamnet", "audio/several", "audio/bridge"], ["audio/cnn"]),
         (frontend.LogMel, "_augment", lambda self, mel: mel, ["audio/cnn", "audio/ast"], ["audio/audio_transformer"]),
         (MaskedBatchNorm, "__init__", doubled_momentum, ["audio/cnn", "audio/dual-encoder"], ["audio/picture-cnn"]),
         (transformer, "sinusoids", halved(transformer.sinusoids), ["audio/ast"], ["text/words"]),

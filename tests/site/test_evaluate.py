@@ -6,12 +6,13 @@ import miniature
 import numpy as np
 import pandas as pd
 import pytest
-import tiny_models
 import torch
 import transformers
 from click.testing import CliRunner
 
+from pullpush.encoders.clap import tiny_whole
 from pullpush.encoders.interface import Model
+from pullpush.encoders.pretrained import tiny_tokenizer
 from pullpush.forces import decompose
 from pullpush.site.cli import main
 from pullpush.site.evaluate import Asked, Pairs, evaluate, forces, geometry, plain
@@ -47,8 +48,8 @@ def clap(tmp_path):
     folder = tmp_path / "clap"
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        transformers.ClapModel(tiny_models.clap()).save_pretrained(folder)
-    tiny_models.tokenizer().save_pretrained(folder)
+        transformers.ClapModel(tiny_whole()["model"]).save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
     transformers.ClapFeatureExtractor(truncation="rand_trunc").save_pretrained(folder)
     return folder
 

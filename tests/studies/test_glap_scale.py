@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from pullpush.encoders.dasheng import Dasheng
-from pullpush.encoders.vit import Size
+from pullpush.encoders.attention import Size
+from pullpush.encoders.spectrogram_vit import Dasheng
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.losses import plain
 from pullpush.studies import costs

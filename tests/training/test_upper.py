@@ -19,8 +19,8 @@ PARTS = """
     import torch
     from torch import nn
     from pullpush.encoders import AudioEncoderCard, SplitAudioEncoder
-    from pullpush.encoders.backbone import Backbone
-    from pullpush.encoders.masks import length_mask, masked_mean
+    from pullpush.encoders.pretrained import Pretrained
+    from pullpush.encoders.windows import length_mask, masked_mean
 
     class Parts(SplitAudioEncoder):
         '''Frames of 160 samples, one layer below, one above, the mean over frames.'''
@@ -28,7 +28,7 @@ PARTS = """
         def __init__(self, *, trainable="all", pretrained=True, frozen=False, gain=1.0):
             super().__init__(trainable=trainable)
             self.dim, self.gain = 6, gain
-            self.below = Backbone(nn.Linear(160, 4), frozen=trainable == "upper")
+            self.below = Pretrained(nn.Linear(160, 4), frozen=trainable == "upper")
             self.above = nn.Linear(4, self.dim)
             with torch.no_grad():
                 for number, weight in enumerate(self.parameters_of_both()):

@@ -4,9 +4,17 @@ from pullpush.extras import need
 
 EXTRA = need("train", "pullpush.encoders")
 
-from pullpush.encoders.cards import AUDIO, TEXT, AudioEncoderCard, TextEncoderCard
 from pullpush.encoders.dual import DualEncoder, create, create_audio
-from pullpush.encoders.interface import AudioEncoder, Model, SplitAudioEncoder, TextEncoder
+from pullpush.encoders.interface import (
+    AUDIO,
+    TEXT,
+    AudioEncoder,
+    AudioEncoderCard,
+    Model,
+    SplitAudioEncoder,
+    TextEncoder,
+    TextEncoderCard,
+)
 
 __all__ = [
     "AUDIO",

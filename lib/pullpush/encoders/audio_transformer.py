@@ -1,10 +1,10 @@
-"""A small audio transformer, untrained or pretrained in one of four ways on the same audio.
+"""Small transformers over log-mel spectrograms: one trained from scratch, one that was pretrained in four ways.
 
 What published encoders differ in is both how and on what they were pretrained: CED and BEATs name the sounds of
 AudioSet, Whisper writes down 680,000 hours of speech, WavLM predicts masked units of 94,000 hours of it, Dasheng fills
-in masked spectrograms of 272,000 hours of everything. These weights had the same audio, the same number of clips, the
-same optimiser and the same initial weights, and differ in the objective alone. `benchmarks/pretraining` makes them,
-`encoders/weights/*.json` says from what and how well.
+in masked spectrograms of 272,000 hours of everything. The weights of `AudioTransformer` had the same audio, the same
+number of clips, the same optimiser and the same initial weights, and differ in the objective alone.
+`benchmarks/pretraining` makes them, `encoders/weights/*.json` says from what and how well.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.encoders.attention import sinusoids
-from pullpush.encoders.backbone import Backbone
-from pullpush.encoders.cards import AudioEncoderCard
+from pullpush.encoders.attention import EPSILON, Block, sinusoids, transformer_layers
 from pullpush.encoders.frontend import LogMel
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.masks import masked_mean
-from pullpush.encoders.vit import EPSILON, Block
-from pullpush.encoders.weight_files import fill_from, read_tensors
+from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained
+from pullpush.encoders.weight_files import read_tensors
+from pullpush.encoders.wheels import fill
+from pullpush.encoders.windows import masked_mean
 from pullpush.errors import WeightsError, unknown
 
 MELS, FRAMES = 64, 4  # bands and frames of a patch: 40 ms, as in Dasheng
@@ -37,10 +37,54 @@ PRETRAINED = {
 }
 
 
+class SpectrogramTransformer(AudioEncoder):
+    """A small audio spectrogram transformer: square patches of the log-mel spectrogram, self-attention, mean.
+
+    Args:
+        width: size of a patch's vector, and of the features.
+        layers: transformer layers.
+        heads: attention heads; divides `width`.
+        patch: bands and frames in a patch.
+        dropout: in attention and feed-forward layers.
+        spec_augment: blank parts of the spectrogram in training mode.
+
+    >>> SpectrogramTransformer(width=16, layers=1, heads=2)(torch.zeros(2, 16_000)).shape
+    torch.Size([2, 16])
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int = 128,
+        layers: int = 4,
+        heads: int = 4,
+        patch: int = 16,
+        dropout: float = 0.0,
+        spec_augment: bool = False,
+    ) -> None:
+        super().__init__()
+        self.frontend = LogMel(spec_augment=spec_augment)
+        self.patch, self.dim = patch, width
+        self.embed = nn.Conv2d(1, width, patch, stride=patch)
+        rows = -(-self.frontend.mels // patch)
+        self.row = nn.Parameter(torch.randn(rows, width) * 0.02)  # where in frequency: learned
+        self.layers = transformer_layers(width, layers, heads, dropout)
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)` features, not normalised."""
+        mel, mask = self.frontend(audio, lengths)
+        mel = F.pad(mel, (0, -mel.shape[2] % self.patch, 0, -mel.shape[1] % self.patch))
+        x = self.embed(mel[:, None])  # (B, width, rows, columns)
+        rows, columns = x.shape[2:]
+        x = x + self.row.T[:, :, None] + sinusoids(columns, self.dim, x.device).T[:, None]
+        patches = mask[:, :: self.patch].repeat(1, rows)  # a patch is the clip's own if its first frame is
+        x = self.layers(x.flatten(2).mT, src_key_padding_mask=~patches)
+        return masked_mean(x.mT, patches)
+
+
 class Network(nn.Module):
     """Patches of a log-mel spectrogram to tokens; where a patch lies is told by sinusoids, so that any length goes.
 
-    >>> import torch
     >>> network = Network(width=8, layers=1, heads=2)
     >>> network(torch.zeros(1, 3, PATCH), torch.tensor([[True, True, False]])).shape
     torch.Size([1, 3, 8])
@@ -88,7 +132,6 @@ class AudioTransformer(AudioEncoder):
         UnknownNameError: there are no such weights.
         WeightsError: they are of another size, or damaged.
 
-    >>> import torch
     >>> AudioTransformer(width=16, layers=1, heads=2)(torch.zeros(2, 16_000)).shape
     torch.Size([2, 16])
     """
@@ -107,8 +150,8 @@ class AudioTransformer(AudioEncoder):
         self.frontend = LogMel(mels=MELS)
         network = Network(width, layers, heads)
         if weights is not None:
-            fill_from(network, pretrained(weights), weights)
-        self.network = Backbone(network, frozen=frozen)
+            fill(network, pretrained(weights), weights)
+        self.network = Pretrained(network, frozen=frozen)
 
     def patches(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, S, PATCH)` float32, band by band, and `(B, S)` bool, the clip's."""
@@ -141,13 +184,24 @@ def pretrained(weights: str | Path) -> dict[str, Tensor]:
     return {name: tensor.float() for name, tensor in read_tensors(path)[0].items()}
 
 
-CARD = AudioEncoderCard(
-    name="audio_transformer",
-    make=AudioTransformer,
-    title="audio transformer",
-    about="Self-attention over 40 ms of a log-mel spectrogram, random or pretrained in one of four ways; the mean.",
-    source="ours, after Dinkel et al. 2024, Dasheng; its objectives after CED, Whisper, WavLM and Dasheng",
-    licence="MIT",
-    weights="with the library",
-    probe=lambda: {"width": 16, "layers": 2, "heads": 2},
+CARDS = (
+    AudioEncoderCard(
+        name="ast",
+        make=SpectrogramTransformer,
+        title="AST",
+        about="Self-attention over square patches of a log-mel spectrogram, averaged.",
+        source="after Gong, Chung & Glass 2021, AST; trained from scratch",
+        licence="MIT",
+        probe=lambda: {"width": 16, "layers": 2, "heads": 2, "dropout": 0.1, "spec_augment": True},
+    ),
+    AudioEncoderCard(
+        name="audio_transformer",
+        make=AudioTransformer,
+        title="audio transformer",
+        about="Self-attention over 40 ms of a log-mel spectrogram, random or pretrained in one of four ways; the mean.",
+        source="ours, after Dinkel et al. 2024, Dasheng; its objectives after CED, Whisper, WavLM and Dasheng",
+        licence="MIT",
+        weights="with the library",
+        probe=lambda: {"width": 16, "layers": 2, "heads": 2},
+    ),
 )

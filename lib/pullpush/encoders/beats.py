@@ -1,30 +1,125 @@
-"""BEATs, Microsoft's audio pre-training with acoustic tokenisers (Chen et al. 2023)."""
+"""BEATs, Microsoft's audio pre-training with acoustic tokenisers (Chen et al. 2023).
+
+Its transformer layers are post-norm with a strong residual, their attention has gated relative positions.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.compliance.kaldi import fbank
 
-from pullpush.encoders.beats_layers import BEATsLayer, BEATsSize, relative_buckets
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.huggingface import Backbone, split_rows
-from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
-from pullpush.encoders.masks import length_mask, masked_mean
-from pullpush.encoders.vit import stacked
-from pullpush.encoders.weight_files import fill_from, read_tensors, weight_file
-from pullpush.encoders.wheels import PLACE
-from pullpush.encoders.windows import over_windows
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained, WindowedEncoder
+from pullpush.encoders.weight_files import read_tensors, weight_file
+from pullpush.encoders.wheels import PLACE, fill
+from pullpush.encoders.windows import length_mask, masked_mean, split_rows, stacked
 from pullpush.errors import DataNotFoundError, WeightsError
 
 MODEL = "BEATs_iter3_plus_AS2M.pt"
 BANDS, FRAME, HOP = 128, 400, 160  # bands, samples, samples
+# Where a checkpoint's configuration says how big it is.
+IN_FILES = {
+    **{"width": "encoder_embed_dim", "depth": "encoder_layers", "heads": "encoder_attention_heads"},
+    **{"hidden": "encoder_ffn_embed_dim", "patch_width": "embed_dim", "patch": "input_patch_size"},
+    **{"conv_positions": "conv_pos", "conv_groups": "conv_pos_groups", "buckets": "num_buckets"},
+    "furthest": "max_distance",
+}
 CENTRE, SPREAD = 15.41663, 6.55582  # of the log mel power of 16-bit audio, as published
+
+
+@dataclass(frozen=True, kw_only=True)
+class BEATsSize:
+    """How big a BEATs is; the defaults are those of the published ones. It stands for a model with random weights.
+
+    width, depth, heads, hidden: of the transformer; patch_width: size of a patch before it; patch: bands and frames of
+    a patch; conv_positions, conv_groups: kernel and groups of the convolution that tells positions; buckets, furthest:
+    of relative positions.
+    """
+
+    width: int = 768
+    depth: int = 12
+    heads: int = 12
+    hidden: int = 3072
+    patch_width: int = 512
+    patch: int = 16
+    conv_positions: int = 128
+    conv_groups: int = 16
+    buckets: int = 320
+    furthest: int = 800
+
+    def __post_init__(self) -> None:
+        if self.width % self.heads:
+            raise ValueError(f"width must be divisible by heads, got width={self.width}, heads={self.heads}")
+        if self.width % self.conv_groups:
+            object.__setattr__(self, "conv_groups", math.gcd(self.width, self.conv_groups))
+
+
+class GatedAttention(nn.Module):
+    """Self-attention whose bias of relative positions is gated by each place's query (Chi et al. 2022, XLM-E)."""
+
+    def __init__(self, size: BEATsSize) -> None:
+        super().__init__()
+        self.heads = size.heads
+        self.q_proj, self.k_proj = nn.Linear(size.width, size.width), nn.Linear(size.width, size.width)
+        self.v_proj, self.out_proj = nn.Linear(size.width, size.width), nn.Linear(size.width, size.width)
+        self.grep_linear = nn.Linear(size.width // size.heads, 8)
+        self.grep_a = nn.Parameter(torch.ones(1, size.heads, 1, 1))
+
+    def forward(self, x: Tensor, bias: Tensor, mask: Tensor) -> Tensor:
+        """`(B, S, width)`; bias `(heads, S, S)`; mask `(B, S)` bool, true for the places that may be looked at."""
+        q, k, v = (
+            layer(x).unflatten(2, (self.heads, -1)).transpose(1, 2) for layer in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        update, reset = torch.sigmoid(self.grep_linear(q).unflatten(-1, (2, 4)).sum(-1)).chunk(2, dim=-1)
+        gate = update * (reset * self.grep_a - 1) + 2  # (B, heads, S, 1)
+        weights = (gate * bias).masked_fill(~mask[:, None, None], -torch.inf)
+        x = F.scaled_dot_product_attention(q, k, v, attn_mask=weights.to(q.dtype))
+        return self.out_proj(x.transpose(1, 2).flatten(2))
+
+
+class BEATsLayer(nn.Module):
+    """One layer. DeepNorm: the residual is scaled by (2 · depth)^(1/4) before each norm (Wang et al. 2022).
+
+    >>> size = BEATsSize(width=8, depth=2, heads=2, hidden=16)
+    >>> BEATsLayer(size)(torch.zeros(1, 3, 8), torch.zeros(2, 3, 3), torch.ones(1, 3, dtype=torch.bool)).shape
+    torch.Size([1, 3, 8])
+    """
+
+    def __init__(self, size: BEATsSize) -> None:
+        super().__init__()
+        self.residual = (2 * size.depth) ** 0.25
+        self.self_attn = GatedAttention(size)
+        self.self_attn_layer_norm, self.final_layer_norm = nn.LayerNorm(size.width), nn.LayerNorm(size.width)
+        self.fc1, self.fc2 = nn.Linear(size.width, size.hidden), nn.Linear(size.hidden, size.width)
+
+    def forward(self, x: Tensor, bias: Tensor, mask: Tensor) -> Tensor:
+        x = self.self_attn_layer_norm(x * self.residual + self.self_attn(x, bias, mask))
+        return self.final_layer_norm(x * self.residual + self.fc2(F.gelu(self.fc1(x))))
+
+
+def relative_buckets(places: int, buckets: int, furthest: int, device: torch.device) -> Tensor:
+    """The bucket of each distance from a place (row) to another (column), `(places, places)` int64.
+
+    Half of the buckets for places before and half for those after; half of these for the nearest distances, one each,
+    the rest for distances that grow geometrically up to `furthest` (Raffel et al. 2020, T5).
+
+    >>> relative_buckets(3, 8, 16, torch.device("cpu")).tolist()
+    [[0, 5, 6], [1, 0, 5], [2, 1, 0]]
+    """
+    place = torch.arange(places, device=device)
+    distance = place[None] - place[:, None]
+    half = buckets // 2
+    exact = half // 2
+    near = distance.abs()
+    scale = (half - exact) / math.log(furthest / exact)
+    far = exact + (torch.log(near.clamp(min=1).float() / exact) * scale).long()
+    return torch.where(near < exact, near, far.clamp(max=half - 1)) + (distance > 0) * half
 
 
 class BEATsNetwork(nn.Module):
@@ -74,7 +169,7 @@ class BEATsNetwork(nn.Module):
         return (mel.T - CENTRE) / (2 * SPREAD)
 
 
-class BEATs(AudioEncoder):
+class BEATs(WindowedEncoder):
     """BEATs at 16 kHz, averaged over the clip's patches; of clips longer than 10 s windows are averaged.
 
     Microsoft's links to the weights have died again and again: no address is given here. Dropout is off in training.
@@ -89,62 +184,37 @@ class BEATs(AudioEncoder):
     torch.Size([1, 8])
     """
 
+    window = 10 * SAMPLE_RATE
+
     def __init__(self, *, model: str | BEATsSize = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
         super().__init__()
-        network = _network(model, pretrained)
-        self.backbone = Backbone(network, frozen=frozen)
-        self.dim = network.size.width
-
-    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
-        return over_windows(self._encode, audio.to(self.backbone.device), lengths, 10 * SAMPLE_RATE)
-
-    def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
-        return self.backbone(audio=audio, lengths=lengths)
+        if isinstance(model, str) and (pretrained or model != MODEL):
+            network = _from_file(model, pretrained)
+        else:
+            network = BEATsNetwork(BEATsSize() if isinstance(model, str) else model)
+        self.network, self.dim = Pretrained(network, frozen=frozen), network.size.width
 
 
-def _network(model: str | BEATsSize, pretrained: bool) -> BEATsNetwork:
-    if not isinstance(model, str):
-        return BEATsNetwork(model)
-    if not pretrained and model == MODEL:
-        return BEATsNetwork(BEATsSize())
-    tensors, rest = read_tensors(_file(model))
-    if "cfg" not in rest or "encoder.pos_conv.0.weight_g" not in tensors:
-        raise WeightsError(f"{model} is no checkpoint of BEATs: it has no configuration `cfg`, or no encoder of BEATs'")
-    network = BEATsNetwork(_size(rest["cfg"], model))
-    if pretrained:
-        fill_from(network, renamed(tensors), model)
-    return network
-
-
-def _file(model: str) -> Path:
+def _from_file(model: str, pretrained: bool) -> BEATsNetwork:
+    """A network of a checkpoint's size, with its weights or with random ones."""
     try:
-        return weight_file(model)
+        tensors, rest = read_tensors(weight_file(model))
     except DataNotFoundError as error:
         raise DataNotFoundError(
             f"no weights of BEATs at {model!r}: get {MODEL} from its authors (microsoft/unilm, beats), and give its "
             f"path as the model, or put it into the folder that ${PLACE} names"
         ) from error
-
-
-def _size(settings: Mapping[str, Any], model: str) -> BEATsSize:
-    """The size that a checkpoint's configuration gives."""
+    if "cfg" not in rest or "encoder.pos_conv.0.weight_g" not in tensors:
+        raise WeightsError(f"{model} is no checkpoint of BEATs: it has no configuration `cfg`, or no encoder of BEATs'")
+    settings = rest["cfg"]
     asked = {"deep_norm": True, "gru_rel_pos": True, "relative_position_embedding": True, "conv_bias": False}
     other = {name: settings.get(name) for name, value in asked.items() if bool(settings.get(name)) != value}
     if other:
         raise WeightsError(f"{model} is of a kind of BEATs that was never published: {other}, expected {asked}")
-    return BEATsSize(
-        width=settings["encoder_embed_dim"],
-        depth=settings["encoder_layers"],
-        heads=settings["encoder_attention_heads"],
-        hidden=settings["encoder_ffn_embed_dim"],
-        patch_width=settings["embed_dim"],
-        patch=settings["input_patch_size"],
-        conv_positions=settings["conv_pos"],
-        conv_groups=settings["conv_pos_groups"],
-        buckets=settings["num_buckets"],
-        furthest=settings["max_distance"],
-    )
+    network = BEATsNetwork(BEATsSize(**{ours: settings[theirs] for ours, theirs in IN_FILES.items()}))
+    if pretrained:
+        fill(network, renamed(tensors), model)
+    return network
 
 
 def renamed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.masks import zero_padding
+from pullpush.encoders.windows import zero_padding
 from pullpush.errors import AudioError
 
 

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.encoders.cards import AudioEncoderCard
 from pullpush.encoders.frontend import LogMel
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.masks import masked_max, masked_mean
+from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
+from pullpush.encoders.windows import masked_max, masked_mean
 
 
 class MaskedBatchNorm(nn.BatchNorm1d):

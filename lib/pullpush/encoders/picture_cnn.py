@@ -1,4 +1,4 @@
-"""A small residual network on pictures, trained from scratch."""
+"""Pictures as encoders take them: clips hold a row of numbers each, a picture is a square of three channels."""
 
 from __future__ import annotations
 
@@ -9,9 +9,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.picture_rows import as_images
+from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
+from pullpush.errors import AudioError
+
+
+def as_images(rows: Tensor) -> Tensor:
+    """`(B, 3 S²)`, red, green and blue one after the other, → `(B, 3, S, S)`.
+
+    >>> import torch
+    >>> as_images(torch.zeros(2, 12)).shape
+    torch.Size([2, 3, 2, 2])
+
+    Raises:
+        AudioError: a row is no square of three channels, such as that of a waveform.
+    """
+    side = round((rows.shape[1] / 3) ** 0.5)
+    if 3 * side * side != rows.shape[1]:
+        raise AudioError(f"expected pictures as 3 S² pixels in a row, got {rows.shape[1]} numbers")
+    return rows.view(-1, 3, side, side)
+
 
 SCALE, SHIFT = 0.2, 0.1  # how much a picture is scaled at most, and shifted, in parts of its size
 WHITE = 1.0

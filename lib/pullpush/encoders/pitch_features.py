@@ -1,4 +1,8 @@
-"""Which notes are played: the transcription network Basic Pitch, its posteriors summed up over a clip."""
+"""Which notes are played: the transcription network Basic Pitch, its posteriors summed up over a clip.
+
+The published graph is rebuilt here and not run by onnxruntime: that knows no random weights, which the encoder is
+compared with, and no gradients, with which it may be trained further; and its wheel takes 78 MB.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,11 @@ from scipy.signal import firwin2, get_window
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.encoders.backbone import Backbone
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.masks import length_mask, masked_max, masked_mean, zero_padding
-from pullpush.encoders.onnx_weights import layers
+from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained
+from pullpush.encoders.weight_files import onnx_layers
 from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.windows import length_mask, masked_max, masked_mean, placed, zero_padding
 
 WHEEL = Wheel(
     package="basic-pitch",
@@ -124,7 +127,7 @@ class PitchFeatures(AudioEncoder):
         network = PitchNet()
         if pretrained:
             fill(network, weights(WHEEL, read), WHEEL)
-        self.network = Backbone(network, frozen=frozen)
+        self.network = Pretrained(network, frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, T)` 22.05 kHz, `(B,)` samples → `(B, dim)`."""
@@ -132,12 +135,10 @@ class PitchFeatures(AudioEncoder):
         counts = (lengths + SAMPLES - 1) // SAMPLES
         most = int(counts.max())
         windows = F.pad(audio, (0, max(0, most * SAMPLES - audio.shape[1])))[:, : most * SAMPLES]
-        heard = length_mask(counts, most)
-        _, notes, onsets = self.network(self.frontend(windows.view(len(audio), most, SAMPLES)[heard]))
-        both = torch.cat([notes, onsets], dim=2)  # (windows, FRAMES, 2 KEYS)
-        placed = both.new_zeros(*heard.shape, *both.shape[1:])
-        placed[heard] = both
-        notes, onsets = placed.flatten(1, 2).mT.split(KEYS, dim=1)  # (B, KEYS, frames)
+        own = length_mask(counts, most)
+        _, notes, onsets = self.network(self.frontend(windows.view(len(audio), most, SAMPLES)[own]))
+        both = placed(torch.cat([notes, onsets], dim=2), own)  # (B, windows, FRAMES, 2 KEYS)
+        notes, onsets = both.flatten(1, 2).mT.split(KEYS, dim=1)  # (B, KEYS, frames)
         mask = length_mask(_frames(lengths), notes.shape[2])
         return torch.cat([masked_mean(notes, mask), masked_max(notes, mask), masked_mean(onsets, mask)], dim=1)
 
@@ -150,7 +151,7 @@ def _frames(lengths: Tensor) -> Tensor:
 
 def read(folder: Path) -> dict[str, Tensor]:
     """The network's tensors out of the wheel: after the constant-Q transform's there are six convolutions."""
-    found = [layer.tensors for layer in layers(folder / WHEEL.members[0]) if layer.kind == "Conv"][-6:]
+    found = onnx_layers(folder / WHEEL.members[0], "Conv")[-6:]
     names = ("onsets1", "contours1", "contours2", "notes1", "notes2", "onsets2")
     pairs = zip(names, found, strict=True)
     return {f"{name}.{part}": x for name, row in pairs for part, x in zip(("weight", "bias"), row, strict=True)}
@@ -164,10 +165,6 @@ CARD = AudioEncoderCard(
     source="Bittner et al. 2022, A lightweight instrument-agnostic model for polyphonic note transcription",
     citation="basic_pitch",
     authors="Rachel Bittner and others, Spotify",
-    licence=WHEEL.licence,
-    version=WHEEL.requirement,
-    weights=f"wheel {WHEEL.requirement}",
-    pretrained=True,
-    wheel=WHEEL,
     sample_rate=PITCH_RATE,
+    **WHEEL.card,
 )

@@ -1,17 +1,19 @@
-"""Text encoders with the classes of `transformers`."""
+"""Text encoders with the classes of `transformers`: RoBERTa, and SONAR, the mean pooled encoder of an NLLB model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from pullpush.encoders.huggingface import Backbone, build, from_hub
-from pullpush.encoders.interface import TextEncoder
-from pullpush.encoders.masks import masked_mean
+from pullpush.data.languages import load_languages
+from pullpush.encoders.interface import TextEncoder, TextEncoderCard
+from pullpush.encoders.pretrained import SIZES, Pretrained, build, tiny_tokenizer, tokenizer_of
+from pullpush.encoders.windows import masked_mean
 from pullpush.errors import unknown
 
 if TYPE_CHECKING:
@@ -46,20 +48,13 @@ class PretrainedText(TextEncoder):
         max_tokens: int = 128,
         settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        import transformers
-
         super().__init__()
-        if tokenizer is None and not isinstance(model, str):
-            raise ValueError("a model made from a configuration has no tokenizer: give one as tokenizer=")
         module, _, name = architecture.partition(":")
         made = build(getattr(import_module(module), name), model, pretrained=pretrained, **settings)
-        self.backbone = Backbone(made, frozen=frozen)
-        if tokenizer is None:
-            tokenizer = from_hub(transformers.AutoTokenizer, model)
-        self.tokenizer, self.language, self.max_tokens = tokenizer, language, max_tokens
+        self.network, self.dim = Pretrained(made, frozen=frozen), made.config.hidden_size
+        self.tokenizer, self.language, self.max_tokens = tokenizer_of(model, tokenizer), language, max_tokens
         self.codes = None if codes is None else codes()
-        self.dim = self.backbone.model.config.hidden_size
-        self._code(language)
+        self._mark(language)
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
         """B texts, their ISO 639-3 codes → `(B, dim)`."""
@@ -67,18 +62,101 @@ class PretrainedText(TextEncoder):
         if len(languages) != len(texts):
             raise ValueError(f"{len(texts)} texts need as many languages, got {len(languages)}")
         tokens = [self._tokens(text, language) for text, language in zip(texts, languages, strict=True)]
-        batch = self.tokenizer.pad({"input_ids": tokens}, return_tensors="pt").to(self.backbone.device)
-        states = self.backbone(input_ids=batch.input_ids, attention_mask=batch.attention_mask).last_hidden_state
+        batch = self.tokenizer.pad({"input_ids": tokens}, return_tensors="pt").to(self.network.device)
+        states = self.network(input_ids=batch.input_ids, attention_mask=batch.attention_mask).last_hidden_state
         return masked_mean(states.mT, batch.attention_mask.bool())
 
     def _tokens(self, text: str, language: str) -> list[int]:
-        if self.codes is not None:
-            self.tokenizer.src_lang = self._code(language)
+        self._mark(language)
         return self.tokenizer(text, truncation=True, max_length=self.max_tokens).input_ids
 
-    def _code(self, language: str) -> str | None:
-        if self.codes is None:
-            return None
-        if language not in self.codes:
-            raise unknown("language", language, self.codes)
-        return self.codes[language]
+    def _mark(self, language: str) -> None:
+        if self.codes is not None:
+            self.tokenizer.src_lang = code_of(language, self.codes)
+
+
+ROBERTA_MODEL = "FacebookAI/roberta-base@e2da8e2f811d1448a5b465c236feacd80ffbac7b"
+SONAR_MODEL = "cointegrated/SONAR_200_text_encoder"
+# Of languages that have no file of their own: those of `data/labels.yaml`, and of the recordings of people who speak.
+FURTHER = {
+    **{"ara": "arb_Arab", "ita": "ita_Latn", "kor": "kor_Hang", "pol": "pol_Latn", "por": "por_Latn"},
+    **{"rus": "rus_Cyrl", "tha": "tha_Thai", "tur": "tur_Latn"},
+    **{"bul": "bul_Cyrl", "ces": "ces_Latn", "dan": "dan_Latn", "ell": "ell_Grek", "fin": "fin_Latn"},
+    **{"gle": "gle_Latn", "glg": "glg_Latn", "heb": "heb_Hebr", "hun": "hun_Latn", "ind": "ind_Latn"},
+    **{"lit": "lit_Latn", "mal": "mal_Mlym", "nno": "nno_Latn", "nob": "nob_Latn", "ron": "ron_Latn"},
+    **{"slv": "slv_Latn", "srp": "srp_Cyrl", "swe": "swe_Latn", "tsn": "tsn_Latn", "ukr": "ukr_Cyrl"},
+}
+
+
+def flores_codes() -> dict[str, str]:
+    """ISO 639-3 → the codes that NLLB's and SONAR's tokenizer put before a text, of the languages that have one.
+
+    >>> flores_codes()["zho"]
+    'zho_Hans'
+    """
+    return FURTHER | {code: language.flores for code, language in load_languages().items() if language.flores}
+
+
+def code_of(language: str, codes: Mapping[str, str]) -> str:
+    """The code of a language among those that are known; UnknownNameError names the nearest."""
+    if language not in codes:
+        raise unknown("language", language, codes)
+    return codes[language]
+
+
+RoBERTa = partial(
+    PretrainedText, "transformers:RobertaModel", model=ROBERTA_MODEL, settings={"add_pooling_layer": False}
+)
+SONAR = partial(
+    PretrainedText,
+    "transformers.models.m2m_100.modeling_m2m_100:M2M100Encoder",
+    model=SONAR_MODEL,
+    codes=flores_codes,
+)
+
+
+def tiny_roberta() -> dict[str, Any]:
+    """Options of one that is made in a moment."""
+    import transformers
+
+    words = tiny_tokenizer()
+    return {"model": transformers.RobertaConfig(**SIZES, vocab_size=len(words)), "tokenizer": words}
+
+
+def tiny_sonar() -> dict[str, Any]:
+    """Options of one that is made in a moment."""
+    import transformers
+
+    words = tiny_tokenizer(languages=flores_codes().values())
+    sizes = {"d_model": 16, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 32}
+    # Without layer drop: else one forward pass in twenty skips the only layer.
+    config = transformers.M2M100Config(**sizes, vocab_size=len(words), encoder_layerdrop=0.0)
+    return {"model": config, "tokenizer": words}
+
+
+CARDS = (
+    TextEncoderCard(
+        name="roberta",
+        make=RoBERTa,
+        title="RoBERTa",
+        about="RoBERTa, or a model of its architecture, averaged over the text's own tokens.",
+        source="Liu et al. 2019, RoBERTa: a robustly optimized BERT pretraining approach",
+        licence="MIT",
+        weights=f"hub {ROBERTA_MODEL}",
+        pretrained=True,
+        languages="eng",
+        probe=tiny_roberta,
+    ),
+    TextEncoderCard(
+        name="sonar",
+        make=SONAR,
+        title="SONAR",
+        about="SONAR's text encoder, told the language of each text.",
+        source="Duquenne, Schwenk & Sagot 2023, SONAR: sentence-level multimodal and language-agnostic representations",
+        licence="CC BY-NC 4.0",
+        weights=f"hub {SONAR_MODEL}",
+        pretrained=True,
+        languages="200",
+        probe=tiny_sonar,
+    ),
+)

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.catalogue import Card, Catalogue
-from pullpush.encoders.backbone import Backbone
 from pullpush.encoders.checks import check_audio, check_texts
 from pullpush.encoders.interface import SAMPLE_RATE, Model
+from pullpush.encoders.pretrained import Pretrained
 from pullpush.encoders.projection import normalise
 from pullpush.encoders.windows import over_windows
 from pullpush.errors import unknown
@@ -37,6 +37,8 @@ class PublishedModel(Model):
         longest: samples in its window, None for whole clips. Of a longer clip the embeddings of windows are averaged.
     """
 
+    tokenizer: Any
+
     def __init__(
         self,
         network: nn.Module,
@@ -47,19 +49,19 @@ class PublishedModel(Model):
         longest: int | None = None,
     ) -> None:
         super().__init__()
-        self.backbone = Backbone(network, frozen=True)
+        self.pretrained = Pretrained(network, frozen=True)
         self.tau, self.bias, self.longest = tau, bias, longest
         self._sample_rate = sample_rate
 
     @property
     def network(self) -> Any:
         """What holds all weights."""
-        return self.backbone.model
+        return self.pretrained.model
 
     @property
     def device(self) -> torch.device:
         """Where they are."""
-        return self.backbone.device
+        return self.pretrained.device
 
     @property
     def sample_rate(self) -> int:
@@ -85,6 +87,11 @@ class PublishedModel(Model):
             TypeError, ValueError: not a list of at least one string.
         """
         return normalise(self._texts(check_texts(texts), languages))
+
+    def _tokens(self, texts: list[str], longest: int) -> dict[str, Tensor]:
+        """Texts cut to so many tokens, as `transformers` takes them; where `tokenizer` is set."""
+        batch = self.tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
     @abstractmethod
     def _windows(self, audio: Tensor, lengths: Tensor) -> Tensor:

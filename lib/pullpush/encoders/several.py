@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 from torchaudio.functional import resample
 
-from pullpush.encoders.backbone import Backbone
-from pullpush.encoders.cards import AUDIO, AudioEncoderCard
 from pullpush.encoders.dual import create_audio
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.masks import zero_padding
+from pullpush.encoders.interface import AUDIO, AudioEncoder, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained
+from pullpush.encoders.windows import zero_padding
 
 QUIETEST = 1e-6  # features whose root mean square is below this are divided by it instead: zero stays zero
 
@@ -44,7 +43,7 @@ class Several(AudioEncoder):
         if not members or any(AUDIO[name].sample_rate is None for name in members):
             raise ValueError(f"members must be encoders of waveforms, at least one, got {tuple(members)}")
         made = [_member(name, pretrained, seed) for name in members]
-        self.members = nn.ModuleList(Backbone(member, frozen=True) for member in made)
+        self.members = nn.ModuleList(Pretrained(member, frozen=True) for member in made)
         self.dim = sum(member.dim for member in made)
         self.sample_rate = max(member.sample_rate or 0 for member in made)  # none is None, see above
         self.max_seconds = min((m.max_seconds for m in made if m.max_seconds is not None), default=None)
@@ -54,7 +53,7 @@ class Several(AudioEncoder):
         audio, lengths = zero_padding(audio, lengths)
         return side_by_side([self._heard(member, audio.float(), lengths) for member in self.members])
 
-    def _heard(self, member: Backbone, audio: Tensor, lengths: Tensor) -> Tensor:
+    def _heard(self, member: Pretrained, audio: Tensor, lengths: Tensor) -> Tensor:
         """A member's features, `(B, its dim)` float32."""
         rate, own = self.sample_rate, member.model.sample_rate
         if own == rate:

@@ -1,30 +1,42 @@
-"""The network of CED and Dasheng: a vision transformer over patches of a mel spectrogram in decibels, at 16 kHz.
+"""CED and Dasheng: a vision transformer over patches of a mel spectrogram in decibels, at 16 kHz.
 
-Dinkel et al. 2024, CED: consistent ensemble distillation for audio tagging; Dinkel et al. 2024, Scaling up masked
-audio encoder learning for general audio classification (Dasheng). Both differ in the size of a patch alone.
+CED, of ML-CLAP, SupCLAP and ATRI, was distilled on AudioSet (Dinkel et al. 2024, CED: consistent ensemble distillation
+for audio tagging); Dasheng, of GLAP, is a masked autoencoder of 272,000 hours of audio (Dinkel et al. 2024, Scaling up
+masked audio encoder learning for general audio classification). Both differ in the size of a patch alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.functional import amplitude_to_DB, melscale_fbanks
 
-from pullpush.encoders.huggingface import Backbone, split_rows
-from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
-from pullpush.encoders.masks import length_mask, masked_mean
-from pullpush.encoders.vit import EPSILON, Block, Patches, Size, size_of, stacked
-from pullpush.encoders.weight_files import fill_from, read_tensors, weight_file
-from pullpush.encoders.windows import over_windows
-from pullpush.errors import WeightsError
+from pullpush.encoders.attention import EPSILON, Block, Patches, Size, size_of
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained, WindowedEncoder
+from pullpush.encoders.weight_files import read_tensors, weight_file
+from pullpush.encoders.wheels import fill
+from pullpush.encoders.windows import length_mask, masked_mean, split_rows, stacked
 
 MELS, HOP, WINDOW = 64, 160, 512
 LOUDEST = 120.0  # dB below a clip's loudest place, where its spectrogram ends
-WINDOW_SAMPLES = 10 * SAMPLE_RATE  # what both were trained on; their positions reach a little further
+CED_MODEL = "mispeech/ced-base@db3e14a8db4c21b56b165261c39649741a900e7f"
+CED_SIZES = {
+    "mispeech/ced-tiny": Size(192, 12, 3),
+    "mispeech/ced-mini": Size(256, 12, 4),
+    "mispeech/ced-small": Size(384, 12, 6),
+    "mispeech/ced-base": Size(768, 12, 12),
+}
+DASHENG_MODEL = "mispeech/dasheng-base@d29a721c75b996ffa49e2a1f985349d191a4ae5e"
+DASHENG_SIZES = {
+    "mispeech/dasheng-base": Size(768, 12, 12),
+    "mispeech/dasheng-0.6B": Size(1280, 32, 16),
+    "mispeech/dasheng-1.2B": Size(1536, 40, 24),
+}
 
 
 class BandNorm(nn.Module):
@@ -93,66 +105,48 @@ class SpectrogramViT(nn.Module):
             return self.init_bn(amplitude_to_DB(power, 10.0, 1e-10, 0.0, LOUDEST))
 
 
-class SpectrogramEncoder(AudioEncoder):
-    """The network as an encoder: mean over the clip; of clips beyond 10 s, windows of 10 s are averaged.
-
-    A subclass names `sizes`, `patch` and `columns`, see `published_vit`.
+class SpectrogramEncoder(WindowedEncoder):
+    """The network as an encoder: mean over the clip's patches; of clips beyond 10 s, windows of 10 s are averaged.
 
     Args:
         model: a name on the hub, a folder, a file of the authors', or a `Size` for random weights.
         frozen: keep the weights.
         pretrained: take the published weights; else random ones in the same architecture.
-    """
-
-    sizes: ClassVar[Mapping[str, Size]]
-    patch: ClassVar[tuple[int, int]]
-    columns: ClassVar[int]
-
-    def __init__(self, *, model: str | Size, frozen: bool, pretrained: bool) -> None:
-        super().__init__()
-        network = published_vit(model, pretrained=pretrained, sizes=self.sizes, patch=self.patch, columns=self.columns)
-        self.backbone = Backbone(network, frozen=frozen)
-        self.dim = len(network.norm.weight)
-
-    def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
-        return over_windows(self._encode, audio.to(self.backbone.device), lengths, WINDOW_SAMPLES)
-
-    def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
-        return self.backbone(audio=audio, lengths=lengths)
-
-
-def published_vit(
-    model: str | Size,
-    *,
-    pretrained: bool,
-    sizes: Mapping[str, Size],
-    patch: tuple[int, int],
-    columns: int,
-) -> SpectrogramViT:
-    """A network with the weights of a model, or with random ones.
-
-    Args:
-        model: see `weight_file`; a size stands for random weights.
-        pretrained: whether the weights are wanted; without them a name in `sizes` needs no network.
         sizes: names on the hub, without commits → their sizes, which tell the heads of a width.
         patch, columns: see `SpectrogramViT`.
 
     Raises:
         DataNotFoundError, WeightsError: the weights are not to be had, or are of another network.
+
+    >>> CED(model=Size(8, 1, 2))(torch.zeros(1, 16_000)).shape
+    torch.Size([1, 8])
     """
-    if not isinstance(model, str):
-        return SpectrogramViT(model, patch=patch, columns=columns)
-    if not pretrained and model.partition("@")[0] in sizes:
-        return SpectrogramViT(sizes[model.partition("@")[0]], patch=patch, columns=columns)
-    tensors = renamed(read_tensors(weight_file(model))[0])
-    if "norm.weight" not in tensors:
-        raise WeightsError(f"the weights of {model} are of another network: they have no tensor norm.weight")
-    heads = {size.width: size.heads for size in sizes.values()}
-    network = SpectrogramViT(size_of(tensors, heads), patch=patch, columns=columns)
-    if pretrained:
-        fill_from(network, tensors, model)
-    return network
+
+    window = 10 * SAMPLE_RATE  # what both were trained on; their positions reach a little further
+
+    def __init__(
+        self,
+        *,
+        model: str | Size,
+        frozen: bool = False,
+        pretrained: bool = True,
+        sizes: Mapping[str, Size],
+        patch: tuple[int, int],
+        columns: int,
+    ) -> None:
+        super().__init__()
+        tensors = {}
+        if not isinstance(model, str):
+            size = model
+        elif pretrained or model.partition("@")[0] not in sizes:
+            tensors = renamed(read_tensors(weight_file(model))[0])
+            size = size_of(tensors, {size.width: size.heads for size in sizes.values()}, model)
+        else:
+            size = sizes[model.partition("@")[0]]
+        network = SpectrogramViT(size, patch=patch, columns=columns)
+        if tensors and pretrained:
+            fill(network, tensors, model)
+        self.network, self.dim = Pretrained(network, frozen=frozen), size.width
 
 
 def renamed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -166,3 +160,33 @@ def renamed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     left_out = ("outputlayer.", "front_end.", "init_bn.num_batches_tracked")
     names = {name: name.removeprefix("encoder.").replace("init_bn.1.", "init_bn.") for name in tensors}
     return {new: tensors[name] for name, new in names.items() if not new.startswith(left_out)}
+
+
+CED = partial(SpectrogramEncoder, model=CED_MODEL, sizes=CED_SIZES, patch=(16, 16), columns=63)
+Dasheng = partial(SpectrogramEncoder, model=DASHENG_MODEL, sizes=DASHENG_SIZES, patch=(64, 4), columns=252)
+CARDS = (
+    AudioEncoderCard(
+        name="ced",
+        make=CED,
+        title="CED",
+        about="A vision transformer distilled on AudioSet, on windows of 10 s.",
+        source="Dinkel et al. 2024, CED: consistent ensemble distillation for audio tagging",
+        citation="ced",
+        licence="Apache-2.0",
+        weights=f"hub {CED_MODEL}",
+        pretrained=True,
+        probe=lambda: {"model": Size(16, 2, 2)},
+    ),
+    AudioEncoderCard(
+        name="dasheng",
+        make=Dasheng,
+        title="Dasheng",
+        about="A masked autoencoder of general audio, on windows of 10 s.",
+        source="Dinkel et al. 2024, Scaling up masked audio encoder learning for general audio classification",
+        citation="dasheng",
+        licence="Apache-2.0",
+        weights=f"hub {DASHENG_MODEL}",
+        pretrained=True,
+        probe=lambda: {"model": Size(16, 2, 2)},
+    ),
+)

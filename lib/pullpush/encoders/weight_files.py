@@ -1,6 +1,7 @@
 """Published weights for network classes of ours: from the hub, a folder, a file or an address, as tensors by name.
 
-Only tensors are read: safetensors, or pickles by `torch.load(weights_only=True)`, which runs nothing that is in them.
+Only tensors are read: safetensors, pickles by `torch.load(weights_only=True)`, which runs nothing that is in them, or
+the layers of an ONNX graph, which is not run.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from pullpush.cache import home
-from pullpush.encoders.huggingface import fetch, pinned
-from pullpush.encoders.wheels import PLACE
+from pullpush.encoders.pretrained import fetch, pinned
+from pullpush.encoders.wheels import KIND, PLACE
 from pullpush.errors import DataNotFoundError, WeightsError
 from pullpush.progress import hidden
 
 FILES = ("model.safetensors", "pytorch_model.bin", "model.pt")
 NESTED = ("model", "state_dict")  # where checkpoints of training loops hold their tensors
+# They hand on what they were given, rounded: a reader of float weights looks past them.
+QUANTISERS = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
 
 def weight_file(model: str, *, files: Sequence[str] = FILES, addresses: Mapping[str, str] | None = None) -> Path:
@@ -40,10 +43,28 @@ def weight_file(model: str, *, files: Sequence[str] = FILES, addresses: Mapping[
         if path.is_file():
             return path
         if path.is_dir():
-            return _in_folder(path, files)
+            if inside := [path / name for name in files if (path / name).is_file()]:
+                return inside[0]
+            raise DataNotFoundError(f"cannot load the weights: {path} holds none of {', '.join(files)}; put one there")
     if address := (addresses or {}).get(model):
         return _downloaded(address)
-    return _from_hub(model, files[0])
+    from transformers.utils import cached_file
+
+    name, commit = pinned(model)
+    return Path(fetch(lambda: cached_file(name, files[0], **commit), model))
+
+
+def _downloaded(address: str) -> Path:
+    import pooch
+
+    file = address.rpartition("/")[2]
+    try:  # without a checksum: none is published
+        return Path(pooch.retrieve(address, None, fname=file, path=home() / KIND, progressbar=not hidden()))
+    except (OSError, ValueError) as error:
+        raise DataNotFoundError(
+            f"cannot fetch {address}: {error}; connect to the network once, or put {file} into the folder that "
+            f"${PLACE} names and give its name as the model"
+        ) from error
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -53,7 +74,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         WeightsError: the file is damaged, or holds more than tensors and plain values.
     """
     try:
-        found: Any = load_file(path) if path.suffix == ".safetensors" else _unpickled(path)
+        safe = path.suffix == ".safetensors"
+        found: Any = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # the readers of both formats raise errors of many kinds
         cause = type(error).__name__  # torch's own message advises to run what is in the file
         raise WeightsError(f"{path} does not hold tensors alone ({cause}): fetch it again from its source") from error
@@ -63,56 +85,28 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return {name: value for name, value in tensors.items() if torch.is_tensor(value)}, rest
 
 
-def fill_from(module: nn.Module, tensors: Mapping[str, Tensor], source: object) -> None:
-    """Copy tensors into a module that has the same, by name and shape: all of them and no others.
+def onnx_layers(path: Path, *kinds: str) -> list[tuple[Tensor, ...]]:
+    """The weights of an ONNX file's nodes of these kinds, in the order in which they are run, inputs in theirs.
 
-    >>> fill_from(nn.Linear(1, 1), {"weight": torch.zeros(1, 1), "bias": torch.zeros(1)}, "a file")
+    Weights that pass through quantising nodes are given as they are stored before those, in float. Tensors in a file
+    beside the graph are read from there.
 
-    Raises:
-        WeightsError: they differ; the message names the first.
+        [len(layer) for layer in onnx_layers(path, "Conv", "Gemm")]  # [2, 2, …]: weight and bias
     """
-    expected = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    given = {name: tuple(value.shape) for name, value in tensors.items()}
-    differ = sorted(name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name))
-    if differ:
-        name = differ[0]
-        raise WeightsError(
-            f"the weights of {source} are of another network: {name} is {given.get(name, 'not there')}, expected "
-            f"{expected.get(name, 'no such tensor')} ({len(differ)} differ): name the model's own file or folder"
-        )
-    module.load_state_dict(dict(tensors))
+    import onnx  # a second to import, for what is read once
+    from onnx import numpy_helper
 
+    graph = onnx.load(path).graph
+    stored = {tensor.name: tensor for tensor in graph.initializer}
+    before = {node.output[0]: node.input[0] for node in graph.node if node.op_type in QUANTISERS}
 
-def _in_folder(folder: Path, files: Sequence[str]) -> Path:
-    found = [folder / name for name in files if (folder / name).is_file()]
-    if not found:
-        raise DataNotFoundError(f"cannot load the weights: {folder} holds none of {', '.join(files)}; put one there")
-    return found[0]
+    def source(name: str) -> str:
+        while name in before:
+            name = before[name]
+        return name
 
-
-def _from_hub(model: str, file: str) -> Path:
-    from transformers.utils import cached_file
-
-    name, commit = pinned(model)
-    return Path(fetch(lambda: cached_file(name, file, **commit), model))
-
-
-def _downloaded(address: str) -> Path:
-    import pooch
-
-    place = home() / "weights"
-    try:
-        path = pooch.retrieve(
-            address, None, fname=address.rpartition("/")[2], path=place, progressbar=not hidden()
-        )  # no checksum: none is published
-    except (OSError, ValueError) as error:
-        file = address.rpartition("/")[2]
-        raise DataNotFoundError(
-            f"cannot fetch {address}: {error}; connect to the network once, or put {file} into the folder that "
-            f"${PLACE} names and give its name as the model"
-        ) from error
-    return Path(path)
-
-
-def _unpickled(path: Path) -> Any:
-    return torch.load(path, map_location="cpu", weights_only=True)
+    inputs = [[source(name) for name in node.input] for node in graph.node if node.op_type in kinds]
+    return [
+        tuple(torch.from_numpy(numpy_helper.to_array(stored[name]).copy()) for name in names if name in stored)
+        for names in inputs
+    ]

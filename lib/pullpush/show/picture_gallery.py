@@ -15,7 +15,7 @@ from PIL import Image
 
 from pullpush.data import languages
 from pullpush.data.clips import Clips
-from pullpush.encoders.picture_rows import as_images
+from pullpush.encoders.picture_cnn import as_images
 from pullpush.show.markup import Markup
 from pullpush.show.pictures import compress_png
 

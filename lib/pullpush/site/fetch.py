@@ -8,7 +8,7 @@ from typing import Any
 from pullpush.data import registry
 from pullpush.data.banks import BANKS
 from pullpush.encoders import AUDIO, TEXT
-from pullpush.encoders.cards import EncoderCard
+from pullpush.encoders.interface import EncoderCard
 from pullpush.encoders.wheels import place
 from pullpush.errors import PullPushError, unknown
 from pullpush.rewriting import REWRITERS

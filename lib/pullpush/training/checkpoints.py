@@ -125,7 +125,8 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["state"])  # noqa: SIM118
+            tensors = {_today(name): file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return tensors, json.loads(file.metadata()["state"])
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise TrainingError(f"{path} is damaged ({error}): train anew by --restart (resume=False)") from error
 
@@ -158,6 +159,15 @@ def digest(path: Path) -> str:
     """SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _today(name: str) -> str:
+    """The name of a weight as it is now: published networks were once called `backbone` in the encoders that hold them.
+
+    >>> _today("weights/model.audio.backbone.inside.norm.bias")
+    'weights/model.audio.network.inside.norm.bias'
+    """
+    return name.replace(".backbone.", ".network.")
 
 
 def _under(tensors: Mapping[str, Tensor], prefix: str, separator: str = "/") -> dict[str, Tensor]:

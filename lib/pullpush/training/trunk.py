@@ -13,7 +13,7 @@ from typing import Any
 from pullpush.cache import content_key
 from pullpush.encoders import AUDIO, AudioEncoder, create, create_audio
 from pullpush.encoders.audio_transformer import PRETRAINED
-from pullpush.encoders.upper import require_split
+from pullpush.encoders.features import require_split
 from pullpush.errors import DataNotFoundError, TrainingError, unknown
 from pullpush.golden import versions
 from pullpush.training import checkpoints

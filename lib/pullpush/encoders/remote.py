@@ -1,0 +1,211 @@
+"""Models by code that is neither ours nor a dependency's: of EAT's and GLAP's publishers, where the reader asks for it,
+and of open_clip, where the reader has that library in a release with audio towers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torchaudio.compliance.kaldi import fbank
+
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
+from pullpush.encoders.pretrained import Pretrained, WindowedEncoder, fetch, from_hub, pinned
+from pullpush.encoders.pretrained_text import code_of, flores_codes
+from pullpush.encoders.published import ModelCard, PublishedModel
+from pullpush.encoders.windows import by_length, split_rows
+from pullpush.errors import PullPushError
+
+EAT_DIM, EAT_BANDS, EAT_FRAMES, EAT_FRAME, EAT_HOP = 768, 128, 1024, 400, 160
+EAT_CENTRE, EAT_SPREAD = -4.268, 4.569  # of AudioSet, as published
+GLAP_SCALE = 100  # of GLAP's scores
+
+
+def remote_model(model: str, *, trust_remote_code: bool) -> Any:
+    """A model on the hub, or in a folder, by the code that lies beside its weights.
+
+    Args:
+        model: a folder, or "owner/name@commit"; without a commit the code could change from one run to the next.
+        trust_remote_code: whether the reader has read that code and wants it to run.
+
+    Raises:
+        PullPushError: the reader has not asked for it, or names no commit.
+        DataNotFoundError: the model is not to be had.
+    """
+    import transformers
+
+    name, commit = pinned(model)
+    if not trust_remote_code:
+        raise PullPushError(
+            f"{name} comes with code of its publisher's, which would run on this machine: read it, and if you trust "
+            "it, ask for it by trust_remote_code=True (--trust-remote-code on the command line)"
+        )
+    if not commit and not Path(model).exists():
+        raise PullPushError(
+            f"code of {name} is run at one commit alone: name the one that you have read, {name}@COMMIT"
+        )
+    return from_hub(transformers.AutoModel, model, trust_remote_code=True)
+
+
+class EAT(WindowedEncoder):
+    """EAT at 16 kHz: its utterance token on a window of 1,024 frames (10.24 s), filled up as in its training.
+
+    Its code has `extract_features(spectrogram)`, `(B, 1, 1024, 128)` → `(B, places, 768)`, the token first. Of longer
+    clips windows are averaged.
+
+    Args:
+        model: a folder, or "worstchan/EAT-base_epoch30_pretrain@COMMIT" with the commit whose code you have read; or
+            the network itself.
+        frozen: keep the weights.
+        pretrained: must be true: the architecture is in the code that comes with the weights.
+        trust_remote_code: run that code.
+    """
+
+    dim, window = EAT_DIM, EAT_FRAME + (EAT_FRAMES - 1) * EAT_HOP
+
+    def __init__(
+        self,
+        *,
+        model: str | nn.Module = "worstchan/EAT-base_epoch30_pretrain",
+        frozen: bool = False,
+        pretrained: bool = True,
+        trust_remote_code: bool = False,
+    ) -> None:
+        if not pretrained:
+            raise ValueError("EAT comes with its weights alone: pretrained=False is not offered")
+        super().__init__()
+        network = remote_model(model, trust_remote_code=trust_remote_code) if isinstance(model, str) else model
+        self.network = Pretrained(network, frozen=frozen)
+
+    def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
+        mel = torch.stack([_spectrogram(clip) for clip in split_rows(audio, lengths)])[:, None]
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.network.frozen):
+            return self.network.model.extract_features(mel)[:, 0]
+
+
+def _spectrogram(clip: Tensor) -> Tensor:
+    """`(T,)` → `(EAT_FRAMES, EAT_BANDS)`, zeros beyond the clip before it is scaled."""
+    wave = F.pad(clip.float() - clip.float().mean(), (0, max(0, EAT_FRAME - len(clip))))[None]
+    settings = {"htk_compat": True, "window_type": "hanning", "sample_frequency": SAMPLE_RATE}
+    mel = fbank(wave, frame_shift=10, num_mel_bins=EAT_BANDS, **settings)
+    return (F.pad(mel, (0, 0, 0, EAT_FRAMES - len(mel))) - EAT_CENTRE) / (2 * EAT_SPREAD)
+
+
+class Drawn(nn.Module):
+    """Random weights in the place of EAT's network, for probes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(EAT_BANDS, EAT_DIM)
+
+    def extract_features(self, mel: Tensor) -> Tensor:
+        """`(B, 1, EAT_FRAMES, EAT_BANDS)` → `(B, 1, EAT_DIM)`."""
+        return self.layer(mel.mean(dim=2))
+
+
+class GLAP(PublishedModel):
+    """GLAP (Dasheng and SONAR) at 16 kHz on windows of 10 s, whose embeddings are averaged; texts in SONAR's languages.
+
+    Its code has `encode_audio(audio)` and `encode_text(texts, device=…, source_lang=…)`.
+
+    Args:
+        model: a folder, or "mispeech/GLAP@COMMIT" with the commit whose code you have read.
+        trust_remote_code: run that code.
+    """
+
+    def __init__(self, *, model: str = "mispeech/GLAP", trust_remote_code: bool = False) -> None:
+        network = remote_model(model, trust_remote_code=trust_remote_code)
+        super().__init__(network, tau=1 / GLAP_SCALE, longest=10 * SAMPLE_RATE)
+
+    def _windows(self, audio: Tensor, lengths: Tensor) -> Tensor:
+        clips = split_rows(audio, lengths)  # clips of one length at a time: its mean is over padding, too
+        return by_length(lambda same: self.network.encode_audio(torch.stack(same)), clips)
+
+    def _texts(self, texts: list[str], languages: Sequence[str] | None) -> Tensor:
+        codes = [code_of(language, flores_codes()) for language in languages or ["eng"] * len(texts)]
+        encode, device = self.network.encode_text, self.device
+        return torch.cat([encode([one], device=device, source_lang=c) for one, c in zip(texts, codes, strict=True)])
+
+
+class OpenCLIP(PublishedModel):
+    """A CLAP (HTSAT or Whisper) of open_clip's, on its own window, by its own front end.
+
+    open_clip is installed by the reader: it is no dependency, since 3.3.0, the newest release, has no audio towers.
+
+    Args:
+        model: a name as `open_clip.create_model` takes it, such as "hf-hub:owner/name".
+    """
+
+    def __init__(self, *, model: str = "") -> None:
+        if not model:
+            raise PullPushError("open_clip has many models: name one, open_clip:hf-hub:owner/name")
+        try:
+            library, front = (import_module(name) for name in ("open_clip", "open_clip.audio.transform"))
+        except ImportError as error:
+            raise PullPushError(
+                f"this needs open_clip with audio towers ({error}): install its main branch, for releases have none yet"
+            ) from error
+        network = fetch(lambda: library.create_model(model), model).eval()
+        config, (scale, bias) = network.audio.cfg, (network.logit_scale, network.logit_bias)
+        super().__init__(
+            network,
+            tau=1 / float(scale.detach().exp()),
+            bias=0.0 if bias is None else float(bias.detach()),
+            sample_rate=config.sample_rate,
+            longest=config.clip_samples,
+        )
+        self.front = front.audio_transform_v2(config, is_train=False)
+        self.tokenizer = library.get_tokenizer(model)
+
+    def _windows(self, audio: Tensor, lengths: Tensor) -> Tensor:
+        clips = [self.front((clip[None].cpu(), self.sample_rate)) for clip in split_rows(audio, lengths)]
+        waves = torch.stack([clip["waveform"] for clip in clips]).to(self.device)
+        longer = torch.tensor([clip["longer"] for clip in clips], device=self.device)
+        return self.network.encode_audio({"waveform": waves, "longer": longer}, normalize=True)
+
+    def _texts(self, texts: list[str], languages: Sequence[str] | None) -> Tensor:
+        return self.network.encode_text(self.tokenizer(texts).to(self.device), normalize=True)
+
+
+CARDS = (
+    AudioEncoderCard(
+        name="eat",
+        make=EAT,
+        title="EAT",
+        about="A transformer that predicts masked patches of AudioSet, on windows of 10 s; its code is the "
+        "publisher's.",
+        source="Chen et al. 2024, EAT: self-supervised pre-training with efficient audio transformer",
+        citation="eat",
+        licence="MIT",
+        weights="hub worstchan/EAT-base_epoch30_pretrain, with its code",
+        pretrained=True,
+        probe=lambda: {"model": Drawn(), "pretrained": True},
+    ),
+    ModelCard(
+        name="glap",
+        make=GLAP,
+        title="GLAP",
+        about="Dasheng and SONAR, trained on sound, music and speech in many languages.",
+        source="Dinkel et al. 2025, GLAP: general contrastive audio–text pretraining across domains and languages",
+        citation="glap",
+        licence="Apache-2.0",
+        weights="hub mispeech/GLAP, with its code",
+        remote=True,
+        languages="200",
+    ),
+    ModelCard(
+        name="open_clip",
+        make=OpenCLIP,
+        title="open_clip",
+        about="A CLAP of open_clip's, named by the reader.",
+        source="Ilharco et al. 2021, OpenCLIP",
+        licence="the model's own",
+        weights="open_clip, by the reader's choice",
+        sample_rate=48_000,
+    ),
+)
