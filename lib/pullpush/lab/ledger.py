@@ -152,16 +152,9 @@ class Ledger:
         return row | {"verdict": inference.verdict(outcome, number / claim.scale if agrees(number, claim) else words)}
 
 
-def words(verdict: str) -> str:
-    """The book's only words for a verdict: `words("reversed")` is "is reversed"."""
-    if verdict not in WORDS:
-        raise unknown("verdict", verdict, WORDS)
-    return WORDS[verdict]
-
-
 def sentence(row: Mapping[str, Any]) -> str:
     """A row of `Ledger.table` in words: "**holds**: +3.2 ± 1.1 points (paper +2.7)"."""
-    start = f"**{words(row['verdict'])}**"
+    start = f"**{WORDS[row['verdict']]}**"
     if row["verdict"] == LEFT:
         return f"{start}: {row['reason']}"
     digits = form(row["low"], row["high"])

@@ -33,6 +33,7 @@ def run_all(
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM; the processes have been ended, finished pages are kept.
     """
+    jobs = max(1, min(jobs, len(names)))
     if jobs > 1:
         options["threads"] = max(1, (os.cpu_count() or 1) // jobs)
     else:

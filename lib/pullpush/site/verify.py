@@ -38,7 +38,7 @@ from pullpush.site.band import Spread, band, moderated, prior
 from pullpush.site.long import Declared, declared
 from pullpush.site.there import Note, draw, notes, passed_over
 from pullpush.site.verified import COLUMNS, RUN
-from pullpush.site.workers import LongError, Tell
+from pullpush.site.workers import SweepError, Tell
 from pullpush.training.runs import train_missing
 
 KIND = "verified"
@@ -264,14 +264,14 @@ class Kept:
         """The runs of an experiment that have these numbers, counted from 0.
 
         Raises:
-            LongError: it was not kept as it is declared.
+            SweepError: it was not kept as it is declared.
             KeptError: what was kept is damaged.
         """
         experiment = self._plan.experiments.get(note.experiment)
         scores = self._read(experiment) if experiment else None
         if not experiment or not scores:
             both = " && ".join(kept.command(verb, note.chapter, note.experiment) for verb in ("sweep", "keep"))
-            raise LongError(f"{note} was kept of another declaration than that of its chapter: `{both}` makes it anew")
+            raise SweepError(f"{note} was kept of another declaration than that of its chapter: `{both}` makes it anew")
         priors = {name: prior(group) or prior(self._groups.get(name, [])) for name, group in groups(scores).items()}
         cells = list(experiment.cells)
         found = []
