@@ -11,10 +11,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from pullpush.lab.claims import Claim, load_all, paper_value
+from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
 from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS
 from pullpush.lab.session import write_table
@@ -51,10 +50,7 @@ def gathered(root: Path, tables: Mapping[str, Path]) -> pd.DataFrame:
 
 
 def _row(claim: Claim, judged: pd.DataFrame | None) -> dict[str, Any]:
-    number = paper_value(claim)
-    row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
-    row |= {"source": ", ".join(claim.source), "paper_value": np.nan if number is None else number}
-    row |= {"chapter": claim.chapter or "", "verdict": LEFT, "reason": claim.reason.get("why", "")}
+    row = row_of(claim) | {"chapter": claim.chapter or "", "verdict": LEFT, "reason": claim.reason.get("why", "")}
     if not claim.judged:
         return row
     if judged is None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -185,20 +185,17 @@ def _wanted(
 
 def _trained(plan: Declared, group: Sequence[Expected]) -> Iterator[tuple[Expected, Numbers, float]]:
     """Train runs of a chapter, stage by stage and side by side, and score them: their numbers, and their minutes."""
-    cells = []
+    runs = []
     for one in group:
         ground = plan.ground_of(one.experiment)
-        cells.append({(one.trial, one.seed): compute.plan_of(ground, one.experiment, one.trial, one.seed)})
-    stages = [
-        compute.rounds(plan.ground_of(one.experiment), one.experiment, cell)
-        for one, cell in zip(group, cells, strict=True)
-    ]
-    for number in range(max(map(len, stages))):
-        train_missing([run for own in stages for run in (own[number] if number < len(own) else [])])
-    for one, cell in zip(group, cells, strict=True):
-        scores = compute.compute(plan.ground_of(one.experiment), one.experiment, cell)
-        took = next(iter(cell.values())).seconds / 60
-        yield one, numbers(scores, one.trial, one.seed), took
+        cell = {(one.trial, one.seed): compute.plan_of(ground, one.experiment, one.trial, one.seed)}
+        runs.append((one, ground, cell))
+    stages = (compute.rounds(ground, one.experiment, cell) for one, ground, cell in runs)
+    for stage in zip_longest(*stages, fillvalue=()):
+        train_missing([run for of_one in stage for run in of_one])
+    for one, ground, cell in runs:
+        scores = compute.compute(ground, one.experiment, cell)
+        yield one, numbers(scores, one.trial, one.seed), next(iter(cell.values())).seconds / 60
 
 
 def _rows(one: Expected, here: Numbers, took: float, comparisons: int) -> Iterator[dict[str, Any]]:
