@@ -24,7 +24,7 @@ from pullpush.lab import compute, kept
 from pullpush.lab.kept import KeptError
 from pullpush.site import long, workers
 from pullpush.site.cli import main
-from pullpush.site.workers import LongError
+from pullpush.site.workers import SweepError
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
@@ -119,17 +119,17 @@ def test_experiments_are_chosen_by_name_and_unknown_ones_answered(sizes):
     assert len(done.ran) + len(done.skipped) == 2
     with pytest.raises(UnknownNameError, match="did you mean 'radius'"):
         swept(sizes, 0.07, only=("radios",))
-    with pytest.raises(LongError, match="jobs must be at least 1"):
+    with pytest.raises(SweepError, match="jobs must be at least 1"):
         swept(sizes, 0.07, jobs=0)
 
 
 def test_a_chapter_that_declares_nothing_or_fails_says_so(sizes, tiny):
     path = tiny / "book" / "10-tiny.md"
     path.write_text(CHAPTER.replace("systems = {", "systems = 1 / 0 * {"))
-    with pytest.raises(LongError, match="the cell 'experiments' of 10-tiny failed: ZeroDivisionError"):
+    with pytest.raises(SweepError, match="the cell 'experiments' of 10-tiny failed: ZeroDivisionError"):
         swept(sizes, 0.07)
     path.write_text(CHAPTER.replace("[experiments]", "[other]"))
-    with pytest.raises(LongError, match="declares no experiment in cells tagged 'setup' or 'experiments'"):
+    with pytest.raises(SweepError, match="declares no experiment in cells tagged 'setup' or 'experiments'"):
         swept(sizes, 0.07)
 
 
@@ -181,7 +181,7 @@ def test_after_a_worker_of_a_cluster_was_killed_all_runs_are_there(sizes, cluste
 
 
 def test_a_cluster_that_goes_away_is_told_of_and_the_same_command_goes_on(sizes, cluster):
-    with pytest.raises(LongError, match=r"went away with \d runs to go: give the same command again"):
+    with pytest.raises(SweepError, match=r"went away with \d runs to go: give the same command again"):
         swept(sizes, 0.14, dask=cluster.scheduler_address, report=once(cluster.close))
     done, _ = swept(sizes, 0.14, jobs=2)
     assert len(done.skipped) >= 1
@@ -192,7 +192,7 @@ def test_a_scheduler_that_does_not_answer_is_named_with_advice(sizes, monkeypatc
     pytest.importorskip("distributed")
     monkeypatch.setattr(workers, "PATIENCE", 1)
     with pytest.raises(
-        LongError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 .*: start one, or leave --dask out"
+        SweepError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 .*: start one, or leave --dask out"
     ):
         swept(sizes, 0.15, dask="tcp://127.0.0.1:9")
 
@@ -270,7 +270,9 @@ def test_an_experiment_may_stand_on_another_ground_than_the_chapters(sizes, tiny
 
 
 def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
-    with pytest.raises(LongError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"):
+    with pytest.raises(
+        SweepError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"
+    ):
         long.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})
     assert kept.about("10-tiny", "radius") is None
 
@@ -306,7 +308,7 @@ def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
         shutil.rmtree(run.path)  # as on another machine: what was kept is all there is
     (state,) = long.states("10-tiny", only=("radius",), **more)
     assert state == ("radius", True, 0, 2, f"kept {first.stamp.made} with other seeds")
-    with pytest.raises(LongError, match="2 of 2 runs of radius are missing"):
+    with pytest.raises(SweepError, match="2 of 2 runs of radius are missing"):
         long.keep("10-tiny", **more)
     said: list[str] = []
     done = long.sweep("10-tiny", **more, jobs=1, report=said.append)

@@ -61,6 +61,13 @@ class Claim:
         return 100.0 if self.unit in ("points", "%") else 1.0
 
 
+def row_of(claim: Claim) -> dict[str, Any]:
+    """A claim in a table: id, paper, claim, unit, source, paper_value (the paper's number, NaN where it has none)."""
+    number = paper_value(claim)
+    row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
+    return row | {"source": ", ".join(claim.source), "paper_value": np.nan if number is None else number}
+
+
 # ---------------------------------------------------------------- the paper's number
 
 

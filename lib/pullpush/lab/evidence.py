@@ -119,9 +119,12 @@ def ledger(ledger: Ledger) -> Markup:
 
 def _counted(found: pd.Series) -> str:
     """How many claims there are of each verdict."""
+    return f"<p>{len(found)} claims: {'; '.join(_of_each(found))}.</p>"
+
+
+def _of_each(found: pd.Series) -> list[str]:
     counts = found.value_counts()
-    said = "; ".join(f"{counts[name]} {words_of(name, counts[name])}" for name in WORDS if name in counts)
-    return f"<p>{len(found)} claims: {said}.</p>"
+    return [f"{counts[name]} {words_of(name, counts[name])}" for name in WORDS if name in counts]
 
 
 def words_of(verdict: str, count: int = 1) -> str:
@@ -137,8 +140,7 @@ def words_of(verdict: str, count: int = 1) -> str:
 
 
 def _block(title: str, rows: pd.DataFrame) -> str:
-    counts = rows["verdict"].value_counts()
-    said = ", ".join(f"{counts[name]} {words_of(name, counts[name])}" for name in WORDS if name in counts)
+    said = ", ".join(_of_each(rows["verdict"]))
     table = html_table(HEAD, (_line(row) for _, row in rows.iterrows()))
     is_open = " open" if len(rows) <= OPEN else ""
     return (

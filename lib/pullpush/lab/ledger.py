@@ -11,7 +11,7 @@ import pandas as pd
 
 from pullpush.errors import unknown
 from pullpush.lab import gaps
-from pullpush.lab.claims import Claim, ClaimError, agrees, of_chapter, paper_value
+from pullpush.lab.claims import Claim, ClaimError, agrees, of_chapter, row_of
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.paper import form
 from pullpush.lab.scores import Scores
@@ -137,10 +137,7 @@ class Ledger:
         return (self._found[claim.id] or [nothing])[-1] if claim.judged else claim.reason["why"]
 
     def _row(self, claim: Claim, outcome: inference.Difference | str) -> dict[str, Any]:
-        number = paper_value(claim)
-        number = np.nan if number is None else number
-        row = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
-        row |= {"source": ", ".join(claim.source), "paper_value": number, "chapter": self.chapter}
+        row = row_of(claim) | {"chapter": self.chapter}
         if isinstance(outcome, str):
             return row | {"verdict": LEFT, "reason": outcome}
         row |= {name: getattr(outcome, name) * claim.scale for name in ("value", "low", "high", "half_width")}
@@ -148,20 +145,15 @@ class Ledger:
         row["reason"] = ""
         if claim.direction == "equal":
             return row | {"verdict": inference.verdict(outcome, "equal", margin=(claim.margin or 0.0) / claim.scale)}
-        words = claim.direction.replace("exists", "higher")
-        return row | {"verdict": inference.verdict(outcome, number / claim.scale if agrees(number, claim) else words)}
-
-
-def words(verdict: str) -> str:
-    """The book's only words for a verdict: `words("reversed")` is "is reversed"."""
-    if verdict not in WORDS:
-        raise unknown("verdict", verdict, WORDS)
-    return WORDS[verdict]
+        wanted: Any = claim.direction.replace("exists", "higher")
+        if agrees(row["paper_value"], claim):
+            wanted = row["paper_value"] / claim.scale
+        return row | {"verdict": inference.verdict(outcome, wanted)}
 
 
 def sentence(row: Mapping[str, Any]) -> str:
     """A row of `Ledger.table` in words: "**holds**: +3.2 ± 1.1 points (paper +2.7)"."""
-    start = f"**{words(row['verdict'])}**"
+    start = f"**{WORDS[row['verdict']]}**"
     if row["verdict"] == LEFT:
         return f"{start}: {row['reason']}"
     digits = form(row["low"], row["high"])

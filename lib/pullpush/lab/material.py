@@ -68,12 +68,10 @@ class Real(Material):
 
     @property
     def name(self) -> str:
-        """See Material."""
         return self._name
 
     @property
     def pair_names(self) -> tuple[str, ...]:
-        """See Material."""
         return tuple(find(name).title for name in self._pair)
 
     @property
@@ -87,7 +85,6 @@ class Real(Material):
         return {"encoder_options": {"text_pretrained": False}} if pretrained else {"text": "hashed"}
 
     def data(self, n_train: int | None = None) -> World:
-        """See Material."""
         return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
 
     def _load(self, name: str, **sizes: Any) -> World:
@@ -100,17 +97,14 @@ class Real(Material):
         return {"sample_rate": rate} if rate else {}
 
     def whole(self) -> World:
-        """See Material."""
         return self.data()
 
     def trunk(self) -> Base:
-        """See Material."""
         if self._published:
             return common.published_trunk(self.book)
         return common.train(self.book, self.data(), "infonce", diagnostics=None)
 
     def random_trunk(self) -> Base:
-        """See Material."""
         if self._published:
             return common.published_trunk(self.book, pretrained=False)
         still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}

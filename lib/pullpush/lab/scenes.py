@@ -197,19 +197,15 @@ class Scenes(Material):
         super().__init__(reduced(book), book, compute_long)
 
     def data(self, n_train: int | None = None) -> World:
-        """See Material."""
         return common.world(self.book, **({} if n_train is None else {"n_train": n_train}))
 
     def whole(self) -> World:
-        """See Material."""
         return common.world(self.full)
 
     def trunk(self) -> Base:
-        """See Material."""
         return trunks.trained(pretrained(self.book))
 
     def random_trunk(self) -> Base:
-        """See Material."""
         return trunks.trained(untrained(self.book))
 
     def pair(self, trunk: Base) -> dict[str, World]:
@@ -227,9 +223,7 @@ class PublishedScenes(Scenes):
     name = "scenes, published encoder"  # so that results do not pass for those with a trunk trained here
 
     def trunk(self) -> Published:
-        """See Material."""
         return common.published_trunk(self.book)
 
     def random_trunk(self) -> Published:
-        """See Material."""
         return common.published_trunk(self.book, pretrained=False)

@@ -57,8 +57,7 @@ class Session:
         """
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise ValueError(f"name of a table must be letters, digits, - and _, got {name!r}")
-        with atomic_path(self.out / f"{self.chapter}.{name}.csv") as partial:
-            table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+        write_table(table, self.out / f"{self.chapter}.{name}.csv")
         seeds = table["seed"].unique() if "seed" in table else self.seeds
         seconds = time.monotonic() - self.began
         provenance.record(self.out, self.chapter, name, provenance.stamp({}, seeds=seeds, seconds=seconds))
@@ -91,6 +90,13 @@ def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | st
     if settings.file:
         gaps.allow(f"the profile {settings.name}")
     return Session(chapter, settings, seed, folder)
+
+
+def write_table(table: pd.DataFrame, path: Path) -> Path:
+    """Write a table as CSV, all of it or nothing: numbers to six digits, its index dropped."""
+    with atomic_path(path) as partial:
+        table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+    return path
 
 
 def published() -> bool:

@@ -283,7 +283,7 @@ def evaluate(
     listing(dataset, asked["split"])  # before the model, which may come from the network
     found = open_model(model, **remote)
     found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    table = evaluating.evaluate(found, evaluating.Asked(dataset=dataset, languages=language, **asked))
+    table = evaluating.evaluate(found, dataset, languages=language, **asked)
     click.echo(evaluating.plain(table))
     if out is not None:
         table.assign(model=model, dataset=dataset).to_csv(out, index=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -33,23 +32,6 @@ FORCES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What is evaluated. dataset: as for `pullpush.data.registry.find`; split: "train", "valid" or "test"; languages:
-    ISO 639-3 codes; seconds: longer recordings are cut to this, None as for `CorpusConfig`; clips: only so many,
-    the first, of labelled sets spread evenly; subset, text_cleaning: as for `CorpusConfig`; batch_size: of the forces.
-    """
-
-    dataset: str
-    split: str = "test"
-    languages: tuple[str, ...] = ("eng",)
-    seconds: float | None = None
-    clips: int | None = None
-    subset: str | None = None
-    text_cleaning: str = "none"
-    batch_size: int = 128
-
-
 class Pairs(NamedTuple):
     """Embeddings of clips and of their captions in one language. audio: `(N, d)`; text: `(M, d)`, the captions of one
     clip after those of another; clip: `(M,)` int64, which clip each is of."""
@@ -73,18 +55,26 @@ class Pairs(NamedTuple):
         return self.text, self.clip
 
 
-def check_labelled(asked: Asked) -> None:
-    """Refuse what a set with labels does not have."""
-    usual = {item.name: item.default for item in fields(Asked)}
-    of_captions = ("split", "languages", "subset", "text_cleaning")
-    if given := [name for name in of_captions if getattr(asked, name) != usual[name]]:
-        raise PullPushError(
-            f"{asked.dataset} has test clips with labels, and English prompts: {', '.join(given)} goes with captions"
-        )
-
-
-def evaluate(model: PublishedModel, asked: Asked) -> pd.DataFrame:
+def evaluate(
+    model: PublishedModel,
+    dataset: str,
+    *,
+    split: str = "test",
+    languages: Sequence[str] = ("eng",),
+    seconds: float | None = None,
+    clips: int | None = None,
+    subset: str | None = None,
+    text_cleaning: str = "none",
+    batch_size: int = 128,
+) -> pd.DataFrame:
     """Scores of a model, tidy: a row a score.
+
+    Args:
+        dataset: as for `pullpush.data.registry.find`.
+        split: "train", "valid" or "test"; languages: ISO 639-3 codes.
+        clips: only so many, the first, of labelled sets spread evenly.
+        seconds, subset, text_cleaning: as for `CorpusConfig`.
+        batch_size: of the forces.
 
     Returns:
         Columns part ("counts", "retrieval", "geometry", "forces"; "zero-shot" for labelled sets), language, score,
@@ -94,30 +84,28 @@ def evaluate(model: PublishedModel, asked: Asked) -> pd.DataFrame:
     Raises:
         PullPushError, DataNotFoundError, UnknownNameError: see `load_corpus`.
     """
-    if find(asked.dataset).labelled:
-        check_labelled(asked)
-        clips = load_labelled(asked.dataset, seconds=asked.seconds, n=asked.clips, sample_rate=model.sample_rate)
-        return _table([*counts(clips), *labelled(model, clips)])
-    config = CorpusConfig(
-        asked.dataset,
-        seconds=asked.seconds,
-        sample_rate=model.sample_rate,
-        subset=asked.subset,
-        text_cleaning=asked.text_cleaning,
-    )
-    size: dict[str, Any] = {f"n_{asked.split}": asked.clips}
-    clips = load_split(replace(config, **size), asked.split)
-    rows = counts(clips)
-    audio = embed_audio(model, clips)
-    for language in asked.languages:
-        captions = clips.captions(language)
+    if find(dataset).labelled:
+        is_usual = {"split": split == "test", "languages": tuple(languages) == ("eng",)}
+        is_usual |= {"subset": subset is None, "text_cleaning": text_cleaning == "none"}
+        if given := [name for name, so in is_usual.items() if not so]:
+            raise PullPushError(
+                f"{dataset} has test clips with labels, and English prompts: {', '.join(given)} goes with captions"
+            )
+        test = load_labelled(dataset, seconds=seconds, n=clips, sample_rate=model.sample_rate)
+        return _table([*counts(test), *labelled(model, test)])
+    size: dict[str, Any] = {f"n_{split}": clips, "seconds": seconds, "subset": subset, "text_cleaning": text_cleaning}
+    of_split = load_split(CorpusConfig(dataset, sample_rate=model.sample_rate, **size), split)
+    rows = counts(of_split)
+    audio = embed_audio(model, of_split)
+    for language in languages:
+        captions = of_split.captions(language)
         kept = [row for row, texts in enumerate(captions) if texts and not any(map(is_missing, texts))]
         if len(kept) < 2:
             raise PullPushError(f"{len(kept)} clips have captions in {language!r}: retrieval takes two at least")
         pairs = embedded(model, audio[kept], [captions[row] for row in kept], language)
         rows += caption_counts([captions[row] for row in kept], language)
         rows += [*retrieval(pairs, language), *geometry(pairs, language)]
-        rows += forces(pairs, language, tau=model.tau, batch_size=asked.batch_size)
+        rows += forces(pairs, language, tau=model.tau, batch_size=batch_size)
     return _table(rows)
 
 

@@ -19,7 +19,7 @@ import yaml
 
 from pullpush.cache import content_key
 from pullpush.cache.locks import named, who
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, unknown
 from pullpush.lab import profiles
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import alone, find_root, workplace
@@ -28,13 +28,9 @@ from pullpush.settings import check_folder, check_setting
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 from pullpush.site.run import run
-from pullpush.site.workers import Swept, Tell, check_jobs, work_through
+from pullpush.site.workers import SweepError, Swept, Tell, check_jobs, work_through
 
 TYPES = {"chapter": str, "profile": str, "grid": dict[str, Any], "fixed": dict[str, Any] | None, "out": str}
-
-
-class SweepError(PullPushError, ValueError):
-    """A sweep file that cannot be read, or an output folder that another sweep is using."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +80,8 @@ def sweep(
         report, watch: see `work_through`.
 
     Raises:
-        SweepError: another process is running this sweep; or see `read`.
-        LongError, KeyboardInterrupt: see `work_through`; finished cells are kept.
+        SweepError: another process is running this sweep; or see `read` and `work_through`.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; finished cells are kept.
     """
     check_jobs(jobs)
     cells, out = read(path, root=root)
@@ -95,15 +91,16 @@ def sweep(
     )
     with alone(out / ".lock", refusal), named(holder):
         there = [cell for cell in cells if cell.notebook.is_file()]
-        todo = {str(cell): cell for cell in cells if cell not in there}
+        todo = {cell.out.name: cell for cell in cells if cell not in there}
         for cell in there:
             report(f"finished before: {cell}")
         threads = max(1, (os.cpu_count() or 1) // jobs)
         ran, failed = work_through(
-            {label: partial(cell.run, threads) for label, cell in todo.items()},
+            {key: partial(cell.run, threads) for key, cell in todo.items()},
             jobs=jobs,
             dask=dask,
-            is_there=lambda label: todo[label].notebook.is_file(),
+            labels={key: str(cell) for key, cell in todo.items()},
+            is_there=lambda key: todo[key].notebook.is_file(),
             before=len(there),
             total=len(cells),
             report=report,

@@ -11,13 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from pullpush.cache import atomic_path
-from pullpush.lab.claims import Claim, load_all, paper_value
+from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
 from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS
+from pullpush.lab.session import write_table
 from pullpush.site import executions
 
 COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")
@@ -51,10 +50,7 @@ def gathered(root: Path, tables: Mapping[str, Path]) -> pd.DataFrame:
 
 
 def _row(claim: Claim, judged: pd.DataFrame | None) -> dict[str, Any]:
-    number = paper_value(claim)
-    row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
-    row |= {"source": ", ".join(claim.source), "paper_value": np.nan if number is None else number}
-    row |= {"chapter": claim.chapter or "", "verdict": LEFT, "reason": claim.reason.get("why", "")}
+    row = row_of(claim) | {"chapter": claim.chapter or "", "verdict": LEFT, "reason": claim.reason.get("why", "")}
     if not claim.judged:
         return row
     if judged is None:
@@ -71,17 +67,10 @@ def counted(table: pd.DataFrame) -> dict[str, dict[str, int]]:
     return {paper: {name: int(rows[name]) for name in WORDS if name in rows} for paper, rows in counts.items()}
 
 
-def save(table: pd.DataFrame, path: Path) -> Path:
-    """Write the table as CSV, numbers to six digits."""
-    with atomic_path(path) as partial:
-        table.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
-    return path
-
-
 def publish(root: Path, profile: str, *, published: bool = False) -> tuple[pd.DataFrame, Path]:
     """Gather the claims of a profile's executions and save them beside those; see `tables_of`."""
     table = gathered(root, tables_of(root, profile, published=published))
-    return table, save(table, executions.place(root, profile, published=published) / FILE)
+    return table, write_table(table, executions.place(root, profile, published=published) / FILE)
 
 
 # ---------------------------------------------------------------- the page
@@ -89,7 +78,7 @@ def publish(root: Path, profile: str, *, published: bool = False) -> tuple[pd.Da
 
 def complete(page: Path, table: pd.DataFrame) -> None:
     """Put the table, its filters and a CSV file to download into a copy of the page, where MARK stands."""
-    save(table, page.with_name(FILE))
+    write_table(table, page.with_name(FILE))
     known = {path.stem for path in page.parent.iterdir()}
     body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known)}\n```"
     page.write_text(page.read_text(encoding="utf-8").replace(MARK, body), encoding="utf-8")

@@ -21,7 +21,7 @@ from pullpush.lab.experiments import Experiment, without_seeds
 from pullpush.lab.root import find_root
 from pullpush.lab.scores import Scores
 from pullpush.site import chapters
-from pullpush.site.workers import LongError, Swept, Tell, check_jobs, work_through
+from pullpush.site.workers import SweepError, Swept, Tell, check_jobs, work_through
 from pullpush.training.runs import Plan, missing_of, prepare
 
 TAGS = ("setup", "experiments")
@@ -53,7 +53,7 @@ def declared(
 
     Raises:
         UnknownNameError: no such chapter, profile or parameter.
-        LongError: its cells declare none, or fail.
+        SweepError: its cells declare none, or fail.
     """
     chapter = chapters.find(root or find_root(), name)
     values = chapters.check_parameters(chapter, parameters or {})
@@ -68,12 +68,12 @@ def declared(
         except PullPushError:
             raise
         except Exception as error:
-            raise LongError(f"the cell {tags[0]!r} of {name} failed: {type(error).__name__}: {error}") from error
+            raise SweepError(f"the cell {tags[0]!r} of {name} failed: {type(error).__name__}: {error}") from error
         if chapters.PARAMETERS_TAG in tags:
             space |= values
     found = {thing.name: thing for thing in space.values() if isinstance(thing, Experiment)}
     if not found:
-        raise LongError(f"{name} declares no experiment in cells tagged {' or '.join(map(repr, TAGS))}")
+        raise SweepError(f"{name} declares no experiment in cells tagged {' or '.join(map(repr, TAGS))}")
     return Declared(space["ground"], found, space.get("other_grounds", {}))
 
 
@@ -138,7 +138,7 @@ def states(
     """How a chapter's experiments stand, or those that are named.
 
     Raises:
-        UnknownNameError, LongError: see `declared` and `chosen`.
+        UnknownNameError, SweepError: see `declared` and `chosen`.
         KeptError: what was kept is damaged.
     """
     plan = declared(name, profile=profile, parameters=parameters, root=root)
@@ -190,7 +190,7 @@ def sweep(
 
     Raises:
         UnknownNameError: see `declared` and `chosen`.
-        LongError, KeyboardInterrupt: see `work_through`; finished runs are kept.
+        SweepError, KeyboardInterrupt: see `work_through`; finished runs are kept.
     """
     check_jobs(jobs)
     plan = declared(name, profile=profile, parameters=parameters, root=root)
@@ -262,7 +262,7 @@ def keep(
         The files of arrays.
 
     Raises:
-        LongError: runs are missing; the message says how many, and the command that trains them.
+        SweepError: runs are missing; the message says how many, and the command that trains them.
         KeptError: another process is keeping one of them.
     """
     plan = declared(name, profile=profile, parameters=parameters, root=root)
@@ -276,7 +276,7 @@ def keep(
         cells, before = remaining(plan, experiment, root)
         runs = {run.key for run in cells.values()}
         if missing := len(missing_of(cells.values())):
-            raise LongError(f"{missing} of {len(runs)} runs of {experiment.name} are missing: {train}")
+            raise SweepError(f"{missing} of {len(runs)} runs of {experiment.name} are missing: {train}")
         scores = compute.compute(ground, experiment, cells)
         made = replace(scores.stamp, command=f"{train} && {write}", data=_data(experiment, cells))
         scores = replace(scores, stamp=made)

@@ -33,13 +33,16 @@ def run_all(
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM; the processes have been ended, finished pages are kept.
     """
-    if jobs > 1:
-        options["threads"] = max(1, (os.cpu_count() or 1) // jobs)
-    else:
-        options["watch"] = watch
-    calls: dict[str, Callable[[], str]] = {
-        name: partial(run_page, name, profile=settings.source, root=root, **options) for name in names
-    }
+    jobs = max(1, min(jobs, len(names)))
+    calls: dict[str, Callable[[], str]] = {}
+    for number, name in enumerate(names):
+        given: dict[str, Any] = {"profile": settings.source, "root": root, **options}
+        if jobs > 1:
+            given["threads"] = max(1, (os.cpu_count() or 1) // jobs)
+        else:  # in this process, which can say how far it is
+            at = f"{number}/{len(names)} pages  {name}"
+            given["watch"] = lambda state, at=at: watch(f"{at}: {state}")
+        calls[name] = partial(run_page, name, **given)
     _, failed = work_through(calls, jobs=jobs, noun="pages", report=report, watch=watch)
     return dict(failed)
 

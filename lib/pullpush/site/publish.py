@@ -24,6 +24,7 @@ import pandas as pd
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import alone, find_root, workplace
+from pullpush.lab.session import write_table
 from pullpush.site import chapters, executions, ledger_page
 from pullpush.site.pages import current, run_all
 from pullpush.site.status import held_back
@@ -130,7 +131,7 @@ def _replace(mine: Path, target: Path, pages: Sequence[str], root: Path) -> None
         for path in mine.glob(f"{page}.*"):
             shutil.copy2(path, new / path.name)
     judged = {path.name.split(".")[0]: path for path in sorted(new.glob(f"*.{CLAIMS}.csv"))}
-    ledger_page.save(ledger_page.gathered(root, judged), new / ledger_page.FILE)
+    write_table(ledger_page.gathered(root, judged), new / ledger_page.FILE)
     with held_back() as came:
         if target.is_dir():
             os.replace(target, old)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from pullpush.cache import atomic_path
 from pullpush.lab import profiles
 from pullpush.lab.evidence import cells, html_table
+from pullpush.lab.session import write_table
 from pullpush.site import executions
 
 FILE = "verified.csv"
@@ -38,8 +38,7 @@ def save(rows: Sequence[Mapping[str, Any]], path: Path, *, processor: str) -> No
     others = before[before["processor"] != processor]
     whole = pd.concat([others, table], ignore_index=True) if len(others) else table
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(path) as partial:
-        whole.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+    write_table(whole, path)
 
 
 def read(path: Path) -> pd.DataFrame:

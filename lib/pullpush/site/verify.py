@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from pullpush.site.band import Spread, band, moderated, prior
 from pullpush.site.long import Declared, declared
 from pullpush.site.there import Note, draw, notes, passed_over
 from pullpush.site.verified import COLUMNS, RUN
-from pullpush.site.workers import LongError, Tell
+from pullpush.site.workers import SweepError, Tell
 from pullpush.training.runs import train_missing
 
 KIND = "verified"
@@ -185,20 +185,17 @@ def _wanted(
 
 def _trained(plan: Declared, group: Sequence[Expected]) -> Iterator[tuple[Expected, Numbers, float]]:
     """Train runs of a chapter, stage by stage and side by side, and score them: their numbers, and their minutes."""
-    cells = []
+    runs = []
     for one in group:
         ground = plan.ground_of(one.experiment)
-        cells.append({(one.trial, one.seed): compute.plan_of(ground, one.experiment, one.trial, one.seed)})
-    stages = [
-        compute.rounds(plan.ground_of(one.experiment), one.experiment, cell)
-        for one, cell in zip(group, cells, strict=True)
-    ]
-    for number in range(max(map(len, stages))):
-        train_missing([run for own in stages for run in (own[number] if number < len(own) else [])])
-    for one, cell in zip(group, cells, strict=True):
-        scores = compute.compute(plan.ground_of(one.experiment), one.experiment, cell)
-        took = next(iter(cell.values())).seconds / 60
-        yield one, numbers(scores, one.trial, one.seed), took
+        cell = {(one.trial, one.seed): compute.plan_of(ground, one.experiment, one.trial, one.seed)}
+        runs.append((one, ground, cell))
+    stages = (compute.rounds(ground, one.experiment, cell) for one, ground, cell in runs)
+    for stage in zip_longest(*stages, fillvalue=()):
+        train_missing([run for of_one in stage for run in of_one])
+    for one, ground, cell in runs:
+        scores = compute.compute(ground, one.experiment, cell)
+        yield one, numbers(scores, one.trial, one.seed), next(iter(cell.values())).seconds / 60
 
 
 def _rows(one: Expected, here: Numbers, took: float, comparisons: int) -> Iterator[dict[str, Any]]:
@@ -264,14 +261,14 @@ class Kept:
         """The runs of an experiment that have these numbers, counted from 0.
 
         Raises:
-            LongError: it was not kept as it is declared.
+            SweepError: it was not kept as it is declared.
             KeptError: what was kept is damaged.
         """
         experiment = self._plan.experiments.get(note.experiment)
         scores = self._read(experiment) if experiment else None
         if not experiment or not scores:
             both = " && ".join(kept.command(verb, note.chapter, note.experiment) for verb in ("sweep", "keep"))
-            raise LongError(f"{note} was kept of another declaration than that of its chapter: `{both}` makes it anew")
+            raise SweepError(f"{note} was kept of another declaration than that of its chapter: `{both}` makes it anew")
         priors = {name: prior(group) or prior(self._groups.get(name, [])) for name, group in groups(scores).items()}
         cells = list(experiment.cells)
         found = []

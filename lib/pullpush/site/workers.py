@@ -33,8 +33,8 @@ Calls = Mapping[str, Callable[[], str | None]]
 Tell = Callable[[str], object]
 
 
-class LongError(PullPushError, RuntimeError):
-    """A sweep that cannot begin or go on, or an experiment that cannot be kept."""
+class SweepError(PullPushError, RuntimeError):
+    """A sweep that cannot begin or go on, as of a file that cannot be read; or an experiment that cannot be kept."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Swept:
 def check_jobs(jobs: int) -> None:
     """Require one process at least."""
     if jobs < 1:
-        raise LongError(f"jobs must be at least 1, got {jobs}")
+        raise SweepError(f"jobs must be at least 1, got {jobs}")
 
 
 def work_through(
@@ -80,7 +80,7 @@ def work_through(
         report: gets one line for every call, such as "3/4  radius: SVR, seed 1  12 s"; watch: how many are over.
 
     Raises:
-        LongError: the cluster cannot be reached, or goes away: what was made stays.
+        SweepError: the cluster cannot be reached, or goes away: what was made stays.
         KeyboardInterrupt: Ctrl-C or SIGTERM; processes have been ended, what was made stays.
     """
     ran: list[str] = []
@@ -115,16 +115,16 @@ def cluster(address: str) -> Iterator[Any]:
     """A client of the Dask scheduler at an address.
 
     Raises:
-        LongError: dask is not installed, or nobody answers.
+        SweepError: dask is not installed, or nobody answers.
     """
     try:
         from dask.distributed import Client
     except ImportError as error:
-        raise LongError("--dask needs dask: pip install 'pullpush[cluster]'") from error
+        raise SweepError("--dask needs dask: pip install 'pullpush[cluster]'") from error
     try:
         client = Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:
-        raise LongError(f"no Dask scheduler answers at {address} ({error}): start one, or leave --dask out") from error
+        raise SweepError(f"no Dask scheduler answers at {address} ({error}): start one, or leave --dask out") from error
     try:
         yield client
     finally:
@@ -133,6 +133,7 @@ def cluster(address: str) -> Iterator[Any]:
 
 
 def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
+    jobs = max(1, min(jobs, len(calls)))  # a process without a call would not know how to stop
     left = {key: elsewhere(call) if jobs > 1 else call for key, call in calls.items()}
     for _ in range(ROUNDS):
         pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)
@@ -176,16 +177,16 @@ def _on_cluster(client: Any, address: str, calls: Calls) -> Generator[Outcome, N
     try:
         for future in as_completed(futures):
             if future.status in ("cancelled", "lost") or client.status != "running":
-                raise LongError(gone.format(left))
+                raise SweepError(gone.format(left))
             left -= 1
             if future.status == "finished":
                 yield future.result()
             else:
                 yield futures[future], 0.0, f"lost with its worker: {future.exception()}", ""
     except (CancelledError, OSError) as error:
-        raise LongError(gone.format(left)) from error
+        raise SweepError(gone.format(left)) from error
     if left:
-        raise LongError(gone.format(left))
+        raise SweepError(gone.format(left))
 
 
 _busy = _stopped = False  # of a process of the pool: whether it makes a call, and whether it is to make no further one
