@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from pullpush.show.pictures import compress_png
+from pullpush.show.markup import compress_png
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
