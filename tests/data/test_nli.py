@@ -29,7 +29,7 @@ from pullpush.data.synthetic import synthetic_events
 from pullpush.data.vocabulary import load_events
 from pullpush.data.world import WorldConfig
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
-from pullpush.training.features import Encoded
+from pullpush.training.frozen import Encoded
 
 EVENTS = load_events()
 CATEGORY = {event.name: event.category for event in EVENTS}

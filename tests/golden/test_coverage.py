@@ -40,10 +40,11 @@ ROWS = {
     "losses": ["losses/*.py", "forces.py"],
     "metrics": ["metrics/*.py"],
     "training": [
-        *(f"training/{name}.py" for name in ("chunked", "diagnostics", "evaluate", "features", "loop", "objective")),
-        *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "parts", "recipes", "system", "terms")),
-        "training/frozen.py: write_features write_activations blocks",
-        "training/statistics.py: normalised _remember",
+        *(f"training/{name}.py" for name in ("chunked", "diagnostics", "evaluate", "loop", "objective")),
+        *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "recipes", "terms")),
+        "training/frozen.py: write_features write_activations blocks Encoded.read Encoded.rows Encoded.select",
+        "training/frozen.py: Activated.read Activated.rows Activated.select Heard.audio",
+        "training/distributed.py: normalised _remember",
     ],
     "data: scenes and their sound": [
         *(f"data/{name}.py" for name in ("composer", "draws", "mixing", "pitch", "renderer", "scene", "synthetic")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import logging
@@ -18,7 +19,7 @@ from chat_server import serving
 
 from pullpush.cache import content_key
 from pullpush.rewriting import RewritingError, create
-from pullpush.rewriting.costs import Prices
+from pullpush.rewriting.chat import Prices
 from pullpush.rewriting.prompts import Prompts
 
 KEY = "sk-very-secret-123"
@@ -70,6 +71,15 @@ def test_answers_come_in_order_and_are_asked_once(home, use):
         assert endpoint(temperature=1.0).rewrite(TEXTS[:1]) == LOUD[:1]
         assert endpoint(prompts=Prompts(system="x", rewrite="say {caption}")).rewrite(TEXTS[:1]) == ["SAY CAPTION 0"]
         assert len(server.requests) == 10
+
+
+def test_a_notebook_that_runs_a_loop_itself_is_no_obstacle(use):
+    async def cell():
+        return endpoint().rewrite(TEXTS)
+
+    with serving() as server:
+        use(server)
+        assert asyncio.run(cell()) == LOUD
 
 
 def test_what_is_kept_needs_neither_key_nor_network_nor_consent(home, use, monkeypatch):
@@ -290,7 +300,7 @@ def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, use, parallel, 
             rewriter.rewrite([f"caption {n}" for n in range(20)])
         counted = 15 * sum(row["tokens"][0] is not None for row in kept(home))
         assert counted <= rewriter.account.spent <= 160
-        assert rewriter.account.held == 0
+        assert rewriter.account.reserved == 0
         assert 1 <= len(kept(home)) < 20
         server.faults.clear()
         before = len(server.requests)
@@ -328,7 +338,7 @@ def test_a_senseless_count_is_billed_as_the_most_and_said_and_the_answer_kept(ho
         rewriter = endpoint(prices=Prices(1e6, 1e6), budget=200, max_tokens=20, parallel=1)
         with pytest.raises(RewritingError, match=r"nobody knows what it cost: look at its own bill.* 1 of 1 answers"):
             rewriter.rewrite(TEXTS[:1])
-        assert (rewriter.account.spent, rewriter.account.held) == (45, 0)
+        assert (rewriter.account.spent, rewriter.account.reserved) == (45, 0)
         assert rewriter.rewrite(TEXTS[:1]) == LOUD[:1]
         assert len(server.requests) == 1
 
@@ -388,7 +398,8 @@ def test_what_is_missing_is_named(home, monkeypatch):
         endpoint().rewrite(TEXTS)
     monkeypatch.setenv("OPENAI_BASE_URL", "no address")
     with pytest.raises(RewritingError, match="OPENAI_BASE_URL is no address"):
-        endpoint(attempts=1).rewrite(TEXTS)
+        (rewriter := endpoint(attempts=1, prices=Prices(1e6, 1e6))).rewrite(TEXTS)
+    assert rewriter.account.spent == 0
     with pytest.raises(ValueError, match="needs a model"):
         create("endpoint")
     with pytest.raises(ValueError, match="a budget needs prices"):

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import io
 import re
 
+import numpy as np
+import pytest
+import soundfile
+import torch
+from PIL import Image
+
+from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.languages import LANGUAGES, language
 from pullpush.errors import unknown
 from pullpush.show import galleries
+from pullpush.show.galleries import log_power, player, thumbnail
 
 
 def test_a_card_shows_the_sound_and_its_caption_in_its_language(world):
@@ -61,3 +71,84 @@ def test_a_clip_that_is_told_in_one_language_is_shown_in_it_alone(world, monkeyp
 def test_rows_that_there_are_not_are_left_out(world):
     few = world.test.head(2)
     assert galleries.scenes(few, range(6)).data == galleries.scenes(few, range(2)).data
+
+
+# Sounds and their pictures
+
+
+def tone(seconds: float = 1.0, hertz: float = 440.0) -> torch.Tensor:
+    time = torch.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
+    return 0.5 * torch.sin(2 * torch.pi * hertz * time)
+
+
+def decoded(page: str) -> tuple[np.ndarray, int]:
+    """The samples of the first player in a page, and their rate."""
+    data = re.search(r'src="data:audio/mpeg;base64,([^"]+)"', page)[1]
+    return soundfile.read(io.BytesIO(base64.b64decode(data)), dtype="float32")
+
+
+@pytest.mark.parametrize("seconds", [0.05, 1.0, 4.0])
+def test_a_player_holds_the_whole_sound(seconds):
+    wave = tone(seconds)
+    samples, rate = decoded(player(wave))
+    assert rate == SAMPLE_RATE
+    assert abs(len(samples) - len(wave)) <= 2 * 1152  # MP3 pads to whole frames
+    middle = samples[len(samples) // 4 : -len(samples) // 4]
+    if seconds >= 0.5:
+        assert np.sqrt(np.mean(middle**2)) == pytest.approx(0.5 / np.sqrt(2), rel=0.05)
+        peak = np.abs(np.fft.rfft(middle)).argmax() * rate / len(middle)
+        assert peak == pytest.approx(440, abs=2 * rate / len(middle))
+
+
+def test_the_same_samples_give_the_same_page():
+    assert player(tone()) == player(tone())
+
+
+def test_doubles_and_gradients_are_taken():
+    wave = tone()
+    expected, _ = decoded(player(wave))
+    for same in (wave.double(), wave.clone().requires_grad_()):
+        samples, _ = decoded(player(same))
+        assert np.corrcoef(samples, expected)[0, 1] > 0.999
+        assert samples.std() == pytest.approx(expected.std(), rel=0.01)
+
+
+def test_loud_samples_are_clipped_rather_than_wrapped():
+    loud, _ = decoded(player(10 * tone(hertz=100)))
+    assert np.abs(loud).max() < 1.5
+    assert np.corrcoef(loud[:12_000], decoded(player(tone(hertz=100)))[0][:12_000])[0, 1] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("wave", "says"),
+    [
+        (torch.zeros(2, 100), r"shape \(2, 100\)"),
+        (torch.zeros(0), r"shape \(0,\)"),
+        (torch.tensor(1.0), r"shape \(\)"),
+        (torch.tensor([0.0, float("nan")]), "finite"),
+        (torch.tensor([0.0, float("inf")]), "finite"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(wave, says):
+    with pytest.raises(ValueError, match=says):
+        player(wave)
+
+
+def test_a_spectrogram_shows_a_tone_at_its_frequency():
+    power = log_power(tone(hertz=2000))
+    assert power.shape == (257, 101)
+    assert power.max() == 0
+    assert (power[:, 50].argmax() * SAMPLE_RATE / 512).item() == pytest.approx(2000, abs=16)
+
+
+def test_silence_has_a_spectrogram():
+    assert torch.isfinite(log_power(torch.zeros(8000))).all()
+
+
+def test_a_thumbnail_is_a_small_picture_with_high_pitch_on_top():
+    address = thumbnail(tone(hertz=6000))
+    assert len(address) < 60_000
+    picture = Image.open(io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,"))))
+    light = np.asarray(picture.convert("L")).mean(1)
+    assert picture.size[1] == 129
+    assert (128 - light.argmax()) * 2 * SAMPLE_RATE / 512 == pytest.approx(6000, abs=100)

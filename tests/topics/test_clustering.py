@@ -5,8 +5,8 @@ import pytest
 from planted_topics import EACH, planted
 
 from pullpush.errors import UnknownNameError
-from pullpush.topics import OUTLIER, Density, TopicsError, agreement, cluster, density, shuffled, stability
-from pullpush.topics.outliers import memberships, reassigned
+from pullpush.topics import OUTLIER, Density, TopicsError, agreement, cluster, density, shuffled
+from pullpush.topics.clustering import memberships, merged, reassigned
 
 FLAT = Density(dimensions=0)  # without UMAP: a hundredth of the time
 
@@ -128,8 +128,6 @@ def test_merged_topics_are_those_of_bertopic():
     labels = np.unique(np.char.add(classes, np.char.mod("%d", np.arange(len(classes)) % 2)), return_inverse=True)[1]
     model = bertopic.BERTopic(umap_model=BaseDimensionalityReduction(), hdbscan_model=BaseCluster(), nr_topics=3)
     theirs, _ = model.fit_transform(texts, embeddings=embeddings, y=labels)
-    from pullpush.topics.clustering import merged
-
     ours = merged(labels, 3, by="embeddings", embeddings=embeddings, texts=texts)
     assert agreement(ours, theirs)["ARI"] == 1
 
@@ -183,22 +181,11 @@ def test_a_caption_that_shares_no_word_stays_an_outlier_by_words():
 # How far they can be trusted
 
 
-def test_stability_compares_seeds_and_orders():
-    embeddings, texts, _ = scattered()
-    table = stability(embeddings, texts, seeds=(0, 1, 2), orders=3, how=FLAT)
-    assert table.groupby("varies").size().to_dict() == {"order": 3, "seed": 3}
-    assert (table["AMI"][table["varies"] == "seed"] == 1).all()  # HDBSCAN draws nothing
-    assert (table["AMI"] > 0.9).all()  # labels came back in their order; equal distances are taken as they come
-    with pytest.raises(TopicsError, match="two runs"):
-        stability(embeddings, texts, seeds=(0,), orders=0)
-
-
 def test_umap_finds_other_topics_with_other_seeds_where_there_are_none():
     noise = np.random.default_rng(0).normal(size=(150, 8))
     texts = [f"word{row} word{row + 1}" for row in range(150)]
-    how = Density(min_size=5)
-    table = stability(noise, texts, seeds=(0, 1), orders=2, how=how)
-    assert (table["AMI"] < 0.95).all()
+    first, second = (cluster(noise, texts, seed=seed, how=Density(min_size=5)).labels for seed in (0, 1))
+    assert agreement(first, second)["AMI"] < 0.95
 
 
 def test_labels_by_chance_agree_with_nothing_and_keep_their_sizes():

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 import torch
 from pandas.testing import assert_frame_equal
-from processes import of_two
-from ranks import BALANCED, CHUNKED, embeddings, run, work
+from ranks import BALANCED, CHUNKED, embeddings, network, normalised, of_two, run, work
 from safetensors.torch import load_file
+from torch import nn
 
 from pullpush.errors import TrainingError
 from pullpush.losses import info_nce
-from pullpush.training.distributed import begin, gather, world
+from pullpush.training.distributed import begin, gather, of_the_whole_batch, world
 
 COMMAND = ["pullpush.training", "--bank", "synthetic", "--train", "20", "--valid", "6", "--test", "6", "--epochs", "2"]
 COMMAND += ["--batch-size", "8", "--dim", "8", "--text", "hashed", "--audio"]
@@ -61,6 +61,29 @@ def test_two_processes_train_as_one(two_processes, name, options, changes):
         assert_frame_equal(steps, pd.DataFrame(alone["steps"]), rtol=2e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_normalised_embeddings_gradients_and_statistics_are_those_of_one_process(two_processes, momentum):
+    """Masked frames are left out; to rounding in double precision."""
+    alone = normalised(network(momentum), slice(None))
+    for result in two_processes:
+        for together, one in zip(result[str(momentum)], alone, strict=True):
+            torch.testing.assert_close(together, one, rtol=1e-9, atol=1e-9)
+
+
+def test_without_it_each_process_normalises_its_own_and_so_it_is_again_afterwards(two_processes):
+    alone = normalised(network(), slice(None))
+    for result in two_processes:
+        assert (result["apart"][0] - alone[0]).abs().max() > 0.01
+        for before, after in zip(result["apart"], result["after"], strict=True):
+            torch.testing.assert_close(before, after)
+
+
+def test_the_normalisation_of_one_process_is_left_as_it_is():
+    before = nn.BatchNorm1d.forward
+    with of_the_whole_batch():
+        assert nn.BatchNorm1d.forward is before
+
+
 def launch(tmp_path, name, *launcher, audio="pitch"):
     """The command as a reader types it: frozen features of pitch with a trained projection, or a network."""
     environment = {
@@ -87,7 +110,7 @@ def test_the_documented_command_trains_in_two_processes(tmp_path):
 
 
 def test_batch_normalisation_of_two_processes_is_that_of_one(tmp_path):
-    """Its exactness is held in test_statistics; here single precision is rounded, which Adam's first steps magnify."""
+    """Its exactness is tested above; here single precision is rounded, which Adam's first steps magnify."""
     launch(tmp_path, "one", audio="cnn")
     two = launch(tmp_path, "two", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", audio="cnn")
     assert two.returncode == 0, two.stderr

@@ -8,8 +8,7 @@ from standin import TinyClips, TinyModel
 from pullpush.data.batches import PairDataset, collate
 from pullpush.losses import Offer, info_nce, siglip
 from pullpush.training import recipe, train
-from pullpush.training.objective import Objective
-from pullpush.training.parts import parts_of
+from pullpush.training.objective import Objective, parts_of
 
 
 def batch(rows, **options):

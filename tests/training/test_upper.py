@@ -9,7 +9,7 @@ from pullpush.data.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import AudioError, TrainingError, UnknownNameError
 from pullpush.training import encoded, frozen, on_features, recipe
-from pullpush.training.features import Activated
+from pullpush.training.frozen import Activated
 from pullpush.training.runs import Plan, train_all
 from pullpush.training.trunk import Published
 

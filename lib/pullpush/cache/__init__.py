@@ -7,8 +7,7 @@ and checksum (see `sums`), and an entry that was damaged since is made again. A 
 """
 
 from pullpush.cache.entries import atomic_path, cached_dir, cached_file, check_whole, locked
-from pullpush.cache.keys import content_key
-from pullpush.cache.places import HOME, PARTIAL, home
+from pullpush.cache.places import HOME, PARTIAL, content_key, home
 from pullpush.cache.sums import bytes_key
 
 __all__ = [

@@ -18,7 +18,7 @@ from pullpush.golden.compare import Values
 from pullpush.rewriting import create
 from pullpush.rewriting.grammar import SceneRewriter
 from pullpush.rewriting.prompts import Prompted, Question, cleaned
-from pullpush.rewriting.synonyms import inflected
+from pullpush.rewriting.words import inflected
 
 TOLD = ("First a frog croaks, then rain falls.", "“A bell” rings, softly.", "Rain", "on a roof rain drums; wind, too")
 SAID = ('Caption: "A bell rings."\nI hope this helps!', "\n  rain falls  ", "English caption: «wind»", "caption")

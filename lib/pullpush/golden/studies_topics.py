@@ -16,9 +16,8 @@ from pullpush.data.store import Waveforms
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen
 from pullpush.studies.distill import topic_labels as labels
-from pullpush.topics.clustering import arranged, gathered
-from pullpush.topics.density import FEW, Dense, Density, search, umap_options
-from pullpush.topics.outliers import OUTLIER, STRATEGIES
+from pullpush.topics.clustering import STRATEGIES, arranged, gathered
+from pullpush.topics.density import FEW, OUTLIER, Dense, Density, search, umap_options
 
 TOLD = ("a dog barks", "the dog growls", "rain falls", "rain drips down", "a bell rings", "the bell tolls", "a motor")
 EVENTS = ((0,), (2,), (1, 2), (2,), (0,))  # of five scenes

@@ -22,7 +22,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.loop import Result, train
 from pullpush.training.objective import Objective
 from pullpush.training.optimiser import clip_gradients, make_optimiser, rate
-from pullpush.training.system import Recipe
+from pullpush.training.recipes import Recipe
 from pullpush.training.terms import Term
 
 TOLERANCE = 1e-6

@@ -17,9 +17,8 @@ from pullpush.golden.inputs import numbers, seen, sphere
 from pullpush.golden.tiny import DIM, LANGUAGES, WORDS, TinyModel, Tones
 from pullpush.losses import Offer
 from pullpush.training.chunked import audio_in_chunks, chunk_size, embed_unique, in_chunks
-from pullpush.training.objective import Objective, bring_columns
-from pullpush.training.parts import in_parts, parts_of
-from pullpush.training.system import Recipe
+from pullpush.training.objective import Objective, bring_columns, in_parts, parts_of
+from pullpush.training.recipes import Recipe
 from pullpush.training.terms import Term
 
 N = 7

@@ -15,9 +15,8 @@ from pullpush.encoders.interface import SplitAudioEncoder
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen
 from pullpush.golden.tiny import WORDS, TinyModel, Tones, replaced
-from pullpush.training import evaluate, recipes, statistics
-from pullpush.training.features import Activated, Encoded
-from pullpush.training.frozen import write_activations, write_features
+from pullpush.training import distributed, evaluate, recipes
+from pullpush.training.frozen import Activated, Encoded, write_activations, write_features
 
 NAMES = ("infonce", "siglip", "kcl", "cacl", "infonce+bi-dynamic-svr", "uni-static-svr-constrained", "infonce+cyclic")
 
@@ -105,11 +104,11 @@ def features() -> Values:
 def statistics_of_batches() -> Values:
     """Batch normalisation by sums over processes, of which there is one: value, gradients and what it remembers."""
     values: dict[str, Any] = {}
-    with replaced(statistics, "all_reduce", lambda x, group: x):
+    with replaced(distributed, "all_reduce", lambda x, group: x):
         for momentum in (0.1, None):
             norm, x = nn.BatchNorm1d(4, momentum=momentum).double(), numbers(5, 4, 3, seed=1).requires_grad_()
             for again in range(2):
-                found = statistics.normalised(norm, (again + 1) * x, None)  # pyrefly: ignore[bad-argument-type]
+                found = distributed.normalised(norm, (again + 1) * x, None)  # pyrefly: ignore[bad-argument-type]
             (slope,) = torch.autograd.grad((found * numbers(5, 4, 3, seed=2)).sum(), x)
             values |= {f"momentum {momentum}": seen(found), f"momentum {momentum}: gradient": seen(slope)}
             values |= {f"momentum {momentum}: {name}": each for name, each in norm.state_dict().items()}

@@ -205,7 +205,7 @@ def _check_parts(merged: Mapping[str, Any], path: Path) -> None:
     """Require the fields of worlds, corpora and recipes, in their types and ranges, in what a file says of them."""
     from pullpush.data.corpora import CorpusConfig  # here, for these wait for torch
     from pullpush.data.world import WorldConfig
-    from pullpush.training.system import Recipe
+    from pullpush.training.recipes import Recipe
 
     kinds = {"world": WorldConfig, "clips": CorpusConfig, "fine_tuning": Recipe, "pretrained": Profile}
     for name, kind in kinds.items():

@@ -8,13 +8,30 @@ from pullpush.extras import need
 
 EXTRA = need("train", "pullpush.rewriting")
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pullpush.catalogue import Catalogue
+from pullpush.catalogue import Card, Catalogue
 from pullpush.data.rewriter import Merger, Rewriter, RewritingError
-from pullpush.rewriting.contract import RewriterCard
 
 __all__ = ["REWRITERS", "Merger", "Rewriter", "RewriterCard", "RewritingError", "create"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriterCard(Card):
+    """Rewrites captions; make: options → a `Rewriter`.
+
+    merges: whether it also merges two captions into one; needs: what has to be there beside the captions; fetch: gets
+    that ahead of its use and returns its folder (None where nothing is fetched), of so many megabytes.
+    """
+
+    merges: bool = False
+    needs: str = ""
+    fetch: Callable[[], Path] | None = None
+    megabytes: float = 0.0
+
 
 REWRITERS: Catalogue[RewriterCard] = Catalogue("pullpush.rewriting", RewriterCard, "rewriter")
 

@@ -10,7 +10,7 @@ from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
 from pullpush.data.rewriter import Rewriter
 from pullpush.data.vocabulary import Event
-from pullpush.rewriting.contract import RewriterCard
+from pullpush.rewriting import RewriterCard
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Several(Rewriter):
 class Chain(Several):
     """Each rewriter takes what the one before it gave: a caption comes back from another language and loses a word.
 
-    >>> from pullpush.rewriting.deletion import WordDeletion
+    >>> from pullpush.rewriting.words import WordDeletion
     >>> Chain((WordDeletion(p=1.0), WordDeletion(p=1.0, seed=1))).rewrite(["Rain falls on a roof."])
     ['Rain a roof.']
     """
@@ -52,7 +52,7 @@ class OneOf(Several):
 
     seed: of the draws, with the caption and the number.
 
-    >>> from pullpush.rewriting.deletion import WordDeletion
+    >>> from pullpush.rewriting.words import WordDeletion
     >>> OneOf((WordDeletion(p=1.0), WordDeletion(p=0.0)), seed=3).rewrite(["Rain falls.", "A bell rings."])
     ['Rain.', 'A bell rings.']
     """

@@ -4,28 +4,50 @@
     create("endpoint", model="qwen2.5-7b-instruct", prices=Prices(0.15, 0.6), budget=2.0)
 
 Every answer is on disk before anything else is done with it, one file each: what is paid for is asked once, a killed
-run goes on where it stopped, and who has the files needs neither key nor network. `diskcache` would hold them in a
-database of pickles: no longer to read, to merge by copying or to open without trust, and no shorter here.
+run goes on where it stopped, and who has the files needs neither key nor network.
+
+What passes by itself is asked again, after waits that double, with jitter: time-outs, broken connections, 408, 409, 429
+(after what Retry-After says), 5xx, answers that are no JSON, cut off, empty, or more than one. What does not pass (a
+wrong key, a model that is not there) ends the run at once. The key is in the header of requests and nowhere else.
+
+`openai` bounds neither size nor whole time of an answer and takes any count of tokens for true: of what is below, the
+request alone would go, for 16 MB and a second of import. `tenacity` puts eight lines of settings in place of eight of
+retries. `diskcache` keeps a database of pickles, which cannot be read, merged by copying or opened without trust.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
-from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+import random
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import httpx2
 
 from pullpush.cache import atomic_path, content_key, locked
 from pullpush.data.debian import say
 from pullpush.data.rewriter import RewritingError
-from pullpush.rewriting.chat import Answer, Chat, Pace, Refused, Unanswered, writable
-from pullpush.rewriting.contract import RewriterCard
-from pullpush.rewriting.costs import Account, BudgetError, Prices
+from pullpush.rewriting import RewriterCard
+from pullpush.rewriting.chat import (
+    LONGEST,
+    Account,
+    Passing,
+    Prices,
+    Unsent,
+    counted,
+    parsed,
+    retry_after,
+    run_apart,
+    text_of,
+    writable,
+)
 from pullpush.rewriting.prompts import HOW, Prompted, Question
 
 KIND = "answers"
@@ -33,6 +55,9 @@ URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
 BYTES = 4  # of English text, a token
 OVERHEAD = 16  # tokens around a conversation, at most
+AGAIN = {408, 409, 429, *range(500, 600)}  # status codes that pass
+SHOWN = 200  # characters of what a server says in an error
+LARGEST = 1_000_000  # bytes of a reply
 
 
 @dataclass(frozen=True)
@@ -89,99 +114,222 @@ class EndpointRewriter(Prompted):
                 key; the endpoint refuses; captions that were not answered, by name. What was answered is kept.
             CacheError: the cache cannot be written.
         """
-        if broken := [one.caption for one in questions if not writable(self.prompts.system + one.prompt)]:
+        if broken := [each.caption for each in questions if not writable(self.prompts.system + each.prompt)]:
             raise RewritingError(f"half a character, a lone surrogate, cannot be sent: mend the caption {broken[0]!r}")
         with locked(KIND, content_key(self.model)) as folder:  # of two processes the second reads what the first paid
-            missing = [one for one in dict.fromkeys(questions) if not self._file(folder, one).is_file()]
+            missing = [each for each in dict.fromkeys(questions) if not self.file(folder, each).is_file()]
             if missing:
                 self._announce(missing)
-                self._ask_all(folder, missing)
-            return [json.loads(self._file(folder, one).read_text(encoding="utf-8"))["answer"] for one in questions]
+                run_apart(_Asking(self, folder).all_of(missing))
+            return [json.loads(self.file(folder, each).read_text(encoding="utf-8"))["answer"] for each in questions]
 
     def estimate(self, questions: Sequence[Question]) -> tuple[int, int]:
         """About how many tokens are asked and answered: an answer is taken to be half as long again as its caption."""
-        asked = sum(_tokens(self.prompts.system) + _tokens(one.prompt) for one in questions)
-        return asked, sum(_tokens(one.caption) * 3 // 2 for one in questions)
+        asked = sum(_tokens(self.prompts.system) + _tokens(each.prompt) for each in questions)
+        return asked, sum(_tokens(each.caption) * 3 // 2 for each in questions)
+
+    def most(self, question: Question) -> float:
+        """What an attempt at a question costs at most."""
+        asked = len((self.prompts.system + question.prompt).encode()) + OVERHEAD  # no token is shorter than a byte
+        return self.prices.cost(asked, self.max_tokens) if self.prices else 0.0
+
+    def file(self, folder: Path, question: Question) -> Path:
+        """Where the answer to a question is kept."""
+        shaped = [self.model, self.temperature, self.max_tokens, self.prompts.system, list(question)]
+        key = content_key(shaped, length=32)
+        return folder / key[:2] / f"{key}.json"
 
     def _announce(self, questions: Sequence[Question]) -> None:
         """Say what the questions cost, and stop where nobody agreed to that."""
         asked, answered = self.estimate(questions)
         cost = "unknown, as no prices are given"
         if self.prices:
-            most = sum(map(self._most, questions))
+            most = sum(map(self.most, questions))
             cost = f"about {self.prices.cost(asked, answered):.4g}, at most {most:.4g} if nothing is asked twice"
         what = f"{len(questions)} questions to {self.model}, about {asked} tokens asked and {answered} answered: {cost}"
         if not self.confirm and self.budget is None:
             raise RewritingError(f"{what}. Agree by confirm=True, or by prices=Prices(…) with a budget=…")
         say(what)
 
-    def _ask_all(self, folder: Path, questions: Sequence[Question]) -> None:
-        chat = self._chat()
-        pool = ThreadPoolExecutor(self.parallel, thread_name_prefix="rewriting")
-        futures = {}
-        try:
-            futures = {pool.submit(self._ask, chat, folder, one): one for one in questions}
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            chat.pace.end()  # no further attempts
-            pool.shutdown(cancel_futures=True)  # what is under way is paid: it is waited for and kept
-        had = sum(self._file(folder, one).is_file() for one in questions)
-        kept = f"{had} of {len(questions)} answers are kept: what is missing is asked when this runs again"
-        done = {future: one for future, one in futures.items() if not future.cancelled()}
-        for error in filter(None, (future.exception() for future in done)):  # the gravest first
-            if isinstance(error, BudgetError):
-                raise RewritingError(
-                    f"the next question may cost more than is left of the budget of {self.budget:g} "
-                    f"({self.account.spent:.4g} are spent); {kept}, with a higher budget"
-                )
-            raise RewritingError(f"{error}; {kept}") if isinstance(error, Refused) else error
-        if errors := [f"{one.caption!r}: {error}" for future, one in done.items() if (error := future.result())]:
-            raise RewritingError(f"{len(errors)} captions were not answered, {'; '.join(errors[:3])}; {kept}")
 
-    def _ask(self, chat: Chat, folder: Path, one: Question) -> Unanswered | None:
-        """Ask, and write the answer to disk before anything else; what fails alone, and says nothing of others."""
-        bill = partial(self.account.bill, self._most(one), self.budget, self.prices)
-        try:
-            answer = chat.ask(self._payload(one), bill)
-        except Unanswered as error:
-            return error
-        self._keep(self._file(folder, one), one, answer)
-        if answer.odd and self.prices is not None:
-            raise Refused(
-                f"{chat.url} says that an answer took {answer.odd} tokens, so that nobody knows what it cost: look at "
-                "its own bill, and go on by confirm=True without prices and budget"
-            )
-        return None
+class _BudgetError(Exception):
+    """The next question might cost more than is left."""
 
-    def _chat(self) -> Chat:
-        url, key = os.environ.get(URL, "").strip(), os.environ.get(KEY, "").strip()
-        if not url and not key:
+
+class _NoAddressError(RewritingError):
+    """What is to be an address is none."""
+
+
+class _Asking:
+    """The questions of one run: several at once, at a pace, within the budget; each answer is kept as it comes.
+
+    Raises:
+        RewritingError: no key, or one that cannot be sent; no address.
+    """
+
+    def __init__(self, rewriter: EndpointRewriter, folder: Path) -> None:
+        self.rewriter, self.folder = rewriter, folder
+        url, self.key = os.environ.get(URL, "").strip(), os.environ.get(KEY, "").strip()
+        if not url and not self.key:
             raise RewritingError(
                 f"the rewriter 'endpoint' needs a key in ${KEY}, or in ${URL} the address of one that takes none"
             )
-        if not (key.isascii() and key.isprintable()):
+        if not (self.key.isascii() and self.key.isprintable()):
             raise RewritingError(f"${KEY} has characters that no key has: copy it anew")
-        return Chat(url or OPENAI, key, self.timeout, self.attempts, self.first_wait, Pace(self.a_minute))
+        self.url = url or OPENAI
+        self.next = 0.0  # when the next request may go
+        self.settled = asyncio.Event()  # an attempt is over, and may have cost less than was reserved
+        self.unanswered: list[str] = []
 
-    def _payload(self, one: Question) -> dict[str, Any]:
-        told = {} if self.temperature is None else {"temperature": self.temperature}
-        return {"model": self.model, "messages": self.messages(one.prompt), self.limit: self.max_tokens, **told}
+    async def all_of(self, questions: Sequence[Question]) -> None:
+        """Ask them all; what cannot pass, such as a wrong key, ends the run.
 
-    def _most(self, one: Question) -> float:
-        """What a question costs at most."""
-        asked = len((self.prompts.system + one.prompt).encode()) + OVERHEAD  # no token is shorter than a byte
-        return self.prices.cost(asked, self.max_tokens) if self.prices else 0.0
+        Raises:
+            RewritingError: with how many answers are kept.
+        """
+        queue, refusal = iter(questions), None
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.rewriter.parallel):
+                    group.create_task(self._work_off(queue))
+        except ExceptionGroup as errors:
+            refusal = errors.exceptions[0]
+        had = sum(self.rewriter.file(self.folder, each).is_file() for each in questions)
+        kept = f"{had} of {len(questions)} answers are kept: what is missing is asked when this runs again"
+        if isinstance(refusal, _BudgetError):
+            raise RewritingError(
+                f"the next question may cost more than is left of the budget of {self.rewriter.budget:g} "
+                f"({self.rewriter.account.spent:.4g} are spent); {kept}, with a higher budget"
+            )
+        if refusal:
+            raise RewritingError(f"{refusal}; {kept}") if isinstance(refusal, RewritingError) else refusal
+        if self.unanswered:
+            some = "; ".join(self.unanswered[:3])
+            raise RewritingError(f"{len(self.unanswered)} captions were not answered, {some}; {kept}")
 
-    def _file(self, folder: Path, one: Question) -> Path:
-        key = content_key([self.model, self.temperature, self.max_tokens, self.prompts.system, list(one)], length=32)
-        return folder / key[:2] / f"{key}.json"
+    async def _work_off(self, queue: Iterator[Question]) -> None:
+        for question in queue:
+            await self._ask(question)
 
-    def _keep(self, path: Path, one: Question, answer: Answer) -> None:
-        told = {"model": self.model, "system": self.prompts.system, **one._asdict()}
-        with atomic_path(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
-            json.dump({**told, "answer": answer.text, "tokens": answer.tokens}, file, ensure_ascii=False)
+    async def _ask(self, question: Question) -> None:
+        """Attempts, until one is answered in full; where none is, that is noted, and says nothing of the others."""
+        rewriter, last = self.rewriter, None
+        for attempt in range(rewriter.attempts):
+            if attempt:
+                wait = rewriter.first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+                await asyncio.sleep(min(wait, LONGEST))
+            turn = max(self.next, time.monotonic())
+            self.next = turn + (60 / rewriter.a_minute if rewriter.a_minute else 0.0)
+            await asyncio.sleep(turn - time.monotonic())
+            await self._reserve(rewriter.most(question))
+            under_way = asyncio.create_task(self._attempt(question))
+            try:
+                return await asyncio.shield(under_way)
+            except asyncio.CancelledError:  # the run ends, but this is paid: its answer is kept
+                await asyncio.wait([under_way])
+                raise
+            except Passing as fault:
+                last = fault
+                self.next = max(self.next, time.monotonic() + fault.wait)
+        self.unanswered.append(f"{question.caption!r}: no answer after {rewriter.attempts} attempts ({last})")
+
+    async def _reserve(self, most: float) -> None:
+        """Set aside the highest cost of an attempt; wait for those under way, which may turn out cheaper."""
+        account, budget = self.rewriter.account, self.rewriter.budget
+        while budget is not None and account.spent + account.reserved + most > budget:
+            if account.spent + most > budget:
+                raise _BudgetError
+            self.settled.clear()
+            await self.settled.wait()
+        account.reserved += most
+
+    async def _attempt(self, question: Question) -> None:
+        """Ask once, keep the answer before anything else, and settle what it cost: the most, where nobody knows.
+
+        Raises:
+            Passing: no answer in full.
+            RewritingError: the endpoint refuses the key, the model or the question, or counts no tokens that make sense
+                where they have a price.
+        """
+        account, prices, most = self.rewriter.account, self.rewriter.prices, self.rewriter.most(question)
+        cost = most
+        try:
+            reply, body = await self._post(question)
+            if reply.status_code != 200:
+                cost = 0.0
+                raise self._refusal(reply, body)
+            answer = parsed(body)
+            asked, answered, odd = counted(answer)
+            if prices and asked is not None and answered is not None:
+                cost = prices.cost(asked, answered)
+            text = self._safe(text_of(answer))  # what repeats the key must not be kept
+            self._keep(question, text, (asked, answered))
+            if prices and odd:
+                raise RewritingError(
+                    f"{self.url} says that an answer took {odd} tokens, so that nobody knows what it cost: look at its "
+                    "own bill, and go on by confirm=True without prices and budget"
+                )
+        except (Unsent, _NoAddressError):
+            cost = 0.0
+            raise
+        finally:
+            account.reserved -= most
+            account.spent += cost
+            self.settled.set()
+
+    async def _post(self, question: Question) -> tuple[httpx2.Response, bytes]:
+        """A reply with its body, bounded in size and whole time, whatever drips in."""
+        rewriter = self.rewriter
+        address = f"{self.url.rstrip('/')}/chat/completions"
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        payload = {"model": rewriter.model, "messages": rewriter.messages(question.prompt)}
+        payload |= {rewriter.limit: rewriter.max_tokens}
+        payload |= {} if rewriter.temperature is None else {"temperature": rewriter.temperature}
+        limits = httpx2.Timeout(rewriter.timeout, connect=rewriter.timeout / 2)  # told apart from a slow answer
+        body = b""
+        try:
+            async with (
+                asyncio.timeout(rewriter.timeout),
+                httpx2.AsyncClient(timeout=limits, verify=_trusted()) as client,
+                client.stream("POST", address, json=payload, headers=headers) as reply,
+            ):
+                async for part in reply.aiter_bytes():
+                    body += part
+                    if len(body) > LARGEST:
+                        raise Passing(f"an answer without an end, over {LARGEST} bytes: is this a chat endpoint?")
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise _NoAddressError(f"{URL} is no address: {self._shown(error)}") from None
+        except (httpx2.HTTPError, TimeoutError) as error:
+            kind = Unsent if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) else Passing
+            why = self._shown(error) or f"no whole answer in {rewriter.timeout:g} s: raise timeout"
+            raise kind(f"{type(error).__name__}: {why}") from None
+        return reply, body
+
+    def _refusal(self, reply: httpx2.Response, body: bytes) -> Exception:
+        why = f"(status {reply.status_code}): {self._shown(body.decode(errors='replace'))}"
+        if reply.status_code in AGAIN:
+            return Passing(f"refused {why}", retry_after(reply.headers.get("Retry-After", "")))
+        return RewritingError(f"{self.url} refuses {why}; check the model's name, OPENAI_API_KEY and OPENAI_BASE_URL")
+
+    def _keep(self, question: Question, answer: str, tokens: tuple[int | None, int | None]) -> None:
+        row = {"model": self.rewriter.model, "system": self.rewriter.prompts.system, **question._asdict()}
+        with atomic_path(self.rewriter.file(self.folder, question)) as path, path.open("w", encoding="utf-8") as file:
+            json.dump({**row, "answer": answer, "tokens": tokens}, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
+
+    def _safe(self, text: str) -> str:
+        return text.replace(self.key, "…") if self.key else text
+
+    def _shown(self, message: object) -> str:
+        """The start of what a server or a library says, without the key."""
+        return self._safe(" ".join(str(message).split()))[:SHOWN]
+
+
+@cache
+def _trusted() -> Any:
+    """Certificates, read once: that takes longer than the rest of a request."""
+    return httpx2.create_ssl_context()
 
 
 def _tokens(text: str) -> int:

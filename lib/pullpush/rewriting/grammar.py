@@ -21,7 +21,7 @@ from pullpush.data.rewriter import Merger, Rewriter, RewritingError, check_pairs
 from pullpush.data.scene import Scene, Sound
 from pullpush.data.vocabulary import Event
 from pullpush.errors import unknown
-from pullpush.rewriting.contract import RewriterCard
+from pullpush.rewriting import RewriterCard
 
 WAYS = 8  # captions told on the way back where some may be equal, of which the first that differs is taken
 

@@ -18,7 +18,7 @@ import torch
 
 from pullpush.data.draws import number as draw
 from pullpush.data.rewriter import Rewriter, RewritingError
-from pullpush.rewriting.contract import RewriterCard
+from pullpush.rewriting import RewriterCard
 from pullpush.rewriting.prompts import HOW, Prompted, Question
 
 

@@ -19,8 +19,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 from PIL import Image
 
-from pullpush.show.markup import Markup
-from pullpush.show.pictures import compress_png
+from pullpush.show.markup import Markup, compress_png
 
 NUMBER = re.compile(r"(\d+[A-Z]?)\.([1-9]\d*)")
 LOOK = "color:inherit;font-weight:normal;font-size:0.92em"  # the site's theme prints captions too pale to be read

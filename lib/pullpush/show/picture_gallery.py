@@ -16,8 +16,7 @@ from PIL import Image
 from pullpush.data import languages
 from pullpush.data.clips import Clips
 from pullpush.encoders.picture_cnn import as_images
-from pullpush.show.markup import Markup
-from pullpush.show.pictures import compress_png
+from pullpush.show.markup import Markup, compress_png
 
 GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(8em,1fr));gap:0.8em"
 FIGURE = "margin:0;text-align:center"

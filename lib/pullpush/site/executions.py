@@ -15,7 +15,7 @@ import pullpush
 from pullpush.lab.gaps import MARK
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import workplace
-from pullpush.show.pictures import compress_png
+from pullpush.show.markup import compress_png
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 

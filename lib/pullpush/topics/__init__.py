@@ -2,7 +2,7 @@
 
 topics = cluster(embeddings, captions, seed=0)  # (N, d) of any text encoder, N captions
 topics.labels                                   # (N,) int64: targets for `losses.ClusterHeads`
-stability(embeddings, captions)                 # do other seeds and other orders find the same topics?
+agreement(topics.labels, cluster(embeddings, captions, seed=1).labels)["AMI"]  # does another seed find the same?
 
 The package `bertopic` is the tests' oracle alone: it brings 70 MB and imports for longer than torch and scikit-learn
 (16 s to 12 s, on a busy core), and its probabilities of outliers follow another formula: topics would be others.
@@ -12,12 +12,10 @@ from pullpush.extras import need
 
 EXTRA = need("book", "pullpush.topics")
 
-from pullpush.topics.agreement import agreement, shuffled, stability
-from pullpush.topics.checks import TopicsError
-from pullpush.topics.clustering import Topics, cluster
-from pullpush.topics.density import Density
-from pullpush.topics.outliers import OUTLIER, STRATEGIES
-from pullpush.topics.words import class_tfidf, topic_words
+from pullpush.topics.agreement import agreement, shuffled
+from pullpush.topics.clustering import STRATEGIES, Topics, cluster
+from pullpush.topics.density import OUTLIER, Density
+from pullpush.topics.words import TopicsError, class_tfidf, topic_words
 
 __all__ = [
     "OUTLIER",
@@ -29,6 +27,5 @@ __all__ = [
     "class_tfidf",
     "cluster",
     "shuffled",
-    "stability",
     "topic_words",
 ]

@@ -1,8 +1,22 @@
 """Captions into topics, in BERTopic's manner (Grootendorst 2022), with the same answer on every run.
 
 Its users report other topics from run to run. Here captions are sorted by what they say before anything is drawn, UMAP
-has one seed and one thread, and what was found is kept by content. What other seeds and orders would have found is for
-`stability` to say.
+has one seed and one thread, and what was found is kept by content. What another seed would have found, the
+`agreement` of both says.
+
+HDBSCAN leaves out what lies in no dense region, often a third of all captions, and a classification head needs a label
+for each. BERTopic's `reduce_outliers` offers several ways, of which three are here:
+
+* "probabilities": the topic that is most probable by the soft clustering of `hdbscan`. That is a product of two
+  memberships, by distance and by the tree of densities; scikit-learn's HDBSCAN keeps no such tree, and gives each
+  caption the probability of its own cluster alone. Here it is the membership by distance, as `hdbscan` defines it:
+
+      P(k | x) = (1 / d_k(x)) / Σ_j (1 / d_j(x)),    d_k(x): distance from x to the nearest exemplar of topic k,
+
+  with the densest captions of a topic for its exemplars: those that its HDBSCAN probability is 1 of.
+* "embeddings": the topic whose mean embedding has the highest cosine with that of the caption.
+* "c-tf-idf": the topic whose weighted words have the highest cosine with those of the caption; a caption that shares no
+  word with any topic stays an outlier.
 """
 
 from __future__ import annotations
@@ -13,14 +27,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 from sklearn.cluster import AgglomerativeClustering
 
 from pullpush.errors import unknown
-from pullpush.topics.checks import TopicsError, check_captions
-from pullpush.topics.density import Dense, Density, dense
-from pullpush.topics.outliers import OUTLIER, cosines, memberships, reassigned, topic_means
-from pullpush.topics.words import Words, by_class, class_tfidf, count_words, topic_words
+from pullpush.topics.density import OUTLIER, Dense, Density, check_captions, dense
+from pullpush.topics.words import TopicsError, Words, by_class, class_tfidf, count_words, rarity, topic_words
 
+STRATEGIES = ("probabilities", "embeddings", "c-tf-idf", "keep")  # "keep": outliers stay outliers
 LIKENESS = ("c-tf-idf", "embeddings")
 
 
@@ -91,7 +105,7 @@ def cluster(
         seed: of UMAP.
         count: topics to merge down to; None keeps those that are found.
         how: see `Density`; None: BERTopic's defaults.
-        outliers: "probabilities", "embeddings", "c-tf-idf", or "keep"; see `pullpush.topics.outliers`.
+        outliers: "probabilities", "embeddings", "c-tf-idf", or "keep"; see above.
         merge: what makes two topics alike, "c-tf-idf" or "embeddings".
         keep_order: cluster captions in the order given, as BERTopic does, in place of sorted by content.
         keep_repeats: count a caption as often as it occurs, as BERTopic does.
@@ -170,7 +184,7 @@ def merged(
     """Labels of `count` topics: agglomerative clustering of the topics, average linkage, cosine distance.
 
     Which two go first is decided by small differences, so that two runs whose topics agree may agree less once these
-    are merged: `stability(…, count=K)` beside `stability(…)` says how much.
+    are merged: their `agreement` with `count` beside that without says how much.
 
     Args:
         labels: `(N,)`, 0 to K − 1 or OUTLIER, which stays.
@@ -200,6 +214,81 @@ def merged(
     np.fill_diagonal(distance, 0)
     joined = AgglomerativeClustering(count, metric="precomputed", linkage="average").fit(distance).labels_
     return np.where(labels == OUTLIER, OUTLIER, joined[labels]).astype(np.int64)
+
+
+def memberships(
+    points: NDArray[np.float32], labels: NDArray[np.int64], strength: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """P(k | x) of every caption and topic by the distance to exemplars, `(N, K)`; rows sum to 1.
+
+    Args:
+        points: `(N, d)`, where density was measured.
+        labels: `(N,)`, 0 to K − 1 or OUTLIER.
+        strength: `(N,)`, HDBSCAN's probability of the own cluster.
+
+    >>> memberships(np.float32([[0], [1], [4]]), np.array([0, -1, 1]), np.array([1.0, 0.0, 1.0])).round(2).tolist()
+    [[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]]
+    """
+    nearest = []
+    for topic in range(labels.max() + 1):
+        members = labels == topic
+        exemplars = points[members & (strength >= strength[members].max())]
+        nearest.append(cdist(points, exemplars).min(axis=1))
+    # An exemplar has distance 0 from itself: far below any distance in float32, it has all of the probability.
+    weight = 1 / np.maximum(np.stack(nearest, axis=1), 1e-12)
+    return weight / weight.sum(axis=1, keepdims=True)
+
+
+def reassigned(
+    labels: NDArray[np.int64],
+    strategy: str,
+    *,
+    probabilities: NDArray[np.float64],
+    embeddings: NDArray[np.float32],
+    texts: Sequence[str],
+) -> NDArray[np.int64]:
+    """Labels in which outliers have the topic that a strategy gives them; the others keep theirs.
+
+    Raises:
+        UnknownNameError: another strategy.
+    """
+    if strategy not in STRATEGIES:
+        raise unknown("strategy for outliers", strategy, STRATEGIES)
+    outliers = labels == OUTLIER
+    if strategy == "keep" or not outliers.any():
+        return labels
+    if strategy == "probabilities":
+        likeness = probabilities
+    elif strategy == "embeddings":
+        likeness = cosines(embeddings, topic_means(embeddings, labels))
+    else:
+        likeness = _by_words(texts, labels)
+    best = likeness.argmax(axis=1)
+    if strategy == "c-tf-idf":
+        best[likeness.max(axis=1) <= 0] = OUTLIER
+    return np.where(outliers, best, labels).astype(np.int64)
+
+
+def topic_means(embeddings: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean embedding of each topic, `(K, d)` float64."""
+    return np.stack([embeddings[labels == topic].mean(axis=0, dtype=np.float64) for topic in range(labels.max() + 1)])
+
+
+def cosines(one: NDArray, other: NDArray) -> NDArray[np.float64]:
+    """Of all rows of `(N, d)` with all rows of `(K, d)`: `(N, K)`; a row of zeros has none with any."""
+    sides = (np.asarray(side, np.float64) for side in (one, other))
+    a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides)
+    return a @ b.T
+
+
+def _by_words(texts: Sequence[str], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The cosine of the weighted words of captions and topics, `(N, K)`; outliers are a class of their own."""
+    counts, _ = count_words(texts)
+    classes = by_class(counts, labels)
+    weighed = counts.multiply(rarity(classes)).tocsr()
+    topics = class_tfidf(classes)[-(int(labels.max()) + 1) :]
+    lengths = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())[:, None]
+    return weighed @ topics.T / np.maximum(lengths * np.linalg.norm(topics, axis=1), 1e-12)
 
 
 def by_size(labels: NDArray[np.int64], weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:

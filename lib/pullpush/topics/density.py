@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from pullpush.cache import cached_file, content_key
 from pullpush.golden import versions
-from pullpush.topics.checks import TopicsError
-from pullpush.topics.outliers import OUTLIER
+from pullpush.topics.words import TopicsError
 
+OUTLIER = -1  # the label of a caption that belongs to no topic
 FEW = 4096  # embeddings, of which UMAP takes all distances: by a Python call each, or, three times as fast, as given
 
 
@@ -51,6 +53,29 @@ class Dense(NamedTuple):
     points: NDArray[np.float32]
     labels: NDArray[np.int64]
     strength: NDArray[np.float64]
+
+
+def check_captions(embeddings: ArrayLike, texts: Sequence[str]) -> NDArray[np.float32]:
+    """The embeddings `(N, d)` as float32, once there is one of finite numbers for each text.
+
+    Raises:
+        TopicsError: another shape, another number of texts, a text that is none, or embeddings with NaN or infinity
+            (the first rows are named).
+    """
+    if isinstance(embeddings, torch.Tensor):
+        embeddings = embeddings.detach().float().cpu()
+    values = np.asarray(embeddings, np.float32)
+    if values.ndim != 2 or not values.shape[1]:
+        raise TopicsError(f"embeddings must be (N, d), a row a caption: got {values.shape}")
+    if isinstance(texts, str) or len(values) != len(texts):
+        given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
+        raise TopicsError(f"every caption needs its embedding: got {given} and {len(values)} embeddings")
+    if not all(isinstance(text, str) for text in texts):
+        raise TopicsError("captions must be texts: give one caption a row, not a list of captions")
+    broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(broken):
+        raise TopicsError(f"NaN or infinity in the embeddings of captions {broken[:5].tolist()} ({len(broken)} in all)")
+    return values
 
 
 def dense(embeddings: NDArray[np.float32], how: Density, *, seed: int) -> Dense:

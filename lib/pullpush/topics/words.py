@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 
-from pullpush.topics.checks import TopicsError
+from pullpush.errors import PullPushError
 
 Words = tuple[tuple[str, float], ...]  # the words of one topic with their weights, heaviest first
 APART = re.compile(r"[^\w\s]|_")  # what is neither a letter nor a digit nor a space
+
+
+class TopicsError(PullPushError, ValueError):
+    """Captions in which no topics can be found, or embeddings that cannot be clustered."""
 
 
 def class_tfidf(counts: NDArray[np.integer]) -> NDArray[np.float64]:

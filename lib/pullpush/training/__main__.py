@@ -20,12 +20,11 @@ from pullpush.encoders import AUDIO
 from pullpush.errors import PullPushError
 from pullpush.settings import check_folder, check_range
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.distributed import begin
+from pullpush.training.distributed import begin, of_the_whole_batch
 from pullpush.training.evaluate import query_table, retrieval_table
 from pullpush.training.loop import Result
 from pullpush.training.recipes import RECIPES, Recipe, recipe
 from pullpush.training.runs import train_run
-from pullpush.training.statistics import of_the_whole_batch
 
 SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
 SHARDS = "shards:"  # in front of where they are

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -24,66 +23,26 @@ from pullpush.training.recipes import Recipe, from_json
 LEVELS = ("features", "lower")
 
 
-class Trunk(ABC):
-    """An audio encoder that clips are heard through once."""
-
-    @property
-    def level(self) -> str:
-        """What is kept of clips: "features", what the encoder gives; "lower", the activations of its lower part."""
-        return "features"
-
-    @property
-    @abstractmethod
-    def split(self) -> bool:
-        """Whether it can be kept at the level "lower", too."""
-
-    @abstractmethod
-    def at(self, level: str) -> Trunk:
-        """The same trunk with another level.
-
-        Raises:
-            TrainingError, UnknownNameError: there is no such level of it.
-        """
-
-    @property
-    @abstractmethod
-    def encoder(self) -> str:
-        """Its name in `encoders.AUDIO`. Raises `DataNotFoundError` where there is no finished run."""
-
-    @property
-    @abstractmethod
-    def parts(self) -> tuple[str, ...]:
-        """The components that clips go through in it, as `golden.versions` takes them."""
-
-    @property
-    @abstractmethod
-    def digest(self) -> str:
-        """What tells it from others, its weights above all. Raises `DataNotFoundError` where there is no such run."""
-
-    @abstractmethod
-    def load(self) -> AudioEncoder:
-        """The encoder with its weights, without projection, in eval mode.
-
-        Raises:
-            DataNotFoundError, TrainingError: see `frozen.encoded`.
-            UnknownNameError: no such encoder or option.
-        """
-
-    @property
-    @abstractmethod
-    def upper_options(self) -> dict[str, Any]:
-        """What a recipe's audio encoder "upper" needs to go on from the lower activations."""
-
-
 @dataclass(frozen=True)
-class FinishedRun(Trunk):
-    """The audio encoder of a finished run with its best weights; folder: of the run."""
+class FinishedRun:
+    """The audio encoder of a finished run with its best weights, without projection; folder: of the run.
+
+    level: what is kept of clips, see `Published`; split: whether it can be "lower", too.
+
+    Raises:
+        DataNotFoundError: (all but `at`) there is no finished run.
+    """
 
     folder: Path
+    level = "features"
     split = False
 
     def at(self, level: str) -> FinishedRun:
-        """See Trunk."""
+        """The same trunk with another level.
+
+        Raises:
+            TrainingError: there is no such level of it.
+        """
         if level != self.level:
             raise TrainingError(
                 f"a run ({self.folder}) is kept as features alone, not {level!r}: take a Published(NAME)"
@@ -92,28 +51,32 @@ class FinishedRun(Trunk):
 
     @property
     def encoder(self) -> str:
-        """See Trunk."""
+        """Its name in `encoders.AUDIO`."""
         return self._recipe.audio
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """See Trunk."""
+        """The components that clips go through in it, as `golden.versions` takes them."""
         return of_audio(self.encoder, {})
 
     @property
     def digest(self) -> str:
-        """See Trunk: a hash of the run's best weights."""
+        """What tells it from others: a hash of the run's best weights."""
         return checkpoints.digest(self._best)
 
     def load(self) -> AudioEncoder:
-        """See Trunk."""
+        """The encoder with its weights, without projection, in eval mode.
+
+        Raises:
+            DataNotFoundError, TrainingError: see `frozen.encoded`.
+        """
         recipe = self._recipe
         model = create(recipe.audio, recipe.text, dim=recipe.dim, **recipe.encoder_options)
         return checkpoints.load_model(model, self.folder).audio.eval()
 
     @property
     def upper_options(self) -> dict[str, Any]:
-        """None: see above."""
+        """What a recipe's audio encoder "upper" needs to go on from lower activations, of which a run has none."""
         return {}
 
     @property
@@ -128,11 +91,12 @@ class FinishedRun(Trunk):
 
 
 @dataclass(frozen=True)
-class Published(Trunk):
+class Published:
     """An audio encoder as it is published, as a trunk that needs no run.
 
     audio: its name in `encoders.AUDIO`; options: its keyword arguments, such as model="/path/to/weights"; seed: of
-    weights that are not published, as with pretrained=False; level: see Trunk.
+    weights that are not published, as with pretrained=False; level: what is kept of clips: "features",
+    what the encoder gives; "lower", the activations of its lower part, of an encoder that is made in two.
 
     Raises:
         UnknownNameError: no such level; "lower" of an encoder that is not made in two parts.
@@ -154,11 +118,11 @@ class Published(Trunk):
 
     @property
     def split(self) -> bool:
-        """See Trunk."""
+        """Whether it can be kept at the level "lower", too."""
         return AUDIO[self.audio].split
 
     def at(self, level: str) -> Published:
-        """See Trunk."""
+        """See FinishedRun."""
         return replace(self, level=level)
 
     def __hash__(self) -> int:
@@ -166,30 +130,33 @@ class Published(Trunk):
 
     @property
     def encoder(self) -> str:
-        """See Trunk."""
+        """See FinishedRun."""
         return self.audio
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """See Trunk."""
+        """See FinishedRun."""
         return of_audio(self.audio, self.options)
 
     @property
     def digest(self) -> str:
-        """See Trunk: of the encoder's name, options and, where its model is a folder, of the files there."""
+        """See FinishedRun: of the encoder's name, options and, where its model is a folder, of the files there."""
         weights = local_weights(self.options)
         options = {name: str(value) for name, value in self.options.items() if name not in weights}
         level = [self.level] if self.level != "features" else []
         return content_key([versions(*self.parts), self.audio, options, self.seed, *weights.values(), *level])
 
     def load(self) -> AudioEncoder:
-        """See Trunk."""
+        """See FinishedRun."""
         return create_audio(self.audio, seed=self.seed, **self.options).eval()
 
     @property
     def upper_options(self) -> dict[str, Any]:
-        """See Trunk."""
+        """See FinishedRun."""
         return {"audio_of": self.audio, "audio_options": dict(self.options)}
+
+
+Trunk = FinishedRun | Published  # an audio encoder that clips go through once
 
 
 def as_trunk(base: Trunk | str | os.PathLike[str]) -> Trunk:

@@ -12,8 +12,7 @@ from pullpush.cache import content_key
 from pullpush.data.clips import Clips, World
 from pullpush.data.mixture import Mixed
 from pullpush.encoders.several import side_by_side
-from pullpush.training.features import Encoded
-from pullpush.training.frozen import encoded
+from pullpush.training.frozen import Encoded, encoded
 from pullpush.training.trunk import Published
 
 SEVERAL_EARS = ("yamnet", "speech_embedding")

@@ -36,8 +36,7 @@ from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference
-from pullpush.training.features import Encoded, Heard
-from pullpush.training.frozen import KIND, blocks, splits_encoder, trunk_of
+from pullpush.training.frozen import KIND, Encoded, Heard, blocks, splits_encoder, trunk_of
 from pullpush.training.trunk import Trunk
 
 FIRST, LOUDEST, WINDOWS, GAIN, NOISE, WHOLE = "first", "loudest", "windows", "gain", "noise", "whole"
