@@ -82,30 +82,38 @@ def prefix(page: Path) -> str:
     return str(int(page.stem[:2])) + ("L" if page.stem.endswith("-lab") else SECOND.get(page.stem, ""))
 
 
-def calls(source: str, name: str) -> Iterator[ast.Call]:
-    """Calls of a function by its bare name, in the order of the text."""
+def calls(source: str, *names: str) -> Iterator[ast.Call]:
+    """Calls of functions as they are written, such as `figure` or `page.figure`, in the order of the text."""
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    found = [node for node in found if isinstance(node.func, ast.Name) and node.func.id == name]
+    found = [node for node in found if ast.unparse(node.func) in names]
     return iter(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
 
 
 def shown(source: str) -> list[Shown]:
-    """The figures of a cell."""
+    """The figures of a cell; `page.table` draws one where it has a number, `page.every_claim` with its own caption."""
     figures = []
-    for call in calls(source, "figure"):
-        given = dict(zip(("fig", "number", "caption"), call.args, strict=False))
+    for call in calls(source, "figure", "page.figure", "page.table", "page.every_claim"):
+        function = ast.unparse(call.func)
+        given = dict(zip(PLACES.get(function, ("fig", "number", "caption")), call.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in call.keywords}
-        number = given.get("number")
+        if function == "page.table" and "number" not in given:
+            continue
+        number, whole = given.get("number"), function == "page.every_claim"
         typed = number.value if isinstance(number, ast.Constant) else f"not a literal: {ast.unparse(call)}"
-        figures.append(Shown(typed, "alt" in given, "caption" in given))
+        figures.append(Shown(typed, whole or "alt" in given, whole or "caption" in given))
     return figures
 
 
+PLACES = {"page.table": (), "page.every_claim": ("number",)}
+
+
 def drawn(source: str) -> int:
-    """How many figures of a study a cell makes; `figures` and `claim_forest` are their only sources."""
+    """How many figures a cell makes: by `figures` of a study, `intervals`, `claim_forest` or the page."""
     made = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     of_study = [func for func in made if isinstance(func, ast.Attribute) and ast.unparse(func.value) == "figures"]
-    return len(of_study) + len(list(calls(source, "claim_forest")))
+    by_page = [call for call in calls(source, "page.table") if "number" in {each.arg for each in call.keywords}]
+    others = [*calls(source, "claim_forest", "intervals", "page.every_claim"), *by_page]
+    return len(of_study) + len(others)
 
 
 def tags(text: str) -> list[str]:
@@ -280,6 +288,15 @@ def test_a_figure_is_read_from_its_call():
     assert drawn(source) == 1
     assert drawn("claim_forest(table)") == 1
     assert not shown("plt.figure()")
+
+
+def test_figures_of_a_lab_are_read_from_its_page():
+    source = (
+        'page.figure(intervals(x), "2L.1", "A.", alt="a")\npage.table("t", s, m)\npage.table("t", s, m, number="2L.2")'
+    )
+    assert shown(source) == [Shown("2L.1", alt=True, caption=True), Shown("2L.2", alt=False, caption=False)]
+    assert drawn(source) == 2
+    assert shown('page.every_claim("2L.3")') == [Shown("2L.3", alt=True, caption=True)]
 
 
 def test_what_is_hidden_and_what_is_taught_are_told_apart():
