@@ -406,6 +406,8 @@ LONGER = {
     "site/cli.py": "every command with its options",
     "studies/world/ears.py": "the four systems and tests of one page, as data",
     "studies/consistency/figures.py": "the figures of one chapter",
+    "studies/language_encoder/decision.py": "conditions, the rules that are fitted on them, and their test",
+    "studies/language_encoder/figures.py": "the figures of one chapter",
     "training/loop.py": "the loop is read from top to bottom",
     "training/recipes.py": "recipes as data",
 }
