@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import permutations
 
 import later_figures
 import numpy as np
@@ -18,6 +19,7 @@ from matplotlib.text import Text
 from pullpush import studies
 from pullpush.data.clips import World
 from pullpush.data.languages import LANGUAGES
+from pullpush.show import words
 from pullpush.show.layout import PAGE_WIDTH
 from pullpush.show.palette import PARTS, language_colour
 from pullpush.studies.consistency import figures as consistency
@@ -216,29 +218,20 @@ def plane() -> pd.DataFrame:
 
 def traced() -> pd.DataFrame:
     """The same systems, each at three values."""
-    shifts = [(value, step * 0.2) for step, value in enumerate((0.0, 0.1, 1.0))]
+    shifts = [(value, step * 0.2) for step, value in enumerate(("0.0", "0.1", "1.0"))]
     sides = ["x", "x low", "x high"]
-    return pd.concat([plane().assign(value=value, **(plane()[sides] - by)) for value, by in shifts])
+    return pd.concat([plane().assign(point=value, **(plane()[sides] - by)) for value, by in shifts])
 
 
-def gained_in_worlds() -> pd.DataFrame:
+def pulled() -> pd.DataFrame:
+    """Gradients of three terms on two batches of two models."""
     rows = [
-        (point, f"{base}s", base, metric, 0.01, -0.01, 0.03, paper)
-        for point, paper in (("freesound", 0.004), ("narrow", np.nan))
-        for base in ("CLAP", "CyCLAP")
-        for metric in ("A2T R@1", "T2A R@1")
+        (model, batch, "text", *pair, 0.5 - 0.1 * batch, 1.0 + batch)
+        for model in ("untrained", "trained")
+        for batch in (0, 1)
+        for pair in permutations(("infonce", "nli", "simcse"), 2)
     ]
-    return pd.DataFrame(rows, columns=["point", "system", "baseline", "metric", "value", "low", "high", "paper"])
-
-
-def prompted() -> pd.DataFrame:
-    rows = [(t, s, 0.5, 0.4, 0.6) for t in ("A sound of {label}.", "mean of all") for s in ("CLAP", "CLAPs")]
-    return pd.DataFrame(rows, columns=["template", "system", "value", "low", "high"])
-
-
-def stood() -> pd.DataFrame:
-    rows = [(p, s, m, 0.5, 0.4, 0.6) for p, s in (("a", "CLAP"), ("b", "CLIP")) for m in ("A2T R@1", "T2A R@1")]
-    return pd.DataFrame(rows, columns=["point", "system", "metric", "value", "low", "high"])
+    return pd.DataFrame(rows, columns=["model", "batch", "encoder", "term", "other", "cosine", "norm"])
 
 
 def predicted() -> pd.DataFrame:
@@ -290,7 +283,7 @@ def groups() -> pd.DataFrame:
 
 
 DRAWN = {
-    "word_frequencies": lambda: world_figures.word_frequencies(frequencies()),
+    "word_frequencies": lambda: words.word_frequencies(frequencies()),
     "relevance_matrix": lambda: world_figures.relevance_matrix(torch.eye(4)),
     "learning_curve": lambda: world_figures.learning_curve(history()),
     "grade_histogram": lambda: world_figures.grade_histogram(torch.tensor([0.0, 0.375, 0.75, 1.0])),
@@ -331,9 +324,7 @@ DRAWN = {
     "similarity_matrices": lambda: language.similarity_matrices({"CLAP": negatives()[:3], "CyCLAP": np.eye(3)}),
     "space_plane": lambda: language.space_plane(plane(), {"text": ("one", "x"), "clip": ("other", "x")}),
     "trade_off": lambda: language.trade_off(traced(), {"text": ("one", "x"), "clip": ("other", "x")}),
-    "gains_by_world": lambda: language.gains_by_world(gained_in_worlds(), {"narrow": "few", "freesound": "many"}),
-    "prompt_accuracies": lambda: language.prompt_accuracies(prompted(), chance=0.1),
-    "retrieval_points": lambda: language.retrieval_points(stood(), {"a": "sounds", "b": "pictures"}),
+    "gradient_cosine_figure": lambda: language.gradient_cosine_figure(pulled()),
     "predicted_gains": lambda: language.predicted_gains(predicted()),
     "training_data": lambda: glap.training_data(groups()),
     "levels_by_test": lambda: glap.levels_by_test(on_tests(), panels_of={"one": ["sound"], "two": ["music", "speech"]}),
@@ -352,10 +343,12 @@ DRAWN = {
 
 def test_every_figure_of_every_study_is_tried_here():
     chapters = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
-    modules = [import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters]
+    modules = [words, *(import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters)]
     functions = [f for module in modules for _, f in inspect.getmembers(module, inspect.isfunction)]
     figures = {
-        f.__name__ for f in functions if f.__module__.endswith(".figures") and f.__annotations__["return"] == "Figure"
+        f.__name__
+        for f in functions
+        if f.__module__.endswith((".figures", ".words")) and f.__annotations__["return"] == "Figure"
     }
     tried = {name for name in DRAWN if not name.startswith("intervals")}  # which are of no study
     assert figures - {"scene_timeline", "stages"} == tried, "those two have tests of their own"
@@ -521,20 +514,6 @@ def test_numbers_of_a_curve_cover_neither_each_other_nor_a_mark():
         assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])
         marks = ax.transData.transform(traced().query("panel == 'text'")[["x", "y"]])
         assert not any(box.contains(*mark) for box in boxes for mark in marks)
-
-
-def test_the_papers_gain_stands_beside_ours():
-    ax = DRAWN["gains_by_world"]().axes[0]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["few", "many"]
-    diamonds = [line for line in ax.lines if line.get_marker() == "D"]
-    np.testing.assert_allclose([line.get_xdata() for line in diamonds], [[np.nan, 0.4]] * 2)
-
-
-def test_changes_of_a_loss_are_no_points():
-    table = gained_in_worlds().replace({"metric": {"T2A R@1": "text uniformity"}})
-    points, nats = language.gains_by_world(table).axes
-    assert (points.get_xlabel(), nats.get_xlabel()) == ("gain (points)", "change (nats)")
-    assert [line.get_xdata()[0] for line in (points.lines[0], nats.lines[0])] == [1, 0.01]
 
 
 def test_a_timeline_has_a_bar_for_each_sound_from_its_onset(world: World):

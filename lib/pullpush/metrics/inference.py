@@ -185,10 +185,19 @@ def holm(differences: Mapping[str, Difference] | Sequence[Difference]) -> dict[s
     """
     if isinstance(differences, Mapping):
         return dict(zip(differences, holm(list(differences.values())), strict=True))
-    p = np.array([d.p for d in differences], np.float64)
-    order, adjusted = np.argsort(p, kind="stable"), np.empty_like(p)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
-    return [replace(d, p_holm=float(q)) for d, q in zip(differences, adjusted, strict=True)]
+    return [replace(d, p_holm=float(q)) for d, q in zip(differences, adjusted([d.p for d in differences]), strict=True)]
+
+
+def adjusted(p: ArrayLike) -> Array:
+    """p values `(n,)` of one table, adjusted by Holm (1979).
+
+    >>> adjusted([0.03, 0.01]).tolist()
+    [0.03, 0.02]
+    """
+    p = np.asarray(p, np.float64)
+    order, result = np.argsort(p, kind="stable"), np.empty_like(p)
+    result[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    return result
 
 
 def verdict(difference: Difference, effect: float | str, *, margin: float | None = None) -> str:

@@ -23,7 +23,7 @@ from pullpush.losses import TERMS
 from pullpush.settings import check_fields, check_setting
 from pullpush.training.terms import Term, check_one_learner, one_temperature
 
-__all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe", "title"]
+__all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe", "title", "weighted"]
 
 
 OPTIMISERS = ("adam", "adamw", "adam8bit")
@@ -275,6 +275,28 @@ def recipe(name: str, **overrides: Any) -> Recipe:
     for option in overrides.keys() - changes.keys():
         result = replace(result, terms=_with_option(result, option, overrides[option]))
     return result
+
+
+def weighted(name: str, **weights: float) -> dict[str, Any]:
+    """Overrides that give terms of a recipe other weights λ: `recipe(name, **weighted(name, simcse=0.3))`.
+
+    Args:
+        name: of a recipe, or of a sum.
+        weights: name of a term → its λ; the others keep theirs. Zero leaves a term out, so that it draws no dropout.
+
+    Raises:
+        UnknownNameError: the recipe has no such term.
+
+    Example:
+        >>> changed = weighted("infonce+cyclic", **{"in-modal-cyclic": 1.0, "cross-cyclic": 0.0})
+        >>> [(term.name, term.weight) for term in recipe("infonce+cyclic", **changed).terms]
+        [('infonce', 1.0), ('in-modal-cyclic', 1.0)]
+    """
+    terms = recipe(name).terms
+    if wrong := weights.keys() - {term.name for term in terms}:
+        raise unknown(f"term of {name}", min(wrong), [term.name for term in terms])
+    changed = (replace(term, weight=weights.get(term.name, term.weight)) for term in terms)
+    return {"terms": tuple(term for term in changed if term.weight)}
 
 
 def from_json(text: str) -> Recipe:

@@ -1,4 +1,4 @@
-"""Both spaces of one model, and its accuracy prompt by prompt, on a tiny world."""
+"""Both spaces of one model, on a tiny world."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from pullpush.encoders import create
 from pullpush.metrics._space import space
 from pullpush.metrics.geometry import uniformity
-from pullpush.studies.language_encoder import geometry, prompts
+from pullpush.studies.language_encoder import geometry
 from pullpush.training.evaluate import embed
 
 
@@ -51,31 +51,8 @@ def test_asymmetry_is_that_of_the_metric():
     assert geometry.asymmetry(np.ones((3, 3))) == 0
 
 
-def test_a_space_is_measured_before_training_and_the_model_left_as_it_was(model, world):
-    model.train()
-    found = geometry.space_before(model, world.train, count=6)
-    assert model.training
-    model.eval()
-    audio, text = geometry.pairs(model, world.train, 6)
-    assert found["text uniformity"] == pytest.approx(float(space(audio, text)["text uniformity"].mean()))
-    captions = [several[0] for several in world.train.head(6).captions("eng")]
-    assert found["encoder uniformity"] == pytest.approx(geometry.encoder_uniformity(model, captions))
-
-
 def test_the_encoder_is_asked_without_its_projection_and_once_for_a_text(model):
     texts = ["a frog croaks", "a bell rings", "rain falls", "a dog barks"]
     features = F.normalize(model.eval().text(texts), dim=1)
     found = geometry.encoder_uniformity(model, [*texts, *texts], batch_size=3)
     assert found == pytest.approx(uniformity(features).item(), abs=1e-5)
-
-
-def test_every_prompt_and_their_mean_are_asked(model, world):
-    models = {(system, seed): model for system in ("CLAP", "CLAPs") for seed in (0, 1)}
-    templates = ("A sound of {label}.", "{label}.")
-    table = prompts.by_prompt(models, world, templates)
-    assert list(table["template"].unique()) == [*templates, prompts.ENSEMBLE]
-    assert set(table["seeds"]) == {2}
-    assert set(table["clips"]) == {len(world.singles.labels.unique())}
-    assert table["value"].between(0, 1).all()
-    same = table.pivot_table(index="template", columns="system", values="value")
-    np.testing.assert_array_equal(same["CLAP"], same["CLAPs"])

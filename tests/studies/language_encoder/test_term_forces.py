@@ -13,13 +13,10 @@ from torch.nn import functional as F
 
 from pullpush.forces import decompose, tangent
 from pullpush.losses import Offer, cross_cyclic, in_modal_cyclic, info_nce, simcse
-from pullpush.studies.language_encoder import force_figures
+from pullpush.studies.language_encoder import figures
 from pullpush.studies.language_encoder.forces import (
-    PARTS,
     drawn,
-    force_name,
     forces_of,
-    forces_table,
     gradient_cosines,
     term_forces,
 )
@@ -168,22 +165,6 @@ def test_the_model_is_left_as_it_was_and_draws_are_repeated(found):
     assert not term_forces(model, one, given, seed=1)["norm"].equals(forces["norm"]), "other dropout"
 
 
-def test_the_table_of_forces_names_every_part(found):
-    table = forces_table(found[4])
-    assert table["force"].tolist() == [
-        "InfoNCE",
-        "InfoNCE, pull",
-        "InfoNCE, push",
-        "cross-modal cyclic",
-        "in-modal cyclic",
-        "SimCSE",
-        "NLI",
-    ]
-    assert [column.replace(" ", "_") for column in table.columns[1:]] == list(PARTS)
-    assert force_name("infonce", "pull") == "InfoNCE, pull"
-    assert table.set_index("force").loc["NLI", "norm"] == "0.000 ± 0.000"
-
-
 def test_cosines_are_those_of_one_backward_pass_a_term():
     model, one = TinyModel(dropout=0), recipe(SYSTEM, dim=8, batch_size=8)
     (batch,) = drawn(clips(8), one, 1)
@@ -217,14 +198,22 @@ def test_frozen_weights_do_not_count():
 
 def test_figures_name_the_terms(found):
     *_, forces, cosines = found
-    left, right = force_figures.forces_by_term(forces).axes
-    assert [label.get_text() for label in left.get_yticklabels()] == forces_table(forces)["force"].tolist()
+    left, right = figures.forces_by_term(forces).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == [
+        "InfoNCE",
+        "InfoNCE, pull",
+        "InfoNCE, push",
+        "cross-modal cyclic",
+        "in-modal cyclic",
+        "SimCSE",
+        "NLI",
+    ]
     assert [ax.get_title() for ax in (left, right)] == ["on a text", "on a clip"]
     both = pd.concat([cosines.assign(model="untrained"), cosines.assign(model="trained")])
     for table, models in ((cosines, 0), (both, 2)):
-        figure = force_figures.gradient_cosine_figure(table)
+        figure = figures.gradient_cosine_figure(table)
         names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
         assert names == ["cross-modal cyclic", "in-modal cyclic", "SimCSE", "NLI"]
         assert len(figure.legends) == bool(models)
-    clip, _ = force_figures.gradient_cosine_figure(cosines, encoder="clip").axes
+    clip, _ = figures.gradient_cosine_figure(cosines, encoder="clip").axes
     assert [label.get_text() for label in clip.get_yticklabels()] == ["cross-modal cyclic", "in-modal cyclic"]

@@ -16,7 +16,7 @@ from pullpush.lab.scores import Scores
 from pullpush.studies.distill.grounds import Grounds
 from pullpush.studies.distill.rates import GRID, label
 from pullpush.studies.distill.stages import EARS, ENSEMBLE, LAST, MAIN, SYSTEMS, WORLD, Stage
-from pullpush.studies.language_encoder.weights import weighted
+from pullpush.training.recipes import weighted
 
 EVERY: Mapping[str, Any] = {"long": True, "evaluations": ("annotations",)}
 SCORES = ("mAP@16 multiple", "R@1 single")  # that comparisons show

@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pullpush.lab.experiments import ExperimentError, Where
+from pullpush.lab import comparisons
+from pullpush.lab.comparisons import Pair, levels as levels
+from pullpush.lab.experiments import Where
 from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference, difference, holm
-from pullpush.studies.language_encoder.gains import RECALLS, Pair, base_of, gain, values
+from pullpush.studies.language_encoder.systems import base_of
 
 PAPER = "language_encoder"
+RECALLS = tuple(f"{side} R@{k}" for side in ("A2T", "T2A") for k in (1, 5, 10))
+POINTS = ("here", "gain", "low", "high", "half width")  # times 100 beside the paper
+COUNTS = ("p", "seeds", "clips")
 
 
 @dataclass(frozen=True)
@@ -47,15 +51,11 @@ _QUALITY = {
     "extrinsic": {"task": "transfer", "dataset": "SentEval"},
 }
 PRINTED: Mapping[int, Printed] = {
-    3: Printed(_recalls("I2T", "T2I"), {"pictures": {"dataset": "MSCOCO"}}),
     4: Printed(_recalls("A2T", "T2A"), _SOUNDS),
     5: Printed({"accuracy": {"metric": "accuracy"}}, {"pictures": {}}),
-    6: Printed({"accuracy": {"metric": "accuracy"}}, {w: {"note": f"pretrained_on={n}"} for w, n in _SETS.items()}),
-    7: Printed(_QUALITY, {"pictures": {}}),
     11: Printed(_recalls("A2T", "T2A"), _SOUNDS),
     12: Printed(_recalls("A2T", "T2A"), _SOUNDS),
     13: Printed(_recalls("I2T", "T2I"), {"pictures": {}}),
-    14: Printed(_QUALITY, {"pictures": {}}),
     15: Printed(_recalls("A2T", "T2A"), {"music": {}}),
     16: Printed(_QUALITY, {"pictures": {}}),
 }
@@ -74,62 +74,40 @@ def printed(table: int | None) -> Callable[[str, str, str], tuple[float, float]]
         if block not in where.blocks or metric not in where.cells:
             return float("nan"), float("nan")
         wanted = {**where.blocks[block], **where.cells[metric], "system": system}
-        note = wanted.pop("note", "")
-        own = [row for row in rows if wanted.items() <= row.items() and note in str(row["note"])]
-        value, std = (np.array([row[column] for row in own], float) for column in ("value", "std"))
-        return (float(value.mean()), float(std.mean())) if own else (float("nan"), float("nan"))
+        cells = [row for row in rows if wanted.items() <= row.items()]
+        value, std = (np.array([row[column] for row in cells], float) for column in ("value", "std"))
+        return (float(value.mean()), float(std.mean())) if cells else (float("nan"), float("nan"))
 
     return look_up
 
 
-def beside_paper(
-    scores: Scores,
-    table: int,
-    blocks: Mapping[str, Where],
-    metrics: Sequence[str] = (),
-) -> pd.DataFrame:
+def beside_paper(scores: Scores, table: int, blocks: Mapping[str, Where]) -> pd.DataFrame:
     """Our scores beside a table of the paper, a row a block, system and metric; in %.
 
     Args:
-        table: a key of PRINTED.
+        table: a key of PRINTED, which says which metrics there are.
         blocks: name → our point; those that the table has (see PRINTED) bring its numbers.
-        metrics: default: those of the table.
 
     Returns:
         Columns block, system, metric, here, over (the system without its last term), gain, low, high, half width, p
         (Holm, within the table), seeds, clips, paper, paper std, paper gain; NaN where nothing is compared or printed.
     """
-    heads, found, look_up = [], [], printed(table)
-    chosen = metrics or [name for name in PRINTED[table].cells if not (name == "R@1" and len(PRINTED[table].cells) > 1)]
-    for block, where in blocks.items():
-        trained = _systems(scores, where)
-        for system, metric in ((system, metric) for system in trained for metric in chosen):
-            over = base_of(system) if base_of(system) in trained else ""
-            paper, std = look_up(block, system, metric)
-            heads.append(
-                {"block": block, "system": system, "metric": metric, "over": over, "paper": paper, "paper std": std}
-                | {"here": 100 * float(values(scores, system, metric, where).mean())}
-                | {"paper gain": paper - look_up(block, over, metric)[0]}
-            )
-            if over:
-                found.append(gain(scores, (system, over), metric, where).difference)
-    adjusted = iter(holm(found))
-    rows = [head | (_points(next(adjusted)) if head["over"] else {}) for head in heads]
-    order = ["block", "system", "metric", "here", "over", "gain", "low", "high", "half width", "p", "seeds", "clips"]
-    return pd.DataFrame(rows, columns=[*order, "paper", "paper std", "paper gain"])
-
-
-def _systems(scores: Scores, where: Where) -> list[str]:
-    """The systems that were trained at a point, in the order of the experiment."""
-    if not scores:
-        return []
-    at = [t for t in scores.experiment.trials if all(t.where.get(key) == value for key, value in where.items())]
-    return list(dict.fromkeys(trial.system for trial in at if scores.seeds(trial.system, where)))
-
-
-def _points(one: Difference) -> dict[str, Any]:
-    percent = {"gain": one.value, "low": one.low, "high": one.high, "half width": one.half_width}
-    return {name: 100 * x for name, x in percent.items()} | {"p": one.p_holm, "seeds": one.seeds, "clips": one.clips}
+    cells, look_up = PRINTED[table].cells, printed(table)
+    metrics = [name for name in cells if len(cells) == 1 or name != "R@1"]
+    here = levels(scores, metrics, blocks).rename(columns={"value": "here"})
+    pairs = [(system, base_of(system)) for system in dict.fromkeys(here["system"]) if base_of(system)]
+    gained = comparisons.gains(scores, pairs, metrics, blocks).rename(columns={"baseline": "over", "value": "gain"})
+    first = ["point", "system", "metric"]
+    both = here[[*first, "here"]].merge(gained, "left", first).rename(columns={"point": "block"})
+    both["over"] = both["over"].fillna("")
+    both[[*POINTS]] *= 100
+    rows = both.to_dict("records")
+    paper = [look_up(row["block"], row["system"], row["metric"]) for row in rows]
+    without = [look_up(row["block"], row["over"], row["metric"])[0] for row in rows]
+    both[["paper", "paper std"]] = np.reshape(paper, (-1, 2))
+    both["paper gain"] = both["paper"] - without
+    ours = ["block", "system", "metric", "here", "over", *POINTS[1:], *COUNTS]
+    return both[[*ours, "paper", "paper std", "paper gain"]]
 
 
 def readable(table: pd.DataFrame, *, digits: int = 1) -> pd.DataFrame:
@@ -161,25 +139,24 @@ def _theirs(row: Mapping[str, Any]) -> str:
     return f"{row['paper']:.2f}{spread}{difference}".replace("-", "−")
 
 
-def levels(
-    scores: Scores, metrics: Sequence[str], points: Mapping[str, Where], *, seeds: Sequence[int] = ()
+def gains(
+    scores: Scores,
+    pairs: Iterable[Pair],
+    points: Mapping[str, Where],
+    metrics: Sequence[str] = ("R@1",),
+    *,
+    table: int | None = None,
 ) -> pd.DataFrame:
-    """Where every system stands at several points: means with 95 % intervals over seeds and test items.
+    """`lab.comparisons.gains` at points with names, and in a column paper the gain that a table of the paper has there.
 
-    points: name → where, one system a trial; points that were not trained have no rows.
-
-    Returns:
-        Columns point, system, metric, value, low, high, seeds, clips; in the units of the scores.
+    table: the paper's, a key of PRINTED; None for none.
     """
-    rows = [
-        (point, system, metric, difference(values(scores, system, metric, where, seeds=seeds)))
-        for point, where in points.items()
-        for system in _systems(scores, where)
-        for metric in metrics
-    ]
-    columns = ["point", "system", "metric", "value", "low", "high", "seeds", "clips"]
-    spread = [(*head, one.value, one.low, one.high, one.seeds, one.clips) for *head, one in rows]
-    return pd.DataFrame(spread, columns=columns)
+    found, look_up = comparisons.gains(scores, pairs, metrics, points), printed(table)
+    ours, theirs = (
+        np.array([look_up(row["point"], row[side], row["metric"])[0] for row in found.to_dict("records")])
+        for side in ("system", "baseline")
+    )
+    return found.assign(paper=(ours - theirs) / 100)
 
 
 def places(levels: pd.DataFrame, x: str = "text uniformity", y: str = "alignment") -> pd.DataFrame:
@@ -191,38 +168,3 @@ def places(levels: pd.DataFrame, x: str = "text uniformity", y: str = "alignment
         sides.append(own.rename(columns=names)[list(names.values())])
     counts = levels.groupby(["point", "system"], sort=False)[["seeds", "clips"]].first()
     return pd.concat([counts, *sides], axis=1).dropna().reset_index()
-
-
-def gains(
-    scores: Scores,
-    pairs: Iterable[Pair],
-    points: Mapping[str, Where],
-    metrics: Sequence[str] = ("R@1",),
-    *,
-    table: int | None = None,
-) -> pd.DataFrame:
-    """What systems have over their baselines at several points, as fractions; p is adjusted by Holm within the table.
-
-    Args:
-        points: name → where, such as "freesound" → {"world": "freesound"}. Points at which a pair was not trained are
-            left out; names that PRINTED has have the paper's gain, too.
-        table: the paper's, a key of PRINTED.
-
-    Returns:
-        Columns point, system, baseline, metric, value, low, high, half width, p, seeds, clips, paper.
-    """
-    heads, found, look_up = [], [], printed(table)
-    for (system, baseline), (point, where) in ((pair, item) for pair in pairs for item in points.items()):
-        for metric in metrics:
-            try:
-                found.append(gain(scores, (system, baseline), metric, where).difference)
-            except ExperimentError:
-                continue
-            ours, theirs = (look_up(point, name, metric)[0] for name in (system, baseline))
-            heads.append((point, system, baseline, metric, (ours - theirs) / 100))
-    rows = [
-        (*head, one.value, one.low, one.high, one.half_width, one.p_holm, one.seeds, one.clips)
-        for (*head, _), one in zip(heads, holm(found), strict=True)
-    ]
-    names = ["point", "system", "baseline", "metric", "value", "low", "high", "half width", "p", "seeds", "clips"]
-    return pd.DataFrame(rows, columns=names).assign(paper=[head[-1] for head in heads])

@@ -1,40 +1,174 @@
 """Does a sentence term pay? A rule from what is known before training, tested on conditions that it has not seen.
 
-A condition is a world with a text encoder; it is held out whole, with all seeds and both base systems, so that the test
-is about new conditions. The test: rules are fitted on random halves of the conditions, and their squared error on the
-other halves is compared with that of the mean gain of the fitted half. Whether that is luck is asked of permutations,
-in which the conditions' gains are dealt out anew and everything is done again.
+A condition is a world with a text encoder, which is held out whole, with all its seeds. The test: rules are fitted on
+random halves of the conditions, and their squared error on the other halves is compared with that of the mean gain of
+the fitted half. Whether that is luck is asked of permutations, in which the gains are dealt out anew among the
+conditions and everything is done again. Rules fit many such columns of gains at once, for which
+`sklearn.model_selection.permutation_test_score` would fit one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
+from sklearn.linear_model import RidgeCV
+from sklearn.preprocessing import StandardScaler
+from torch import nn
 
-from pullpush.metrics.inference import CANNOT_TELL, Array
+from pullpush.data.clips import World
+from pullpush.lab.comparisons import Pair
+from pullpush.lab.experiments import ExperimentError, Where
+from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import CANNOT_TELL, Array, adjusted
 from pullpush.show.layout import signed
-from pullpush.studies.language_encoder.conditions import FACTS
-from pullpush.studies.language_encoder.rules import FAMILIES, Rows, constant, fitted, halves, permuted
+from pullpush.studies.language_encoder.geometry import encoder_uniformity
+from pullpush.studies.language_encoder.words import counted
 
+# Fact → how a sentence names it, and how its numbers are written.
+FACTS: Mapping[str, tuple[str, str]] = {
+    "log size": ("log₁₀ of the number of training clips", ".2f"),
+    "entropy": ("the words' entropy in bits", ".1f"),
+    "ten words": ("the share of the ten most frequent words", ".2f"),
+    "uniformity before": ("the uniformity loss of the text encoder before training", ".2f"),
+}
 FEWEST = 6  # conditions: with fewer, half of them are no sample
+SHRINKAGE = (0.1, 0.3, 1.0, 3.0)  # of ridge regression: penalty on standardised facts, times the number of conditions
+CONSTANT = 1e12  # the same of one that leaves nothing but the mean
+SIDE = 2  # conditions that a split leaves on either side at least
+
+Rows = NDArray[np.bool_]  # (n,): whether each condition is meant
+
+
+# ---------------------------------------------------------------- conditions
+
+
+def world_facts(world: World, model: nn.Module, *, count: int = 1000) -> dict[str, float]:
+    """What is known of a world before training: "log size" of its training clips; of their captions "vocabulary",
+    "entropy" and the share of the "ten words" that are said most; "uniformity before" of a model's text encoder.
+
+    model: before its first step; count: clips whose first captions it reads.
+    """
+    several = world.train.captions("eng")
+    words = counted([text for texts in several for text in texts])
+    return {
+        "log size": float(np.log10(len(several))),
+        "vocabulary": float(words["different words"]),
+        "entropy": words["bits a word"],
+        "ten words": min(float(words["share of top 10"]), 1.0),
+        "uniformity before": encoder_uniformity(model, [texts[0] for texts in several[:count]]),
+    }
+
+
+def conditions(
+    scores: Scores, pair: Pair, points: Mapping[str, Where], facts: Mapping[str, Mapping[str, float]]
+) -> pd.DataFrame:
+    """What is known of each condition, and what a term added to R@1; of several experiments, to be concatenated.
+
+    Args:
+        pair: (with the term, without it).
+        points: condition → where; those that were not trained are left out.
+        facts: condition → name → number.
+
+    Returns:
+        A row a condition: condition, baseline, value, low, high (fractions), error (standard error), seeds, clips, and
+        the facts.
+    """
+    rows = []
+    for name, where in points.items():
+        try:
+            one = scores.contrast(*pair, "R@1", where)
+        except ExperimentError:
+            continue
+        error = float(one.half_width / special.stdtrit(one.df, (1 + one.level) / 2))
+        rows.append(
+            {"condition": name, "baseline": pair[1], "value": one.value, "low": one.low, "high": one.high}
+            | {"error": error, "seeds": one.seeds, "clips": one.clips, **facts[name]}
+        )
+    return pd.DataFrame(rows)
+
+
+# ---------------------------------------------------------------- rules
+
+
+def line(x: Array, fit: Rows, y: Array) -> Array:
+    """Ridge regression on all facts or the mean, whichever errs least on conditions left out one after the other.
+
+    Args:
+        x: facts, `(n, k)`.
+        fit: `(n,)`, the conditions that are known.
+        y: gains, `(n, B)`.
+
+    Returns:
+        Predictions of all conditions, `(n, B)`.
+    """
+    standard = StandardScaler().fit(x[fit]).transform(x)
+    penalties = [shrinkage * fit.sum() for shrinkage in SHRINKAGE] + [CONSTANT]
+    known = y[fit]
+    return RidgeCV(penalties, alpha_per_target=True).fit(standard[fit], known).predict(standard).reshape(y.shape)
+
+
+def split(x: Array, fit: Rows, y: Array) -> Array:
+    """One threshold of one fact with a gain on either side, or the mean: what a reader can remember; see `line`."""
+    candidates, best = _splits(x, fit, y)
+    predicted = np.empty_like(y)
+    for number in np.unique(best):
+        above, columns = candidates[number][2], best == number
+        for side in (side for side in (above, ~above) if side.any()):
+            predicted[np.ix_(side, columns)] = y[np.ix_(side & fit, columns)].mean(axis=0)
+    return predicted
+
+
+RULES: Mapping[str, Callable[[Array, Rows, Array], Array]] = {"line": line, "split": split}
+
+
+def _splits(x: Array, fit: Rows, y: Array) -> tuple[list[tuple[int, float, Rows]], NDArray[np.int_]]:
+    """Every split as number of the fact, threshold and what lies above, with the mean of all in front, and for each
+    column of gains the number of that which errs least on conditions left out one after the other.
+    """
+    candidates = [(0, np.inf, np.zeros(len(x), bool))]
+    for number, fact in enumerate(x.T):
+        known = np.unique(fact[fit])
+        for threshold in (known[1:] + known[:-1]) / 2:
+            above = fact >= threshold
+            if SIDE <= (above & fit).sum() <= fit.sum() - SIDE:
+                candidates.append((number, float(threshold), above))
+    errors = np.stack([_left_out(above[fit], y[fit]) for *_, above in candidates])
+    errors[0] *= 1 - 1e-9  # the mean, where no split is better
+    return candidates, errors.argmin(axis=0)
+
+
+def _left_out(above: Rows, y: Array) -> Array:
+    """Squared errors `(B,)` of the means of both sides on conditions left out one after the other.
+
+    >>> float(_left_out(np.zeros(3, bool), np.array([[1.0], [2.0], [6.0]]))[0])  # 3², 1.5² and 4.5²
+    31.5
+    """
+    sides = [y[side] for side in (above, ~above) if side.any()]
+    errors = [(side - side.mean(axis=0)) * len(side) / (len(side) - 1) for side in sides]
+    return (np.concatenate(errors) ** 2).sum(axis=0)
+
+
+# ---------------------------------------------------------------- their test
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a rule did on conditions that it had not seen.
 
-    skill: 1 − its squared error over that of the mean gain of what it was fitted on; p: share of permutations with as
-    much, p_holm: adjusted for the rules that were tried; alone, p_alone: the same with one condition left out at a
-    time; signs: share of rows whose sign it had right, yes and no: of always expecting a gain or a loss; slope, bias:
-    calibration, measured on predicted gain (1 and 0 are perfect; NaN where one gain was predicted for all).
+    skill: 1 − its squared error over that of the mean gain of what it was fitted on; p_holm: share of permutations with
+    as much, adjusted for the rules that were tried; alone, p_alone: the same with one condition left out at a time, p
+    not adjusted; signs: share of conditions whose sign it had right, yes and no: of always expecting a gain or a loss;
+    slope, bias: calibration, measured on predicted gain (1 and 0 are perfect; NaN where one gain was predicted for
+    all).
     """
 
     rule: str
     skill: float
-    p: float
     p_holm: float
     alone: float
     p_alone: float
@@ -55,15 +189,13 @@ class Decision:
     """What was learnt about when the term pays; empty where there were too few conditions.
 
     outcomes: of each rule. table: rule, condition, baseline, predicted, value, low, high, held out: predictions of
-    rules fitted on all conditions, and the mean of those that had not seen the condition. weights: fact, points a
-    standard deviation of it in the line fitted on all. threshold: fact and number of the split fitted on all, and the
-    mean gains below and above; None where no split is better than the mean. reliable: share of the gains' variance
-    that is not noise of seeds and clips, the most that any rule could explain.
+    rules fitted on all conditions, and the mean of those that had not seen the condition. threshold: fact and number of
+    the split fitted on all, and the mean gains below and above; None where no split is better than the mean. reliable:
+    share of the gains' variance that is not noise of seeds and clips, the most that any rule could explain.
     """
 
     outcomes: tuple[Outcome, ...]
     table: pd.DataFrame
-    weights: pd.DataFrame
     threshold: tuple[str, float, float, float] | None
     reliable: float
     conditions: int
@@ -86,13 +218,13 @@ class Decision:
         """The rule to remember and whether it held, from the numbers."""
         if not self.outcomes:
             return f"**{CANNOT_TELL}**: {self.conditions} conditions are too few to hold half of them out."
-        said = [self._remembered(term)]
+        sentences = [self._remembered(term)]
         for one in self.outcomes:
             error = f"its squared error was {1 - one.skill:.0%} of that of one gain for all (p = {one.p_holm:.3f})"
             signs = f"it had {one.signs:.0%} of the signs right, always yes {one.yes:.0%}, always no {one.no:.0%}"
-            said.append(f"The {one.rule} on conditions it had not seen: **{one.verdict}**; {error}, and {signs}.")
-        said.append(f"Of the variance of the gains, {self.reliable:.0%} is no noise of seeds and clips.")
-        return " ".join(said)
+            sentences.append(f"The {one.rule} on conditions it had not seen: **{one.verdict}**; {error}, and {signs}.")
+        sentences.append(f"Of the variance of the gains, {self.reliable:.0%} is no noise of seeds and clips.")
+        return " ".join(sentences)
 
     def _remembered(self, term: str) -> str:
         if self.threshold is None:
@@ -109,70 +241,66 @@ class Decision:
 def decide(
     table: pd.DataFrame, facts: Sequence[str], *, splits: int = 50, permutations: int = 1000, seed: int = 0
 ) -> Decision:
-    """Fit and test both rules of `rules.FAMILIES`.
+    """Fit and test all RULES.
 
     Args:
-        table: see `conditions.conditions`; every condition with the same baselines.
+        table: see `conditions`; each stands there once.
         facts: columns that the rules may use.
         splits: random halves, each of which is fitted on and then tested on.
         permutations: with which p is computed.
         seed: of both.
 
     Raises:
-        ValueError: conditions with different numbers of rows.
+        ValueError: a condition stands there twice.
     """
-    groups = table["condition"].factorize()[0]
-    count = len(set(groups))
-    if count < FEWEST:
-        return Decision((), pd.DataFrame(), pd.DataFrame(columns=["fact", "points"]), None, float("nan"), count)
-    x = table[list(facts)].to_numpy(float)
-    drawn = np.random.default_rng(seed)
-    parts = list(halves(groups, splits, drawn))
-    y = permuted(table["value"].to_numpy(float), groups, permutations, drawn)
-    singles = [groups != group for group in range(count)]
-    found = {name: (_tested(name, x, groups, y, parts), _tested(name, x, groups, y, singles)[0]) for name in FAMILIES}
-    skills = {name: half[0] for name, (half, _) in found.items()}
-    p = {name: _share(skill) for name, skill in skills.items()}
-    outcomes, rows = [], []
-    whole = np.ones(len(y), bool)
-    for name, ((skill, predicted, signs), alone) in found.items():
-        again = fitted(FAMILIES[name], x, groups, whole, y[:, :1])
-        for held_out, values in ((False, again.predicted[:, 0]), (True, predicted)):
-            rows.append(table.assign(rule=name, predicted=values, **{"held out": held_out}))
-        outcomes.append(
-            Outcome(
-                name,
-                float(skill[0]),
-                p[name],
-                _holm(p, name),
-                float(alone[0]),
-                _share(alone),
-                signs,
-                float((y[:, 0] > 0).mean()),
-                float((y[:, 0] < 0).mean()),
-                *_calibration(predicted, y[:, 0]),
-            )
+    if table["condition"].duplicated().any():
+        raise ValueError(
+            "a condition stands in the table twice, and would be fitted on and tested on: average it first"
         )
-    noise = float((table["error"] ** 2).mean() / y[:, 0].var(ddof=1)) if y[:, 0].var() > 0 else 1.0
+    count = len(table)
+    if count < FEWEST:
+        return Decision((), pd.DataFrame(), None, float("nan"), count)
+    x, gain = table[list(facts)].to_numpy(float), table["value"].to_numpy(float)
+    drawn = np.random.default_rng(seed)
+    chosen = [np.isin(np.arange(count), drawn.permutation(count)[: count // 2]) for _ in range(splits)]
+    halves = [half for one in chosen for half in (one, ~one)]
+    y = np.column_stack([gain, *(gain[drawn.permutation(count)] for _ in range(permutations))])
+    singles = [np.arange(count) != number for number in range(count)]
+    outcomes, rows, p = [], [], {}
+    for name, rule in RULES.items():
+        skill, predicted, signs = _tested(rule, x, y, halves)
+        alone, *_ = _tested(rule, x, y, singles)
+        p[name] = _share(skill)
+        chances = {"yes": float((gain > 0).mean()), "no": float((gain < 0).mean())}
+        slope, bias = _calibration(predicted, gain)
+        outcomes.append(
+            dict(rule=name, skill=float(skill[0]), alone=float(alone[0]), p_alone=_share(alone))
+            | dict(signs=signs, slope=slope, bias=bias, **chances)
+        )
+        again = rule(x, np.ones(count, bool), y[:, :1])[:, 0]
+        for held_out, values in ((False, again), (True, predicted)):
+            rows.append(table.assign(rule=name, predicted=values, **{"held out": held_out}))
+    noise = float((table["error"] ** 2).mean() / gain.var(ddof=1)) if gain.var() > 0 else 1.0
     columns = ["rule", "condition", "baseline", "predicted", "value", "low", "high", "held out"]
-    shown = pd.concat(rows, ignore_index=True)[columns]
     return Decision(
-        tuple(outcomes), shown, _weights(x, groups, y[:, :1], facts), _threshold(x, groups, y[:, :1], facts),
-        max(0.0, 1 - noise), count,
+        tuple(Outcome(**one, p_holm=float(q)) for one, q in zip(outcomes, adjusted([*p.values()]), strict=True)),
+        pd.concat(rows, ignore_index=True)[columns], _threshold(x, gain, facts), max(0.0, 1 - noise), count,
     )  # fmt: skip
 
 
-def _tested(name: str, x: Array, groups: Array, y: Array, parts: Sequence[Rows]) -> tuple[Array, Array, float]:
-    """Of a rule fitted on each of the parts: its skill on the rest, `(B,)`; the mean prediction of each row when held
-    out, `(n,)`, and the share of right signs among those, of the gains as they are.
+def _tested(
+    rule: Callable[[Array, Rows, Array], Array], x: Array, y: Array, parts: Sequence[Rows]
+) -> tuple[Array, Array, float]:
+    """Of a rule fitted on each of the parts: its skill on the rest, `(B,)`; the mean prediction of each condition when
+    held out, `(n,)`, and the share of right signs among those, of the gains as they are.
     """
     error, plain = np.zeros(y.shape[1]), np.zeros(y.shape[1])
     total, times, right = np.zeros(len(y)), np.zeros(len(y)), 0
     for fit in parts:
         rest = ~fit
-        predicted = fitted(FAMILIES[name], x, groups, fit, y).predicted[rest]
+        predicted = rule(x, fit, y)[rest]
         error += ((y[rest] - predicted) ** 2).sum(axis=0)
-        plain += ((y[rest] - fitted(constant, x, groups, fit, y).predicted[rest]) ** 2).sum(axis=0)
+        plain += ((y[rest] - y[fit].mean(axis=0)) ** 2).sum(axis=0)
         total[rest] += predicted[:, 0]
         times[rest] += 1
         right += int((np.sign(predicted[:, 0]) == np.sign(y[rest, 0])).sum())
@@ -185,16 +313,6 @@ def _share(skill: Array) -> float:
     return float((skill >= skill[0] - 1e-12).mean())
 
 
-def _holm(p: Mapping[str, float], name: str) -> float:
-    """Adjusted by Holm among the rules."""
-    ordered, most = sorted(p, key=lambda rule: p[rule]), 0.0
-    for place, rule in enumerate(ordered):
-        most = max(most, min(1.0, p[rule] * (len(ordered) - place)))
-        if rule == name:
-            return most
-    raise KeyError(name)
-
-
 def _calibration(predicted: Array, measured: Array) -> tuple[float, float]:
     """Slope of what was measured on what was predicted, and how much more was measured on average."""
     away = predicted - predicted.mean()
@@ -202,18 +320,7 @@ def _calibration(predicted: Array, measured: Array) -> tuple[float, float]:
     return slope, float((measured - predicted).mean())
 
 
-def _weights(x: Array, groups: Array, y: Array, facts: Sequence[str]) -> pd.DataFrame:
-    """What the line fitted on all gives each fact: points a standard deviation; 0 where it is the constant."""
-    taken = fitted(FAMILIES["line"], x, groups, np.ones(len(y), bool), y).candidate
-    design = taken.design
-    slopes = np.linalg.solve(design.T @ design + np.diag(taken.penalty), design.T @ y)[1:, 0]
-    return pd.DataFrame({"fact": list(facts), "points": 100 * (slopes if len(slopes) else np.zeros(len(facts)))})
-
-
-def _threshold(x: Array, groups: Array, y: Array, facts: Sequence[str]) -> tuple[str, float, float, float] | None:
-    taken = fitted(FAMILIES["split"], x, groups, np.ones(len(y), bool), y).candidate
-    if taken.split is None:
-        return None
-    number, threshold = taken.split
-    above = x[:, number] >= threshold
-    return facts[number], threshold, float(y[~above].mean()), float(y[above].mean())
+def _threshold(x: Array, gain: Array, facts: Sequence[str]) -> tuple[str, float, float, float] | None:
+    candidates, best = _splits(x, np.ones(len(x), bool), gain[:, None])
+    number, threshold, above = candidates[best[0]]
+    return (facts[number], threshold, float(gain[~above].mean()), float(gain[above].mean())) if above.any() else None

@@ -1,11 +1,10 @@
-"""Figures of chapter 4: what sentence terms and cyclic terms do to both spaces and to scores.
+"""Figures of chapter 4: what sentence terms and cyclic terms do to both spaces, to scores, and as forces.
 
-Their colours and marks are those of plane.py.
+A system's colour says which sentence term it has, its mark whether it has the cyclic terms.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,25 +12,66 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
-from pullpush.metrics.cards import METRICS
-from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels, scale_points, signed
+from pullpush.metrics import difference
+from pullpush.show.intervals import note
+from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels, signed
 from pullpush.show.marks import dots, matrix
-from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
-from pullpush.studies.language_encoder.force_figures import (
-    forces_by_term as forces_by_term,
-    gradient_cosine_figure as gradient_cosine_figure,
-)
-from pullpush.studies.language_encoder.gains import base_of
+from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from pullpush.show.words import word_frequencies as word_frequencies
+from pullpush.studies.language_encoder.forces import force_name
 from pullpush.studies.language_encoder.geometry import asymmetry
-from pullpush.studies.language_encoder.plane import arrow, arrow_keys, cross, keys, system_style, write_beside
-from pullpush.studies.world.figures import word_frequencies as word_frequencies
+from pullpush.studies.language_encoder.systems import base_of, systems
+from pullpush.training.recipes import title
 
-DIRECTIONS = {"A2T R@1": ORANGE, "T2A R@1": BLUE, "R@1": BLACK}
-LINE = 26  # characters of a name beside a row
-PRINTED: dict[str, Any] = {"marker": "D", "mfc": "none", "mec": BLACK, "markersize": 4.5, "linestyle": "none"}
+TERMS = {  # by a system's last letter
+    "": (BLUE, "no sentence term"),
+    "s": (VERMILION, "s: SimCSE on captions"),
+    "n": (GREEN, "n: NLI triples"),
+    "e": (PURPLE, "e: SimCSE on NLI sentences"),
+}
+CYCLIC = {False: ("o", "without cyclic terms"), True: ("s", "Cy: with cyclic terms")}
+# Where a number may stand beside its mark: points to the right and up, and how it is aligned there.
+PLACES = (
+    (6, 5, "left", "bottom"), (-6, 5, "right", "bottom"), (6, -5, "left", "top"), (-6, -5, "right", "top"),
+    (0, 8, "center", "bottom"), (0, -8, "center", "top"), (12, 14, "left", "bottom"), (-12, -14, "right", "top"),
+)  # fmt: skip
+THIN: dict[str, Any] = {"color": GREY, "linewidth": 1}  # of arrows
+MARK = 5  # pixels from the middle of a mark to its edge
+# Part of a force → its name and colour.
+PARTS: Mapping[str, tuple[str, str]] = {
+    "along": ("along the pull, towards the partner", GREEN),
+    "across": ("across it", PURPLE),
+    "from_mean": ("away from the mean of the side", SKY),
+}
+SIDES = {"text": "on a text", "clip": "on a clip"}
+
+
+def term(system: str) -> str:
+    """The letter of a system's sentence term, "" without one.
+
+    >>> term("CyCLAPs"), term("CLIP")
+    ('s', '')
+    """
+    return system[-1] if system[-1] in TERMS else ""
+
+
+def look(system: str) -> tuple[str, str]:
+    """Colour and marker of a system.
+
+    >>> look("CyCLAPs")
+    ('#D55E00', 's')
+    """
+    return TERMS[term(system)][0], CYCLIC[system.startswith("Cy")][0]
+
+
+LOOKS = {system: look(system) for name in ("CLAP", "CLIP") for system in systems(name, tuple(TERMS))}
+
+# ---------------------------------------------------------------- spaces
 
 
 def similarity_matrices(matrices: Mapping[str, ArrayLike]) -> Figure:
@@ -73,18 +113,18 @@ def space_plane(
     """
     columns = min(2, len(panels_of))
     fig, axes = panels(columns, -(-len(panels_of) // columns), height=2.7)
-    for ax, (panel, (title, xlabel)) in zip(axes, panels_of.items(), strict=False):
+    for ax, (panel, (heading, xlabel)) in zip(axes, panels_of.items(), strict=False):
         rows = {row["system"]: row for _, row in table[table["panel"] == panel].iterrows()}
         for system, row in rows.items():
-            cross(ax, row)
+            _cross(ax, row)
             if base_of(system) in rows:
-                arrow(ax, rows[base_of(system)], row)
-        _plane(ax, title, xlabel)
+                _arrow(ax, rows[base_of(system)], row)
+        _plane(ax, heading, xlabel)
     for ax in axes[::columns]:
         ax.set_ylabel(ylabel)
     for ax in axes[len(panels_of) :]:
         ax.remove()
-    return finish(fig, f"95 % intervals{_counts(table)}", handles=[*keys(table["system"]), *arrow_keys()])
+    return finish(fig, note(table), handles=[*_keys(table["system"]), *_arrow_keys()])
 
 
 def trade_off(
@@ -93,96 +133,93 @@ def trade_off(
     """The curve that a weight or a temperature draws in the plane of alignment and uniformity; its value at each mark.
 
     Args:
-        table: columns panel, system, value and those of `space_plane`.
+        table: those of `space_plane`, and point, the value as text.
         panels_of: panel → its title and the name of its x-axis.
     """
     fig, axes = panels(len(panels_of), height=3.2)
     written = []
-    for ax, (panel, (title, xlabel)) in zip(axes, panels_of.items(), strict=True):
-        for system, rows in table[table["panel"] == panel].sort_values("value").groupby("system", sort=False):
+    for ax, (panel, (heading, xlabel)) in zip(axes, panels_of.items(), strict=True):
+        own = table[table["panel"] == panel].sort_values("point", key=lambda points: points.astype(float))
+        for system, rows in own.groupby("system", sort=False):
             for _, row in rows.iterrows():
-                cross(ax, row)
-                written.append((ax, row, signed(row["value"])))
+                _cross(ax, row)
+                written.append((ax, row, row["point"]))
             if len(rows) > 2:
                 line = "--" if str(system).startswith("Cy") else "-"
-                ax.plot(rows["x"], rows["y"], line, color=system_style(str(system))["colour"], linewidth=1.2, zorder=1)
-        _plane(ax, title, xlabel)
+                ax.plot(rows["x"], rows["y"], line, color=look(str(system))[0], linewidth=1.2, zorder=1)
+        _plane(ax, heading, xlabel)
     axes[0].set_ylabel(ylabel)
-    finish(fig, f"95 % intervals{_counts(table)}", handles=keys(table["system"]))
-    write_beside(fig, written)
+    finish(fig, note(table), handles=_keys(table["system"]))
+    _write_beside(fig, written)
     return fig
 
 
-def gains_by_world(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> Figure:
-    """What terms add in each world, a panel a score: 95 % intervals, and the paper's number as a diamond.
+def _plane(ax: Axes, title: str, xlabel: str) -> None:
+    ax.set(title=title, xlabel=xlabel)
+    ax.margins(0.14)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
 
-    Args:
-        table: see `comparisons.gains`. Scores without a unit are fractions, shown in points on one scale.
-        names: point → what stands beside its row, in the order of the rows.
+
+def _cross(ax: Axes, row: pd.Series) -> None:
+    """A system's mark with its intervals in both directions: system, x, "x low", "x high", y …"""
+    colour, marker = look(row["system"])
+    spans: dict[str, Any] = {
+        f"{axis}err": [[row[axis] - row[f"{axis} low"]], [row[f"{axis} high"] - row[axis]]] for axis in "xy"
+    }
+    ax.errorbar(row["x"], row["y"], fmt=marker, color=colour, markersize=6, elinewidth=1.2, **spans)
+
+
+def _arrow(ax: Axes, start: pd.Series, end: pd.Series) -> None:
+    """From a system to what has one term more; dotted where that is the cyclic terms."""
+    style: dict[str, Any] = {"arrowstyle": "->", "linestyle": "-" if term(end["system"]) else ":", **THIN}
+    ax.annotate(
+        "", (end["x"], end["y"]), (start["x"], start["y"]), arrowprops={"shrinkA": 5, "shrinkB": 5, **style}, zorder=1
+    )
+
+
+def _keys(systems: Sequence[str]) -> list[Line2D]:
+    """Entries of a legend: what a colour and what a mark say."""
+    terms, cyclic = ({kind(system) for system in systems} for kind in (term, lambda system: system.startswith("Cy")))
+    colours = [_key("o", colour, text) for letter, (colour, text) in TERMS.items() if letter in terms]
+    marks = [_key(mark, BLACK, text) for has, (mark, text) in CYCLIC.items() if has in cyclic]
+    return colours + marks
+
+
+def _arrow_keys() -> list[Line2D]:
+    """Entries of a legend: what an arrow says."""
+    dotted = Line2D([], [], linestyle=":", label="adds the cyclic terms", **THIN)
+    return [Line2D([], [], label="adds a sentence term", **THIN), dotted]
+
+
+def _write_beside(fig: Figure, texts: Sequence[tuple[Axes, Mapping[str, Any], str]]) -> None:
+    """Text beside each place (Axes, row with system, x and y, text), where it covers no other and no mark, if it can.
+
+    fig: finished, for its panels must stand where they will.
     """
-    names = names or {point: point for point in dict.fromkeys(table["point"])}
-    points = [point for point in names if point in set(table["point"])]
-    pairs = list(dict.fromkeys(zip(table["system"], table["baseline"], strict=True)))
-    metrics = list(dict.fromkeys(table["metric"]))
-    row = max(0.16 + 0.14 * len(pairs), 0.16 * max(-(-len(names[point]) // LINE) for point in points))
-    fig, axes = panels(len(metrics), height=1.3 + row * len(points), sharey=True)
-    shared = table[[not _unit(metric) for metric in table["metric"]]]
-    remark = ""
-    for ax, metric in zip(axes, metrics, strict=True):
-        unit = _unit(metric)
-        for number, (system, baseline) in enumerate(pairs):
-            rows = table[(table["metric"] == metric) & (table["system"] == system) & (table["baseline"] == baseline)]
-            own = rows.set_index("point").reindex(points)
-            at, scale = np.arange(len(points)) + dodge(number, len(pairs), 0.7), 1 if unit else 100
-            dots(ax, own, at, scale=scale, **system_style(system) | {"label": f"{system} − {baseline}"})
-            ax.plot(scale * own["paper"], at, label="paper" if own["paper"].notna().any() else "", **PRINTED)
-        name_places(ax, [textwrap.fill(names[point], LINE) for point in points])
-        mark_zero(ax)
-        if not unit:
-            remark = scale_points(ax, *limits(100 * shared[["low", "high", "paper"]]))
-        ax.set(xlabel=f"change ({unit})" if unit else "gain (points)", title=metric)
-    return finish(fig, f"95 % intervals{_counts(table)}" + f"; points{remark[1:]}" * bool(remark))
+    fig.canvas.draw()
+    taken = []
+    for ax, row, _ in texts:
+        x, y = ax.transData.transform((row["x"], row["y"]))
+        taken.append(Bbox([[x - MARK, y - MARK], [x + MARK, y + MARK]]))
+    for ax, row, text in texts:
+        colour = look(row["system"])[0]
+        for number, (x, y, across, up) in enumerate(PLACES):
+            label = ax.annotate(
+                text, (row["x"], row["y"]), (x, y), textcoords="offset points", ha=across, va=up, color=colour,
+                fontsize="small",
+            )  # fmt: skip
+            box = label.get_window_extent()
+            if number == len(PLACES) - 1 or not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+            label.remove()
 
 
-def prompt_accuracies(table: pd.DataFrame, *, chance: float | None = None) -> Figure:
-    """Zero-shot accuracy with each prompt and with their ensemble; 95 % intervals over seeds and classes.
-
-    table: columns template, system, value, low, high (fractions); templates from the top.
-    """
-    templates, systems = list(dict.fromkeys(table["template"])), list(dict.fromkeys(table["system"]))
-    fig, (ax,) = panels(1, height=1.2 + (0.1 + 0.06 * len(systems)) * len(templates))
-    for number, system in enumerate(systems):
-        rows = table[table["system"] == system].set_index("template").reindex(templates)
-        dots(ax, rows, np.arange(len(templates)) + dodge(number, len(systems)), scale=100, **system_style(system))
-    if chance is not None:
-        ax.axvline(100 * chance, color=BLACK, linestyle=":", linewidth=1, label="chance")
-    name_places(ax, templates)
-    ax.set(xlabel="zero-shot accuracy (%)", ylabel="prompt")
-    return finish(fig, f"95 % intervals{_counts(table, 'classes')}")
+def _key(marker: str, colour: str, label: str) -> Line2D:
+    return Line2D([], [], linestyle="none", marker=marker, color=colour, label=label)
 
 
-def retrieval_points(
-    table: pd.DataFrame, panels_of: Mapping[str, str], metrics: Sequence[str] = ("A2T R@1", "T2A R@1")
-) -> Figure:
-    """Scores of every system, a panel a modality or world; 95 % intervals over seeds and clips.
-
-    Args:
-        table: columns point, system, metric, value, low, high (fractions); see `comparisons.levels`.
-        panels_of: point → title.
-    """
-    counts = [table[table["point"] == point]["system"].nunique() for point in panels_of]
-    fig, axes = panels(len(panels_of), height=1.1 + 0.3 * max(counts))
-    for ax, (point, title) in zip(axes, panels_of.items(), strict=True):
-        rows = table[table["point"] == point]
-        systems = list(dict.fromkeys(rows["system"]))
-        for number, metric in enumerate(metrics):
-            own = rows[rows["metric"] == metric].set_index("system").reindex(systems)
-            at = np.arange(len(systems)) + dodge(number, len(metrics), 0.4)
-            colour = DIRECTIONS.get(metric, SKY)
-            dots(ax, own, at, scale=100, label=metric, colour=colour, marker="o^sv"[number % 4])
-        name_places(ax, systems)
-        ax.set(xlabel="%", title=title)
-    return finish(fig, f"95 % intervals{_counts(table)}")
+# ---------------------------------------------------------------- rules
 
 
 def predicted_gains(table: pd.DataFrame) -> Figure:
@@ -209,19 +246,60 @@ def predicted_gains(table: pd.DataFrame) -> Figure:
     return finish(fig, "95 % intervals over seeds and clips; a mark a condition")
 
 
-def _plane(ax: Axes, title: str, xlabel: str) -> None:
-    ax.set(title=title, xlabel=xlabel)
-    ax.margins(0.14)
-    ax.xaxis.set_major_locator(MaxNLocator(5))
+# ---------------------------------------------------------------- forces
 
 
-def _unit(metric: str) -> str:
-    """What a score of an experiment is measured in, "" for fractions."""
-    return next((score.unit for card in METRICS.values() for score in card.scores if score.name == metric), "")
+def forces_by_term(table: pd.DataFrame) -> Figure:
+    """What each weighted term does to a text and to a clip: along the pull, across it, away from the mean.
+
+    table: of `term_forces`; marks are means over samples with 95 % intervals.
+    """
+    forces = list(table.groupby(["term", "part"], sort=False).groups)
+    fig, axes = panels(len(SIDES), height=0.5 + 0.5 * len(forces), sharex=True, sharey=True)
+    for ax, (side, name) in zip(axes, SIDES.items(), strict=True):
+        for number, (column, (label, colour)) in enumerate(PARTS.items()):
+            found = table[table["side"] == side].groupby(["term", "part"], sort=False)[column]
+            rows = pd.DataFrame([_mean(found.get_group(force)) for force in forces])
+            dots(ax, rows, np.arange(len(forces)) + dodge(number, len(PARTS)), label=label, colour=colour)
+        mark_zero(ax)
+        ax.set(title=name, xlabel="force, logarithmic beyond ±1")
+    most = max(10.0, table[list(PARTS)].abs().max(axis=None))
+    ticks = [sign * 10.0**power for sign in (-1, 1) for power in range(int(np.log10(most)) + 1)]
+    axes[0].set_xscale("symlog", linthresh=1, linscale=1)  # terms differ by orders of magnitude
+    axes[0].set_xticks([*ticks, 0], [signed(tick) for tick in (*ticks, 0)])
+    axes[0].set_xlim(-1.5 * most, 1.5 * most)
+    axes[0].minorticks_off()
+    name_places(axes[0], [force_name(*force) for force in forces])
+    return finish(fig)
 
 
-def _counts(table: pd.DataFrame, items: str = "clips") -> str:
-    """ " over 3 seeds and 400 clips" where the table says it."""
-    if "seeds" not in table or table.empty:
-        return ""
-    return f" over {table['seeds'].max():.0f} seeds and {table['clips'].max():.0f} {items}"
+def gradient_cosine_figure(table: pd.DataFrame, *, of: str = "infonce", encoder: str = "text") -> Figure:
+    """How far each term's gradient of the shared weights goes the way of one term's, and how long it is beside it.
+
+    table: of `gradient_cosines`; with a column model, such as "untrained" and "trained", a colour for each. Marks are
+    means over batches with 95 % intervals; a term that does not reach the encoder has no mark.
+    """
+    rows = table[table["encoder"] == encoder]
+    rows = rows if "model" in rows else rows.assign(model="")
+    reference = rows[rows["term"] == of].drop_duplicates(["model", "batch"]).set_index(["model", "batch"])["norm"]
+    rows = rows[(rows["other"] == of) & rows["cosine"].notna()]
+    over = reference.loc[list(zip(rows["model"], rows["batch"], strict=True))].to_numpy()
+    rows = rows.assign(ratio=rows["norm"] / over)
+    terms, models = list(dict.fromkeys(rows["term"])), list(dict.fromkeys(rows["model"]))
+    fig, axes = panels(2, height=0.9 + 0.4 * len(terms), sharey=True)
+    for ax, column in zip(axes, ("cosine", "ratio"), strict=True):
+        for number, (model, colour) in enumerate(zip(models, (BLUE, ORANGE, GREEN, PURPLE), strict=False)):
+            found = rows[rows["model"] == model].groupby("term")[column]
+            means = pd.DataFrame([_mean(found.get_group(term)) for term in terms])
+            dots(ax, means, np.arange(len(terms)) + dodge(number, len(models)), label=model, colour=colour)
+    mark_zero(axes[0])
+    axes[0].set(xlabel=f"cosine with the gradient of {title(of)}", xlim=(-1.02, 1.02))
+    axes[1].set(xlabel="norm / norm of that gradient", xlim=(0, None))
+    name_places(axes[0], [title(term) for term in terms])
+    return finish(fig)
+
+
+def _mean(values: pd.Series) -> dict[str, float]:
+    """The mean of independent numbers with its 95 % interval."""
+    found = difference(values.to_numpy(float)[None])
+    return {"value": found.value, "low": found.value - found.half_width, "high": found.value + found.half_width}

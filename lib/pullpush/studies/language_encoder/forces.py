@@ -20,7 +20,6 @@ from pullpush.data.batches import Batch, PairDataset
 from pullpush.data.clips import Clips
 from pullpush.forces import drift, tangent
 from pullpush.losses import InfoNCE, Offer, apply
-from pullpush.studies.forces.means import by_clip, plain
 from pullpush.training.objective import Objective, bring_columns, share_temperature
 from pullpush.training.recipes import Recipe, title
 
@@ -103,15 +102,6 @@ def forces_of(offer: Offer, one: Recipe) -> pd.DataFrame:
             rows += [_parts(force, offer, side).assign(term=term.name, part=part) for part, force in forces.items()]
     columns = ["term", "part", "side", "sample", *PARTS]
     return pd.concat(rows, ignore_index=True)[columns]
-
-
-def forces_table(table: pd.DataFrame, side: str = "text") -> pd.DataFrame:
-    """Means over the samples of one side ± half-widths of 95 % intervals: a row a term (or part of it)."""
-    rows = table[table["side"] == side]
-    return pd.DataFrame(
-        {"force": force_name(term, part), **{name.replace("_", " "): plain(by_clip(found[name])) for name in PARTS}}
-        for (term, part), found in rows.groupby(["term", "part"], sort=False)
-    )
 
 
 def force_name(term: str, part: str) -> str:

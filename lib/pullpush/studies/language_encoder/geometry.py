@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
 from pullpush.encoders.projection import normalise
-from pullpush.metrics._space import space
 from pullpush.metrics.geometry import uniformity
 from pullpush.metrics.inference import Array
 from pullpush.training.evaluate import embed_audio, embed_texts
@@ -61,22 +60,6 @@ def asymmetry(matrix: ArrayLike) -> float:
     off = ~np.eye(len(values), dtype=bool)
     variance = values[off].var()
     return float(((values - values.T)[off] ** 2).mean() / variance) if variance > 0 else 0.0
-
-
-def space_before(model: nn.Module, split: Clips, *, count: int = 1000, language: str = "eng") -> dict[str, float]:
-    """The scores of the metric "space" for a model as it is, such as before its first step, and what its text encoder
-    alone makes of the same captions.
-
-    split: the training split of a world, of which the first `count` clips and their first captions are taken.
-
-    Returns:
-        Those scores, and "encoder uniformity", see `encoder_uniformity`.
-    """
-    found = {
-        name: float(values.mean()) for name, values in space(*pairs(model, split, count, language=language)).items()
-    }
-    captions = [several[0] for several in split.head(count).captions(language)]
-    return found | {"encoder uniformity": encoder_uniformity(model, captions, language=language)}
 
 
 def encoder_uniformity(

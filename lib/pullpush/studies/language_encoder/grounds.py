@@ -31,6 +31,8 @@ from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
 from pullpush.lab.scenes import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
+from pullpush.show import galleries, picture_gallery
+from pullpush.show.markup import Markup
 from pullpush.training.frozen import Base, encoded
 from pullpush.training.trunk import Published
 
@@ -132,6 +134,11 @@ class Grounds:
         if name == "music" and self.has_stamps:
             return MusicConfig()
         return self._scenes(SCENES.get(name, Told()))
+
+    def stamps(self, count: int) -> Markup:
+        """The first test pictures to see; where there are none scenes stand in, to hear."""
+        cards = picture_gallery.pictures if self.has_stamps else galleries.scenes
+        return cards(load_data(self.config("pictures")).test, range(count))
 
     def _scenes(self, told: Told) -> LexiconConfig:
         size: dict[str, Any] = {**self.book.settings.world}

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from pullpush.show.layout import finish, panels
 from pullpush.show.marks import density
 from pullpush.show.palette import BLUE, GREY, SKY, VERMILION
-from pullpush.studies.language_encoder.figures import similarity_matrices, space_plane
-from pullpush.studies.language_encoder.force_figures import forces_by_term
+from pullpush.studies.language_encoder.figures import forces_by_term, similarity_matrices, space_plane
 from pullpush.studies.language_encoder.lesson import PAIRS, TEXTS
 
 __all__ = ["distance_densities", "forces_by_term", "similarity_matrices", "space_plane"]

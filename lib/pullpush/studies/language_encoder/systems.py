@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pullpush.lab.experiments import System, Trial
-from pullpush.studies.language_encoder.weights import weighted
+from pullpush.training.recipes import weighted
 
 CONTRASTIVE = "infonce-learnable"  # τ = 0.07 at first, and learnt
 ENDINGS: Mapping[str, str] = {
@@ -36,6 +36,16 @@ def systems(
         for prefix, cyclic in (("", ""), ("Cy", CYCLIC))
         for ending in endings
     }
+
+
+def base_of(system: str) -> str:
+    """The system without its last term, "" if it has none to lose.
+
+    >>> [base_of(system) for system in ("CyCLAPs", "CyCLAP", "CLIPn", "CLAP")]
+    ['CyCLAP', 'CLAP', 'CLIP', '']
+    """
+    plain = system.rstrip("sne")
+    return plain if plain != system else system.removeprefix("Cy") if system.startswith("Cy") else ""
 
 
 def in_worlds(worlds: Iterable[str], of: Mapping[str, System], *, kind: str = "", test: str = "") -> tuple[Trial, ...]:

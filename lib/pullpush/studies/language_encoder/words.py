@@ -1,7 +1,7 @@
 """How rich and how flat the words of caption sets are: the paper's Figure 3 in numbers.
 
-sets = {name: captions_of(ground.view(name).world) for name in ("freesound", "clotho", "audiocaps")}
-statistics({**sets, **published_captions()}, most=10_000)
+sets = {name: captions_of(ground.view(name).data) for name in ("freesound", "clotho", "audiocaps")}
+statistics({**sets, **published_captions()})
 """
 
 from __future__ import annotations
@@ -50,36 +50,25 @@ def published_captions(*, split: str = "train") -> dict[str, list[str]]:
     return found
 
 
-def statistics(
-    sets: Mapping[str, Sequence[str]], *, most: int | None = None, seed: int = 0, ranks: int = RANKS
-) -> pd.DataFrame:
-    """The words of several caption sets, a row a set.
+def statistics(sets: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """The words of several caption sets, a row a set; mind that a larger set has more different words.
 
-    Args:
-        sets: name → captions.
-        most: captions drawn from larger sets, since a larger set has more different words; None: all count.
-        seed: of that draw.
-        ranks: of words, for the slope.
+    sets: name → captions.
 
     Returns:
         captions, different captions, words, different words, words a caption; share of top 10, share of top 100: how
         much of all words the commonest make up; bits a word: the entropy of a word drawn from the captions; slope: of
-        the logarithm of the frequency over that of the rank, by least squares: −1 is Zipf's law.
+        the logarithm of the frequency over that of the rank of the RANKS commonest, by least squares: −1 is Zipf's law.
 
     >>> table = statistics({"one": ["a frog croaks", "a bird calls"]})
     >>> table[["words", "different words", "bits a word"]].iloc[0].round(2).tolist()
     [6.0, 5.0, 2.25]
     """
-    rows = {}
-    for name, captions in sets.items():
-        if most is not None and len(captions) > most:
-            drawn = np.random.default_rng(seed).choice(len(captions), most, replace=False)
-            captions = [captions[row] for row in drawn]
-        rows[name] = _row(captions, ranks)
+    rows = {name: counted(captions) for name, captions in sets.items()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("set").reset_index()
 
 
-def _row(captions: Sequence[str], ranks: int) -> dict[str, float]:
+def counted(captions: Sequence[str]) -> dict[str, float]:
     """One row of `statistics`."""
     table = word_frequencies(captions, vocabulary=np.iinfo(np.int64).max)
     share, count = table["frequency"].to_numpy(), int(table["count"].sum())
@@ -92,7 +81,7 @@ def _row(captions: Sequence[str], ranks: int) -> dict[str, float]:
         "share of top 10": share[:10].sum(),
         "share of top 100": share[:100].sum(),
         "bits a word": float(-(share * np.log2(share)).sum()),
-        "slope": zipf_slope(share[:ranks]),
+        "slope": zipf_slope(share[:RANKS]),
     }
 
 

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, signed
 from pullpush.show.marks import bars, dots, matrix, scatter
 from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
-from pullpush.studies.language_encoder import force_figures
+from pullpush.studies.language_encoder import figures as terms
 from pullpush.studies.together.design import Design
 from pullpush.studies.together.effects import Lenth
 from pullpush.studies.together.terms import FACTORS
@@ -168,7 +168,7 @@ def pareto_front(table: pd.DataFrame, *, marked: Mapping[str, str]) -> Figure:
 
 def forces_by_term(table: pd.DataFrame) -> Figure:
     """Chapter 4's figure of terms as forces, with room for few terms; table: of `examples.forces_at_the_end`."""
-    fig = force_figures.forces_by_term(table)
+    fig = terms.forces_by_term(table)
     fig.set_figheight(max(2.6, fig.get_figheight()))
     return fig
 

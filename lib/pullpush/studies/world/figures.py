@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,7 +12,8 @@ from pullpush.data.composer import seconds
 from pullpush.data.scene import Scene
 from pullpush.show.layout import finish, name_places, panels, signed, whole_numbers
 from pullpush.show.marks import band, bars, dots, matrix
-from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, language_name
+from pullpush.show.palette import BLACK, BLUE, ORANGE, SKY, VERMILION, language_name
+from pullpush.show.words import word_frequencies as word_frequencies
 
 
 def scene_timeline(world: World, scene: Scene) -> Figure:
@@ -40,15 +39,6 @@ def relevance_matrix(relevance: ArrayLike) -> Figure:
     fig, (ax,) = panels(1, height=4.2, width=5)
     matrix(ax, relevance, label="relevance from the scene graph")
     ax.set(xlabel="clip", ylabel="caption of clip", aspect="equal")
-    return finish(fig)
-
-
-def word_frequencies(tables: Mapping[str, pd.DataFrame]) -> Figure:
-    """Figure 3 of the language-encoder paper: relative word frequency over rank, one curve a caption set."""
-    fig, (ax,) = panels(1, height=3.3, width=6)
-    for (name, table), colour in zip(tables.items(), [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY], strict=False):
-        ax.loglog(table["rank"], table["frequency"], color=colour, label=f"{name} ({len(table):,} words)")
-    ax.set(xlabel="rank of the word, from frequent to rare", ylabel="share of all words")
     return finish(fig)
 
 

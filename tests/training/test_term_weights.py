@@ -3,8 +3,7 @@
 import pytest
 
 from pullpush.errors import UnknownNameError
-from pullpush.studies.language_encoder.weights import weighted
-from pullpush.training.recipes import recipe
+from pullpush.training.recipes import recipe, weighted
 
 NAME = "infonce-learnable+cyclic+simcse-0.1"
 
