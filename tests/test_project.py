@@ -155,7 +155,8 @@ def declared(*names: str) -> set[str]:
 def part_of(path: Path) -> str:
     """The part of the library that a file is of; `golden` asks, its probes, imported by name, try all other parts."""
     part = path.relative_to(LIB).parts[0].removesuffix(".py")
-    return "probes" if part == "golden" and path.stem not in ("__init__", "compare", "versions") else part
+    asks = ("__init__", "agreed", "compare", "probes", "versions")
+    return "probes" if part == "golden" and path.stem not in asks else part
 
 
 def third_party(path: Path) -> set[str]:
@@ -401,6 +402,15 @@ LONGER = {
     "data/clips.py": "the protocol of clips beside its one implementation",
     "data/grammar.py": "all slots and forms of a caption in any language",
     "forces.py": "pull, push, drift and their audits, with their equations",
+    "golden/clips.py": "the probes of clips and of their texts",
+    "golden/encoders.py": "the probes of encoders, which share inputs",
+    "golden/losses.py": "the probes of losses, which share inputs",
+    "golden/metrics.py": "the probes of metrics, which share inputs",
+    "golden/recordings.py": "the probes of what is read, and the small files that they read",
+    "golden/scenes.py": "the probes of scenes, of their sound and of their captions",
+    "golden/studies.py": "the probes of what studies store",
+    "golden/tiny.py": "clips, models, losses and runs that are small",
+    "golden/training.py": "the probes of training, which share clips and a model",
     "lab/claims.py": "what a claim may say, and every fault that is answered",
     "losses/_svr.py": "the method, its module and its gradient",
     "site/cli.py": "every command with its options",
