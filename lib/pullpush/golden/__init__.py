@@ -10,10 +10,10 @@ key that names it.
 
 `probes.Probes` declares the probes of a kind: of its cards by what they say of themselves, of all else by a function
 each; with the relative difference that is none (processors add in different orders). They touch neither cache nor
-network.
+network; that a component agrees is remembered in the cache, from process to process (`agreed`).
 """
 
-from pullpush.golden.compare import Values, agree, differences, rounded
+from pullpush.golden.compare import Values, differences, rounded
 from pullpush.golden.probes import GoldenError
 from pullpush.golden.versions import (
     FILES,
@@ -34,7 +34,6 @@ __all__ = [
     "GoldenError",
     "Values",
     "accept",
-    "agree",
     "check",
     "differences",
     "expected",

@@ -20,11 +20,10 @@ from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere
 from pullpush.metrics import METRICS, Difference, difference, ensembles, power, senteval
 from pullpush.metrics._language import extrinsic, intrinsic, probe_accuracies
-from pullpush.metrics._prompts import spread
-from pullpush.metrics._ragged import scores_by_chance
-from pullpush.metrics._retrieval import precision_by_chance, recall_by_chance
-from pullpush.metrics._space import space
+from pullpush.metrics._retrieval import precision_by_chance, recall_by_chance, scores_by_chance
+from pullpush.metrics._zero_shot import spread
 from pullpush.metrics.cards import MetricCard
+from pullpush.metrics.geometry import space
 from pullpush.metrics.protocols import scored
 
 N, C, D = 12, 3, 6  # clips, captions of each, dimensions

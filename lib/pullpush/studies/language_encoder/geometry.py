@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
 from pullpush.encoders.projection import normalise
-from pullpush.metrics._space import space
-from pullpush.metrics.geometry import uniformity
+from pullpush.metrics.geometry import space, uniformity
 from pullpush.metrics.inference import Array
 from pullpush.training.evaluate import embed_audio, embed_texts
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from pullpush.lab.scoring import Embedded
-from pullpush.metrics._prompts import prompt_accuracies
+from pullpush.metrics._zero_shot import prompt_accuracies
 from pullpush.metrics.inference import difference
 
 ENSEMBLE = "mean of all"
