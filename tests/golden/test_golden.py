@@ -266,6 +266,7 @@ def memory(monkeypatch, tmp_path):
     exact, probed = versions.probe, []
     monkeypatch.setattr(versions, "probe", lambda name: probed.append(name) or exact(name))
     monkeypatch.setattr(agreed, "_as_in_files", lambda second: True)
+    monkeypatch.setattr(agreed, "_state", lambda: "one")
 
     def anew(name="losses/infonce"):
         monkeypatch.setattr(versions, "_known", {})
@@ -281,7 +282,9 @@ def test_what_agreed_is_not_probed_by_the_next_process(memory):
     assert probed == ["losses/infonce", "losses/kcl"]
 
 
-@pytest.mark.parametrize("what", ["a byte", "a golden file", "a function", "a file of the reader's", "damage"])
+@pytest.mark.parametrize(
+    "what", ["a byte", "a golden file", "a function", "a file of the reader's", "a younger file", "damage"]
+)
 def test_what_agreed_is_probed_again_where_anything_is_another(memory, monkeypatch, tmp_path, what):
     anew, probed = memory
     before = anew()
@@ -293,6 +296,8 @@ def test_what_agreed_is_probed_again_where_anything_is_another(memory, monkeypat
         path = tmp_path / "files/losses/infonce.json"
         path.write_text(path.read_text().replace("4.80737888", "4.81"))
         assert path.read_text() != (golden.FILES / "losses/infonce.json").read_text()
+    elif what == "a younger file":
+        monkeypatch.setattr(agreed, "_state", lambda: "")
     elif what == "damage":
         agreed._place().write_text("{")
     else:
@@ -311,9 +316,11 @@ def test_a_state_is_the_librarys_bytes(monkeypatch, tmp_path):
     (tmp_path / "a.py").write_text("1")
     monkeypatch.setattr(agreed, "LIBRARY", tmp_path)
     states = []
-    for text in ("1", "2", "1"):
+    for text, started in (("1", math.inf), ("2", math.inf), ("1", math.inf), ("1", 0.0)):
         (tmp_path / "a.py").write_text(text)
+        monkeypatch.setattr(agreed, "STARTED", started)
         agreed._state.cache_clear()
         states.append(agreed._state())
     agreed._state.cache_clear()
     assert states[0] == states[2] != states[1]
+    assert states[3] == "", "it is younger than the process"
