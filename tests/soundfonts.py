@@ -1,5 +1,5 @@
 """A soundfont of one looped sine, for tests."""
 
-from pullpush.golden.small_font import KEY, RATE, write
+from pullpush.golden.recordings import KEY, RATE, write_soundfont as write
 
 __all__ = ["KEY", "RATE", "write"]

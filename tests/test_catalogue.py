@@ -87,8 +87,8 @@ def test_two_cards_of_one_name_are_refused(add):  # noqa: F811
 
 
 def test_a_file_that_bears_the_name_of_another_is_refused_rather_than_left_out(add):  # noqa: F811
-    add("metrics/closeness.py", TOY.format(name="mine"))
-    with pytest.raises(CardError, match=r"closeness\.py lies in .*extra.metrics and in .*give one another name"):
+    add("metrics/geometry.py", TOY.format(name="mine"))
+    with pytest.raises(CardError, match=r"geometry\.py lies in .*extra.metrics and in .*give one another name"):
         METRICS["retrieval"]
 
 
@@ -100,8 +100,8 @@ def test_what_is_no_card_is_refused_with_its_file(add, line):  # noqa: F811
 
 
 def test_files_without_a_card_are_no_entries():
-    assert "pullpush.metrics.geometry" in modules("pullpush.metrics")
-    assert not any(card.make.__module__.endswith("geometry") for card in METRICS.values())
+    assert "pullpush.metrics.inference" in modules("pullpush.metrics")
+    assert not any(card.make.__module__.endswith("inference") for card in METRICS.values())
 
 
 def test_folders_of_the_reader_are_separated_as_in_path(tmp_path, monkeypatch):

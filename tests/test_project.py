@@ -155,7 +155,8 @@ def declared(*names: str) -> set[str]:
 def part_of(path: Path) -> str:
     """The part of the library that a file is of; `golden` asks, its probes, imported by name, try all other parts."""
     part = path.relative_to(LIB).parts[0].removesuffix(".py")
-    return "probes" if part == "golden" and path.stem not in ("__init__", "compare", "versions") else part
+    asks = ("__init__", "agreed", "compare", "probes", "versions")
+    return "probes" if part == "golden" and path.stem not in asks else part
 
 
 def third_party(path: Path) -> set[str]:

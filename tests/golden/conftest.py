@@ -3,6 +3,8 @@ import importlib
 import pytest
 from toys import add  # noqa: F401 - a fixture
 
+from pullpush.golden import agreed
+
 versions = importlib.import_module("pullpush.golden.versions")  # the package has a function of this name
 
 
@@ -11,6 +13,7 @@ def anew(monkeypatch, tmp_path):
     """Versions are asked for anew, and no probe finds a cache."""
     monkeypatch.setattr(versions, "_known", {})
     monkeypatch.setattr(versions, "_unknowable", {})
+    monkeypatch.setattr(agreed, "_as_in_files", lambda second: False)
     monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
     yield
     assert not (tmp_path / "home").exists(), "a probe has touched the cache"

@@ -11,7 +11,7 @@ from pullpush import golden
 from pullpush.data import augmented, composer, grammar, renderer, shards, world as worlds
 from pullpush.data.scene import Scene
 from pullpush.data.world import SCENES, WorldConfig, load_world
-from pullpush.golden import languages
+from pullpush.golden import scenes
 
 versions = importlib.import_module("pullpush.golden.versions")  # the package has a function of this name
 SMALL = WorldConfig("synthetic", n_train=6, n_valid=3, n_test=3, n_single_per_event=1)
@@ -100,7 +100,7 @@ def test_probes_see_what_a_constant_changes(what, monkeypatch):
 
 
 def test_scenes_of_languages_hold_all_that_captions_may_mention():
-    found = languages.scenes(12)
+    found = scenes.every_scene(12)
     kinds = {(scene.relation, len(scene.sounds)) for scene in found}
     assert kinds == {("single", 1), *((relation, size) for relation in ("sequence", "overlap") for size in (2, 3, 4))}
     assert all(isinstance(scene, Scene) and len(set(scene.events)) == len(scene.sounds) for scene in found)

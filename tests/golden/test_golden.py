@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import socket
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ import torch
 
 from pullpush import golden
 from pullpush.errors import UnknownNameError
-from pullpush.golden import GoldenError, version
+from pullpush.golden import GoldenError, agreed, version
 from pullpush.losses import _info_nce
 
 versions = importlib.import_module("pullpush.golden.versions")
 FILES = [*golden.FILES.glob("*/*.json")]
+LOOKED_AT = agreed._as_in_files
 READER = '''
     """A loss of a reader's own."""
     from pullpush.losses import Loss, LossCard, Output
@@ -88,6 +90,22 @@ def split(function):
         return sum(way(audio, text, tau) for way in ways)
 
     return other
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*_):
+        raise OSError("a probe asked for the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.mark.parametrize("name", golden.names())
+def test_each_agrees_with_its_file_and_needs_no_network(name, no_network):
+    assert not list(golden.check([name]))
+    text = (golden.FILES / f"{name}.json").read_text(encoding="utf-8")
+    assert ("NaN" in text) == (name == "metrics/languages"), "the angle of no vector is no number"
 
 
 def test_a_version_is_the_hash_of_the_file_where_both_agree(files, monkeypatch):
@@ -171,7 +189,7 @@ def test_a_file_is_written_where_something_has_changed_alone(files, monkeypatch)
 
 
 def test_probes_without_files_and_files_without_probes_are_named(files, monkeypatch):
-    monkeypatch.setattr(versions, "KINDS", ("losses",))
+    monkeypatch.setattr(versions, "HOMES", {"losses": "losses"})
     (files / "gone.json").write_text("{}")
     found = dict(golden.check())
     assert found.pop("losses/gone") == "has a golden file and no probe"
@@ -238,3 +256,71 @@ def test_a_file_is_small_and_agrees_with_itself(file):
 )
 def test_numbers_are_compared_as_numbers_wherever_they_stand(ours, theirs, how):
     assert golden.differences({"it": ours}, {"it": theirs}, 1e-6) == ({"it": how} if how else {})
+
+
+@pytest.fixture
+def memory(monkeypatch, tmp_path):
+    """The components that are probed, by processes that share a cache."""
+    monkeypatch.undo()
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "shared"))
+    exact, probed = versions.probe, []
+    monkeypatch.setattr(versions, "probe", lambda name: probed.append(name) or exact(name))
+    monkeypatch.setattr(agreed, "_as_in_files", lambda second: True)
+    monkeypatch.setattr(agreed, "_state", lambda: "one")
+
+    def anew(name="losses/infonce"):
+        monkeypatch.setattr(versions, "_known", {})
+        return version(name)
+
+    return anew, probed
+
+
+def test_what_agreed_is_not_probed_by_the_next_process(memory):
+    anew, probed = memory
+    assert anew() == anew()
+    assert anew("losses/kcl") == anew("losses/kcl") != anew()
+    assert probed == ["losses/infonce", "losses/kcl"]
+
+
+@pytest.mark.parametrize(
+    "what", ["a byte", "a golden file", "a function", "a file of the reader's", "a younger file", "damage"]
+)
+def test_what_agreed_is_probed_again_where_anything_is_another(memory, monkeypatch, tmp_path, what):
+    anew, probed = memory
+    before = anew()
+    if what == "a byte":
+        monkeypatch.setattr(agreed, "_state", lambda: "another")
+    elif what == "a golden file":
+        monkeypatch.setattr(versions, "FILES", tmp_path / "files")
+        versions.accept("losses/infonce")
+        path = tmp_path / "files/losses/infonce.json"
+        path.write_text(path.read_text().replace("4.80737888", "4.81"))
+        assert path.read_text() != (golden.FILES / "losses/infonce.json").read_text()
+    elif what == "a younger file":
+        monkeypatch.setattr(agreed, "_state", lambda: "")
+    elif what == "damage":
+        agreed._place().write_text("{")
+    else:
+        monkeypatch.setattr(agreed, "_as_in_files", LOOKED_AT)
+        LOOKED_AT.cache_clear()
+        if what == "a function":
+            monkeypatch.setattr(_info_nce, "info_nce", scaled(_info_nce.info_nce))
+        else:
+            monkeypatch.setenv("PULLPUSH_EXTRA", str(tmp_path))
+    probed.clear()
+    assert (anew() == before) is (what != "a golden file")
+    assert "losses/infonce" in probed
+
+
+def test_a_state_is_the_librarys_bytes(monkeypatch, tmp_path):
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(agreed, "LIBRARY", tmp_path)
+    states = []
+    for text, started in (("1", math.inf), ("2", math.inf), ("1", math.inf), ("1", 0.0)):
+        (tmp_path / "a.py").write_text(text)
+        monkeypatch.setattr(agreed, "STARTED", started)
+        agreed._state.cache_clear()
+        states.append(agreed._state())
+    agreed._state.cache_clear()
+    assert states[0] == states[2] != states[1]
+    assert states[3] == "", "it is younger than the process"

@@ -1,6 +1,5 @@
 """One inference: oracles by loops and scipy, properties, simulated coverage."""
 
-import doctest
 import math
 
 import numpy as np
@@ -17,13 +16,14 @@ from pullpush.metrics.inference import (
     Difference,
     Variance,
     difference,
+    gap_pseudo_values,
     holm,
     mean_squares,
     power,
+    pseudo_values,
     standard_error,
     verdict,
 )
-from pullpush.metrics.jackknife import gap_pseudo_values, pseudo_values
 
 shapes = st.tuples(st.integers(2, 5), st.integers(2, 7))
 numbers = st.integers(0, 10_000)
@@ -45,11 +45,6 @@ def made(low, high, p=0.01, **fields):
     variance = Variance(0.0, 0.0, 0.0, {})
     value, half = (low + high) / 2, (high - low) / 2
     return Difference(value, low, high, half, p, 9.0, 0.95, 10, 100, 1, variance, **fields)
-
-
-def test_the_examples_of_the_docstrings_run():
-    assert doctest.testmod(inference) == (0, doctest.testmod(inference).attempted)
-    assert doctest.testmod(inference).attempted == 4
 
 
 # Oracles

@@ -14,8 +14,7 @@ from sklearn.metrics import roc_auc_score
 from pullpush.data.phrases import Phrase
 from pullpush.data.scene import Scene, Sound
 from pullpush.metrics import METRICS
-from pullpush.metrics._language import C, _fitted, extrinsic, intrinsic, probe_accuracies, probed
-from pullpush.metrics.attributes import attributes, tasks
+from pullpush.metrics._language import C, _fitted, attributes, extrinsic, intrinsic, probe_accuracies, probed, tasks
 
 unit = torch.nn.functional.normalize
 

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from pullpush import metrics
-from pullpush.metrics._graded import graded_by_clip
 from pullpush.metrics._retrieval import precision_by_chance, recall_by_chance
-from pullpush.metrics._space import space
-from pullpush.metrics.annotations import annotated_by_clip
+from pullpush.metrics.annotations import annotated_by_clip, graded_by_clip
+from pullpush.metrics.geometry import space
 
 EYE = torch.eye(4)
 NAN = EYE * float("nan")

@@ -8,16 +8,16 @@ the file's; where it does not, or there is no file (a loss of the reader's own),
 So whoever renames, splits or reformats a component changes no key, and whoever changes what it computes changes every
 key that names it.
 
-`<kind>.py` holds the probes of a kind: `names()`, those that there are; `probe(name)`, what one gives; `TOLERANCE`, the
-relative difference that is none (processors add in different orders). Probes touch neither cache nor network.
+`probes.Probes` declares the probes of a kind: of its cards by what they say of themselves, of all else by a function
+each; with the relative difference that is none (processors add in different orders). They touch neither cache nor
+network; that a component agrees is remembered in the cache, from process to process (`agreed`).
 """
 
-from pullpush.golden.compare import Values, agree, differences, rounded
+from pullpush.golden.compare import Values, differences, rounded
+from pullpush.golden.probes import GoldenError
 from pullpush.golden.versions import (
     FILES,
-    KINDS,
     Disagreement,
-    GoldenError,
     accept,
     check,
     expected,
@@ -30,12 +30,10 @@ from pullpush.golden.versions import (
 
 __all__ = [
     "FILES",
-    "KINDS",
     "Disagreement",
     "GoldenError",
     "Values",
     "accept",
-    "agree",
     "check",
     "differences",
     "expected",

@@ -46,11 +46,6 @@ def differences(found: Values, expected: Values, tolerance: float) -> dict[str, 
     return dict(sorted(wrong.items()))
 
 
-def agree(found: Values, expected: Values, tolerance: float) -> bool:
-    """Whether nothing differs: `agree({"loss": 1.0}, {"loss": 1.0 + 1e-9}, 1e-6)`."""
-    return not differences(found, expected, tolerance)
-
-
 def rounded(values: Values) -> dict[str, Any]:
     """Values with six significant digits, so that the last bits of a sum do not count."""
     return {name: _rounded(value, ROUNDED) for name, value in plain(values).items()}

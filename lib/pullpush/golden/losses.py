@@ -1,36 +1,30 @@
-"""Probes of losses: values, reports and gradients, for a card by what it says of itself, so that a new loss has one."""
+"""Probes of losses: values, reports and gradients, of a card by what it says of itself, so that a new loss has one; and
+of what losses are made of and no card goes through.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from inspect import Parameter, signature
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
 
+from pullpush import losses
 from pullpush.golden.compare import Values
-from pullpush.golden.inputs import numbers, seen, sphere
-from pullpush.golden.loss_functions import FUNCTIONS, in_tiles
-from pullpush.losses import NEEDS, TERMS, Loss, Offer, Output, apply
+from pullpush.golden.probes import Probes, numbers, seen, sphere
+from pullpush.losses import NEEDS, TERMS, Loss, Offer, Output, Temperature, _tiles, apply, plain, svr
 
-TOLERANCE = 1e-6
 N, D, K = 5, 6, 3  # clips, dimensions, languages
 NECESSARY: Mapping[str, Any] = {"dim": D, "topics": K}  # options without a default
 REFUSALS = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError)
 Given = dict[str, Tensor]
-
-
-def names() -> Collection[str]:
-    """The cards of `pullpush.losses`, and the functions that no card goes through."""
-    return (*TERMS, *FUNCTIONS)
-
-
-def probe(name: str) -> Values:
-    """What a card's loss gives, see `numbers_of`, or a group of functions."""
-    return numbers_of(TERMS[name].make) if name in TERMS else FUNCTIONS[name]()
+PROBES = Probes("losses", 1e-6, cards=lambda: TERMS, of_card=lambda name: numbers_of(TERMS[name].make), look=seen)
 
 
 def numbers_of(make: type[Loss]) -> Values:
@@ -39,34 +33,33 @@ def numbers_of(make: type[Loss]) -> Values:
     It is made as it is by default, and with each option changed, one at a time: every value of a `Literal` or of a
     truth value, another number in place of a number. Then, as it is by default: for one clip; where a clip and its
     text are one point; in tiles; without what it merely uses; on half-precision embeddings; applied to texts in three
-    languages, of which some are missing. What it refuses, but its default, is told as that: "refused".
+    languages, of which some are missing. What it refuses, but its default, is "refused".
 
     >>> from pullpush.losses import InfoNCE
-    >>> found = numbers_of(InfoNCE)
-    >>> found["plain: value"], [name for name in found if "a2t" in name][0]
-    (tensor(4.8074, dtype=torch.float64), "direction='a2t': value")
+    >>> values = numbers_of(InfoNCE)
+    >>> values["plain"]["value"].detach(), [name for name in values if "a2t" in name]
+    (tensor(4.8074, dtype=torch.float64), ["direction='a2t'"])
     """
-    given, one = drawn(), drawn(1)
-    needed = {name: given[name] for name in make.needs}
+    given = drawn()
     values: dict[str, Any] = {
         "declared": [list(make.needs), list(make.uses), make.languages, make.shares_temperature],
-        **_named("at first", _of_parameters(list(_new(make).parameters()))),
-        **_named("plain", _found(make, given)),
+        "at first": _of_parameters(list(_new(make).parameters())),
+        "plain": _sloped(make, given),
     }
-    cases = {f"{name}={value!r}": partial(_found, make, given, **{name: value}) for name, value in _changes(make)}
+    cases = {f"{name}={value!r}": partial(_sloped, make, given, **{name: value}) for name, value in _changes(make)}
     if make.uses:
-        cases["without what it uses"] = partial(_found, make, needed)
+        cases["without what it uses"] = partial(_sloped, make, {name: given[name] for name in make.needs})
     cases |= {
-        "one clip": partial(_found, make, one),
-        "in one point": partial(_found, make, _in_one_point(given)),
-        "in tiles": partial(_in_tiles, make, given),
+        "one clip": partial(_sloped, make, drawn(1)),
+        "in one point": partial(_sloped, make, _in_one_point(given)),
+        "in tiles": partial(in_tiles(2 * N)(_sloped), make, given),
         "half precision": partial(_halved, make, given),
-        "languages": partial(_found, make, {**given, "present": None}, _applied),
-        "missing texts": partial(_found, make, given, _applied),
+        "languages": partial(_sloped, make, {**given, "present": None}, _applied),
+        "missing texts": partial(_sloped, make, given, _applied),
     }
     for case, run in cases.items():
         try:
-            values |= _named(case, run())
+            values[case] = run()
         except REFUSALS:
             values[case] = "refused"
     return values
@@ -84,12 +77,26 @@ def drawn(n: int = N) -> Given:
     return {name: given[name] if name in given else sphere(n, D, seed=3 + at) for at, name in enumerate(NEEDS)}
 
 
+@contextmanager
+def in_tiles(scores: int) -> Iterator[None]:
+    """Let losses hold no more than so many similarities at once, as they do above some thousands of clips."""
+    before = _tiles.BLOCK
+    _tiles.BLOCK = scores
+    try:
+        yield
+    finally:
+        _tiles.BLOCK = before
+
+
+def _is_embedding(x: Tensor | None) -> TypeGuard[Tensor]:
+    return x is not None and x.is_floating_point() and x.shape[-1] == D
+
+
 def _in_one_point(given: Given) -> Given:
     """The same, but of the first clip, which all embeddings put in one point."""
     near = {name: x.clone() for name, x in given.items()}
-    for name, x in near.items():
-        if x.is_floating_point() and x.shape[-1] == D:
-            near[name][0] = given["audio"][0]
+    for x in filter(_is_embedding, near.values()):
+        x[0] = given["audio"][0]
     return near
 
 
@@ -152,39 +159,30 @@ def _applied(loss: Loss, given: Given) -> Output:
     return apply(loss, Offer(**known, parallel=others[:1] if "other" in loss.needs else others))
 
 
-def _found(
+def _sloped(
     make: type[Loss], given: Mapping[str, Tensor | None], use: Callable[[Loss, Given], Output] = _called, **options: Any
 ) -> Values:
     """Value, report and what is learnt, and the gradients by all that one can be taken by."""
     loss = _made(make, **options)
-    leaves = {
-        name: x.clone().requires_grad_() if x is not None and x.is_floating_point() and x.shape[-1] == D else x
-        for name, x in given.items()
-    }
+    leaves = {name: x.clone().requires_grad_() if _is_embedding(x) else x for name, x in given.items()}
     value, report = use(loss, leaves)  # pyrefly: ignore[bad-argument-type]
     sources = {name: x for name, x in leaves.items() if x is not None and x.requires_grad}
-    learns = [x for x in loss.parameters() if x.requires_grad]
-    inputs = [*sources.values(), *learns]
+    inputs = [*sources.values(), *(x for x in loss.parameters() if x.requires_grad)]
     slopes = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else [None] * len(inputs)
-    gradients = {f"gradient of {name}": seen(x) for name, x in zip(sources, slopes, strict=False) if x is not None}
     return {
-        "value": seen(value),
-        **{name: seen(x) for name, x in {**report, **loss.learnt}.items()},
-        **gradients,
-        **_named("gradient", _of_parameters(slopes[len(sources) :])),
+        "value": value,
+        **report,
+        **loss.learnt,
+        **{f"gradient of {name}": x for name, x in zip(sources, slopes, strict=False) if x is not None},
+        "gradient": _of_parameters(slopes[len(sources) :]),
     }
 
 
 def _of_parameters(tensors: Sequence[Tensor | None]) -> Values:
     """What stands in the place of a loss's parameters: its numbers by their places, its networks all together."""
-    single = {f"number {at}": seen(x) for at, x in enumerate(tensors) if x is not None and x.ndim == 0}
+    single = {f"number {at}": x for at, x in enumerate(tensors) if x is not None and x.ndim == 0}
     networks = [x.flatten() for x in tensors if x is not None and x.ndim]
-    return {**single, **({"networks": seen(torch.cat(networks))} if networks else {})}
-
-
-def _in_tiles(make: type[Loss], given: Given) -> Values:
-    with in_tiles(2 * N):
-        return _found(make, given)
+    return {**single, **({"networks": torch.cat(networks)} if networks else {})}
 
 
 def _halved(make: type[Loss], given: Given) -> Values:
@@ -192,8 +190,133 @@ def _halved(make: type[Loss], given: Given) -> Values:
     halves = {name: x.to(torch.bfloat16) if x.is_floating_point() else x for name, x in given.items()}
     with torch.autocast("cpu", dtype=torch.bfloat16):
         value = _called(_made(make).float(), halves).value
-    return {"value": seen(value), "dtype": str(value.dtype)}
+    return {"value": value, "dtype": str(value.dtype)}
 
 
-def _named(case: str, values: Values) -> dict[str, Any]:
-    return {f"{case}: {name}": value for name, value in values.items()}
+# ---------------------------------------------------------------- what no card goes through
+
+
+def _slopes(function: Callable[..., Tensor], *inputs: Tensor, twice: bool = False) -> Values:
+    """What a function gives, and the gradients of its sum by its inputs; twice: and those of their squares."""
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    value = function(*leaves)
+    slopes = torch.autograd.grad(value.sum(), leaves, create_graph=twice, allow_unused=True)
+    bends = torch.autograd.grad(torch.cat([x.flatten() for x in slopes]).square().sum(), leaves) if twice else ()
+    return {
+        "": value,
+        **{f"gradient {at}": x for at, x in enumerate(slopes) if x is not None},
+        **{f"second gradient {at}": x for at, x in enumerate(bends)},
+    }
+
+
+@PROBES("functions")
+def functions() -> Values:
+    """Arguments that modules do not give: radii of each pair and of groups, a predictor on batches of all lengths."""
+    audio, text, tau = sphere(N, D, seed=1), sphere(N, D, seed=2), torch.tensor(0.2, dtype=torch.float64)
+    text[0] = audio[0]  # no way to go
+    radii, more_radii = numbers(N, seed=3) / 2, numbers(2, N, seed=6) / 2
+    groups = sphere(2, N, D, seed=4), sphere(2, N, D, seed=5)
+    entropy = torch.tensor([-0.1, 0.0, 0.5, 1.2, math.log(N), 2.0], dtype=torch.float64)
+    epsilons = radii.abs().clamp(max=1), radii.square().clamp(max=1)
+    same = torch.tensor([0, 1, 0, 2, 1])
+    smoothed, grouped = partial(losses.label_smoothing, epsilon=epsilons), partial(losses.clusters, labels=same - 1)
+    lacking = Offer(audio, text, (sphere(N, D, seed=8),), torch.tensor([[True, False]] * N))
+    predictor = losses.RadiusPredictor(N, initial=0.2).double()
+    loss = losses.SVR("dynamic", direction="both", batch_size=N).double()
+    for parameter in (*predictor.parameters(), *loss.predictor.parameters()):
+        with torch.no_grad():
+            parameter.copy_(numbers(*parameter.shape, seed=7) / 3)
+    values: dict[str, Any] = {
+        "epsilon of entropy": losses.epsilon_of_entropy(entropy, N),
+        "of one": losses.epsilon_of_entropy(entropy, 1),
+        "support vector": _slopes(losses.support_vector, text, audio, radii),
+        "constraint": _slopes(losses.radius_constraint, radii, (audio - text).norm(dim=1)),
+        "positive first": _slopes(losses.positive_first, text @ audio.T),
+        "second derivative": _slopes(losses.info_nce, audio, text, tau, twice=True),
+        "second derivative of sigmoids": _slopes(losses.siglip, audio, text, tau, twice=True),
+        "simcse": _slopes(partial(losses.simcse, text_ids=same), audio, text, tau),
+        "label smoothing": _slopes(smoothed, audio, text, tau),
+        "clusters": _slopes(grouped, audio[:, :2], text[:, :2]),
+        "svr of one": _slopes(partial(svr, positive_in_denominator=False), audio[1:2], text[1:2], radii[:1]),
+        "static radii": losses.SVR("static", direction="both").double().radii(audio, text),
+        "a language that no clip has": apply(loss, lacking).value,
+    }
+    for direction in ("t2a", "both"):
+        moved = partial(svr, direction=direction)
+        values[f"svr of radii, {direction}"] = _slopes(moved, audio, text, radii, tau)
+        values[f"svr of groups, {direction}"] = _slopes(moved, *groups, more_radii, tau)
+    for n in (1, 3, N):
+        values[f"predictor of {n}"] = _slopes(predictor, (text @ audio.T)[:n, :n])
+    for name, pair in (("one group", (audio, text)), ("groups", groups)):
+        values |= {f"radii of {name} {at}": each for at, each in enumerate(loss.radii(*pair))}
+    return values
+
+
+@PROBES("temperature")
+def temperature() -> Values:
+    """τ and its gradient: within its bound, at it and beyond, drawn either way."""
+    values: dict[str, Any] = {"fixed": Temperature(0.1)()}
+    ways: dict[str, dict[str, Any]] = {"bounded": {}, "raw": {"raw": True}, "wider": {"max_scale": 500.0}}
+    for name, options in ways.items():
+        for start, moved in ((0.07, 0.0), (0.01, 0.0), (0.01, 0.3), (0.001, 0.0)):
+            module = Temperature(start, learnable=True, **options).double()
+            (parameter,) = module.parameters()
+            with torch.no_grad():
+                parameter += moved
+            for way in (1.0, -1.0):
+                tau = module()
+                values[f"{name} from {start} by {moved}, {way}"] = [tau, *torch.autograd.grad(way * tau, parameter)]
+    return values
+
+
+@PROBES("tiles")
+def tiles() -> Values:
+    """Losses of all pairs in tiles of two rows, whole groups, and some of the gradients alone."""
+    audio, text = sphere(N, D, seed=1), sphere(N, D, seed=2)
+    tau, bias = torch.tensor(0.2, dtype=torch.float64), torch.tensor(-0.6, dtype=torch.float64)
+    groups = sphere(3, N, D, seed=4), sphere(3, N, D, seed=5)
+    info_nce, siglip, moved = losses.info_nce, losses.siglip, partial(svr, radius=0.4)
+    values: dict[str, Any] = {}
+    with in_tiles(2 * N):
+        for direction in ("t2a", "a2t", "both"):
+            values[f"infonce {direction}"] = _slopes(partial(info_nce, direction=direction), audio, text, tau)
+            values[f"svr {direction}"] = _slopes(partial(moved, direction=direction), *groups)
+        for form in ("glap", "siglip"):
+            values[f"siglip {form}"] = _slopes(partial(siglip, form=form), audio, text, tau, bias)
+        values["of texts"] = _slopes(partial(info_nce, audio), text)
+        values["of clips"] = _slopes(lambda x: info_nce(x, text), audio)
+        values["none"] = siglip(audio, text, tau, bias)
+        leaf = text.clone().requires_grad_()
+        loss = info_nce(audio, leaf, tau)
+        values["twice"] = [torch.autograd.grad(loss, leaf, retain_graph=True)[0] for _ in range(2)][1]
+    with in_tiles(2 * N * N):
+        values["two groups at a time"] = _slopes(moved, *groups)
+    return values
+
+
+@PROBES("formulas")
+def formulas() -> Values:
+    """`losses.plain`: each by its name, most of pairs alone and by default."""
+    audio, text, other, more = (sphere(N, D, seed=seed) for seed in range(1, 5))
+    pairs = ("info_nce", "siglip", "focal", "additive_margin", "ml_clap", "cross_cyclic", "in_modal_cyclic", "sparsity")
+    inputs: dict[str, tuple[Tensor, ...]] = {
+        "radius_constraint": (numbers(N, seed=5), (audio - text).norm(dim=1)),
+        "kcl": (audio, sphere(N, 3, D, seed=6)),
+        "cacl": (audio, text, other),
+        "simcse": (text, other),
+        "nli": (text, other, more),
+        "distillation": (audio, text, numbers(N, N, seed=7).tanh()),
+    }
+    options: dict[str, dict[str, Any]] = {
+        "svr": {"radius": 0.4},
+        "simple_reweight": {"weight": 0.7},
+        "scaled_push": {"perpendicular": 0.3},
+        "clusters": {"labels": torch.tensor([0, 1, -1, 2, 1])},
+    }
+    values: dict[str, Any] = {"decompose": plain.decompose(text, audio)}
+    for name in (*pairs, "label_smoothing", *inputs, *options):
+        formula = partial(getattr(plain, name), **options.get(name, {}))
+        values[name] = _slopes(formula, *inputs.get(name, (audio, text)))
+    for part in ("probabilities", "jacobian", "partner"):
+        values[f"svr without {part}"] = _slopes(partial(plain.svr_parts, radius=0.4, **{part: False}), audio, text)
+    return values

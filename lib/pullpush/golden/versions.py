@@ -8,9 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -19,20 +17,27 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from pullpush.cache import atomic_path, content_key
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import unknown
+from pullpush.golden import agreed
 from pullpush.golden.compare import Values, differences, rounded, text_of
+from pullpush.golden.probes import KINDS, GoldenError, Probes
 
 FILES = Path(__file__).with_name("files")
-KINDS = ("losses", "audio", "text", "languages", "data", "metrics", "training", "studies")
+HOMES = {  # of the probes of each kind: imported when they are asked for
+    "losses": "losses",
+    "audio": "encoders",
+    "text": "encoders",
+    "languages": "scenes",
+    "data": "clips",  # which imports `scenes` and `recordings`
+    "metrics": "metrics",
+    "training": "training",
+    "studies": "studies",
+}
 DIAGNOSTICS = "pullpush.training.diagnostics.Diagnostics"
 LENGTH = 12  # hexadecimal digits of a version
 _alone = threading.RLock()  # probes share the process's random numbers
 _known: dict[str, str] = {}
 _unknowable: dict[str, str] = {}  # of what cannot be probed
-
-
-class GoldenError(PullPushError, RuntimeError):
-    """A golden file that is damaged, or a component that has no probe."""
 
 
 class Disagreement(NamedTuple):
@@ -61,12 +66,21 @@ def version(name: str) -> str:
             return _known[name]
         wanted = expected(name)
         if wanted is None:
-            module, rest = _found(name)
-            return _own(name, lambda: module.probe(rest))
-        found = probe(name)
-        same = not differences(found, wanted, _tolerance(name))
-        _known[name] = content_key(wanted if same else rounded(found), length=LENGTH)
+            kind, rest = _of(name)
+            return _without_file(name, lambda: kind.run(rest))
+        _known[name] = _with_file(name, wanted)
         return _known[name]
+
+
+def _with_file(name: str, wanted: Values) -> str:
+    right = content_key(wanted, length=LENGTH)
+    if agreed.version(name) == right:
+        return right
+    values = probe(name)
+    if differences(values, wanted, _of(name)[0].tolerance):
+        return content_key(rounded(values), length=LENGTH)
+    agreed.note(name, right)
+    return right
 
 
 def version_of_diagnostics(diagnostics: Any) -> str:
@@ -77,8 +91,9 @@ def version_of_diagnostics(diagnostics: Any) -> str:
     name = f"{kind.__module__}.{kind.__qualname__}"
     if name == DIAGNOSTICS:
         return version("training/diagnostics")
+    home = importlib.import_module("pullpush.golden.training")
     with _alone:
-        return _own(name, lambda: _module("training").diagnostics_numbers(diagnostics))
+        return _without_file(name, lambda: home.diagnostics_numbers(diagnostics))
 
 
 def versions(*names: str) -> dict[str, str]:
@@ -86,8 +101,8 @@ def versions(*names: str) -> dict[str, str]:
     return {name: version(name) for name in sorted(set(names))}
 
 
-def _own(name: str, run: Callable[[], Values]) -> str:
-    """The version of the reader's own: what it gives. What cannot be probed is another thing in each process, since
+def _without_file(name: str, run: Callable[[], Values]) -> str:
+    """The version of a reader's component: what it gives. What cannot be probed is another thing in each process, since
     it is better to train twice than to read what something else has trained.
     """
     if name in _unknowable:
@@ -106,14 +121,14 @@ def _own(name: str, run: Callable[[], Values]) -> str:
 
 def names() -> tuple[str, ...]:
     """All components that have a probe, the reader's own included: "losses/infonce", …"""
-    return tuple(f"{kind}/{name}" for kind in KINDS for name in sorted(_module(kind).names()))
+    return tuple(f"{kind}/{name}" for kind in HOMES for name in sorted(_probes(kind).names()))
 
 
 def probe(name: str) -> Values:
     """What a component gives on its probe's inputs, in one thread, whatever the random numbers of the process are."""
-    module, rest = _found(name)
+    kind, rest = _of(name)
     with _alone, _undisturbed():
-        return module.probe(rest)
+        return kind.run(rest)
 
 
 def expected(name: str) -> dict[str, Any] | None:
@@ -122,7 +137,7 @@ def expected(name: str) -> dict[str, Any] | None:
     Raises:
         GoldenError: it cannot be read.
     """
-    path = _path(name)
+    path = FILES / f"{name}.json"
     if not path.is_file():
         return None
     try:
@@ -138,11 +153,11 @@ def check(chosen: Iterable[str] = ()) -> Iterator[Disagreement]:
     """The components, all or those that are named, that do not do what their golden files say; files of none."""
     every = names()
     for name in chosen or every:
-        _found(name)
+        kind, _ = _of(name)
         wanted = expected(name)
         if wanted is None:
             yield Disagreement(name, "has no golden file")
-        elif wrong := differences(probe(name), wanted, _tolerance(name)):
+        elif wrong := differences(probe(name), wanted, kind.tolerance):
             yield Disagreement(name, "; ".join(f"{key} {how}" for key, how in wrong.items()))
     if not chosen:
         left = {path.relative_to(FILES).with_suffix("").as_posix() for path in FILES.glob("*/*.json")} - {*every}
@@ -151,29 +166,34 @@ def check(chosen: Iterable[str] = ()) -> Iterator[Disagreement]:
 
 def accept(name: str) -> bool:
     """Let a golden file say what the component does today; whether that is something else than it said."""
-    found = probe(name)
+    values = probe(name)
     try:
-        if (wanted := expected(name)) is not None and not differences(found, wanted, _tolerance(name)):
+        if (wanted := expected(name)) is not None and not differences(values, wanted, _of(name)[0].tolerance):
             return False
     except GoldenError:  # damaged: written anew
         pass
-    path = _path(name)
+    path = FILES / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial:
-        partial.write_text(text_of(found), encoding="utf-8")
+        partial.write_text(text_of(values), encoding="utf-8")
     _known.pop(name, None)
     return True
 
 
-def _found(name: str) -> tuple[ModuleType, str]:
-    """The module of a component's probe, and what it calls it."""
+def _of(name: str) -> tuple[Probes, str]:
+    """The probes of a component's kind, and what it is called among them."""
     kind, _, rest = name.partition("/")
-    if kind not in KINDS:
-        raise unknown("kind of component", kind, KINDS)
-    module = _module(kind)
-    if rest not in module.names():
-        raise unknown(f"component of {kind}", rest, module.names())
-    return module, rest
+    if kind not in HOMES:
+        raise unknown("kind of component", kind, HOMES)
+    probes = _probes(kind)
+    if rest not in (known := probes.names()):
+        raise unknown(f"component of {kind}", rest, known)
+    return probes, rest
+
+
+def _probes(kind: str) -> Probes:
+    importlib.import_module(f"pullpush.golden.{HOMES[kind]}")
+    return KINDS[kind]
 
 
 @contextmanager
@@ -199,16 +219,3 @@ def _undisturbed() -> Iterator[None]:
             torch.set_default_dtype(dtype)
             torch.set_num_threads(threads)
             np.random.set_state(state)  # noqa: NPY002
-
-
-def _path(name: str) -> Path:
-    return FILES / f"{name}.json"
-
-
-def _tolerance(name: str) -> float:
-    return _module(name.partition("/")[0]).TOLERANCE
-
-
-@cache
-def _module(kind: str) -> ModuleType:
-    return importlib.import_module(f"pullpush.golden.{kind}")

@@ -1,7 +1,14 @@
 """Metrics: retrieval, zero-shot classification, geometry of the space, consistency, and how sure we are."""
 
-from pullpush.metrics._ragged import by_caption
-from pullpush.metrics._retrieval import audio_text, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
+from pullpush.metrics._retrieval import (
+    audio_text,
+    by_caption,
+    by_clip,
+    caption_relevance,
+    ranks,
+    retrieval,
+    retrieval_per_query,
+)
 from pullpush.metrics._zero_shot import zero_shot, zero_shot_predictions
 from pullpush.metrics.cards import METRICS, Embeddings, MetricCard, Score, Values
 from pullpush.metrics.consistency import (
@@ -22,11 +29,12 @@ from pullpush.metrics.inference import (
     Difference,
     Variance,
     difference,
+    gap_pseudo_values,
     holm,
     power,
+    pseudo_values,
     verdict,
 )
-from pullpush.metrics.jackknife import gap_pseudo_values, pseudo_values
 
 __all__ = [
     "CANNOT_TELL",

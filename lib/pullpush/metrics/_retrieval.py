@@ -8,15 +8,25 @@ gives graded relevance. Ties count against the system: a constant model does not
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_chance, check_count, check_cutoffs, check_embeddings
+from pullpush.checks import (
+    check_chance,
+    check_count,
+    check_cutoffs,
+    check_embeddings,
+    check_floats,
+    check_number,
+    check_numbers_of,
+    check_relevance,
+)
 from pullpush.errors import unknown
-from pullpush.metrics._order import first_items, relevant_items, sorted_items
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
 KS = (1, 5, 10)
@@ -169,6 +179,50 @@ def by_clip(
     }
 
 
+def by_caption(
+    audio: Tensor, text: Tensor, clip: Tensor, *, ks: Sequence[int] = KS, map_at: Sequence[int] = MAP_AT
+) -> dict[str, Tensor]:
+    """Both directions for N clips with M captions in all: what `by_clip` gives where every clip has M / N.
+
+    Every caption is a text query with one relevant clip, every clip an audio query with all of its captions.
+
+    >>> clips = torch.eye(2)
+    >>> by_caption(clips, clips[[0, 0, 1]], torch.tensor([0, 0, 1]), ks=(1,), map_at=())
+    {'T2A R@1': tensor([1., 1.], dtype=torch.float64), 'A2T R@1': tensor([1., 1.], dtype=torch.float64)}
+
+    Args:
+        audio: `(N, d)` L2-normalised clip embeddings.
+        text: `(M, d)` L2-normalised caption embeddings.
+        clip: `(M,)` int64, which clip each caption is of; each has one at least.
+        ks: cut-offs of recall.
+        map_at: cut-offs of mean average precision.
+
+    Returns:
+        "T2A R@1" … "A2T mAP@16" → `(N,)` float64 fractions; T2A is the mean over the clip's captions, so that every
+        clip counts alike.
+
+    Raises:
+        ValueError: shapes that do not match, NaN, or clips without a caption.
+        TypeError: what is no tensor.
+    """
+    check_embeddings(audio=audio, text=text)
+    if not torch.is_tensor(clip):
+        raise TypeError(f"clip must be a tensor (M,) of whole numbers, got {type(clip).__name__}")
+    if text.ndim != 2 or audio.ndim != 2 or clip.shape != text.shape[:1] or text.shape[1] != audio.shape[1]:
+        raise ValueError(f"text must be (M, d) and clip (M,), got {tuple(text.shape)} and {tuple(clip.shape)}")
+    check_numbers_of("clip", clip, len(text), len(audio))
+    similarity = text @ audio.T
+    relevance = clip[:, None] == torch.arange(len(audio), device=clip.device)
+    asked = retrieval_per_query(similarity, relevance, ks, map_at)
+    counts = clip.bincount(minlength=len(audio))
+    means = {
+        f"T2A {name}": values.new_zeros(len(audio)).index_add_(0, clip, values) / counts
+        for name, values in asked.items()
+    }
+    answered = retrieval_per_query(similarity.T, relevance.T, ks, map_at)
+    return means | {f"A2T {name}": values for name, values in answered.items()}
+
+
 def audio_text(
     audio: Tensor,
     text: Tensor,
@@ -186,6 +240,60 @@ def audio_text(
         side, metric = name.split(" ")
         table[side][metric] = values.mean().item()
     return table
+
+
+def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:
+    """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be.
+
+    >>> relevant_items(torch.zeros(1, 2), torch.tensor([[0.5, 1.0]]), 1.0)
+    tensor([[False,  True]])
+    """
+    check_floats(similarity=similarity)
+    check_relevance(relevance)
+    check_number("threshold", threshold)
+    if similarity.ndim != 2 or similarity.shape != relevance.shape:
+        raise ValueError(
+            f"similarity and relevance must have one shape (Q, M), got {tuple(similarity.shape)} "
+            f"and {tuple(relevance.shape)}"
+        )
+    if torch.isnan(similarity).any():
+        rows = torch.isnan(similarity).any(dim=1).nonzero().flatten().tolist()
+        raise ValueError(f"similarity is NaN for queries {rows[:10]}: check the embeddings that it comes from")
+    relevant = relevance if relevance.dtype == torch.bool else relevance >= threshold
+    empty = (~relevant.any(dim=1)).nonzero().flatten().tolist()
+    if empty:
+        raise ValueError(f"queries {empty[:10]} have no relevant item ({len(empty)} in all): leave them out and say so")
+    return relevant
+
+
+def first_items(similarity: Tensor, relevance: Tensor, k: int) -> Tensor:
+    """The first k items (all, if there are fewer) of `sorted_items`, `(Q, k)`.
+
+    Only queries with ties among their first k + 1 items need to be sorted; that is much of the time and memory.
+
+    >>> first_items(torch.tensor([[0.1, 0.9, 0.5]]), torch.tensor([[True, False, False]]), 2)
+    tensor([[1, 2]])
+    """
+    if similarity.shape[1] <= k:
+        return sorted_items(similarity, relevance)
+    values, order = similarity.topk(k + 1, dim=1)
+    order = order[:, :k].contiguous()
+    tied = (values[:, 1:] == values[:, :-1]).any(dim=1)
+    if tied.any():
+        order[tied] = sorted_items(similarity[tied], relevance[tied])[:, :k]
+    return order
+
+
+def sorted_items(similarity: Tensor, relevance: Tensor) -> Tensor:
+    """The items `(Q, M)`, most similar first and ties by least relevance.
+
+    >>> sorted_items(torch.tensor([[0.5, 0.5, 0.9]]), torch.tensor([[True, False, False]]))
+    tensor([[2, 1, 0]])
+    """
+    # Two stable sorts: the second keeps the first's order among ties, the least relevant in front.
+    by_relevance = relevance.double().argsort(dim=1, stable=True)
+    by_similarity = similarity.gather(1, by_relevance).argsort(dim=1, descending=True, stable=True)
+    return by_relevance.gather(1, by_similarity)
 
 
 def _dcg(gains: Tensor, k: int) -> Tensor:
@@ -229,22 +337,63 @@ def scores_of(ks: Sequence[int], map_at: Sequence[int]) -> tuple[Score, ...]:
     )
 
 
+def scores_by_chance(
+    captions: Sequence[int], *, ks: Sequence[int] = KS, map_at: Sequence[int] = MAP_AT
+) -> dict[str, float]:
+    """What a random order scores where clips have so many captions each, by the names that `by_caption` gives.
+
+    >>> scores_by_chance([1, 1, 2, 4], ks=(1,), map_at=())
+    {'T2A R@1': 0.25, 'A2T R@1': 0.25}
+    """
+    clips, total = len(captions), sum(captions)
+    shares = {count: number / clips for count, number in Counter(captions).items()}
+    expected: dict[str, Any] = {score.name: score.chance for score in scores_of(ks, map_at)}
+    return {
+        name: chance(1, clips)
+        if name.startswith("T2A")
+        else sum(s * chance(count, total) for count, s in shares.items())
+        for name, chance in expected.items()
+    }
+
+
 def retrieval_by_clip(embedded: Embeddings) -> Values:
     """R@k and mAP@10 of both directions on the test clips with all their captions, and "R@1", the mean of both."""
-    return by_language([_both(embedded.audio, embedded.texts(language)) for language in embedded.languages])
+    return _both(embedded, KS, (10,))
 
 
-def _both(audio: Tensor, text: Tensor) -> dict[str, Tensor]:
-    values = by_clip(audio, text, map_at=(10,))
-    return values | {"R@1": (values["T2A R@1"] + values["A2T R@1"]) / 2}
+def recall_at_1_by_clip(embedded: Embeddings) -> Values:
+    """R@1 of both directions on the test clips with all their captions, and the mean of both: `(N,)`, or `(N, K)`.
+
+    >>> from types import SimpleNamespace
+    >>> pairs = SimpleNamespace(languages=("eng",), audio=torch.eye(2), texts=lambda language: torch.eye(2)[:, None])
+    >>> recall_at_1_by_clip(pairs)["R@1"].tolist()
+    [1.0, 1.0]
+    """
+    return _both(embedded, (1,), ())
 
 
-CARD = MetricCard(
-    name="retrieval",
-    make=retrieval_by_clip,
-    title="Retrieval",
-    about="Recall and mean average precision of both directions, over the test clips with all their captions.",
-    source="SupCLAP §4.1.1, ATRI §5.4, GLAP §3",
-    needs=("audio", "texts"),
-    scores=(*scores_of(KS, (10,)), Score("R@1", better="higher")),
+def _both(embedded: Embeddings, ks: Sequence[int], map_at: Sequence[int]) -> Values:
+    columns = [by_clip(embedded.audio, embedded.texts(one), ks=ks, map_at=map_at) for one in embedded.languages]
+    return by_language([column | {"R@1": (column["T2A R@1"] + column["A2T R@1"]) / 2} for column in columns])
+
+
+CARDS = (
+    MetricCard(
+        name="retrieval",
+        make=retrieval_by_clip,
+        title="Retrieval",
+        about="Recall and mean average precision of both directions, over the test clips with all their captions.",
+        source="SupCLAP §4.1.1, ATRI §5.4, GLAP §3",
+        needs=("audio", "texts"),
+        scores=(*scores_of(KS, (10,)), Score("R@1", better="higher")),
+    ),
+    MetricCard(
+        name="recall-at-1",
+        make=recall_at_1_by_clip,
+        title="Recall at one",
+        about="How often the right clip, or the right caption, comes first.",
+        source="SupCLAP §4.1.1",
+        needs=("audio", "texts"),
+        scores=(*scores_of((1,), ()), Score("R@1", better="higher")),
+    ),
 )

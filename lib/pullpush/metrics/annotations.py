@@ -1,11 +1,13 @@
-"""One right clip a caption, or every clip that it fits: the two annotations of Soft-Label Distillation, Table 2."""
+"""Retrieval where captions fit several clips: one right clip a caption, or every clip that it fits (the two annotations
+of Soft-Label Distillation, Table 2), or by degrees (nDCG).
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_floats, check_number, check_relevance
+from pullpush.checks import check_embeddings, check_floats, check_number, check_relevance, check_tensors
 from pullpush.metrics._retrieval import caption_relevance, retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
@@ -14,6 +16,7 @@ MAP_AT = (10, 16)
 SINGLE = ("mAP@10", "R@1", "R@5", "R@10")  # the columns of the paper
 MULTIPLE = ("mAP@10", "mAP@16")
 DEGREES = "nDCG@16"
+K = 10  # of nDCG alone
 
 
 def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FITS) -> dict[str, Tensor]:
@@ -32,7 +35,6 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FI
     Returns:
         "mAP@10 single" … "nDCG@16" → `(N,)` float64 fractions, the mean over the clip's captions.
 
-    >>> import torch
     >>> order = torch.tensor([[0.9, 0.8, 0.1], [0.2, 0.9, 0.1], [0.1, 0.2, 0.9]])
     >>> truth = torch.tensor([[1.0, 0.0, 0.75], [0.0, 1.0, 0.0], [0.75, 0.0, 1.0]])
     >>> {name: value.tolist() for name, value in annotated_by_clip(order, truth).items() if "mAP@16" in name}
@@ -72,16 +74,77 @@ def annotated(embedded: Embeddings) -> Values:
     return by_language([annotated_by_clip(text.flatten(0, 1) @ embedded.audio.T, embedded.relevance) for text in texts])
 
 
-CARD = MetricCard(
-    name="annotations",
-    make=annotated,
-    title="Single and multiple annotation",
-    about="T2A where a caption's own clip alone is right, and where every clip is that it fits.",
-    source="DCASE 2025 task 6; Soft-Label Distillation, Table 2",
-    citation="distill_cluster",
-    needs=("audio", "texts", "relevance"),
-    scores=tuple(
-        Score(name, better="higher")
-        for name in (*(f"{name} single" for name in SINGLE), *(f"{name} multiple" for name in MULTIPLE), DEGREES)
+def graded_by_clip(audio: Tensor, text: Tensor, relevance: Tensor) -> dict[str, Tensor]:
+    """nDCG@10 of both directions for each of N clips with C captions, whose captions fit alike.
+
+    The gain of an item is its relevance to the query (Järvelin & Kekäläinen 2002, with relevance as it is):
+    nDCG = Σ relᵢ / log₂(i + 1) over the first ten, over the same sum in the best order.
+
+    >>> fits = torch.tensor([[1.0, 0.5], [0.5, 1.0]])
+    >>> graded_by_clip(torch.eye(2), torch.eye(2)[:, None], fits)["T2A nDCG@10"].tolist()
+    [1.0, 1.0]
+
+    Args:
+        audio: `(N, d)` L2-normalised clip embeddings.
+        text: `(N, C, d)` L2-normalised caption embeddings.
+        relevance: `(N, N)` in [0, 1], of the captions of each clip (rows) to each clip (columns).
+
+    Returns:
+        "T2A nDCG@10", "A2T nDCG@10" → `(N,)` float64 fractions; T2A is the mean over the clip's captions.
+
+    Raises:
+        ValueError: shapes that do not match, or values that are not finite.
+        TypeError: what is no floating-point tensor.
+    """
+    check_embeddings(audio=audio, text=text)
+    check_tensors(relevance=relevance)
+    check_graded(audio, text, relevance)
+    clips, captions, _ = text.shape
+    similarity = text.flatten(0, 1) @ audio.T
+    fits = relevance.repeat_interleave(captions, dim=0)
+    return {
+        f"{side} nDCG@{K}": retrieval_per_query(rows, truth, (), (K,))[f"nDCG@{K}"].view(clips, -1).mean(dim=1)
+        for side, rows, truth in (("T2A", similarity, fits), ("A2T", similarity.T, fits.T.contiguous()))
+    }
+
+
+def check_graded(audio: Tensor, text: Tensor, relevance: Tensor) -> None:
+    """Require shapes that fit one another."""
+    clips = len(audio)
+    if audio.ndim != 2 or text.ndim != 3 or len(text) != clips or relevance.shape != (clips, clips):
+        raise ValueError(
+            "need audio (N, d), text (N, C, d) and relevance (N, N), got "
+            f"{tuple(audio.shape)}, {tuple(text.shape)} and {tuple(relevance.shape)}"
+        )
+
+
+def graded(embedded: Embeddings) -> Values:
+    """nDCG@10 of both directions on the test clips, by their graded relevance."""
+    texts = (embedded.texts(language) for language in embedded.languages)
+    return by_language([graded_by_clip(embedded.audio, text, embedded.relevance) for text in texts])
+
+
+CARDS = (
+    MetricCard(
+        name="annotations",
+        make=annotated,
+        title="Single and multiple annotation",
+        about="T2A where a caption's own clip alone is right, and where every clip is that it fits.",
+        source="DCASE 2025 task 6; Soft-Label Distillation, Table 2",
+        citation="distill_cluster",
+        needs=("audio", "texts", "relevance"),
+        scores=tuple(
+            Score(name, better="higher")
+            for name in (*(f"{name} single" for name in SINGLE), *(f"{name} multiple" for name in MULTIPLE), DEGREES)
+        ),
+    ),
+    MetricCard(
+        name="graded",
+        make=graded,
+        title="Graded retrieval",
+        about="nDCG@10 of both directions: a clip that fits a caption in part counts in part.",
+        source="Järvelin & Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques",
+        needs=("audio", "texts", "relevance"),
+        scores=tuple(Score(f"{side} nDCG@{K}", better="higher") for side in ("T2A", "A2T")),
     ),
 )

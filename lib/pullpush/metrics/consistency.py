@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import check_embeddings, check_floats, check_numbers_of, check_one_dtype
+from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
+from pullpush.metrics.inference import gap_pseudo_values, pseudo_values
 
 Direction = Literal["t2a", "a2t"]
 
@@ -234,3 +237,95 @@ def _ranks(audio: Tensor, text: Tensor, clip: Tensor, direction: Direction) -> T
         return (similarity >= right).sum(dim=1)  # the right clip counts itself: ranks start at 1
     others = similarity[:, clip].T.masked_fill(clip[:, None] == clip[None], -torch.inf)  # (N, N): of other clips
     return (others >= right).sum(dim=1) + 1
+
+
+# ---------------------------------------------------------------- by clip, of experiments
+
+
+def consistency_by_clip(embedded: Embeddings) -> Values:
+    """How far languages lie and rank apart on the test clips (ATRI Eq. 14–16); the first language is the reference.
+
+    "Gap", "Dis" and "relative distance" `(N, K)` compare a clip's first captions. The reference's own column holds the
+    mean of the others, so that a mean over all columns is one over the languages that are compared with it.
+    "Gap within eng" and so on `(N,)`, by the reference's name, compare its second caption with its first: a yardstick.
+    Gap and the relative distance (Dis over the mean distance of the reference captions of different clips) are no means
+    over clips: theirs are pseudo-values. "MRV", "log rank variance", "mean rank" `(N,)` are means over a clip's
+    captions, text to audio.
+    """
+    languages = embedded.languages
+    spaces = torch.stack([embedded.texts(language) for language in languages], dim=2)  # (N, C, K, d)
+    captions, count = spaces.shape[1:3]
+    values: Values = {}
+    if count > 1:
+        columns = [_apart(spaces[:, 0, 0], spaces[:, 0, k]) for k in range(1, count)]
+        mean = {name: np.mean([column[name] for column in columns], axis=0) for name in columns[0]}
+        values |= by_language([mean, *columns])
+    if captions > 1:
+        within = _apart(spaces[:, 0, 0], spaces[:, 1, 0])
+        values |= {f"{name} within {languages[0]}": value for name, value in within.items()}
+    return values | _spread_of_ranks(embedded.audio, spaces)
+
+
+def rank_agreement_by_clip(embedded: Embeddings) -> Values:
+    """Variance over languages of the log rank of each test clip, text to audio, a mean over its captions: `(N,)`.
+
+    The same number as "consistency" gives (ATRI Eq. 16 of log ranks, so that a place at the top counts more than one at
+    the bottom), without what that one says of each language.
+
+    >>> from types import SimpleNamespace
+    >>> texts = {"eng": torch.eye(2), "fra": torch.eye(2).flip(0)}  # right in English, wrong in French
+    >>> pairs = SimpleNamespace(languages=tuple(texts), audio=torch.eye(2), texts=lambda one: texts[one][:, None])
+    >>> rank_agreement_by_clip(pairs)["log rank variance"].round(2).tolist()
+    [0.12, 0.12]
+    """
+    spaces = torch.stack([embedded.texts(language) for language in embedded.languages], dim=2)  # (N, C, K, d)
+    return {"log rank variance": _spread_of_ranks(embedded.audio, spaces)["log rank variance"]}
+
+
+def _apart(reference: Tensor, other: Tensor) -> Values:
+    """Gap, Dis and relative distance `(N,)` of captions `(N, d)` from those of the reference."""
+    apart = (reference - other).norm(dim=1).numpy()
+    stranger = (reference - reference.roll(1, 0)).norm(dim=1).numpy()
+    both = np.stack([apart, stranger], axis=1)
+    relative = pseudo_values(lambda rows: rows[:, 0].mean() / rows[:, 1].mean(), both)
+    return {"Gap": gap_pseudo_values((reference - other).numpy()), "Dis": apart, "relative distance": relative}
+
+
+def _spread_of_ranks(audio: Tensor, spaces: Tensor) -> Values:
+    """Of audio `(N, d)` and texts `(N, C, K, d)`, text to audio, the mean over a clip's captions: `(N,)` each."""
+    clips, captions = spaces.shape[:2]
+    clip = torch.arange(clips).repeat_interleave(captions)
+    ranks = language_ranks(audio, spaces.flatten(0, 1), direction="t2a", clip=clip).double()
+    spread = {"MRV": rank_variance(ranks), "log rank variance": rank_variance(ranks.log()), "mean rank": ranks.mean(1)}
+    return {name: value.view(clips, captions).mean(dim=1).numpy() for name, value in spread.items()}
+
+
+CARDS = (
+    MetricCard(
+        name="consistency",
+        make=consistency_by_clip,
+        title="Consistency across languages",
+        about="How far the texts of one clip lie, and rank, apart in several languages.",
+        source="ATRI Eq. 14–16",
+        citation="atri",
+        needs=("audio", "texts"),
+        scores=(
+            Score("Gap", better="lower"),
+            Score("Dis", better="lower"),
+            Score("relative distance", better="lower"),
+            Score("MRV", unit="ranks²", better="lower"),
+            Score("log rank variance", better="lower"),
+            Score("mean rank", unit="ranks", better="lower"),
+        ),
+    ),
+    MetricCard(
+        name="rank-agreement",
+        make=rank_agreement_by_clip,
+        title="Agreement of ranks across languages",
+        about="How far a clip's texts in several languages rank apart.",
+        source="ATRI Eq. 16",
+        citation="atri",
+        needs=("audio", "texts"),
+        scores=(Score("log rank variance", better="lower"),),
+    ),
+)

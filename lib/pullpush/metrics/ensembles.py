@@ -23,8 +23,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from pullpush.errors import unknown
-from pullpush.metrics._order import relevant_items
-from pullpush.metrics._retrieval import retrieval_per_query
+from pullpush.metrics._retrieval import relevant_items, retrieval_per_query
 
 FIRST = ("systems", "models")
 SHARPEST = 1e3  # the largest 1/τ that learned weights may ask for

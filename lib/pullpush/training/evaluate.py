@@ -16,7 +16,7 @@ from pullpush.data.queries import Queries
 from pullpush.encoders.interface import Model
 from pullpush.errors import PullPushError
 from pullpush.metrics import by_caption, by_clip, difference, language_ranks, retrieval_per_query, zero_shot_predictions
-from pullpush.metrics._ragged import scores_by_chance
+from pullpush.metrics._retrieval import scores_by_chance
 
 
 def embed(

@@ -8,8 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from pullpush.encoders import create
-from pullpush.metrics._space import space
-from pullpush.metrics.geometry import uniformity
+from pullpush.metrics.geometry import space, uniformity
 from pullpush.studies.language_encoder import geometry
 from pullpush.training.evaluate import embed
 

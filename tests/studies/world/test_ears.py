@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pullpush.lab import compute, session
-from pullpush.metrics._graded import graded_by_clip
+from pullpush.metrics.annotations import graded_by_clip
 from pullpush.studies.world import ears
 
 

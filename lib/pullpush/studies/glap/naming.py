@@ -10,8 +10,7 @@ from scipy.stats import spearmanr
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Array, Difference, difference
-from pullpush.metrics.jackknife import pseudo_values
+from pullpush.metrics.inference import Array, Difference, difference, pseudo_values
 from pullpush.studies.glap.comparisons import tests_of, values
 from pullpush.studies.glap.experiments import NAMED, PROMPTS, READ
 from pullpush.studies.measures import joined

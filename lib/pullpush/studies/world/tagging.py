@@ -14,7 +14,7 @@ from pullpush.encoders.bridge import Bridge
 from pullpush.encoders.yamnet import CLASSES, class_names
 from pullpush.lab.session import Session
 from pullpush.metrics import by_clip, difference
-from pullpush.metrics._graded import graded_by_clip
+from pullpush.metrics.annotations import graded_by_clip
 from pullpush.studies.own_data import is_small
 from pullpush.studies.world.decision import BRIDGE
 from pullpush.studies.world.ears import SCORES, TESTS, by_chance, row

@@ -1,4 +1,4 @@
-"""Several prompts a class: ensembles, and what the choice of one decides."""
+"""The nearest prompt, of one a class or several: ensembles, and what the choice of one decides."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 from pullpush.data.labels import load_labels
 from pullpush.data.languages import LANGUAGES
 from pullpush.errors import UnknownNameError, unknown
-from pullpush.metrics import METRICS, difference, pseudo_values
-from pullpush.metrics._prompts import prompt_accuracies, spread
+from pullpush.metrics import METRICS, difference, pseudo_values, zero_shot, zero_shot_predictions
+from pullpush.metrics._zero_shot import prompt_accuracies, spread
 from pullpush.metrics.prompt_templates import GLAP, PICTURES, SOUNDS
 
 unit = torch.nn.functional.normalize
@@ -25,6 +25,25 @@ def made(classes: int = 5, prompts: int = 4, clips: int = 60, d: int = 6):
     named = torch.randn(classes, 1, d, generator=g) + 0.7 * torch.randn(classes, prompts, d, generator=g)
     heard = named.mean(dim=1)[labels] + torch.randn(clips, d, generator=g)
     return unit(heard, dim=-1), unit(named, dim=-1), labels
+
+
+def sphere(*shape, seed=0):
+    return unit(torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=-1)
+
+
+def test_zero_shot_equals_scikit_learn():
+    audio, prompts = sphere(50, 6), sphere(4, 6, seed=1)
+    labels = torch.arange(50) % 4
+    predictions = zero_shot_predictions(audio, prompts)
+    scores = zero_shot(audio, prompts, labels)
+    assert scores["accuracy"] == pytest.approx(accuracy_score(labels, predictions))
+    assert scores["macro accuracy"] == pytest.approx(balanced_accuracy_score(labels, predictions))
+
+
+def test_several_prompts_are_averaged():
+    audio, prompts = sphere(20, 6), sphere(4, 3, 6, seed=1)
+    expected = (audio @ unit(prompts.mean(1), dim=1).T).argmax(1)
+    assert torch.equal(zero_shot_predictions(audio, prompts), expected)
 
 
 def test_each_prompt_alone_and_their_normalised_mean_are_what_scikit_learn_scores():

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from pullpush.metrics import METRICS, _space as module, alignment, pseudo_values, uniformity
-from pullpush.metrics._space import space
+from pullpush.metrics import METRICS, alignment, geometry as module, pseudo_values, uniformity
+from pullpush.metrics.geometry import space
 
 unit = torch.nn.functional.normalize
 D = 6
+
+
+def sphere(*shape, seed=0):
+    return unit(torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=-1)
 
 
 def pairs_of_points(n: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -131,3 +135,20 @@ def test_an_experiment_gets_it_of_first_captions_in_the_first_language():
     found = METRICS["space"].make(SimpleNamespace(languages=("eng", "fra"), audio=audio, texts=texts.get))
     assert found.keys() == {score.name for score in METRICS["space"].scores}
     assert found["alignment"] == pytest.approx(space(audio, text)["alignment"].numpy())
+
+
+def test_geometry_equals_a_loop_over_pairs():
+    audio, text = sphere(7, 5), sphere(7, 5, seed=1)
+    assert alignment(audio, text).item() == pytest.approx(
+        np.mean([float((a - t) @ (a - t)) for a, t in zip(audio, text, strict=True)])
+    )
+    pairs = [float((audio[i] - audio[j]).norm() ** 2) for i in range(7) for j in range(i)]
+    assert uniformity(audio).item() == pytest.approx(np.log(np.mean(np.exp(-2 * np.array(pairs)))))
+
+
+def test_collapse_is_perfectly_aligned_and_not_uniform():
+    point = sphere(1, 5).expand(6, 5)
+    assert alignment(point, point) == 0
+    assert uniformity(point).item() == pytest.approx(0, abs=1e-9)
+    with pytest.raises(ValueError, match="two"):
+        uniformity(point[:1])
