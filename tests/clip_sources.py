@@ -11,7 +11,7 @@ import soundfile
 
 from pullpush.data import registry
 from pullpush.data.clips import Clips
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_folder, load_labelled
+from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled, load_split
 from pullpush.data.speech import load_speech
 from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.training.frozen import Encoded
@@ -32,11 +32,11 @@ def labelled(root: Path) -> Clips:
 
 
 def folder(root: Path) -> Clips:
-    rows = [(f"{number}.wav", miniature.sentence(number)) for number in range(5)]
-    for number, (name, _) in enumerate(rows):
+    rows = [("test", f"{number}.wav", miniature.sentence(number)) for number in range(5)]
+    for number, (_, name, _) in enumerate(rows):
         miniature.tone(root / "mine" / name, number, rate=22_050)
-    miniature.table(root / "mine" / "captions.csv", rows, ["file_name", "caption"])
-    return load_folder(root / "mine", root / "mine" / "captions.csv")
+    miniature.table(root / "mine" / "captions.csv", rows, ["split", "file_name", "caption"])
+    return load_split(CorpusConfig(f"folder:{root / 'mine'}"), "test")
 
 
 def speech(root: Path) -> Clips:

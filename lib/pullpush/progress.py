@@ -6,10 +6,9 @@ import os
 import shutil
 import sys
 import threading
-import time
 from types import TracebackType
 
-BACK = "\r\x1b[K"  # to the first column of the line, and what stands there away
+from tqdm import tqdm
 
 
 def hidden(progress: bool | None = None) -> bool | None:
@@ -43,56 +42,34 @@ class Line:
     """
 
     def __init__(self, about: str, *, past: str = "") -> None:
-        self._about, self._past, self._state = about, past, ""
-        self._shown = shown()
-        self._stream = sys.stderr
-        self._began = time.monotonic()
-        self._lock = threading.Lock()
+        seconds = "{elapsed_s:.0f} s" + (f" ({past})" if past else "")
+        form, width = f"{about}  {{desc}}{seconds}", shutil.get_terminal_size().columns
+        # A terminal that does not tell its size has room, too.
+        self._bar = tqdm(bar_format=form, disable=not shown(), leave=False, ncols=width, nrows=9)
         self._over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def say(self, state: str) -> None:
         """How far it is, until something else is said."""
-        self._state = state
-        self._draw()
+        self._bar.set_description_str(f"{state}  ")
 
     def above(self, text: str) -> None:
         """Print `text` on standard output, on a line of its own that stays."""
-        with self._lock:
-            if self._shown:
-                self._put(BACK)
-            print(text, flush=True)
-        self._draw()
+        tqdm.write(text, file=sys.stdout)
+        sys.stdout.flush()
 
     def __enter__(self) -> Line:
-        if self._shown:
-            self._ticker.start()
-        self._draw()
+        self._ticker.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if self._shown:
-            self._ticker.join()
-            self._put(BACK)
+        self._ticker.join()
+        self._bar.close()
 
     def _tick(self) -> None:
+        """Count seconds also while nothing is said."""
         while not self._over.wait(1):
-            self._draw()
-
-    def _draw(self) -> None:
-        if not self._shown:
-            return
-        seconds = f"{time.monotonic() - self._began:.0f} s"
-        if self._past:
-            seconds += f" ({self._past})"
-        room = shutil.get_terminal_size().columns - len(self._about) - len(seconds) - 5  # two gaps and the cursor
-        text = "  ".join(part for part in (self._about, self._state[: max(room, 0)], seconds) if part)
-        with self._lock:
-            self._put(BACK + text)
-
-    def _put(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+            self._bar.refresh()

@@ -16,11 +16,11 @@ import pytest
 import torch
 
 from pullpush.cache import home
-from pullpush.data import aac, decoding, registry
+from pullpush.data import decoding, registry
 from pullpush.data.batches import PairDataset, collate
 from pullpush.data.clips import load_data
 from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
-from pullpush.data.sets import esc50
+from pullpush.data.sets import captioned, labelled
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 
 CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
@@ -124,7 +124,7 @@ def test_macs_without_splits_is_cut_by_name(root):
 
 def test_wavcaps_is_read_source_by_source(root, monkeypatch):
     miniature.wavcaps(root)
-    sizes = aac.module_of("wavcaps").WavCapsCard.EXPECTED_SIZES  # the library counts the files of the whole set
+    sizes = captioned.module_of("wavcaps").WavCapsCard.EXPECTED_SIZES  # the library counts the files of the whole set
     for source in ("SoundBible", "FreeSound"):
         monkeypatch.setitem(sizes, source, 10)
     corpus = load_corpus(CorpusConfig("wavcaps"))
@@ -356,7 +356,8 @@ def test_a_set_is_fetched_and_unpacked(root, tmp_path, monkeypatch):
     handler.log_message = lambda *args: None
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setattr(esc50, "URL", f"http://127.0.0.1:{server.server_port}/master.zip")
+        here = f"http://127.0.0.1:{server.server_port}/master.zip"
+        monkeypatch.setattr(labelled, "unpack", lambda root, url, checksum: registry.unpack(root, here, checksum))
         assert registry.fetch("esc50") == root / "ESC-50-master"
         server.shutdown()
     assert len(load_labelled("esc50")) == 6

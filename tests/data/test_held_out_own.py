@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pullpush.data.held_out_own import OwnHeldOutConfig
+from pullpush.data.held_out import OwnHeldOutConfig
 from pullpush.data.world import WorldConfig
 from pullpush.lab import session
 from pullpush.studies.world import ears, listening, tagging

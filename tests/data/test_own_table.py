@@ -8,7 +8,7 @@ import miniature
 import pytest
 
 from pullpush.data.corpora import CorpusConfig, load_corpus
-from pullpush.data.tables import read_captions
+from pullpush.data.sets.folder import read_captions
 from pullpush.errors import DataNotFoundError, PullPushError
 
 HEAD = "split,file_name,caption\n"

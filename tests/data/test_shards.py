@@ -18,13 +18,11 @@ from braceexpand import braceexpand
 from hypothesis import given, strategies as st
 from shard_clips import LANGUAGES, clips, rewrite
 
-from pullpush.data import shard_reader
+from pullpush.data import shards as streams
 from pullpush.data.balance import balanced_order
 from pullpush.data.batches import PairDataset
-from pullpush.data.shard_files import INDEX, check_shards, expand, shards_of, write_shards
-from pullpush.data.shard_order import Order, Schedule, substitutes
-from pullpush.data.shard_samples import read_sample
-from pullpush.data.shards import ShardDataset
+from pullpush.data.shard_files import INDEX, check_shards, expand, read_sample, shards_of, write_shards
+from pullpush.data.shards import Order, Schedule, ShardDataset, substitutes
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError, UnknownNameError
 
 
@@ -250,7 +248,7 @@ def test_what_is_skipped_and_what_others_have_is_not_read(folder, monkeypatch):
         read.append(sample.key)
         return read_sample(path, sample, **options)
 
-    monkeypatch.setattr(shard_reader, "read_sample", noted)
+    monkeypatch.setattr(streams, "read_sample", noted)
     dataset = ShardDataset(folder)
     rows = [batch.index.tolist() for batch in dataset.batches(4, seed=0, epoch=0, skip=3, rank=1, processes=2)]
     assert sorted(read) == sorted(f"{row:09d}" for one in rows for row in one)

@@ -8,7 +8,7 @@ import soundfile
 import torch
 
 from pullpush.data.batches import PairDataset
-from pullpush.data.speech import SpeechConfig, caption_groups, load_speech, missing as missing_captions, stamps_of
+from pullpush.data.speech import SpeechConfig, caption_groups, load_speech, stamps_of
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 
@@ -122,10 +122,7 @@ def test_padding_is_zero_and_rows_are_those_asked_for(world):
     assert world.test.head(2).key != world.test.key
 
 
-def test_missing_captions_are_counted_and_reported(world):
-    missing = missing_captions(world.train)
-    assert missing["zho"] == sum(int(stamp[-2:]) % 5 == 0 for stamp in stamps(world.train)) > 0
-    assert not any(count for language, count in missing.items() if language != "zho")
+def test_missing_captions_are_reported(world):
     assert [] in world.train.captions("zho")
     with pytest.warns(UserWarning, match="zho"):
         PairDataset(world.train, languages=LANGUAGES, sampling="all")

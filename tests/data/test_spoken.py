@@ -10,8 +10,7 @@ import speakers
 import torch
 
 from pullpush.data.clips import load_data
-from pullpush.data.spoken import SpokenConfig, load_spoken
-from pullpush.data.spotting import _named_by_place, by_length, spotting, words_held
+from pullpush.data.spoken import SpokenConfig, _named_by_place, by_length, load_spoken, spotting
 from pullpush.data.utterances import normalised
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.training import recipe, retrieval_table
@@ -171,19 +170,6 @@ def test_a_clip_that_says_nothing_is_named(world):
     silent = replace(clips, columns={**clips.columns, "text": [*clips.columns["text"][:3], " "]})
     with pytest.raises(PullPushError, match="clip 3 of 'languages' has an empty text"):
         spotting(silent, "srp")
-
-
-def test_a_table_says_what_there_is_to_choose_from_and_what_was_heard(world):
-    tests = [spotting(world.train, "eng"), spotting(world.split("languages"), "srp")]
-    table = words_held(tests, [world.train, world.valid]).set_index("language")
-    assert table["words"].tolist() == [len(set(map(normalised, tests[0].columns["text"]))), 4]
-    assert table["recordings"].tolist() == [len(tests[0]), 4]
-    assert table["chance"].tolist() == [1 / table["words"].iloc[0], 1 / 4]
-    english = [split.columns["language"].count("eng") for split in (world.train, world.valid)]
-    assert table["clips"].tolist() == [sum(english), 0]
-    assert table["hours"].tolist() == pytest.approx([0.2 * sum(english) / 3600, 0])
-    assert table["heard"].tolist() == [True, False]
-    assert table["length"].between(0, 1).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

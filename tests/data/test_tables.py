@@ -10,8 +10,8 @@ import soundfile
 import torch
 
 from pullpush.data.batches import PairDataset, collate
-from pullpush.data.corpora import load_folder
-from pullpush.data.tables import read_captions
+from pullpush.data.corpora import CorpusConfig, load_split
+from pullpush.data.sets.folder import read_captions
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 
 CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
@@ -28,6 +28,13 @@ def folder(tmp_path):
         'split,file_name,caption_1,caption_2\ntest,a.wav,A tone.,"One tone, high."\nval,"b, c.flac",A long tone.,\n'
     )
     return tmp_path
+
+
+def tested(folder: Path, **options):
+    """All recordings of the folder as the clips of a test."""
+    table = folder / "captions.csv"
+    table.write_text(table.read_text().replace("\nval,", "\ntest,"))
+    return load_split(CorpusConfig(f"folder:{folder}", **options), "test")
 
 
 def test_clothos_layout_has_a_column_per_caption(folder):
@@ -60,7 +67,7 @@ def test_what_is_wrong_with_a_table_is_told(tmp_path, folder):
 
 
 def test_a_folder_gives_the_same_batches_as_a_world(folder, home):
-    clips = load_folder(folder, folder / "captions.csv")
+    clips = tested(folder)
     batch = collate(list(PairDataset(clips)))
     assert batch.audio.shape == (2, 16_000)
     assert batch.lengths.tolist() == [8_000, 16_000]
@@ -71,7 +78,7 @@ def test_a_folder_gives_the_same_batches_as_a_world(folder, home):
 
 
 def test_long_recordings_are_cut(folder, home):
-    audio, lengths = load_folder(folder, folder / "captions.csv", seconds=0.75).audio([0, 1])
+    audio, lengths = tested(folder, seconds=0.75).audio([0, 1])
     assert lengths.tolist() == [8_000, 12_000]
     assert audio.shape == (2, 12_000)
 
@@ -79,20 +86,20 @@ def test_long_recordings_are_cut(folder, home):
 def test_missing_and_broken_recordings_are_named(folder, home):
     (folder / "a.wav").write_bytes(b"nothing")
     with pytest.raises(AudioError, match=r"a\.wav"):
-        load_folder(folder, folder / "captions.csv")
+        tested(folder)
     (folder / "a.wav").unlink()
     with pytest.raises(DataNotFoundError, match=r"lacks 1 of the 2 recordings.*a\.wav"):
-        load_folder(folder, folder / "captions.csv")
+        tested(folder)
 
 
 def test_another_language_is_told(folder, home):
     with pytest.raises(UnknownNameError, match="eng"):
-        load_folder(folder, folder / "captions.csv").captions("fra")
+        tested(folder).captions("fra")
 
 
 @real
 def test_clotho_loads(home):
-    clips = load_folder(CLOTHO / "audio", CLOTHO / "captions.csv", split="test", seconds=4.0)
+    clips = load_split(CorpusConfig(f"folder:{CLOTHO}", seconds=4.0), "test")
     assert len(clips) == 7
     assert all(len(texts) == 5 for texts in clips.captions("eng"))
     (batch,) = PairDataset(clips, captions="random").batches(7, seed=0, epoch=0)

@@ -45,7 +45,6 @@ ROWS = {
         "training/frozen.py: write_features write_activations blocks Encoded.read Encoded.rows Encoded.select",
         "training/frozen.py: Activated.read Activated.rows Activated.select Heard.audio",
         "training/distributed.py: normalised _remember",
-        "training/senteval.py: language_quality embedder _intrinsic _extrinsic _examples",
     ],
     "data: scenes and their sound": [
         *(f"data/{name}.py" for name in ("composer", "draws", "mixing", "pitch", "renderer", "scene", "synthetic")),

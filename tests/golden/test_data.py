@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pullpush import golden
-from pullpush.data import augmented, composer, grammar, renderer, shard_order, world as worlds
+from pullpush.data import augmented, composer, grammar, renderer, shards, world as worlds
 from pullpush.data.scene import Scene
 from pullpush.data.world import SCENES, WorldConfig, load_world
 from pullpush.golden import languages
@@ -87,7 +87,7 @@ MOVES = {
         {"data/scenes", "data/held_out"},
     ),
     "mentions": ((grammar, "P_MENTION", 0.1), {"languages/eng", "languages/zho"}),
-    "substitutes": ((shard_order, "TRIES", 3), {"data/shards"}),
+    "substitutes": ((shards, "TRIES", 3), {"data/shards"}),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -212,9 +213,18 @@ def test_every_claim_of_a_paper_loads_and_its_number_agrees_in_sign(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_table_and_figure_of_a_paper_is_named_by_a_claim_and_no_others_are(paper):
-    assert claims.coverage(paper) == ()
     named = {source for claim in claims.load(paper) for source in claim.source}
-    assert {source for source in named if source.startswith(("Table", "Figure"))} <= set(claims.parts(paper))
+    assert {source for source in named if source.startswith(("Table", "Figure"))} == parts(paper)
+
+
+def parts(paper: str) -> set[str]:
+    """All tables (CSV files) and figures (`figures.md`) of a paper, as `source` names them."""
+    tables = find_root() / "book" / "paper-tables"
+    numbers = {path.stem.rpartition("table")[2] for path in tables.glob(f"{paper}_table*.csv")}
+    _, _, section = (tables / "figures.md").read_text("utf-8").partition(f"\n## {paper}\n")
+    figures = re.findall(r"^\*\*(Figure \d+)", section.partition("\n## ")[0], re.M)
+    assert numbers
+    return {f"Table {number}" for number in numbers} | set(figures)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -228,13 +238,6 @@ def test_no_claim_types_a_number_of_the_paper(paper):
 def test_ids_are_unique_over_all_papers():
     every = [claim.id for claim in claims.load_all()]
     assert len(every) == len(set(every)) >= 60
-
-
-def test_coverage_lists_what_no_claim_names(tmp_path):
-    folder = write(tmp_path, changed(source=["Table 1", "Figure 2", "Eq. 4"]))
-    left = claims.coverage("supclap", folder=folder)
-    assert left[:2] == ("Table 2", "Table 3")
-    assert left[-6:] == ("Figure 1", "Figure 3", "Figure 4", "Figure 5", "Figure 6", "Figure 7")
 
 
 # ---------------------------------------------------------------- judging
@@ -261,6 +264,11 @@ def ledger(tmp_path) -> ledgers.Ledger:
     return ledgers.Ledger("c", folder=tmp_path)
 
 
+def scores_by(contrast):
+    """Scores of the experiment e."""
+    return SimpleNamespace(experiment=SimpleNamespace(name="e"), contrast=contrast)
+
+
 def contrast(system, baseline, metric, where, *, baseline_where=None, relative=False):
     assert (system, baseline, metric) == ("s", "b", "R@1")
     assert (where, baseline_where) in [({"k": 1}, None), (None, {"k": 2})]
@@ -273,7 +281,7 @@ def rows(ledger: ledgers.Ledger) -> pd.DataFrame:
 
 def test_a_chapter_judges_each_of_its_claims_once_and_the_table_holds_them_in_their_units(ledger):
     ledger.judge("supclap-a", scores(0.03))
-    ledger.judge_experiment("e", contrast)
+    ledger.judge_scores(scores_by(contrast))
     ledger.judge("cost", scores(0.01))
     ledger.check()
     table = rows(ledger)
@@ -291,7 +299,7 @@ def test_a_claim_judged_nowhere_or_twice_fails_the_check_by_name(ledger):
     ledger.judge("supclap-a", scores(0.03))  # a cell that ran again
     with pytest.raises(claims.ClaimError, match="c: judged nowhere: supclap-b, supclap-c, supclap-d: judge each"):
         ledger.check()
-    ledger.judge_experiment("e", contrast)
+    ledger.judge_scores(scores_by(contrast))
     ledger.leave("cost", "Not in this profile.")
     ledger.check()
     ledger.judge("supclap-a", scores(0.04))
@@ -318,7 +326,7 @@ def test_names_that_nothing_is_judged_by_are_refused(ledger):
     with pytest.raises(UnknownNameError, match="claim or measure to judge in c"):
         ledger.judge("e", scores(0.01))
     with pytest.raises(UnknownNameError, match="claim or experiment to judge in c"):
-        ledger.judge_experiment("m", contrast)
+        ledger.judge_scores(scores_by(contrast), "m")
 
 
 @pytest.mark.parametrize(

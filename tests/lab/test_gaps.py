@@ -18,6 +18,7 @@ def shell(monkeypatch):
     shell.shown = []
     monkeypatch.setattr(gaps, "get_ipython", lambda: shell)
     monkeypatch.setattr(gaps, "_told_of", set())
+    monkeypatch.setattr(gaps, "_expecting", [])
     monkeypatch.setattr(gaps, "display", lambda text, **options: shell.shown.append((text.data, options)))
     shell.user_ns |= {"DataNotFoundError": DataNotFoundError, "PullPushError": PullPushError}
     yield shell
@@ -86,3 +87,17 @@ def test_names_that_a_cell_would_have_set():
 def test_only_errors_of_ours_are_foreseen():
     assert reason(PullPushError("these data are short.")) == ("These data are short.", True)
     assert reason(KeyError("accuracy")) == ("The page did not foresee it: KeyError: 'accuracy'", False)
+
+
+def test_a_page_goes_on_where_an_experiment_was_not_kept_and_nowhere_else(shell, capsys):
+    shell.user_ns |= {"expect": gaps.expect, "NotKeptError": gaps.NotKeptError}
+    assert cells(shell, "expect()") == [True]
+    assert not gaps.found()
+    made = "if True:\n    raise NotKeptError('*radius* takes long')\nscores = 1"
+    assert cells(shell, made, "scores.table", "after = 2") == [True, True, True]
+    assert [text for text, _ in shell.shown] == [
+        "**Not measured for these parameters.** *radius* takes long.",
+        "**Not measured for these parameters.** This needs `scores`, which could not be made above.",
+    ]
+    assert gaps.found()
+    assert cells(shell, "raise PullPushError('a fault of the page')", "nobody_set_this") == [False, False]

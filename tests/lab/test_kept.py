@@ -17,8 +17,7 @@ import xarray as xr
 
 from pullpush import golden
 from pullpush.lab import kept
-from pullpush.lab.declarations import without_seeds
-from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.experiments import Experiment, Trial, without_seeds
 from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import stamp
 from pullpush.lab.scores import Scores

@@ -5,7 +5,7 @@ import torch
 from embeddings import sphere
 
 from pullpush.losses import Offer, SigLIP
-from pullpush.losses._siglip_languages import SigLIPLanguages
+from pullpush.losses._siglip import SigLIPLanguages
 from pullpush.losses.offer import apply
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -17,11 +18,11 @@ from click.testing import CliRunner
 from nbformat import NotebookNode
 
 from pullpush.lab import provenance
-from pullpush.site import chapters, moved
+from pullpush.site import chapters, publish
 from pullpush.site.chapters import Chapter
 from pullpush.site.cli import main
 from pullpush.site.executions import describe, why_stale
-from pullpush.site.kernel import QUIET
+from pullpush.site.run import QUIET
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = chapters.chapters(ROOT)
@@ -151,7 +152,7 @@ def test_the_committed_tables_are_those_that_the_chapter_saves(chapter):
 
 @every_chapter
 def test_every_committed_table_says_where_it_comes_from(chapter):
-    made = provenance.stamps(QUICK, chapter.name)
+    made = json.loads(provenance.place(QUICK, chapter.name).read_text(encoding="utf-8"))["tables"]
     assert {f"{chapter.name}.{name}.csv" for name in made} == {
         path.name for path in QUICK.glob(f"{chapter.name}.*.csv")
     }
@@ -222,4 +223,4 @@ def test_running_the_notebooks_again_with_an_empty_cache_gives_the_same_tables(s
         cell for path in notebooks for cell in code_cells(nbformat.read(path, as_version=4)) if cell.source.strip()
     ]
     assert f"{len(cells)} passed" in done.stdout
-    assert moved.tables(again, smoke / "executed" / "smoke", TRAINING) == []
+    assert publish.tables(again, smoke / "executed" / "smoke", TRAINING) == []

@@ -82,30 +82,44 @@ def prefix(page: Path) -> str:
     return str(int(page.stem[:2])) + ("L" if page.stem.endswith("-lab") else SECOND.get(page.stem, ""))
 
 
-def calls(source: str, name: str) -> Iterator[ast.Call]:
-    """Calls of a function by its bare name, in the order of the text."""
+def calls(source: str, *names: str) -> Iterator[ast.Call]:
+    """Calls of functions by what is written before the bracket, in the order of the text."""
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    found = [node for node in found if isinstance(node.func, ast.Name) and node.func.id == name]
+    found = [node for node in found if ast.unparse(node.func) in names]
     return iter(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
+
+
+# What shows a figure, and its first arguments; the last one has caption and alternative text of its own.
+SHOWING = {
+    "figure": ("fig", "number", "caption"),
+    "page.figure": ("fig", "number", "caption"),
+    "page.table": ("name", "scores", "metrics"),
+    "page.every_claim": ("number",),
+}
 
 
 def shown(source: str) -> list[Shown]:
     """The figures of a cell."""
     figures = []
-    for call in calls(source, "figure"):
-        given = dict(zip(("fig", "number", "caption"), call.args, strict=False))
+    for call in calls(source, *SHOWING):
+        name = ast.unparse(call.func)
+        given = dict(zip(SHOWING[name], call.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in call.keywords}
+        if name in ("page.table", "page.every_claim") and "number" not in given:
+            continue  # a table without a figure
         number = given.get("number")
         typed = number.value if isinstance(number, ast.Constant) else f"not a literal: {ast.unparse(call)}"
-        figures.append(Shown(typed, "alt" in given, "caption" in given))
+        own = name == "page.every_claim"
+        figures.append(Shown(typed, own or "alt" in given, own or "caption" in given))
     return figures
 
 
 def drawn(source: str) -> int:
-    """How many figures of a study a cell makes; `figures` and `claim_forest` are their only sources."""
+    """How many figures a cell makes: those of a study's `figures`, `intervals`, `claim_forest`, and a page's own."""
     made = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     of_study = [func for func in made if isinstance(func, ast.Attribute) and ast.unparse(func.value) == "figures"]
-    return len(of_study) + len(list(calls(source, "claim_forest")))
+    by_page = [call for call in calls(source, "page.table", "page.every_claim") if shown(ast.unparse(call))]
+    return len(of_study) + len(by_page) + len(list(calls(source, "claim_forest", "intervals")))
 
 
 def tags(text: str) -> list[str]:
@@ -280,6 +294,10 @@ def test_a_figure_is_read_from_its_call():
     assert drawn(source) == 1
     assert drawn("claim_forest(table)") == 1
     assert not shown("plt.figure()")
+    page = 'page.table("t", scores, ["R@1"], number="2.3", caption="c", alt="a")\npage.every_claim("2.4")'
+    assert shown(page) == [Shown("2.3", alt=True, caption=True), Shown("2.4", alt=True, caption=True)]
+    assert drawn(page) == 2
+    assert not shown('page.table("t", scores, ["R@1"])\npage.every_claim()')
 
 
 def test_what_is_hidden_and_what_is_taught_are_told_apart():

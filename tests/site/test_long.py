@@ -22,9 +22,9 @@ import pullpush
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.kept import KeptError
-from pullpush.site import declared, keep, long, workers
+from pullpush.site import long, workers
 from pullpush.site.cli import main
-from pullpush.site.declared import LongError
+from pullpush.site.workers import LongError
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
@@ -140,7 +140,7 @@ def test_after_a_process_was_killed_the_rest_goes_on(sizes):
     done, _ = swept(sizes, 0.11, jobs=2, report=once(kill))
     assert (len(done.ran), done.failed) == (RUNS, ())
     assert all(
-        state.finished == state.runs for state in declared.states("10-tiny", profile=sizes, parameters={"tau": 0.11})
+        state.finished == state.runs for state in long.states("10-tiny", profile=sizes, parameters={"tau": 0.11})
     )
 
 
@@ -209,7 +209,7 @@ def test_a_grid_in_a_file_runs_on_a_cluster_too(tiny, cluster):
 
 
 def scores_of(sizes: str, tau: float):
-    plan = declared.declared("10-tiny", profile=sizes, parameters={"tau": tau})
+    plan = long.declared("10-tiny", profile=sizes, parameters={"tau": tau})
     return compute.run(plan.ground, plan.experiments["radius"])
 
 
@@ -218,19 +218,19 @@ def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
     assert not scores_of(sizes, 0.07), "nobody has kept it"
     assert scores_of(sizes, 0.07).stamp.command.startswith("pullpush sweep 10-tiny --only radius")
     swept(sizes, 0.07, jobs=1)
-    (path,) = keep.keep("10-tiny", **told)
+    (path,) = long.keep("10-tiny", **told)
     found = scores_of(sizes, 0.07)
     assert found.stored
     assert found.stale == ()
     assert len(found.table) == RUNS
     assert found.stamp.command.endswith(f"&& pullpush keep 10-tiny radius --profile {sizes} -p tau 0.07")
     assert not scores_of(sizes, 0.2), "other parameters"
-    (state,) = declared.states("10-tiny", only=("radius",), **told)
+    (state,) = long.states("10-tiny", only=("radius",), **told)
     assert state == ("radius", True, RUNS, RUNS, f"kept {found.stamp.made}")
 
     changed_component(path)
     assert scores_of(sizes, 0.07).stale == ("losses/svr",)
-    (state,) = declared.states("10-tiny", only=("radius",), **told)
+    (state,) = long.states("10-tiny", only=("radius",), **told)
     assert state.kept.endswith("stale: losses/svr")
     path.with_suffix(".json").write_text("{")
     with pytest.raises(KeptError, match="is damaged"):
@@ -257,21 +257,21 @@ def test_an_experiment_may_stand_on_another_ground_than_the_chapters(sizes, tiny
     page.write_text(CHAPTER.replace("short = Experiment", f"{OTHER.strip()}\nshort = Experiment"))
     told = {"profile": sizes, "parameters": {"tau": 0.07}}
     swept(sizes, 0.07, only=("moved",), jobs=1)
-    (path,) = keep.keep("10-tiny", only=("moved",), **told)
+    (path,) = long.keep("10-tiny", only=("moved",), **told)
     assert "data/altered" in json.loads(path.with_suffix(".json").read_text())["golden"], (
         "what that ground goes through"
     )
-    (state,) = declared.states("10-tiny", only=("moved",), **told)
+    (state,) = long.states("10-tiny", only=("moved",), **told)
     assert (state.finished, state.runs) == (RUNS, RUNS)
     assert "stale" not in state.kept
-    plan = declared.declared("10-tiny", **told)
+    plan = long.declared("10-tiny", **told)
     assert compute.run(plan.other_grounds["moved"], plan.experiments["moved"]).stale == ()
     assert plan.ground_of(plan.experiments["radius"]) is plan.ground
 
 
 def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
     with pytest.raises(LongError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"):
-        keep.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})
+        long.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})
     assert kept.about("10-tiny", "radius") is None
 
 
@@ -285,7 +285,7 @@ def changed_component(path: Path) -> None:
 
 def test_what_is_kept_says_what_it_learnt_from(sizes):
     swept(sizes, 0.07, jobs=1)
-    (path,) = keep.keep("10-tiny", profile=sizes, parameters={"tau": 0.07})
+    (path,) = long.keep("10-tiny", profile=sizes, parameters={"tau": 0.07})
     told = json.loads(path.with_suffix(".json").read_text())
     assert list(told["data"]) == ["whole"]
     assert len(told["data"]["whole"]) == 1
@@ -299,22 +299,22 @@ def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
     told = {"profile": sizes, "parameters": {"tau": 0.26}}
     more = {"profile": sizes, "parameters": {"tau": 0.26, "more": 3}}
     swept(sizes, 0.26, jobs=1)
-    (path,) = keep.keep("10-tiny", **told)
+    (path,) = long.keep("10-tiny", **told)
     first = scores_of(sizes, 0.26)
-    plan = declared.declared("10-tiny", **told)
-    for run in declared.runs_of(plan, plan.experiments["radius"]).values():
+    plan = long.declared("10-tiny", **told)
+    for run in long.runs_of(plan, plan.experiments["radius"]).values():
         shutil.rmtree(run.path)  # as on another machine: what was kept is all there is
-    (state,) = declared.states("10-tiny", only=("radius",), **more)
+    (state,) = long.states("10-tiny", only=("radius",), **more)
     assert state == ("radius", True, 0, 2, f"kept {first.stamp.made} with other seeds")
     with pytest.raises(LongError, match="2 of 2 runs of radius are missing"):
-        keep.keep("10-tiny", **more)
+        long.keep("10-tiny", **more)
     said: list[str] = []
     done = long.sweep("10-tiny", **more, jobs=1, report=said.append)
     assert done.ran == ("radius: InfoNCE, seed 2", "radius: SVR, seed 2")
     assert said[0] == "radius: 4 runs were kept, 2 of further seeds are added"
 
-    assert keep.keep("10-tiny", **more) == [path]
-    plan = declared.declared("10-tiny", **more)
+    assert long.keep("10-tiny", **more) == [path]
+    plan = long.declared("10-tiny", **more)
     found = compute.run(plan.ground, plan.experiments["radius"])
     assert found.stale == ()
     assert list(found.table["seed"]) == [0, 1, 2, 0, 1, 2]
@@ -333,17 +333,17 @@ def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
 @pytest.mark.parametrize("reason", ["component", "damaged", "other options", "stages"])
 def test_what_is_not_of_today_does_not_grow(sizes, reason, monkeypatch):
     swept(sizes, 0.27, jobs=1)
-    (path,) = keep.keep("10-tiny", profile=sizes, parameters={"tau": 0.27})
+    (path,) = long.keep("10-tiny", profile=sizes, parameters={"tau": 0.27})
     if reason == "component":
         changed_component(path)
     elif reason == "damaged":
         path.write_bytes(b"CDF")
     tau = 0.28 if reason == "other options" else 0.27
-    plan = declared.declared("10-tiny", profile=sizes, parameters={"tau": tau, "more": 3})
+    plan = long.declared("10-tiny", profile=sizes, parameters={"tau": tau, "more": 3})
     if reason == "stages":
         view = plan.ground.view("whole")._replace(before=lambda seed: ())
         monkeypatch.setattr(plan.ground, "view", lambda name: view)
-    cells, before = declared.remaining(plan, plan.experiments["radius"])
+    cells, before = long.remaining(plan, plan.experiments["radius"])
     assert before is None
     assert len(cells) == 6
 

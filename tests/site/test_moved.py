@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pullpush.site import moved
+from pullpush.site import publish as moved
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,10 +16,11 @@ import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 
-from pullpush.errors import UnknownNameError
+from pullpush.errors import PullPushError, UnknownNameError
 from pullpush.site import pages, run as running
 from pullpush.site.cli import main
 from pullpush.site.publish import PublishError, publish
+from pullpush.site.workers import work_through
 
 PAGES = ("10-tiny", "11-tiny")
 
@@ -33,18 +35,18 @@ def two(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     book.joinpath("11-tiny.md").write_text((book / "10-tiny.md").read_text().replace('"10-tiny"', '"11-tiny"'))
     book.joinpath("claims").mkdir()
     monkeypatch.setattr(pages, "run_page", executed)
+    monkeypatch.setattr(pages, "work_through", lambda *calls, **options: work_through(*calls, **options | {"jobs": 1}))
     return tiny
 
 
-def executed(name: str, profile: str, root: Path, threads: int, *, watch) -> str:
-    """What `cells.run_page` leaves, without a kernel: a page that says what it is of, and its tables."""
+def executed(name: str, *, profile: str, root: Path, **options) -> str:
+    """What `pages.run_page` leaves, without a kernel: a page that says what it is of, and its tables."""
     from pullpush.site import chapters
     from pullpush.site.executions import place
 
     chapter = chapters.find(root, name)
     if "ruined = 1" in chapter.path.read_text():
-        return "chapter failed in cell 3"
-    watch("cell 1/2")
+        raise PullPushError("chapter failed in cell 3")
     out = place(root, profile)
     out.mkdir(parents=True, exist_ok=True)
     tau = chapters.parameters(chapter)["tau"]
@@ -137,7 +139,7 @@ def test_a_page_that_fails_publishes_nothing_and_the_others_are_kept(two):
     change(two, "11-tiny", "ruined = 1", "tau = 0.09")
     said: list[str] = []
     publish(report=said.append)
-    assert said == ["10-tiny  executed before", "11-tiny  executed"]
+    assert said == ["10-tiny  executed before", "1/1  11-tiny  0 s"]
 
 
 def test_of_two_publishes_the_second_waits_for_nobody(two):
@@ -227,7 +229,7 @@ def test_pages_that_are_run_side_by_side_go_on_beside_one_that_fails(two):
     book.joinpath("11-tiny.md").write_text(whole)
     said = CliRunner().invoke(main, every)
     assert said.exit_code == 0, said.output
-    assert "11-tiny  executed" in said.output
+    assert re.search(r"1/1  11-tiny  \d+ s", said.output)
     assert "10-tiny  finished before" in CliRunner().invoke(main, every).output
 
 

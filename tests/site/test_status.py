@@ -102,7 +102,7 @@ def test_a_stopped_sweep_ends_all_its_cells_and_starts_no_other(slow):
     command.send_signal(signal.SIGINT)
     said = command.communicate(timeout=LONGEST)[1]
     assert command.returncode == 130
-    assert said == "stopped; finished runs are kept, nothing else was changed\n"
+    assert said == "stopped; finished runs are kept, the same command goes on\n"
     assert len(processes(slow)) == 4, "a third cell was started"
     assert not any(map(lives, processes(slow)))
     assert {path.suffix or path.name for path in files(slow)} <= {".lock"}
@@ -113,7 +113,7 @@ def test_a_killed_sweep_takes_its_cells_and_their_kernels_with_it(slow):
     command = pullpush("sweep", str(slow / "grid.yaml"))
     until(lambda: begun(slow, 2))
     cells = children(command.pid)
-    assert len(cells) == 2
+    assert len(cells) >= 2, "a process a cell, and what watches over them"
     command.kill()
     command.communicate(timeout=LONGEST)
     until(lambda: not any(map(lives, [*processes(slow), *cells])))
@@ -123,14 +123,13 @@ def test_a_killed_sweep_takes_its_cells_and_their_kernels_with_it(slow):
 WORK = """
 import os, pathlib, sys, time
 from functools import partial
-from pullpush.site.workers import workers
+from pullpush.site.workers import work_through
 
 def call(folder):
     (pathlib.Path(folder) / str(os.getpid())).touch()
     time.sleep(300)
 
-with workers(2, "") as work:
-    list(work({name: partial(call, sys.argv[1]) for name in "ab"}))
+work_through({name: partial(call, sys.argv[1]) for name in "ab"}, jobs=2)
 """
 
 
@@ -181,14 +180,12 @@ def test_a_run_removes_what_dead_runs_of_this_machine_have_left(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
-def test_a_signal_that_is_held_back_acts_once_the_work_can_be_ended():
+def test_a_signal_is_held_back_and_ends_the_work_and_a_second_one_is_not():
     ended = []
-    with status.held_back(lambda: ended.append(True)) as stop:
+    with status.held_back(lambda: ended.append(True)) as came:
         os.kill(os.getpid(), signal.SIGINT)
-        assert stop.asked
-        assert not ended
-        stop.ready.set()
-        until(lambda: ended)
+        assert came == [signal.SIGINT]
+        assert ended == [True]
         with pytest.raises(KeyboardInterrupt):  # the second one is not held back
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -21,14 +21,12 @@ from filelock import FileLock
 from pullpush.cache import HOME, home
 from pullpush.errors import CacheError, UnknownNameError
 from pullpush.lab import compute, kept
-from pullpush.lab.declarations import without_seeds
+from pullpush.lab.experiments import without_seeds
 from pullpush.lab.provenance import processor
-from pullpush.site import declared, keep, long, proof, verified, verify as verifying
-from pullpush.site.afresh import OF_RUNS, afresh
+from pullpush.site import long, proof, verified, verify as verifying
 from pullpush.site.band import band
 from pullpush.site.cli import main
-from pullpush.site.expected import FIRST, LAST
-from pullpush.site.verify import OutsideError, verify
+from pullpush.site.verify import FIRST, LAST, OF_RUNS, OutsideError, afresh, verify
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
@@ -81,7 +79,7 @@ def once(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULLPUSH_BOOK", str(root))
         assert not long.sweep("10-tiny", profile=str(root / "sizes.yaml"), jobs=1).failed
-        keep.keep("10-tiny", profile=str(root / "sizes.yaml"))
+        long.keep("10-tiny", profile=str(root / "sizes.yaml"))
     return root
 
 
@@ -102,7 +100,7 @@ def verified_again(book: Path, *names: str, **options) -> tuple[verifying.Verifi
 
 def spoil(book: Path, more: float, experiment: str = "radius", trial: str = "SVR") -> None:
     """Let what was kept of a system's training losses be something else, in all its seeds."""
-    plan = declared.declared("10-tiny", profile=str(book / "sizes.yaml"))
+    plan = long.declared("10-tiny", profile=str(book / "sizes.yaml"))
     one = plan.experiments[experiment]
     content, but_seeds = (compute.content_of(plan.ground, it) for it in (one, without_seeds(one)))
     scores = kept.read(one, "10-tiny", content, root=book)

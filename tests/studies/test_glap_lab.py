@@ -11,12 +11,12 @@ import pytest
 from pullpush.lab import claims
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.ledger import Ledger
+from pullpush.lab.page import judge_measures
 from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.studies.glap import comparisons, controls, experiments, losses, measures, naming, printed, searches
 from pullpush.studies.glap.ears import EARS
 from pullpush.studies.glap.grounds import MIXES
-from pullpush.studies.measures import judge_measures
 from pullpush.training.recipes import recipe
 
 LAB = "05-glap-lab"
@@ -301,7 +301,7 @@ def test_every_claim_of_an_experiment_names_a_point_that_is_declared():
 
 def test_some_of_the_measures_can_be_judged_alone(found):
     ledger = Ledger(LAB)
-    judge_measures(ledger, measures.MEASURES, {"sampling": found["sampling"]}, only=True)
+    judge_measures(ledger, measures.MEASURES, {"sampling": found["sampling"]})
     assert "holds" in ledger.sentence("glap-s3-balanced-sampling")
     assert [claim for claim in ledger.open if claim.id == "glap-s1-no-compromise"]
 

@@ -25,10 +25,8 @@ from pullpush.data.clips import StoredClips, World, identity
 from pullpush.data.decoding import fingerprint, stored
 from pullpush.data.heard import check_heard
 from pullpush.data.labels import load_labels
-from pullpush.data.listing import DatasetCard, Listing, require_all
-from pullpush.data.registry import datasets_home, find, listing
-from pullpush.data.tables import read_captions
-from pullpush.data.texts import CLEANINGS, captions_in, every_caption, label_prompts, recorded_captions
+from pullpush.data.registry import DatasetCard, Listing, datasets_home, find, listing
+from pullpush.data.texts import CLEANINGS, every_caption, label_prompts, recorded_captions
 from pullpush.errors import PullPushError, unknown
 from pullpush.golden import versions
 from pullpush.settings import check_fields
@@ -129,39 +127,6 @@ def load_labelled(
         files = files.rows(int(row) for row in np.linspace(0, len(files.paths) - 1, n).round())
     columns: dict[str, Sequence] = {"label": [files.classes.index(label) for label in files.labels]}
     return _clips(dataset, name, "test", files, columns, {}, seconds=seconds, sample_rate=sample_rate)
-
-
-def load_folder(
-    folder: str | Path,
-    table: str | Path,
-    *,
-    split: str | None = None,
-    language: str = "eng",
-    seconds: float | None = 10.0,
-    sample_rate: int = SAMPLE_RATE,
-) -> StoredClips:
-    """Recordings in a folder with their captions in one language, in the layout of Clotho and AudioCaps.
-
-    Args:
-        folder: holds the recordings, of any sample rate and number of channels.
-        table: CSV of captions (see `read_captions`).
-        split: rows of the table to use, where it has a column `split`.
-        language: ISO 639-3 code of the captions.
-        seconds: longer recordings are cut to this, as CLAP models do; None keeps all.
-        sample_rate: in Hz, that they are kept in.
-
-    Raises:
-        DataNotFoundError: the table, or recordings that it names, are missing.
-        AudioError: a recording cannot be read; the message names it.
-        CacheError: the cache cannot be written.
-    """
-    captions, name = read_captions(table, split=split), split or Path(table).stem
-    paths = [Path(folder) / file for file in captions]
-    require_all(Path(folder).name, paths, table)
-    waveforms, key = stored(paths, ["folder", name], seconds, sample_rate, name)
-    columns = {"file": list(captions), "captions": list(captions.values())}
-    write = partial(captions_in, language)
-    return StoredClips(name, key, waveforms, np.arange(len(waveforms)), columns, write)
 
 
 def _captioned(dataset: DatasetCard, config: CorpusConfig, split: str) -> StoredClips:

@@ -15,7 +15,7 @@ import torch
 from pullpush.cache import cached_file, content_key
 from pullpush.data.audio import check_audible
 from pullpush.data.clips import StoredClips
-from pullpush.data.listing import NAMED
+from pullpush.data.registry import NAMED
 from pullpush.data.store import FULL_SCALE
 from pullpush.errors import AudioError
 

@@ -18,9 +18,10 @@ pitch, level, distance and place are drawn anew).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import ClassVar
 
 from pullpush.cache import content_key
 from pullpush.data.bank import Bank, EventClips
@@ -48,6 +49,7 @@ class HeldOutConfig:
     world: WorldConfig = field(default_factory=WorldConfig)
     takes: str = "takes"
     share: float = 0.5
+    by_category: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
@@ -68,8 +70,23 @@ class HeldOutConfig:
         return load_held_out(self)
 
 
+@dataclass(frozen=True)
+class OwnHeldOutConfig(HeldOutConfig):
+    """What is held out of a bank of one's own, whose kinds of sound share no categories.
+
+    Half of *all* events are held out, not half of each category, and further recordings are the last of each event.
+    What the bank is too small for is left out: "events" of a single event, "heard" and "recordings" of events with one
+    recording each.
+    """
+
+    takes: str = ""
+    by_category: ClassVar[bool] = False
+
+
 def load_held_out(config: HeldOutConfig) -> World:
     """Render the splits, or read them from the cache. `bank` of the world is the one that is heard in training.
+
+    Of a bank of one's own (see `OwnHeldOutConfig`) those splits that the bank is large enough for.
 
     Raises:
         UnknownNameError, DataNotFoundError: a bank is unknown, or cannot be fetched.
@@ -83,10 +100,11 @@ def load_held_out(config: HeldOutConfig) -> World:
     """
     size = config.world
     heard, unheard = two_banks(size.bank, config.takes)
-    named = named_events(heard, unheard, config.share, seed=size.seed)
+    alike = replace(heard, events=tuple(replace(event, category="") for event in heard.events))
+    named = named_events(heard if config.by_category else alike, unheard, config.share, seed=size.seed)
     again = [event for event in named if unheard.clips[event]]
     never = [event for event in range(len(heard)) if event not in named]
-    if not again:
+    if config.by_category and not again:
         raise PullPushError(f"no event that training names has a further recording in {config.takes or size.bank!r}")
     parts = {
         "train": _Part(heard, named, "train", size.n_train),
@@ -98,7 +116,9 @@ def load_held_out(config: HeldOutConfig) -> World:
         "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
         "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
     }
-    return held_out_world(config, parts, heard)
+    splits = {name: _clips(name, part, size) for name, part in parts.items() if config.by_category or part.events}
+    words = words_of(heard, each=config.captions_per_scene, seed=config.seed)
+    return World(config, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
 
 
 def two_banks(bank: str, takes: str) -> tuple[Bank, Bank]:
@@ -170,13 +190,6 @@ class _Part:
             replace(scene, sounds=tuple(replace(sound, event=self.events[sound.event]) for sound in scene.sounds))
             for scene in scenes
         ]
-
-
-def held_out_world(config: HeldOutConfig, parts: Mapping[str, _Part], heard: Bank) -> World:
-    """The world of these splits, told as scenes of the bank that is heard in training are."""
-    splits = {name: _clips(name, part, config.world) for name, part in parts.items()}
-    words = words_of(heard, each=config.captions_per_scene, seed=config.seed)
-    return World(config, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
 
 
 def _clips(name: str, part: _Part, world: WorldConfig) -> StoredClips:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pullpush.data.clips import Clips
-from pullpush.data.listing import NAMED, official_table
+from pullpush.data.registry import NAMED, official_table
 from pullpush.data.texts import clean
 from pullpush.errors import PullPushError
 

@@ -4,7 +4,13 @@
     000001.tar      …
     index.json      how many samples each of them has, and its checksum
 
-The index is that of webdataset's `wids`; shards without one are counted once.
+The index is that of webdataset's `wids`; shards without one are counted once. The members of a tar file that share
+their name up to the first dot are one *sample*: a recording, and JSON with its captions
+(`{"captions": {"eng": ["a dog barks"]}}`) and whatever else is known of it. Shards that others wrote may have captions
+in "caption", "captions" or "text" of the JSON, one or a list, as GLAP's and LAION's have, or in a member .txt.
+
+`webdataset` reads shards from their beginnings: a run that goes on would read again all that it has seen, and each
+process what the others take. So a sample is found by its place here, and webdataset is the oracle of the tests.
 """
 
 from __future__ import annotations
@@ -21,20 +27,30 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import soundfile
+import torch
+from torch import Tensor
+from torchaudio.functional import resample
 
 from pullpush.cache import atomic_path, cached_file, content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
-from pullpush.data.shard_samples import samples_of
-from pullpush.data.store import to_int16
+from pullpush.data.store import FULL_SCALE, to_int16
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.golden import versions
 
 INDEX = "index.json"
 COUNTS = "shards"  # in the cache
+AUDIO = ("flac", "wav", "ogg", "mp3", "opus")
+TEXTS = ("captions", "caption", "text")
+MARGIN = 0.1  # seconds that are read beyond a cut, so that resampling does not change its end
 Where = str | Path | Sequence[str | Path]
+
+
+class DamagedError(PullPushError, ValueError):
+    """A sample of a shard cannot be used; the message says why."""
 
 
 class Shard(NamedTuple):
@@ -43,6 +59,20 @@ class Shard(NamedTuple):
     path: Path
     samples: int
     checksum: str = ""
+
+
+class Sample(NamedTuple):
+    """Where a sample lies in its shard: its key, and (first byte, bytes) of each member by extension."""
+
+    key: str
+    members: Mapping[str, tuple[int, int]]
+
+
+class Annotation(NamedTuple):
+    """What a sample's JSON or text has: captions by language, "" where it does not name one; and columns."""
+
+    captions: Mapping[str, Sequence[str]]
+    columns: Mapping[str, Any]
 
 
 def write_shards(
@@ -80,13 +110,20 @@ def write_shards(
         raise PullPushError(f"{folder} holds shards already: name another folder, or remove it")
     if per_shard < 1:
         raise ValueError(f"per_shard must be at least 1, got {per_shard}")
-    said = _said(clips, languages, columns)
-    for number, start in enumerate(range(0, len(clips), per_shard)):
-        rows = range(start, min(start + per_shard, len(clips)))
-        with atomic_path(folder / f"{number:06d}.tar") as path:
-            _write_shard(path, clips, rows, said, sample_rate)
+    annotations = _annotations(clips, languages, columns)
+    for start in range(0, len(clips), per_shard):
+        rows, name = range(start, min(start + per_shard, len(clips))), f"{start // per_shard:06d}.tar"
+        with atomic_path(folder / name) as path:
+            with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+                for row in rows:
+                    wave = to_int16(clips.audio(row, sample_rate=sample_rate)[0][0].clamp(-1, 1).numpy())
+                    flac = io.BytesIO()
+                    soundfile.write(flac, wave, sample_rate, format="FLAC", subtype="PCM_16")
+                    for extension, content in (("flac", flac.getvalue()), ("json", annotations[row])):
+                        member = tarfile.TarInfo(f"{row:09d}.{extension}")
+                        member.size = len(content)
+                        tar.addfile(member, io.BytesIO(content))
             size, checksum = path.stat().st_size, _checksum(path)
-        name = f"{number:06d}.tar"
         counts.append({"url": name, "nsamples": len(rows), "filesize": size, "md5sum": checksum})
     index = {"__kind__": "wids-shard-index-v1", "wids_version": 1, "shardlist": counts}
     with atomic_path(folder / INDEX) as path:
@@ -135,20 +172,21 @@ def expand(pattern: str) -> list[str]:
     >>> expand("a{08..10}.tar"), expand("{a,b}.tar")
     (['a08.tar', 'a09.tar', 'a10.tar'], ['a.tar', 'b.tar'])
     """
+
+    def choices(inside: str) -> list[str]:
+        """What one pair of braces stands for."""
+        if match := re.fullmatch(r"(\d+)\.\.(\d+)", inside):
+            first, last = match.groups()
+            padded = any(len(bound) > 1 and bound.startswith("0") for bound in (first, last))
+            width = max(len(first), len(last)) if padded else 0
+            step = 1 if int(last) >= int(first) else -1
+            return [f"{number:0{width}d}" for number in range(int(first), int(last) + step, step)]
+        return inside.split(",") if "," in inside else [f"{{{inside}}}"]
+
     parts = re.split(r"\{([^{}]*)\}", pattern)
-    choices = [_choices(part) if number % 2 else [part] for number, part in enumerate(parts)]
-    return ["".join(chosen) for chosen in itertools.product(*choices)]
-
-
-def _choices(inside: str) -> list[str]:
-    """What one pair of braces stands for."""
-    if match := re.fullmatch(r"(\d+)\.\.(\d+)", inside):
-        first, last = match.groups()
-        padded = any(len(bound) > 1 and bound.startswith("0") for bound in (first, last))
-        width = max(len(first), len(last)) if padded else 0
-        step = 1 if int(last) >= int(first) else -1
-        return [f"{number:0{width}d}" for number in range(int(first), int(last) + step, step)]
-    return inside.split(",") if "," in inside else [f"{{{inside}}}"]
+    return [
+        "".join(chosen) for chosen in itertools.product(*(choices(p) if n % 2 else [p] for n, p in enumerate(parts)))
+    ]
 
 
 def _paths(where: str) -> list[Path]:
@@ -178,18 +216,18 @@ def _listed(folder: Path) -> dict[str, Shard]:
 
 
 def _counted(paths: Sequence[Path]) -> dict[Path, Shard]:
-    """Shards whose samples are counted, or were before; those that end early are told."""
+    """Shards whose samples are counted, or were before; a warning names those that end early."""
     if not paths:
         return {}
-    about = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
+    prints = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
 
-    def count(place: Path) -> None:
+    def count(path: Path) -> None:
         with ThreadPoolExecutor(8) as threads:  # most of the time is spent waiting for the disk
             counts = [(len(samples), problem) for samples, problem in threads.map(samples_of, paths)]
-        place.write_text(json.dumps(counts), encoding="utf-8")
+        path.write_text(json.dumps(counts), encoding="utf-8")
 
-    kept = cached_file(COUNTS, content_key([versions("data/shards"), *about]) + ".json", count)
-    counts = dict(zip(paths, json.loads(kept.read_text(encoding="utf-8")), strict=True))
+    place = cached_file(COUNTS, content_key([versions("data/shards"), *prints]) + ".json", count)
+    counts = dict(zip(paths, json.loads(place.read_text(encoding="utf-8")), strict=True))
     if early := [f"{path} ({problem})" for path, (_, problem) in counts.items() if problem]:
         warnings.warn(
             f"{len(early)} of {len(paths)} shards end early, and what stands behind that place is lost: {early[0]}"
@@ -199,43 +237,152 @@ def _counted(paths: Sequence[Path]) -> dict[Path, Shard]:
     return {path: Shard(path, count) for path, (count, _) in counts.items()}
 
 
-def _said(clips: Clips, languages: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """What is written of each clip."""
+def _annotations(clips: Clips, languages: Sequence[str], columns: Sequence[str]) -> list[bytes]:
+    """Captions and columns of each clip as JSON, with the numbers and arrays of numpy as plain ones."""
     captions = {language: clips.captions(language) for language in languages}
     for name in columns:
         if name not in clips.columns:
             raise unknown("column of the clips", name, clips.columns)
-    rows = []
-    for row in range(len(clips)):
-        held = {language: list(texts[row]) for language, texts in captions.items() if texts[row]}
-        rows.append({"captions": held, **{name: clips.columns[name][row] for name in columns}})
-    if silent := [row for row, said in enumerate(rows) if not said["captions"]]:
+    if silent := [row for row in range(len(clips)) if not any(texts[row] for texts in captions.values())]:
         raise PullPushError(
-            f"{len(silent)} of {len(rows)} clips have no caption in {', '.join(languages)}: leave out clips "
+            f"{len(silent)} of {len(clips)} clips have no caption in {', '.join(languages)}: leave out clips "
             f"{silent[:5]}{'…' if silent[5:] else ''}, or name further languages"
         )
+    rows = []
+    for row in range(len(clips)):
+        known: dict[str, Any] = {"captions": {name: list(texts[row]) for name, texts in captions.items() if texts[row]}}
+        known |= {name: clips.columns[name][row] for name in columns}
+        rows.append(json.dumps(known, ensure_ascii=False, default=lambda value: value.tolist()).encode())
     return rows
-
-
-def _write_shard(
-    path: Path, clips: Clips, rows: Sequence[int], said: Sequence[Mapping[str, Any]], sample_rate: int
-) -> None:
-    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
-        for row in rows:
-            wave = clips.audio(row, sample_rate=sample_rate)[0][0]
-            flac = io.BytesIO()
-            soundfile.write(flac, to_int16(wave.clamp(-1, 1).numpy()), sample_rate, format="FLAC", subtype="PCM_16")
-            for extension, content in (("flac", flac.getvalue()), ("json", _json(said[row]))):
-                member = tarfile.TarInfo(f"{row:09d}.{extension}")
-                member.size = len(content)
-                tar.addfile(member, io.BytesIO(content))
-
-
-def _json(said: Mapping[str, Any]) -> bytes:
-    """JSON, with the numbers and arrays of numpy as plain ones."""
-    return json.dumps(said, ensure_ascii=False, default=lambda value: value.tolist()).encode()
 
 
 def _checksum(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "md5").hexdigest()
+
+
+def samples_of(path: Path) -> tuple[list[Sample], str]:
+    """The samples of a shard, from the headers of its members alone, and what ended it early, if anything did.
+
+    Nothing is unpacked: between two headers the file is skipped.
+    """
+    found: list[Sample] = []
+    stop = 0
+    try:
+        with tarfile.open(path, "r:") as tar:
+            for member in tar:
+                stop = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+                if member.isreg() and not member.name.startswith("__"):  # names of webdataset's own
+                    _add(found, member)
+        return found, _after(path, stop)
+    except (tarfile.TarError, OSError, EOFError) as error:
+        return found, f"{error or type(error).__name__}"
+
+
+def _after(path: Path, stop: int) -> str:
+    """What is wrong behind the last member that was found, if anything is: `tarfile` ends there without a word, be it
+    the end or a header that is cut off or damaged.
+    """
+    with open(path, "rb") as file:
+        file.seek(stop)
+        if len(file.read(tarfile.BLOCKSIZE)) < tarfile.BLOCKSIZE:
+            return f"it ends at byte {stop + 1}, without the mark of an end: it was cut off"
+        file.seek(stop)
+        while block := file.read(1 << 20):
+            if block.strip(b"\0"):
+                return f"what stands behind byte {stop} is neither a member nor the end: it is damaged there"
+    return ""
+
+
+def _add(found: list[Sample], member: tarfile.TarInfo) -> None:
+    """Put a member to the sample that it is of: the last one, or a new one."""
+    folder, slash, name = member.name.rpartition("/")
+    stem, dot, extension = name.partition(".")
+    if not dot:
+        return
+    key = folder + slash + stem
+    if not found or found[-1].key != key:
+        found.append(Sample(key, {}))
+    # pyrefly: ignore[unsupported-operation]
+    found[-1].members[extension.lower()] = (member.offset_data, member.size)
+
+
+def read_sample(
+    path: Path, sample: Sample, *, sample_rate: int | None = None, seconds: float | None = None
+) -> tuple[Tensor, Annotation]:
+    """A sample's recording, in one channel, and its annotation; one stretch of the file is read.
+
+    Args:
+        sample_rate: in Hz, resampled to; None: as it is.
+        seconds: longer recordings are cut to this; None keeps all.
+
+    Returns:
+        `(T,)` float32 in [-1, 1], of 16 bits exactly what `write_shards` was given; then its captions and columns.
+
+    Raises:
+        DamagedError: a member is missing, cut short, or cannot be decoded.
+    """
+    places = {name: place for name, place in sample.members.items() if name in (*AUDIO, "json", "txt")}
+    start, stop = min((first for first, _ in places.values()), default=0), max(map(sum, places.values()), default=0)
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            block = file.read(stop - start)
+    except OSError as error:
+        raise DamagedError(f"{error.strerror or error}") from error
+    if len(block) < stop - start:
+        raise DamagedError("the shard ends within it")
+    raw = {name: block[first - start : first - start + size] for name, (first, size) in places.items()}
+    described = annotation(raw)
+    for name in AUDIO:
+        if name in raw:
+            return decoded(raw[name], sample_rate=sample_rate, seconds=seconds), described
+    raise DamagedError(f"it has no recording ({', '.join(AUDIO)}), but {', '.join(sample.members) or 'nothing'}")
+
+
+def annotation(raw: Mapping[str, bytes]) -> Annotation:
+    """What the members "json" and "txt" of a sample hold.
+
+    Raises:
+        DamagedError: the JSON cannot be read, or has captions of no known form.
+
+    >>> annotation({"json": b'{"captions": {"eng": ["a dog"]}, "group": "sound"}'})
+    Annotation(captions={'eng': ['a dog']}, columns={'group': 'sound'})
+    >>> annotation({"txt": b"a dog barks"}).captions
+    {'': ['a dog barks']}
+    """
+    try:
+        columns = json.loads(raw.get("json", b"{}"))
+        texts = raw["txt"].decode() if "txt" in raw else {}
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DamagedError(f"its JSON or text cannot be read: {error}") from error
+    if not isinstance(columns, dict):
+        raise DamagedError("its JSON is not an object with names")
+    if name := next((name for name in TEXTS if name in columns), ""):
+        texts = columns.pop(name)
+    by_language = texts if isinstance(texts, dict) else {"": texts}
+    captions = {language: [each] if isinstance(each, str) else each for language, each in by_language.items()}
+    if not all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in captions.values()):
+        raise DamagedError(f"its captions are neither a text nor a list of texts: {str(texts)[:80]}")
+    return Annotation(
+        {language: [text for text in each if text.strip()] for language, each in captions.items()}, columns
+    )
+
+
+def decoded(raw: bytes, *, sample_rate: int | None = None, seconds: float | None = None) -> Tensor:
+    """A recording from the bytes of its file, see `read_sample`."""
+    try:
+        with soundfile.SoundFile(io.BytesIO(raw)) as file:
+            rate = file.samplerate
+            frames = -1 if seconds is None else int((seconds + MARGIN) * rate)
+            whole = file.subtype == "PCM_16"
+            wave = file.read(frames, dtype="int16" if whole else "float32", always_2d=True)
+    except (soundfile.LibsndfileError, RuntimeError) as error:
+        raise DamagedError(f"its recording cannot be decoded: {error}") from error
+    wave = torch.from_numpy(wave.astype(np.float32) / (FULL_SCALE if whole else 1)).mean(dim=1)
+    if not len(wave) or not torch.isfinite(wave).all():
+        raise DamagedError(
+            "its recording is empty" if not len(wave) else "its recording has values that are no numbers"
+        )
+    wave = wave if sample_rate in (None, rate) else resample(wave, rate, sample_rate)
+    return wave if seconds is None else wave[: round(seconds * (sample_rate or rate))]

@@ -23,9 +23,7 @@ from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.decoding import KIND, fingerprint
-from pullpush.data.shard_files import Shard, Where, shards_of
-from pullpush.data.shard_reader import Reader
-from pullpush.data.shard_samples import DamagedError, Told
+from pullpush.data.shard_files import Annotation, DamagedError, Shard, Where, read_sample, samples_of, shards_of
 from pullpush.data.shards import ShardDataset, captions_in
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.golden import versions
@@ -41,7 +39,7 @@ class ShardsConfig:
     where: a folder that holds folders `train`, `valid` and `test`; or a folder or pattern to learn from with the others
     behind it, "/data/train-{000..099}.tar?valid=/data/valid&test=/data/test". seconds: longer recordings are cut to
     this; None keeps all. n_valid, n_test: only the first so many clips; None takes all. sample_rate: in Hz, that the
-    clips for validation and test are kept in; those to learn from are resampled to what the model hears.
+    clips for validation and test are kept in; those to learn from are resampled to what the model takes.
     """
 
     where: str
@@ -159,8 +157,9 @@ def read_shards(
     columns = {column: [row["columns"][column] for row in rows] for column in common}
     columns |= {column: [row[column] for row in rows] for column in ("file", "captions")}
     waveforms = store.read(folder, sample_rate=sample_rate)
-    held = content_key([bytes_key(folder), sample_rate])
-    return StoredClips(name, held, waveforms, np.arange(len(rows)), columns, captions_of)
+    return StoredClips(
+        name, content_key([bytes_key(folder), sample_rate]), waveforms, np.arange(len(rows)), columns, captions_of
+    )
 
 
 def captions_of(columns: Columns, language: str) -> list[list[str]]:
@@ -169,10 +168,11 @@ def captions_of(columns: Columns, language: str) -> list[list[str]]:
     >>> captions_of({"captions": [{"eng": ["a dog"]}, {"fra": ["un chat"]}]}, "eng")
     [['a dog'], []]
     """
-    found = [list(captions_in(Told(held, {}), (language,))[language]) for held in columns["captions"]]
-    if not any(found):
-        raise unknown("language of these captions", language, {name for held in columns["captions"] for name in held})
-    return found
+    known = columns["captions"]
+    captions = [list(captions_in(Annotation(each, {}), (language,))[language]) for each in known]
+    if not any(captions):
+        raise unknown("language of these captions", language, {name for each in known for name in each})
+    return captions
 
 
 def _print(shard: Shard) -> list[Any]:
@@ -180,25 +180,28 @@ def _print(shard: Shard) -> list[Any]:
 
 
 def _decode(folder: Path, shards: tuple[Shard, ...], sample_rate: int, seconds: float | None, n: int | None) -> None:
-    """Write the recordings (see store.py), and what is said of them, to a folder."""
+    """Write the recordings (see store.py) and their annotations to a folder."""
     clips: list[dict[str, Any]] = []
-    reader = Reader(shards, near=1)
+    damaged: list[str] = []
 
     def waves() -> Iterator[np.ndarray]:
-        for number, shard in enumerate(shards):
-            for sample in range(shard.samples):
+        for shard in shards:
+            samples, problem = samples_of(shard.path)
+            for number in range(shard.samples):
                 if n is not None and len(clips) == n:
                     return
-                try:
-                    wave, said = reader.read(number, sample, sample_rate=sample_rate, seconds=seconds)
-                except DamagedError as error:
-                    reader.note(number, sample, str(error))
+                if number >= len(samples):
+                    damaged.append(f"sample {number} in {shard.path} ({problem or 'its shard ends before it'})")
                     continue
-                clips.append({**said._asdict(), "file": f"{shard.path.name}/{reader.key(number, sample)}"})
+                sample = samples[number]
+                try:
+                    wave, annotation = read_sample(shard.path, sample, sample_rate=sample_rate, seconds=seconds)
+                except DamagedError as error:
+                    damaged.append(f"{sample.key} in {shard.path} ({error})")
+                    continue
+                clips.append({**annotation._asdict(), "file": f"{shard.path.name}/{sample.key}"})
                 yield store.to_int16(wave.clamp(-1, 1).numpy())
 
     store.write(folder, waves())
-    found = [row for row in reader.damaged.itertuples() if row.sample] or reader.damaged.itertuples()
-    damaged = [f"{row.sample} in {row.shard} ({row.reason})" for row in found]
     table = json.dumps({"clips": clips, "damaged": damaged}, ensure_ascii=False)
     (folder / TABLE).write_text(table, encoding="utf-8")

@@ -8,32 +8,29 @@ caption in the voice of a language that it was never heard in.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store, tuxpaint
-from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
+from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Columns, StoredClips, World
 from pullpush.data.draws import share
+from pullpush.data.utterances import decoded, translations
 from pullpush.data.vocabulary import LANGUAGES
-from pullpush.errors import AudioError, DataNotFoundError, unknown
+from pullpush.errors import DataNotFoundError
 from pullpush.golden import versions
-from pullpush.progress import hidden
 
 KIND = "speech"
 SPOKEN = {"fra": "French", "ru": "Russian", "bg": "Bulgarian"}  # in the stamps' codes; about 900 recordings each
 PARTS = ("data/decoding", "data/speech", "data/relevance")
-THREADS = 2  # that decode
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     paths = [Path(path) for path in wanted["path"]]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     voices = content_key([versions(*PARTS[:2]), contents, config.longest])
-    folder = cached_dir(KIND, voices, lambda place: _decode(place, paths, config.longest))
+    folder = cached_dir(KIND, voices, lambda place: decoded(place, paths, config.longest, SAMPLE_RATE))
     waveforms = store.read(folder)
     table = wanted.reset_index(drop=True)
     table["group"] = table["stamp"].map(caption_groups(texts))
@@ -110,26 +107,9 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
             raise DataNotFoundError(f"{table['stamp'].nunique()} stamps are too few: nothing is left for {name!r}")
         columns = {column: table[column].iloc[rows].tolist() for column in ("stamp", "group", "spoken")}
         key = content_key([heard, rows.tolist(), columns])
-        write = partial(translations, texts)
+        write = partial(translations, texts, column="stamp")
         splits[name] = StoredClips(name, key, waveforms, rows, columns, write, same_group)
     return World(config, splits, content_key(texts), parts=PARTS)
-
-
-def translations(texts: Mapping[str, Mapping[str, str]], columns: Columns, language: str) -> list[list[str]]:
-    """The caption of every clip's stamp in one language; none where it has no translation.
-
-    texts: language → stamp → caption.
-
-    Raises:
-        UnknownNameError: no stamp has a caption in that language.
-
-    >>> translations({"eng": {"frog": "A frog."}}, {"stamp": ["frog", "newt"]}, "eng")
-    [['A frog.'], []]
-    """
-    if language not in texts:
-        raise unknown("language of captions", language, texts)
-    spoken = texts[language]
-    return [[spoken[stamp]] if stamp in spoken else [] for stamp in columns["stamp"]]
 
 
 def same_group(columns: Columns, other: Columns) -> Tensor:
@@ -184,33 +164,6 @@ def _membership(table: pd.DataFrame, config: SpeechConfig) -> dict[str, pd.Serie
     voice = table["group"].map(lambda g: config.spoken[int(share(("voice", config.seed, g)) * len(config.spoken))])
     valid &= (table["spoken"] == voice) & first
     return {"train": train & ~crossed, "valid": valid, "test": test & first, "crossed": crossed & first}
-
-
-def _decode(folder: Path, paths: Sequence[Path], longest: float) -> None:
-    """Write all recordings to the folder (see store.py)."""
-    parallel = joblib.Parallel(n_jobs=THREADS, prefer="threads", return_as="generator")
-    waves = parallel(joblib.delayed(_wave)(path, longest) for path in paths)
-    bar = tqdm(waves, total=len(paths), desc="decoding speech", unit="recording", disable=hidden())
-    store.write(folder, bar)
-
-
-def _wave(path: Path, longest: float) -> np.ndarray:
-    """A recording, trimmed, normalised and cut to `longest` seconds, int16."""
-    try:
-        wave = trim_silence(check_audible(load_audio(path), path))
-    except AudioError as error:
-        raise AudioError(f"{error} (a spoken caption: fetch the stamps again, or remove this file)") from error
-    wave = normalise_rms(wave[: round(longest * SAMPLE_RATE)])
-    return store.to_int16(wave.numpy())
-
-
-def missing(clips: Clips, languages: Sequence[str] = LANGUAGES) -> dict[str, int]:
-    """How many stamps of some clips have no caption in each language."""
-    lacking = {}
-    for language in languages:
-        pairs = zip(clips.columns["stamp"], clips.captions(language), strict=True)
-        lacking[language] = len({stamp for stamp, texts in pairs if not texts})
-    return lacking
 
 
 def stamps_of(splits: Iterable[Clips]) -> pd.DataFrame:

@@ -1,7 +1,8 @@
 """People who speak, as a world: words and sentences to learn, with new words, new voices and new languages to test on.
 
     world = load_spoken(SpokenConfig(("keywords", "letters", "prompts"), new_languages=("glg",)))
-    spotting(world.split("languages"), "glg")       # its clips with one label a word (see spotting.py)
+    spotting(world.split("languages"), "glg")       # its clips with one label a word
+    spotting(load_spoken(SpokenConfig(("letters", "prompts"))).test, "fra", kind="number")   # "letter", "syllable" …
 
 | split | words | voices | languages |
 |---|---|---|---|
@@ -17,30 +18,27 @@ French, Italian and Spanish: `new_voices=("KLettres en_GB",)` keeps one for the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
-import joblib
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import rankdata
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
-from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
+from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.decoding import fingerprint
 from pullpush.data.draws import share
 from pullpush.data.registry import datasets_home, fetch, find
 from pullpush.data.sets import keywords, letters, prompts
 from pullpush.data.speech import caption_groups
-from pullpush.data.utterances import Spoken, normalised
-from pullpush.errors import DataNotFoundError, unknown
+from pullpush.data.utterances import Spoken, decoded, normalised, translations
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.golden import versions
-from pullpush.progress import hidden
 
 KIND = "spoken"
 SOURCES = {
@@ -49,7 +47,6 @@ SOURCES = {
     "prompts": prompts.utterances,
 }
 PARTS = ("data/decoding", "data/spoken", "data/relevance")
-THREADS = 2  # that decode
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def load_spoken(config: SpokenConfig | None = None) -> World:
     paths = table["path"].tolist()
     shaped = [[fingerprint(path) for path in paths], config.longest, config.sample_rate]
     voices = content_key([versions(*PARTS[:2]), *shaped])
-    folder = cached_dir(KIND, voices, lambda place: _decode(place, paths, config.longest, config.sample_rate))
+    folder = cached_dir(KIND, voices, lambda place: decoded(place, paths, config.longest, config.sample_rate))
     waveforms = store.read(folder, sample_rate=config.sample_rate)
     write = partial(translations, texts) if config.translated else partial(transcripts, tuple(sorted(texts)))
     splits = {}
@@ -160,22 +157,6 @@ def transcripts(languages: Sequence[str], columns: Columns, language: str) -> li
         raise unknown("language of speech", language, languages)
     pairs = zip(columns["text"], columns["language"], strict=True)
     return [[text] if spoken == language else [] for text, spoken in pairs]
-
-
-def translations(texts: Mapping[str, Mapping[str, str]], columns: Columns, language: str) -> list[list[str]]:
-    """What each clip's key is called in a language; none where that is not known.
-
-    texts: language → key → text.
-
-    Raises:
-        UnknownNameError: no key has a text in it.
-
-    >>> translations({"eng": {"keywords/ear": "ear"}}, {"key": ["keywords/ear", "letters/a"]}, "eng")
-    [['ear'], []]
-    """
-    if language not in texts:
-        raise unknown("language of words", language, texts)
-    return [[texts[language][key]] if key in texts[language] else [] for key in columns["key"]]
 
 
 def same_meaning(columns: Columns, other: Columns) -> Tensor:
@@ -236,15 +217,76 @@ def _texts(table: pd.DataFrame, words: Mapping[str, Mapping[str, str]] | None = 
     return {language: dict(sorted(found[language].items())) for language in sorted(found)}
 
 
-def _decode(folder: Path, paths: Sequence[Path], longest: float | None, sample_rate: int) -> None:
-    """Write all recordings to the folder (see store.py)."""
-    parallel = joblib.Parallel(n_jobs=THREADS, prefer="threads", return_as="generator")
-    waves = parallel(joblib.delayed(_wave)(path, longest, sample_rate) for path in paths)
-    store.write(folder, tqdm(waves, total=len(paths), desc="decoding speech", unit="recording", disable=hidden()))
+# ---------------------------------------------------------------- keyword spotting
 
 
-def _wave(path: Path, longest: float | None, sample_rate: int) -> np.ndarray:
-    """A recording, trimmed, normalised and cut to `longest` seconds, int16."""
-    wave = trim_silence(check_audible(load_audio(path, sample_rate=sample_rate), path))
-    most = None if longest is None else round(longest * sample_rate)
-    return store.to_int16(normalise_rms(wave[:most]).numpy())
+def spotting(clips: StoredClips, language: str, *, kind: str = "") -> StoredClips:
+    """The clips in one language with one label a word; texts that differ in capitals or signs alone are one word.
+
+    kind: of what is said, see `utterances.Utterance`: "word", "letter", "number" …; "": all.
+
+    Returns:
+        Clips with the column "label"; `prompts(language)` are the words themselves, in the order of the labels.
+
+    Raises:
+        UnknownNameError: no clip is in this language, or none of this kind.
+        PullPushError: a clip has an empty text.
+    """
+    kinds = clips.columns.get("kind", [kind] * len(clips))
+    if kind and kind not in set(kinds):
+        raise unknown(f"kind of the clips {clips.name!r}", kind, set(kinds))
+    offered = [spoken for spoken, each in zip(clips.columns["language"], kinds, strict=True) if kind in ("", each)]
+    if language not in offered:
+        raise unknown(f"language of the {kind or 'word'}s of {clips.name!r}", language, set(offered))
+    pairs = zip(clips.columns["language"], kinds, strict=True)
+    rows = [row for row, (spoken, each) in enumerate(pairs) if spoken == language and kind in ("", each)]
+    chosen = clips.select(rows, name=f"{clips.name} {language}")
+    classes: dict[str, str] = {}
+    for row, text in zip(rows, chosen.columns["text"], strict=True):
+        if not text.strip():
+            raise PullPushError(
+                f"clip {row} of {clips.name!r} has an empty text: leave it out before words are spotted"
+            )
+        classes.setdefault(normalised(text), text)
+    names = sorted(classes)
+    labels = [names.index(normalised(text)) for text in chosen.columns["text"]]
+    ask = partial(words_in, language, tuple(classes[name] for name in names))
+    return replace(chosen, columns={**chosen.columns, "label": labels}, ask=ask)
+
+
+def words_in(spoken: str, words: Sequence[str], language: str, template: str | None = None) -> list[str]:
+    """The words, which are in one language, in a template if there is one; `UnknownNameError` for others."""
+    if language != spoken:
+        raise unknown("language of these words", language, [spoken])
+    return [(template or "{label}").format(label=word) for word in words]
+
+
+def by_length(words: StoredClips) -> np.ndarray:
+    """How often length alone names each word: the control of keyword spotting.
+
+    Clips are ranked by their seconds and words by their characters, and each clip is given the word whose place among
+    the words is nearest to the clip's among the clips. That knows more than a system can: all clips of the test at
+    once. Words of one place share the clip evenly.
+
+    Args:
+        words: of `spotting`.
+
+    Returns:
+        The share of each word's clips that are named rightly, `(C,)` float64, in the order of the labels.
+    """
+    labels = words.labels.numpy()
+    texts = words.prompts(words.columns["language"][0])
+    return _named_by_place(words.lengths.numpy(), np.array([len(text) for text in texts]), labels)
+
+
+def _named_by_place(seconds: np.ndarray, characters: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """seconds `(N,)`, characters `(C,)`, labels `(N,)` → `(C,)`.
+
+    >>> _named_by_place(np.array([1.0, 2.0, 9.0]), np.array([3, 4, 4]), np.array([0, 1, 2])).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    heard, said = ((rankdata(values) - 0.5) / len(values) for values in (seconds, characters))
+    apart = np.abs(heard[:, None] - said[None])  # (N, C)
+    nearest = np.isclose(apart, apart.min(axis=1, keepdims=True))
+    right = nearest[np.arange(len(labels)), labels] / nearest.sum(axis=1)
+    return np.bincount(labels, right, len(characters)) / np.bincount(labels, minlength=len(characters))

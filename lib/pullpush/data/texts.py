@@ -12,7 +12,7 @@ from pathlib import Path
 from pullpush.cache import content_key
 from pullpush.data.clips import Columns, NoLabelsError, StoredClips
 from pullpush.data.labels import Labels, load_labels
-from pullpush.data.tables import read_captions
+from pullpush.data.sets.folder import read_captions
 from pullpush.errors import unknown
 
 CLEANINGS = ("none", "ml-clap", "dcase")

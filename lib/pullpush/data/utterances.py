@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-import soundfile
+import joblib
+import numpy as np
+from tqdm.auto import tqdm
 
-from pullpush.data import debian
+from pullpush.data import debian, store
+from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
+from pullpush.data.clips import Columns
 from pullpush.data.draws import share
-from pullpush.data.listing import DatasetCard, Listing
-from pullpush.errors import DataNotFoundError, unknown
+from pullpush.data.registry import DatasetCard, Listing
+from pullpush.errors import AudioError, DataNotFoundError, unknown
+from pullpush.progress import hidden
 
+THREADS = 2  # that decode
 NAMED = 5  # of what is left out, in a message
 VALID, TEST = 0.1, 0.2  # shares of the texts, where a source is split
 
@@ -82,13 +87,44 @@ def report(title: str, spoken: Spoken) -> str:
     )
 
 
-def held(spoken: Spoken) -> pd.DataFrame:
-    """How much there is: columns language, voice, kind, recordings, texts (different ones) and seconds."""
-    table = pd.DataFrame(spoken.utterances)
-    table["seconds"] = [soundfile.info(path).duration for path in table["path"]]
-    groups = table.groupby(["language", "voice", "kind"], sort=True)
-    counted = groups.agg(recordings=("path", "size"), texts=("text", "nunique"), seconds=("seconds", "sum"))
-    return counted.reset_index()
+def decoded(folder: Path, paths: Sequence[Path], longest: float | None, sample_rate: int) -> None:
+    """Write recordings to a folder (see store.py), each as `wave_of` makes it."""
+    parallel = joblib.Parallel(n_jobs=THREADS, prefer="threads", return_as="generator")
+    waves = parallel(joblib.delayed(wave_of)(path, longest, sample_rate) for path in paths)
+    store.write(folder, tqdm(waves, total=len(paths), desc="decoding speech", unit="recording", disable=hidden()))
+
+
+def wave_of(path: Path, longest: float | None, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
+    """A recording, trimmed, normalised and cut to `longest` seconds, int16.
+
+    Raises:
+        AudioError: it is damaged or silent.
+    """
+    try:
+        wave = trim_silence(check_audible(load_audio(path, sample_rate=sample_rate), path))
+    except AudioError as error:
+        raise AudioError(f"{error} (somebody who speaks: fetch the recordings again, or remove this file)") from error
+    most = None if longest is None else round(longest * sample_rate)
+    return store.to_int16(normalise_rms(wave[:most]).numpy())
+
+
+def translations(
+    texts: Mapping[str, Mapping[str, str]], columns: Columns, language: str, *, column: str = "key"
+) -> list[list[str]]:
+    """What each clip's key is called in a language; none where that is not known.
+
+    texts: language → key → text; column: of the keys.
+
+    Raises:
+        UnknownNameError: no key has a text in it.
+
+    >>> translations({"eng": {"keywords/ear": "ear"}}, {"key": ["keywords/ear", "letters/a"]}, "eng")
+    [['ear'], []]
+    """
+    if language not in texts:
+        raise unknown("language of captions", language, texts)
+    known = texts[language]
+    return [[known[key]] if key in known else [] for key in columns[column]]
 
 
 # ---------------------------------------------------------------- datasets of them

@@ -21,9 +21,9 @@ from pullpush.data.lexicon import worded_captions
 from pullpush.data.nli import with_triples
 from pullpush.data.nli_corpora import LABELS, grouped
 from pullpush.data.queries import read_queries
+from pullpush.data.sets.folder import read_captions
 from pullpush.data.store import Waveforms
 from pullpush.data.synthetic import synthetic_events
-from pullpush.data.tables import read_captions
 from pullpush.data.texts import (
     CLEANINGS,
     captions_in,

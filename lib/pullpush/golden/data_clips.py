@@ -21,11 +21,8 @@ from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
 from pullpush.data.pairing import CAPTIONS, SAMPLING, Pairing
 from pullpush.data.scene import Scene, Sound
-from pullpush.data.shard_files import shards_of, write_shards
-from pullpush.data.shard_order import Order, Schedule, substitutes, taken
-from pullpush.data.shard_reader import Reader
-from pullpush.data.shard_samples import samples_of, told
-from pullpush.data.shards import ShardDataset, captions_in
+from pullpush.data.shard_files import annotation, read_sample, samples_of, shards_of, write_shards
+from pullpush.data.shards import Order, Schedule, ShardDataset, captions_in, substitutes
 from pullpush.data.store import Waveforms, to_int16
 from pullpush.data.texts import label_prompts
 from pullpush.golden.compare import Values
@@ -96,14 +93,15 @@ def shards() -> Values:
     """The order of samples in shards, what samples say, and batches that are read from them."""
     order = Order([3, 1, 7, 2], window=5, seed=(1, 2))
     schedule = Schedule([np.array([3, 4]), np.array([5])], [8, 4], window=4)
+    uneven = Schedule([np.array([9])] * 3, [2, 6, 1], window=9)
     found: dict[str, Any] = {
         "order": [order.at(position) for position in range(len(order))],
         "substitutes": [list(substitutes(place, 9)) for place in (0, 5)],
-        "taken": [taken(np.array([2, 6, 1]), first) for first in range(10)],
+        "taken": [np.bincount(uneven.stream[:first], minlength=3) for first in range(10)],
         "schedule": [schedule.batch(number, 5, epoch=epoch) for epoch in (0, 3) for number in range(2)],
         "steps": [schedule.steps(5, processes) for processes in (1, 2, 3)],
-        "told": [list(told(raw).captions.items()) for raw in SAID],
-        "captions": list(captions_in(told(SAID[0]), ("mul", "deu")).items()),
+        "told": [list(annotation(raw).captions.items()) for raw in SAID],
+        "captions": list(captions_in(annotation(SAID[0]), ("mul", "deu")).items()),
     }
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of samples without French, which others replace
@@ -127,8 +125,7 @@ def shards() -> Values:
         found["offered"] = sorted(mixed.offered)
         paths = [shard.path for shard in shards_of(place / "a")]
         found["samples"] = [[sample.key, list(sample.members)] for path in paths for sample in samples_of(path)[0]]
-        reader = Reader(shards_of(place / "a"), near=4)
-        found["read"] = looks(reader.read(1, 2, sample_rate=None, seconds=None)[0])
+        found["read"] = looks(read_sample(paths[1], samples_of(paths[1])[0][2])[0])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Probes of metrics that search for weights: ensembles, SentEval's classifiers, what captions tell of their clips."""
+"""Probes of metrics that search for weights: ensembles, what captions tell of their clips."""
 
 from __future__ import annotations
 
@@ -12,16 +12,6 @@ from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen, sphere
 from pullpush.metrics._language import extrinsic, intrinsic, probe_accuracies
 from pullpush.metrics.ensembles import by_number, combine, landscape, learned, score, two_stages
-from pullpush.metrics.senteval import (
-    Examples,
-    Pairs,
-    crossed_accuracy,
-    logistic_regression,
-    nested_accuracy,
-    pair_features,
-    similarity_score,
-    validated_accuracy,
-)
 
 D = 6
 
@@ -46,24 +36,6 @@ def ensembles() -> Values:
     return values | {"drawn": by_number(members, relevant, (3,), objective="R@1", most=5)[3]}
 
 
-def senteval() -> Values:
-    """Correlations by all ways to pool, and accuracies by all protocols."""
-    parts = [Pairs(sphere(n, D, seed=n), sphere(n, D, seed=n + 1), numbers(n, seed=n + 2).tolist()) for n in (7, 9)]
-    values: dict[str, Any] = {f"pooled by {pool}": similarity_score(parts, pool) for pool in ("all", "mean", "wmean")}
-    same = sphere(1, D, seed=1).expand(4, D)
-    values |= {"of one point": similarity_score([Pairs(same, same, [1, 2, 3, 4])])}
-    values |= {"features": seen(pair_features(parts[0].left, parts[0].right))}
-    for classes in (2, 3):
-        sets = [_examples(classes, seed) for seed in (1, 2, 3)]
-        weights, bias = logistic_regression(sets[0], 0.5)
-        values |= {f"{classes} classes: regression": [*weights.round(decimals=3).flatten(), *bias.round(decimals=3)]}
-        first, second, third = sets
-        accuracies = [nested_accuracy(first, 3), crossed_accuracy(first, second, 3)]
-        accuracies.append(validated_accuracy(first, second, third))
-        values |= {f"{classes} classes: accuracies": accuracies}
-    return values
-
-
 def captions() -> Values:
     """Of clips of which nothing is known, of one clip, and task by task."""
     text = sphere(10, D, seed=1)[:, None]
@@ -73,14 +45,7 @@ def captions() -> Values:
     return values | {"nothing known": str(extrinsic(unknown)), "one clip": intrinsic(text[:1], torch.ones(1, 1))}
 
 
-def _examples(classes: int, seed: int) -> Examples:
-    """Classes that lie apart, but for some of their points."""
-    labels = torch.arange(24) % classes
-    return Examples(sphere(classes, D, seed=0)[labels] + 0.5 * numbers(24, D, seed=seed), labels)
-
-
 SEARCHES: Mapping[str, Callable[[], Values]] = {
     "captions": captions,
     "ensembles": ensembles,
-    "senteval": senteval,
 }

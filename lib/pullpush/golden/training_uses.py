@@ -1,4 +1,4 @@
-"""Probes of what is done with models: evaluation, features of clips, SentEval; statistics of batches, recipes."""
+"""Probes of what is done with models: evaluation, features of clips; statistics of batches, recipes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.queries import Queries
-from pullpush.data.sentences import Sentences
 from pullpush.encoders.interface import SplitAudioEncoder
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen
 from pullpush.golden.tiny import WORDS, TinyModel, Tones, replaced
-from pullpush.training import distributed, evaluate, recipes, senteval
+from pullpush.training import distributed, evaluate, recipes
 from pullpush.training.frozen import Activated, Encoded, write_activations, write_features
 
 NAMES = ("infonce", "siglip", "kcl", "cacl", "infonce+bi-dynamic-svr", "uni-static-svr-constrained", "infonce+cyclic")
@@ -116,28 +115,6 @@ def statistics_of_batches() -> Values:
     return values
 
 
-def sentences() -> Values:
-    """SentEval's tasks on sentences of its kind, embeddings at both levels, and the protocol of `mteb`."""
-    model = TinyModel(noise=True)
-    texts = [f"a {word} {at % 5}{'!' * (at % 2)}" for at, word in enumerate(WORDS * 4)]
-    classes, golds = [float(at % 2) for at in range(24)], [float(at * 7 % 5) for at in range(24)]
-    single, pairs = Sentences(texts, [], classes), Sentences(texts, texts[5:] + texts[:5], classes)
-    tasks = {
-        "STS12": {"one": pairs._replace(gold=golds), "two": pairs._replace(gold=golds[::-1])},
-        "MR": {"all": single},
-        "TREC": {"train": single, "test": single._replace(left=texts[::-1])},
-        "MRPC": {"train": pairs, "test": pairs._replace(right=texts)},
-        "SST2": {"train": single, "valid": single, "test": single._replace(left=texts[3:] + texts[:3])},
-    }
-    values: dict[str, Any] = {level: seen(senteval.embedder(model, level, 5)(texts)) for level in senteval.LEVELS}
-    with replaced(senteval, "read_task", tasks.__getitem__):
-        table = senteval.language_quality(model, tasks, folds=3, pool="mean")
-    values |= {f"quality: {key}": table[key].tolist() for key in table}
-    mteb = senteval.MtebEncoder(senteval.embedder(model))
-    left, right = (mteb.encode([{"text": each}]) for each in (texts[:3], texts[3:6]))
-    return values | {"mteb": [*mteb.similarity(left, right), mteb.similarity_pairwise(left, right)]}
-
-
 def by_name() -> Values:
     """Recipes that names stand for, changed or not; what tables write for them."""
     told = {name: recipes.recipe(name).to_json() for name in NAMES}
@@ -155,6 +132,5 @@ USES: Mapping[str, Callable[[], Values]] = {
     "evaluate": evaluated,
     "features": features,
     "recipes": by_name,
-    "senteval": sentences,
     "statistics": statistics_of_batches,
 }

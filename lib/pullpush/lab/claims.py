@@ -168,21 +168,6 @@ def find(id: str, *, folder: Path | None = None) -> Claim:
     return every[id]
 
 
-def coverage(paper: str, *, folder: Path | None = None) -> tuple[str, ...]:
-    """The tables and figures of a paper (see `parts`) that no claim names, such as `("Table 7", "Figure 2")`."""
-    named = {source for claim in load(paper, folder=folder) for source in claim.source}
-    return tuple(part for part in parts(paper) if part not in named)
-
-
-def parts(paper: str) -> tuple[str, ...]:
-    """All tables (CSV files) and figures (`figures.md`) of a paper, as `source` names them."""
-    tables = find_root() / "book" / "paper-tables"
-    numbers = sorted(int(path.stem.rpartition("table")[2]) for path in tables.glob(f"{paper}_table*.csv"))
-    _, _, section = (tables / "figures.md").read_text("utf-8").partition(f"\n## {paper}\n")
-    figures = re.findall(r"^\*\*(Figure \d+)", section.partition("\n## ")[0], re.M)
-    return (*(f"Table {number}" for number in numbers), *figures)
-
-
 def _folder(folder: Path | None) -> Path:
     return folder or find_root() / "book" / "claims"
 

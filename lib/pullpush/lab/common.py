@@ -73,25 +73,12 @@ def encoder_options(book: Session, audio: str, text: str) -> dict[str, Any]:
 WATCH = Diagnostics(every=2, tau=0.07)  # one yardstick for all, so that chapters share runs
 
 
-def train(
-    book: Session,
-    data: World,
-    name: str,
-    *,
-    seed: int | None = None,
-    diagnostics: Diagnostics | None = WATCH,
-    **overrides: Any,
-) -> Result:
+def train(book: Session, data: World, name: str, **options: Any) -> Result:
     """Train a recipe at the profile's size, or read the run from the cache where any chapter trained it before.
 
-    Args:
-        book: the session; its seed is used unless `seed` is given.
-        data: the world.
-        name: of the recipe, or a sum of recipes.
-        diagnostics: what to measure on the way.
-        overrides: fields of the recipe, or options of its terms, such as `tau`.
+    options: see `plan`.
     """
-    return plan(book, data, name, seed=seed, diagnostics=diagnostics, **overrides).train()
+    return plan(book, data, name, **options).train()
 
 
 def plan(
@@ -103,7 +90,15 @@ def plan(
     diagnostics: Diagnostics | None = WATCH,
     **overrides: Any,
 ) -> Plan:
-    """The run that `train` trains."""
+    """A run that `train` trains.
+
+    Args:
+        book: the session; its seed is used unless `seed` is given.
+        data: the world.
+        name: of the recipe, or a sum of recipes.
+        diagnostics: what to measure on the way.
+        overrides: fields of the recipe, or options of its terms, such as `tau`.
+    """
     return Plan(data, sized(book, name, **overrides), book.seed if seed is None else seed, diagnostics)
 
 

@@ -74,17 +74,19 @@ class Ground(Protocol):
 def run(ground: Ground, experiment: Experiment) -> Scores:
     """What an experiment finds: computed; of a long one what was kept, or nothing at all.
 
-    In the profile `smoke`, and where `ground.compute_long` says so, long ones are computed, too. Otherwise a long
-    experiment of which nothing was kept as it is declared (other parameters, other data) gives empty scores, whose
-    truth value is False.
+    In the profile `smoke` all are computed, reduced to a few seeds and values of what varies. Otherwise a long one of
+    which nothing was kept as it is declared (other parameters, other data) gives empty scores, whose truth value is
+    False, but where `ground.compute_long` says that it is to be computed.
     """
     book, settings = ground.book, ground.book.settings
-    if not experiment.long or ground.compute_long or settings.name == "smoke":
+    if settings.name == "smoke":
+        return compute(ground, experiment.reduced())
+    if not experiment.long or ground.compute_long:
         return compute(ground, experiment)
     found = kept.read(experiment, book.chapter, content_of(ground, experiment))
     if found is None:
         none = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})
-        command = kept.command("sweep", book.chapter, experiment.name, profile=str(settings.file or settings.name))
+        command = kept.command("sweep", book.chapter, experiment.name, profile=settings.source)
         made = Stamp("never", command, experiment.seeds, 0.0, {})
         return Scores(experiment, {}, none, none, made, stored=True)
     return replace(found, stale=kept.changed(found.stamp))

@@ -23,16 +23,27 @@ HEAD = ("claim", "paper", "here ± half width [95 %]", "seeds × clips", "verdic
 CELL = "padding:0.25em 0.7em;text-align:left;vertical-align:baseline"
 
 
+def cells(texts: Iterable[str], tag: str = "td", *, more: str = "") -> str:
+    """A row of an HTML table, cell by cell; texts are HTML already; more: style beyond that of all cells."""
+    return "".join(f'<{tag} style="{CELL}{more}">{text}</{tag}>' for text in texts)
+
+
+def html_table(head: Iterable[str], lines: Iterable[str], *, size: str = "0.9em", attributes: str = "") -> str:
+    """An HTML table that scrolls where it is wide; head: texts; lines: rows as HTML."""
+    body = "\n".join(lines)
+    return (
+        f'<div style="overflow-x:auto"><table{attributes} style="font-size:{size};font-variant-numeric:tabular-nums">\n'
+        f"<thead><tr>{cells(map(escape, head), 'th')}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
 def origin(scores: Scores) -> Markdown:
     """Where stored scores come from, which components compute something else since, and the command that makes them
     again; nothing of scores that were computed here. Of scores that nobody kept: how to get them.
     """
     command = scores.stamp.command
     if not scores:
-        return Markdown(
-            f"> *{scores.experiment.name}* takes long and was not kept for these parameters and data: "
-            f"`{command or 'pullpush sweep'}` with the same parameters trains it, and `-p compute_long true` shows it."
-        )
+        return Markdown(f"> {not_kept(scores)}")
     if not scores.stored:
         return Markdown("")
     said = f"> **Stored, not computed on this page:** {_made(scores.stamp)}. `{command}` makes it again."
@@ -43,6 +54,15 @@ def origin(scores: Scores) -> Markdown:
     *others, last = named
     does = f"{', '.join(others)} and {last} compute" if others else f"{last} computes"
     return Markdown(f"{said}\n>\n> **Since then {does} something else:** these numbers are of what was computed then.")
+
+
+def not_kept(scores: Scores) -> str:
+    """How to get scores that nobody kept."""
+    return (
+        f"*{scores.experiment.name}* takes long and was not kept for these parameters and data: "
+        f"`{scores.stamp.command or 'pullpush sweep'}` with the same parameters trains it, and "
+        "`-p compute_long true` shows it."
+    )
 
 
 def _made(stamp: Stamp) -> str:
@@ -119,24 +139,22 @@ def words_of(verdict: str, count: int = 1) -> str:
 def _block(title: str, rows: pd.DataFrame) -> str:
     counts = rows["verdict"].value_counts()
     said = ", ".join(f"{counts[name]} {words_of(name, counts[name])}" for name in WORDS if name in counts)
-    head = "".join(f'<th style="{CELL}">{escape(name)}</th>' for name in HEAD)
-    body = "".join(_line(row) for _, row in rows.iterrows())
+    table = html_table(HEAD, (_line(row) for _, row in rows.iterrows()))
     is_open = " open" if len(rows) <= OPEN else ""
     return (
         f'<details{is_open} style="margin:0.6em 0"><summary><strong>{escape(title)}</strong>: {escape(said)}</summary>'
-        f'<div style="overflow-x:auto"><table style="font-size:0.92em;font-variant-numeric:tabular-nums">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>"
+        f"{table}</details>"
     )
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    claim = f'<td style="{CELL};min-width:16em">{escape(row["claim"])}</td>'
+    claim, paper = cells([escape(row["claim"])], more=";min-width:16em"), escape(paper_number(row))
     if row["verdict"] == LEFT:
-        paper = f'<td style="{CELL};white-space:nowrap">{escape(paper_number(row))}</td>'
-        return f'<tr>{claim}{paper}<td colspan="3" style="{CELL}"><em>{escape(row["reason"])}</em></td></tr>'
-    cells = (paper_number(row), estimate(row), f"{row['seeds']:.0f} × {row['clips']:.0f}")
-    short = "".join(f'<td style="{CELL};white-space:nowrap">{escape(text)}</td>' for text in cells)
-    return f'<tr>{claim}{short}<td style="{CELL}"><strong>{escape(row["verdict"])}</strong></td></tr>'
+        left = f'<td colspan="3" style="{CELL}"><em>{escape(row["reason"])}</em></td>'
+        return f"<tr>{claim}{cells([paper], more=';white-space:nowrap')}{left}</tr>"
+    numbers = (paper, escape(estimate(row)), f"{row['seeds']:.0f} × {row['clips']:.0f}")
+    verdict = cells([f"<strong>{escape(row['verdict'])}</strong>"])
+    return f"<tr>{claim}{cells(numbers, more=';white-space:nowrap')}{verdict}</tr>"
 
 
 def estimate(row: Mapping[str, Any]) -> str:

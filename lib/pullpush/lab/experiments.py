@@ -134,6 +134,58 @@ class Experiment:
         """Every trial with every seed."""
         return ((trial, seed) for trial in self.trials for seed in trial.seeds or self.seeds)
 
+    def reduced(self, most: int = 2) -> Experiment:
+        """The same with at most so many seeds, and values of each thing that varies, the first that are declared; of
+        several settings that are tried one after the other (see `of`) so many of each.
+
+        Example:
+            >>> radius = Experiment.of("radius", {"SVR": ("svr", {})}, seeds=range(9),
+            ...                        varies={"radius": {r: {"radius": r} for r in (0.0, 0.1, 0.2)}})
+            >>> [str(trial) for trial in radius.reduced().trials]
+            ['SVR radius=0.0', 'SVR radius=0.1']
+        """
+        first: dict[tuple[str, str], list[Any]] = {}
+        for trial in self.trials:
+            for key, value in _varied(trial):
+                values = first.setdefault(key, [])
+                if value not in values and len(values) < most:
+                    values.append(value)
+        trials = [
+            replace(trial, seeds=trial.seeds[:most])
+            for trial in self.trials
+            if all(value in first[key] for key, value in _varied(trial))
+        ]
+        return replace(self, trials=tuple(trials), seeds=self.seeds[:most])
+
     def __add__(self, other: Experiment) -> Experiment:
         """The trials of both, which differ in nothing else that the experiment says."""
         return replace(self, trials=self.trials + other.trials)
+
+
+def _varied(trial: Trial) -> list[tuple[tuple[str, str], Any]]:
+    """What varies of a trial: (the setting that it belongs to, the name), and its value."""
+    setting = str(trial.where.get("setting", ""))
+    return [((setting, name), value) for name, value in trial.where.items() if name != "setting"]
+
+
+def without_seeds(experiment: Experiment) -> Experiment:
+    """The same declaration, whatever its seeds are.
+
+    >>> ten = Experiment.of("radius", {"InfoNCE": ("infonce", {})}, seeds=range(10))
+    >>> without_seeds(ten) == without_seeds(replace(ten, seeds=(3,)))
+    True
+    """
+    return replace(experiment, seeds=(0,), trials=tuple(replace(trial, seeds=()) for trial in experiment.trials))
+
+
+def summary(experiment: Experiment) -> dict[str, Any]:
+    """A declaration to be read: systems with their recipes, what varies, data, languages, evaluations."""
+    systems, varies = {str(trial.system): trial.recipe for trial in experiment.trials}, {}
+    for name, value in (item for trial in experiment.trials for item in trial.where.items()):
+        varies.setdefault(name, {})[str(value)] = None
+    data = dict.fromkeys(trial.data or experiment.data for trial in experiment.trials)
+    tested = dict.fromkeys(trial.test for trial in experiment.trials if trial.test)
+    found = {"systems": systems, "varies": {name: list(values) for name, values in varies.items()}}
+    found |= {"trained on": list(data), "tested on": list(tested)}
+    found |= {"languages": list(experiment.languages), "evaluations": list(experiment.evaluations)}
+    return {name: value for name, value in found.items() if value}

@@ -1,9 +1,11 @@
-"""What cannot be measured on data of one's own is said in its place, and the chapter goes on.
+"""What cannot be measured is said in its place, and the chapter goes on.
 
+    gaps.expect()                   # as a lab's page does: an experiment may not have been kept for these parameters
     gaps.allow("the dataset mine")  # as `session.start` and `material.of` do, where data are not the book's own
 
-From the next cell on a cell that raises shows why in place of a traceback, and so does a cell that needs a name which
-such a cell would have set; all others run. On the book's own data every error ends a chapter, as in any notebook.
+From the next cell on a cell that raises NotKeptError, or on data of one's own any error, shows why in place of a
+traceback, and so does a cell that needs a name which such a cell would have set; all others run. Every other error ends
+a chapter, as in any notebook.
 """
 
 from __future__ import annotations
@@ -27,7 +29,12 @@ ABOUT = (
 )
 
 
+class NotKeptError(PullPushError, RuntimeError):
+    """An experiment that takes long and was not kept for these parameters and data."""
+
+
 _told_of: set[str] = set()  # what this kernel runs on that is the reader's own
+_expecting: list[Gaps] = []  # those of this kernel
 
 
 class Reason(NamedTuple):
@@ -46,7 +53,7 @@ class Gaps:
         self._forgiven = False
 
     def begin(self, result: Any) -> None:
-        """Forgive errors from now on: a hook after the cell that asked for it, which must not fail itself."""
+        """Look at errors from now on: a hook after the cell that asked for it, which must not fail itself."""
         self._shell.events.unregister("post_run_cell", self.begin)
         if result.success:
             self._shell.set_custom_exc((Exception,), self.handle)
@@ -57,12 +64,13 @@ class Gaps:
     ) -> None:
         """Show why there is no result, or a traceback where the user has to do something or a page misnames one."""
         needs = error.name if isinstance(error, NameError) else None
-        if isinstance(error, STOPPING) or (isinstance(error, NameError) and needs not in self.missing):
+        if not (needs in self.missing or isinstance(error, NotKeptError) or (allowed() and _forgivable(error))):
             shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
             return
         why = self.missing[needs] if needs else reason(error)
         told = f"This needs `{needs}`, which could not be made above." if needs else why.text
-        display(Markdown(f"**Not measured on these data.** {told}"), metadata={MARK: {"foreseen": why.foreseen}})
+        on = "on these data" if allowed() else "for these parameters"
+        display(Markdown(f"**Not measured {on}.** {told}"), metadata={MARK: {"foreseen": why.foreseen}})
         for name in unset(*cell_of(shell, trace)):
             self.missing[name] = why
             shell.user_ns.pop(name, None)  # an older value would pass for the one that is missing
@@ -79,17 +87,34 @@ def allow(what: str) -> None:
 
     what: it runs on, for the note that says so.
     """
-    shell = get_ipython()
-    if shell is None or allowed():
+    if get_ipython() is None or allowed():
         return
-    shell.events.register("post_run_cell", Gaps(shell).begin)
+    expect()
     _told_of.add(what)
     display(Markdown(ABOUT.format(what=what)))
 
 
+def expect() -> None:
+    """Let the chapter that runs in this kernel go on where an experiment was not kept; outside of one do nothing."""
+    shell = get_ipython()
+    if shell is None or _expecting:
+        return
+    _expecting.append(Gaps(shell))
+    shell.events.register("post_run_cell", _expecting[0].begin)
+
+
 def allowed() -> bool:
-    """Whether the chapter that runs in this kernel goes on after an error."""
+    """Whether the chapter that runs in this kernel goes on after any error."""
     return bool(_told_of)
+
+
+def found() -> bool:
+    """Whether something could not be measured, or may not be: the chapter then leaves claims that need it."""
+    return allowed() or any(gaps.missing for gaps in _expecting)
+
+
+def _forgivable(error: BaseException) -> bool:
+    return not isinstance(error, (*STOPPING, NameError))
 
 
 def reason(error: BaseException) -> Reason:

@@ -20,16 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from pullpush.cache import atomic_path
-from pullpush.errors import CacheError, PullPushError
+from pullpush.errors import PullPushError
 from pullpush.golden import version
 from pullpush.lab import arrays, profiles
-from pullpush.lab.declarations import said
-from pullpush.lab.experiments import Experiment
+from pullpush.lab.experiments import Experiment, summary
 from pullpush.lab.provenance import Stamp
-from pullpush.lab.root import find_root
+from pullpush.lab.root import alone, find_root
 from pullpush.lab.scores import Scores
 
 
@@ -43,7 +40,7 @@ class Record:
 
     Attributes:
         content: a name for what was declared, `compute.content_of`.
-        but_seeds: the same of the declaration without its seeds, see `declarations.without_seeds`.
+        but_seeds: the same of the declaration without its seeds, see `experiments.without_seeds`.
         declared: what was declared, to be read.
         runs: how many there are.
         stamp: where they come from.
@@ -99,8 +96,10 @@ def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Pa
     place = folder_of(chapter, root=root) / f"{name}.nc"
     held = arrays.to_bytes(arrays.dataset_of(scores, chapter))
     digest = hashlib.sha256(held).hexdigest()
-    record = Record(content, but_seeds, said(scores.experiment), len(scores.clips), scores.stamp, digest)
-    with _alone(place):
+    record = Record(content, but_seeds, summary(scores.experiment), len(scores.clips), scores.stamp, digest)
+    lock = place.parent / f".{name}.lock"
+    refusal = KeptError(f"another process is keeping {name}: wait for it, nothing was changed")
+    with alone(lock, refusal):
         with suppress(KeptError):
             if before := about(chapter, name, root=root):
                 _settle(place, before.sha256)
@@ -111,6 +110,7 @@ def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Pa
         with atomic_path(place.with_suffix(".json")) as partial:
             partial.write_text(record.text(name), encoding="utf-8")
         _settle(place, digest)
+        lock.unlink(missing_ok=True)
     return place
 
 
@@ -217,20 +217,3 @@ def _whole(path: Path, chapter: str, name: str) -> Iterator[None]:
             f"{path} is damaged ({type(error).__name__}: {error}): take it from the repository again with its "
             f"neighbour, or `{again}` makes it again"
         ) from error
-
-
-@contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(place.parent / f".{place.stem}.lock")
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise KeptError(f"another process is keeping {place.stem}: wait for it, nothing was changed") from None
-    except OSError as error:
-        raise CacheError(f"cannot write {place.parent}: {error}") from error
-    try:
-        yield
-    finally:
-        lock.release()
-        Path(lock.lock_file).unlink(missing_ok=True)

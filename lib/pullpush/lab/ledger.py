@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ COLUMNS = [*SHOWN, "seeds", "clips", "verdict", "reason", "chapter"]
 class Ledger:
     """A chapter's claims and what its measurements say of them.
 
-    `ledger = Ledger("02-svr")`, then `judge`, `judge_experiment` and `leave` until `check()` passes; `table()` holds
+    `ledger = Ledger("02-svr")`, then `judge`, `judge_scores` and `leave` until `check()` passes; `table()` holds
     the verdicts. A Difference (`pullpush.metrics.inference`) comes as measured: recall, accuracy and ratios minus 1 as
     fractions. Claims in points or % are shown times 100, and the paper's number and the margin compared accordingly.
 
@@ -61,17 +61,6 @@ class Ledger:
         """Judge the claim of this id, or all claims of this measure; the same difference again changes nothing."""
         self._note(self._named(name, "measure"), difference)
 
-    def judge_experiment(self, name: str, contrast: Callable[..., inference.Difference]) -> None:
-        """Judge every claim of an experiment: `contrast(system, baseline, metric, where)` gives its Difference.
-
-        `Scores.contrast` is such a function; `baseline_where` goes to it by name where a claim has one.
-        """
-        for claim in self._named(name, "experiment"):
-            four: list[Any] = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
-            named: dict[str, Any] = {key: claim.judged[key] for key in ("baseline_where",) if key in claim.judged}
-            named |= {"relative": True} if claim.relative else {}
-            self._note([claim], contrast(*four, **named))
-
     def judge_scores(self, scores: Scores, name: str = "") -> None:
         """Judge every claim of an experiment by its scores; leave them, with the reason, where there are none or where
         an experiment as it is declared in this profile lacks the system, the point or the metric.
@@ -84,15 +73,13 @@ class Ledger:
                 why = f"{scores.experiment.name} is long and was not computed for these parameters and data"
                 self._note([claim], why)
                 continue
+            names = ("system", "baseline", "metric", "where", "baseline_where")
+            given: dict[str, Any] = {key: claim.judged.get(key) for key in names}
             try:
-                four: list[Any] = [claim.judged.get(key) for key in ("system", "baseline", "metric", "where")]
-                found = scores.contrast(
-                    *four, baseline_where=claim.judged.get("baseline_where"), relative=claim.relative
-                )
+                found: Any = scores.contrast(**given, relative=claim.relative)
             except ExperimentError as error:
-                self._note([claim], f"not in this profile's experiment: {error}")
-            else:
-                self._note([claim], found)
+                found = f"not in this profile's experiment: {error}"
+            self._note([claim], found)
 
     def leave(self, name: str, why: str) -> None:
         """Leave a claim, or all of a measure or experiment, without a verdict in this run, and say why."""
@@ -113,9 +100,9 @@ class Ledger:
     def check(self) -> None:
         """Raise ClaimError if a claim of the chapter is judged nowhere, or twice with different outcomes.
 
-        On data of one's own (gaps.py) claims that nothing could judge are left.
+        Where something could not be measured (gaps.py) claims that nothing could judge are left.
         """
-        for claim in self.open if gaps.allowed() else ():
+        for claim in self.open if gaps.found() else ():
             self._note([claim], UNMEASURED)
         twice = [id for id, outcomes in self._found.items() if len(outcomes) > 1]
         nowhere = [claim.id for claim in self.open]
@@ -146,7 +133,7 @@ class Ledger:
 
     def _outcome(self, claim: Claim) -> inference.Difference | str:
         """The last that was found, or why nothing was."""
-        nothing = UNMEASURED if gaps.allowed() else "not judged yet"
+        nothing = UNMEASURED if gaps.found() else "not judged yet"
         return (self._found[claim.id] or [nothing])[-1] if claim.judged else claim.reason["why"]
 
     def _row(self, claim: Claim, outcome: inference.Difference | str) -> dict[str, Any]:

@@ -9,19 +9,24 @@ Both kinds answer the same questions (see `Material`), so that a chapter reads t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from IPython.display import display
 
+from pullpush.data.clips import World
+from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.registry import find
+from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import PullPushError
-from pullpush.lab import gaps, shared_texts
-from pullpush.lab.datasets import Real
-from pullpush.lab.scenes import SCENES, PublishedScenes, Scenes, categories
+from pullpush.lab import common, gaps, shared_texts
+from pullpush.lab.scenes import SCENES, Labelled, Material, PublishedScenes, Scenes
 from pullpush.lab.session import Session
-from pullpush.lab.views import Labelled, Material
+from pullpush.training.frozen import Base, encoded, splits_encoder
 
-__all__ = ["Labelled", "Material", "PublishedScenes", "Real", "Scenes", "categories", "of"]
+__all__ = ["Labelled", "Material", "PublishedScenes", "Real", "Scenes", "of"]
 
 
 def of(book: Session, dataset: str = "", *, compute_long: bool = False, published: bool = False) -> Material:
@@ -47,3 +52,81 @@ def of(book: Session, dataset: str = "", *, compute_long: bool = False, publishe
             if (note := shared_texts.note(ground.data().test)).data:
                 display(note)
     return ground
+
+
+class Real(Material):
+    """A real dataset; the trunk is the profile's audio encoder as it is published.
+
+    An encoder without published weights is trained on the dataset first, with InfoNCE.
+    """
+
+    parts = ("data/decoding", "data/texts", "data/relevance", "data/labels")
+
+    def __init__(self, book: Session, name: str, compute_long: bool = False) -> None:
+        super().__init__(book, book, compute_long)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """See Material."""
+        return self._name
+
+    @property
+    def pair_names(self) -> tuple[str, ...]:
+        """See Material."""
+        return tuple(find(name).title for name in self._pair)
+
+    @property
+    def _pair(self) -> list[str]:
+        return list(dict.fromkeys(name for name in (self.name, self.book.settings.other) if name))
+
+    @property
+    def random_text(self) -> Mapping[str, Any]:
+        """The same architecture untrained, where there is another."""
+        pretrained = TEXT[self.book.settings.text].pretrained
+        return {"encoder_options": {"text_pretrained": False}} if pretrained else {"text": "hashed"}
+
+    def data(self, n_train: int | None = None) -> World:
+        """See Material."""
+        return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
+
+    def _load(self, name: str, **sizes: Any) -> World:
+        return load_corpus(CorpusConfig(name, **{**self._rate, **self.book.settings.clips, **sizes}))
+
+    @property
+    def _rate(self) -> dict[str, Any]:
+        """What recordings are kept in: what the profile's encoder takes, so that it hears all that is in them."""
+        rate = AUDIO[self.book.settings.audio].sample_rate
+        return {"sample_rate": rate} if rate else {}
+
+    def whole(self) -> World:
+        """See Material."""
+        return self.data()
+
+    def trunk(self) -> Base:
+        """See Material."""
+        if self._published:
+            return common.published_trunk(self.book)
+        return common.train(self.book, self.data(), "infonce", diagnostics=None)
+
+    def random_trunk(self) -> Base:
+        """See Material."""
+        if self._published:
+            return common.published_trunk(self.book, pretrained=False)
+        still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
+        return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
+
+    @property
+    def _published(self) -> bool:
+        return AUDIO[self.book.settings.audio].pretrained
+
+    def pair(self, trunk: Base) -> dict[str, World]:
+        """This dataset and the profile's other one; without one, this dataset alone."""
+        return {find(name).title: encoded(self._load(name), trunk) for name in self._pair}
+
+    def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
+        """The profile's labelled datasets."""
+        hear: Callable = splits_encoder(trunk)
+        options = {"seconds": data.config.seconds, **self._rate}
+        sets = {find(name).title: load_labelled(name, **options) for name in self.book.settings.zero_shot}
+        return {title: Labelled(hear(split), split.prompts()) for title, split in sets.items()}

@@ -70,11 +70,18 @@ class Profile:
     file: Path | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self, of=f"profile {self.name!r}", but=("file",))
-        check_sizes(self)
+        of = f"profile {self.name!r}"
+        check_fields(self, of=of, but=("file",))
+        least = {"dim": 1, "epochs": 1, "batch_size": 2, "seeds": 1}  # a batch of one has nothing to push away
+        check_range(of, **{name: (getattr(self, name), n) for name, n in least.items()})
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "zero_shot", tuple(self.zero_shot))
+
+    @property
+    def source(self) -> str:
+        """What `--profile` takes for it: its file, or its name."""
+        return str(self.file or self.name)
 
     @property
     def content(self) -> Profile:
@@ -98,12 +105,6 @@ class Profile:
             name: {**getattr(self, name), **self.pretrained[name]} for name in MAPPINGS if name in self.pretrained
         }
         return replace(self, **{**self.pretrained, **merged})
-
-
-def check_sizes(settings: Profile) -> None:
-    """Require sizes that a run can have: a batch of one has nothing to push away."""
-    least = {"dim": 1, "epochs": 1, "batch_size": 2, "seeds": 1}
-    check_range(f"profile {settings.name!r}", **{name: (getattr(settings, name), n) for name, n in least.items()})
 
 
 MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
@@ -164,60 +165,43 @@ def profile(name: str | Path = DEFAULT) -> Profile:
         PullPushError: the file is not a profile.
     """
     check_setting("profile", name, str)
-    if Path(name).suffix in SUFFIXES:
-        return _from_file(Path(name))
+    return _from_file(Path(name)) if Path(name).suffix in SUFFIXES else _named(str(name))
+
+
+def _named(name: str) -> Profile:
     if name not in PROFILES:
-        raise unknown("profile", str(name), PROFILES)
+        raise unknown("profile", name, PROFILES)
     return PROFILES[name]
 
 
-def _from_file(path: Path) -> Profile:
-    """A profile called by the file's stem: what it says, over what it is `like`."""
+def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
+    """A profile called by the file's stem: what it says, over what it is `like`; seen: files that are like this one."""
     if not path.is_file():
         raise DataNotFoundError(f"no profile at {path.absolute()}: give {', '.join(PROFILES)}, or a YAML file's path")
+    if path.resolve() in seen:
+        raise SettingError(f"{path} is like itself: its line `like:` must lead to one of {', '.join(PROFILES)}")
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PullPushError(f"{path} is not YAML: {error}") from error
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise PullPushError(f"{path} must be a mapping of a profile's fields, such as like: full")
     if path.stem in PROFILES:
         raise PullPushError(f"a profile called {path.stem!r} is there already: give {path} another name")
-    check_like(path)
-    base = profile(told.pop("like", DEFAULT))
-    _check(told, base, path)
-    merged = {name: {**getattr(base, name), **told[name]} for name in MAPPINGS if name in told}
-    about = told.get("about", f"like {base.name}, from {path.name}")
-    check_parts(merged, path)
-    changed: dict[str, Any] = told | merged | {"name": path.stem, "about": about, "file": path.absolute()}
+    like = given.pop("like", DEFAULT)
+    check_setting("like", like, str, of=path.name)
+    base = _from_file(Path(like), (*seen, path.resolve())) if Path(like).suffix in SUFFIXES else _named(like)
+    for name in given.keys() & {"name", "file"}:  # the file gives both
+        raise unknown("field of a profile", name, {item.name for item in fields(Profile)} - {"name", "file"})
+    check_fields(given, of=f"a profile, {path.name}", kind=Profile)
+    merged = {name: {**getattr(base, name), **given[name]} for name in MAPPINGS if name in given}
+    _check_parts(merged, path)
+    named = {"name": path.stem, "about": f"like {base.name}, from {path.name}", "file": path.absolute()}
+    changed: dict[str, Any] = named | given | merged
     return replace(base, **changed)
 
 
-def _check(settings: Mapping[str, Any], base: Profile, path: Path) -> None:
-    """Refuse fields that are unknown, or of another type than the one that they replace."""
-    names = {item.name for item in fields(Profile)} - {"name", "file"}
-    for name, value in settings.items():
-        if name not in names:
-            raise unknown(f"field of a profile in {path.name}", str(name), {*names, "like"})
-        kind = {MappingProxyType: dict, tuple: list}.get(type(getattr(base, name)), type(getattr(base, name)))
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise PullPushError(f"{path.name}: {name} must be of type {kind.__name__}, got {value!r}")
-
-
-def check_like(path: Path) -> None:
-    """Refuse a profile that is like itself, by whatever way round."""
-    seen = []
-    while path.suffix in SUFFIXES and path.is_file():
-        if path.resolve() in seen:
-            raise SettingError(f"{path} is like itself: its line `like:` must lead to one of {', '.join(PROFILES)}")
-        seen.append(path.resolve())
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
-        like = told.get("like", DEFAULT) if isinstance(told, dict) else DEFAULT
-        check_setting("like", like, str, of=path.name)
-        path = Path(like)
-
-
-def check_parts(merged: Mapping[str, Any], path: Path) -> None:
+def _check_parts(merged: Mapping[str, Any], path: Path) -> None:
     """Require the fields of worlds, corpora and recipes, in their types and ranges, in what a file says of them."""
     from pullpush.data.corpora import CorpusConfig  # here, for these wait for torch
     from pullpush.data.world import WorldConfig

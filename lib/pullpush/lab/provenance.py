@@ -193,12 +193,6 @@ def record(folder: Path, chapter: str, table: str, made: Stamp) -> None:
         partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def stamps(folder: Path, chapter: str) -> dict[str, Stamp]:
-    """Where each table of a chapter comes from; empty if nothing was noted."""
-    tables = _read(place(folder, chapter)).get("tables", {}).items()
-    return {name: Stamp.from_dict(table | {"command": ""}) for name, table in tables}
-
-
 def _read(path: Path) -> dict[str, Any]:
     """What is noted; nothing if the file is not there, or no longer whole."""
     try:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from pullpush.errors import DataNotFoundError
+from filelock import FileLock, Timeout
+
+from pullpush.errors import CacheError, DataNotFoundError, PullPushError
 
 CHECKOUT = Path(__file__).resolve().parents[3]  # of an editable install
 PACKAGED = Path(__file__).resolve().parents[1] / "_root"  # in the wheel, see pyproject.toml
@@ -43,6 +47,25 @@ def workplace(root: Path | None = None) -> Path:
     """
     root = root or find_root()
     return Path.cwd().resolve() if root == PACKAGED else root
+
+
+@contextmanager
+def alone(lock: Path, refusal: PullPushError) -> Iterator[None]:
+    """Hold a lock for the block, in a folder that is made if it is not there.
+
+    Raises:
+        CacheError: the folder cannot be written.
+        PullPushError: `refusal`, where another process holds the lock.
+    """
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        held = FileLock(lock).acquire(timeout=0)
+    except Timeout:
+        raise refusal from None
+    except OSError as error:
+        raise CacheError(f"cannot write {lock.parent}: {error}") from error
+    with held:
+        yield
 
 
 def _is_book(folder: Path) -> bool:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -49,12 +49,10 @@ def additive_margin(
         >>> [round(additive_margin(pairs, pairs, m, tau=0.5).item(), 4) for m in (-0.5, 0.0, 0.5)]
         [0.1898, 0.4791, 1.1029]
     """
-    check_shapes(audio=audio, text=text)
     _check_margin(margin)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         logits = (t @ a.T - margin * torch.eye(len(t), dtype=t.dtype, device=t.device)) / tau  # texts in rows
         target = torch.arange(len(t), device=t.device)
         rows = {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]

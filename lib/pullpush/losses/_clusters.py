@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.checks import check_shapes
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import Loss, LossCard, Output
 
 NONE = -1  # the cluster of a clip whose caption belongs to no topic
@@ -35,7 +35,6 @@ def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tenso
         >>> clusters(sure, sure, torch.tensor([0, 1, -1]))
         tensor(0.0720)
     """
-    check_shapes(audio_logits=audio_logits, text_logits=text_logits)
     check_shapes(audio_logits=audio_logits, clusters=labels)
     topics = audio_logits.shape[1]
     if bool(((labels < NONE) | (labels >= topics)).any()):
@@ -44,8 +43,7 @@ def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tenso
             f"clusters must be 0 … {topics - 1} for {topics} topics, or {NONE} for none, got {low} … {high}: "
             "give the heads as many topics as the clips have"
         )
-    with no_autocast(audio_logits):
-        both = widen(audio_logits, text_logits)
+    with checked(audio_logits=audio_logits, text_logits=text_logits) as both:
         count = (labels != NONE).sum().clamp(min=1)
         sums = [F.cross_entropy(logits, labels, ignore_index=NONE, reduction="sum") for logits in both]
         loss = torch.stack(sums).sum() / count

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from pullpush.checks import check_fits, check_shapes
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import check_fits
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import Loss, LossCard, Output
 
 
@@ -35,9 +35,7 @@ def cross_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tens
         >>> cross_cyclic(audio, text)  # ⟨a₁, t₂⟩ = 0.6, ⟨a₂, t₁⟩ = 0: 2 · 0.6²
         tensor(0.7200)
     """
-    check_shapes(audio=audio, text=text)
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         similarity = a @ t.T
         loss = _sum_of_squares(similarity - similarity.T, per_clip)
     check_fits(loss, audio.dtype)
@@ -55,9 +53,7 @@ def in_modal_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> T
         >>> in_modal_cyclic(audio, text)  # ⟨a₁, a₂⟩ = 0, ⟨t₁, t₂⟩ = 0.6: 2 · 0.6²
         tensor(0.7200)
     """
-    check_shapes(audio=audio, text=text)
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         loss = _sum_of_squares(a @ a.T - t @ t.T, per_clip)
     check_fits(loss, audio.dtype)
     return loss.to(audio.dtype)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import check_temperature
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -49,13 +49,10 @@ def distillation(
         >>> distillation(pairs, pairs, unsure, 0.5)
         tensor(3.1458)
     """
-    check_shapes(audio=audio, text=text)
-    check_shapes(audio=audio, teacher_similarity=teacher_similarity)
     check_temperature(tau)
     if teacher_tau is not None:
         check_temperature(teacher_tau, "teacher_tau")
-    with no_autocast(audio):
-        a, t, teacher = widen(audio, text, teacher_similarity)
+    with checked(audio=audio, text=text, teacher_similarity=teacher_similarity) as (a, t, teacher):
         soft = tau if teacher_tau is None else teacher_tau
         soft = soft.detach() if torch.is_tensor(soft) else soft
         student, teacher = a @ t.T / tau, teacher.detach() / soft  # (N, N): clips in rows; teachers do not learn

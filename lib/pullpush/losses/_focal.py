@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_shapes, check_temperature
-from pullpush.losses._precision import EXACT, no_autocast, widen
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.losses._precision import EXACT, checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -52,12 +52,10 @@ def focal(
         >>> focal(pairs, pairs, 0.0, tau=0.5), focal(pairs, pairs, 2.0, tau=0.5)
         (tensor(0.4791), tensor(0.0217))
     """
-    check_shapes(audio=audio, text=text)
     _check_gamma(gamma)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         logits = t @ a.T / tau  # (N, N): texts in rows
         pairs = torch.eye(len(t), dtype=torch.bool, device=t.device)
         loss = logits.new_zeros(())

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_temperature
+from pullpush.losses._precision import checked
 from pullpush.losses._softmax import Rows, RowsAndColumns
 from pullpush.losses._tiles import fits, inverse, tiled
 from pullpush.losses.contract import LossCard, Output
@@ -43,11 +43,9 @@ def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction:
         >>> info_nce(pairs, pairs, tau=0.5)
         tensor(0.4791)
     """
-    check_shapes(audio=audio, text=text)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         if not fits(len(t)):
             return _tiled(a, t, tau, direction).to(audio.dtype)
         logits = t @ a.T / tau  # (N, N): texts in rows, s(t_i, a_j)

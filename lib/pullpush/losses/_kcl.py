@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pullpush.checks import check_choice, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -56,17 +56,14 @@ def kcl(
         >>> kcl(audio, audio[:, None].expand(3, 2, 3), tau=0.5)  # two languages with the same embeddings
         tensor(0.2395)
     """
-    check_shapes(audio=audio, texts=texts)
     check_temperature(tau)
     check_choice("candidates", candidates, get_args(Candidates))
-    if present is None:
-        present = texts.new_ones(texts.shape[:2], dtype=torch.bool)
-    else:
-        check_shapes(texts=texts, present=present)
+    with checked(audio=audio, texts=texts) as (a, t):
+        if present is None:
+            present = t.new_ones(t.shape[:2], dtype=torch.bool)
+        check_shapes(texts=t, present=present)
         if not present.any():
             raise ValueError("no text of this batch is present in any language: leave such clips out before")
-    with no_autocast(audio):
-        a, t = widen(audio, texts)
         t = torch.where(present[..., None], t, 0)  # a NaN placeholder must not reach a gradient
         logits = torch.einsum("id,jkd->ikj", a, t) / tau  # (N, K, N): s(a_i, t_jk)/τ
         positive = logits.diagonal(dim1=0, dim2=2).T  # (N, K): s(a_i, t_ik)/τ

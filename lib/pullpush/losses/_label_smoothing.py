@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_floats, check_number, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import check_floats, check_number, check_temperature
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -42,13 +42,11 @@ def label_smoothing(
         >>> label_smoothing(pairs, pairs, 0.5, epsilon=0.0), label_smoothing(pairs, pairs, 0.5, epsilon=0.3)
         (tensor(0.4791), tensor(1.6791))
     """
-    check_shapes(audio=audio, text=text)
     check_temperature(tau)
     if not isinstance(epsilon, tuple):
         _check_epsilon(epsilon)
-    check_epsilons(epsilon, len(audio))
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
+        check_epsilons(epsilon, len(a))
         scores = t @ a.T / tau  # (N, N): texts in rows
         loss = scores.new_zeros(())
         for direction, logits in enumerate((scores, scores.T)):

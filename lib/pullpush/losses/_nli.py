@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import check_temperature
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -37,10 +37,8 @@ def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float | 
         >>> nli(torch.eye(3), torch.eye(3), torch.eye(3).roll(1, 0), tau=0.5)
         tensor(0.9327)
     """
-    check_shapes(anchor=anchor, entailment=entailment, contradiction=contradiction)
     check_temperature(tau)
-    with no_autocast(anchor):
-        first, *second = widen(anchor, entailment, contradiction)
+    with checked(anchor=anchor, entailment=entailment, contradiction=contradiction) as (first, *second):
         logits = first @ torch.cat(second).T / tau  # (N, 2N): entailments, then contradictions
         loss = F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
     return loss.to(anchor.dtype)

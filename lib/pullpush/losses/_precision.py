@@ -1,20 +1,64 @@
-"""Single precision at least, for similarities near 1 and differences of near vectors do not bear bfloat16."""
+"""What losses compute with: single precision at least, for similarities near 1 and differences of near vectors do not
+bear bfloat16; and gradients other than those of a value.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor
+
+from pullpush.checks import check_shapes
 
 # The threshold of `softplus` from which it is the identity; the default, 20, would cut float64 to nine digits.
 EXACT = 40
 
 
+@contextmanager
+def checked(*, groups: bool = False, **tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """What every loss begins with: shapes are checked, autocast is off, and all has one floating-point type.
+
+    Args:
+        groups: tensors may be `(G, N, d)`.
+        tensors: by the names whose shapes and types `check_shapes` knows, in the order in which they come out, float32
+            in place of the half-precision types, else the widest that came; whole numbers stay as they are.
+
+    Raises:
+        ValueError, TypeError: see `check_shapes`.
+
+    >>> with checked(audio=torch.eye(2, dtype=torch.bfloat16), text=torch.eye(2)) as (a, t):
+    ...     a.dtype
+    torch.float32
+    """
+    check_shapes(groups=groups, **tensors)
+    first, *_ = tensors.values()
+    with no_autocast(first):
+        yield widen(*tensors.values())
+
+
 def widen(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """One dtype for all: float32 in place of the half-precision types, else the widest that came."""
+    """One dtype for all that are floating point: float32 in place of the half-precision types, else the widest."""
     dtype = torch.float64 if any(x.dtype == torch.float64 for x in tensors) else torch.float32
-    return tuple(x.to(dtype) for x in tensors)
+    return tuple(x.to(dtype) if x.is_floating_point() else x for x in tensors)
 
 
 def no_autocast(tensor: Tensor) -> torch.autocast:
     """A context in which autocast is off on the device of a tensor."""
     return torch.autocast(tensor.device.type, enabled=False)
+
+
+def surrogate(value: Tensor, *ways: Tensor) -> Tensor:
+    """A surrogate gradient (straight-through): the numbers of `value`, to the last bit, with the gradient of the sum of
+    `ways`; all of one shape and finite.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> y = surrogate(x.round(), 2 * x)
+    >>> y.item(), torch.autograd.grad(y, x)
+    (3.0, (tensor(2.),))
+    """
+    result = value.detach()
+    for way in ways:
+        result = result + (way - way.detach())
+    return result

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
-from pullpush.losses._surrogate import surrogate
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.losses._precision import checked, surrogate
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -60,13 +59,11 @@ def scaled_push(
         >>> [torch.autograd.grad(loss, text)[0][0] for loss in losses]  # text 0 lies on clip 2, away from clips 0 and 1
         [tensor([-0.5957,  0.0710,  0.5247]), tensor([-0.8580,  0.0000,  0.2623])]
     """
-    check_shapes(audio=audio, text=text)
     _check_factor(perpendicular)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("part", part, get_args(Part))
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         target = torch.arange(len(t), device=t.device)
         loss = t.new_zeros(())
         for anchor, candidates in {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.checks import check_choice, check_fits, check_number, check_shapes, check_temperature
-from pullpush.losses._precision import EXACT, no_autocast, widen
+from pullpush.checks import check_choice, check_fits, check_number, check_temperature
+from pullpush.losses._precision import EXACT, checked
 from pullpush.losses._tiles import Rule, Tile, fits, inverse, take_positives, tiled
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -54,14 +54,12 @@ def siglip(
         >>> siglip(pairs, pairs, tau=0.1, bias=-0.5)  # logits of 5 for pairs, of −5 for all others
         tensor(0.0201)
     """
-    check_shapes(audio=audio, text=text)
     check_temperature(tau)
     check_number("bias", bias, or_none=True)
     check_choice("form", form, get_args(Form))
     if bias is None:
         bias = starting_bias(tau, form)
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         if not fits(len(t)):
             return _tiled(a, t, tau, bias, form).to(audio.dtype)
         similarity = t @ a.T
@@ -154,12 +152,40 @@ class SigLIP(Tempered):
         return Output(siglip(audio, text, self.tau, self.bias.to(audio.dtype), self.form))
 
 
-CARD = LossCard(
-    name="siglip",
-    make=SigLIP,
-    title="SigLIP",
-    about="Sigmoid for every pair of the batch on its own: does this text fit this clip?",
-    source="SigLIP; GLAP Eq. 1–2",
-    citation="siglip",
-    colour="vermilion",
+class SigLIPLanguages(SigLIP):
+    """SigLIP of every language, and their mean; one temperature and one bias for all.
+
+    As KCL with `candidates="language"`, it compares a clip with the texts of one language at a time: a translation is
+    no negative. No paper has it; it lets loss and languages vary by themselves. With one language it is SigLIP.
+
+    Args:
+        see `SigLIP`.
+
+    Example:
+        >>> SigLIPLanguages(0.1, -0.5)(torch.eye(3), torch.eye(3)).value.item()  # doctest: +ELLIPSIS
+        0.0201...
+    """
+
+    languages = "each"
+
+
+CARDS = (
+    LossCard(
+        name="siglip",
+        make=SigLIP,
+        title="SigLIP",
+        about="Sigmoid for every pair of the batch on its own: does this text fit this clip?",
+        source="SigLIP; GLAP Eq. 1–2",
+        citation="siglip",
+        colour="vermilion",
+    ),
+    LossCard(
+        name="siglip-languages",
+        make=SigLIPLanguages,
+        title="SigLIP, each language",
+        about="SigLIP of a clip and its text in every language, the mean over languages: KCL with a sigmoid.",
+        source="ours; after SigLIP and ATRI Eq. 9",
+        citation="siglip",
+        sampling="all",
+    ),
 )

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import check_choice, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -43,10 +43,8 @@ def simcse(view1: Tensor, view2: Tensor, tau: float | Tensor = 0.05, *, text_ids
         >>> simcse(torch.eye(3), torch.eye(3), tau=0.5)
         tensor(0.2395)
     """
-    check_shapes(view1=view1, view2=view2)
     check_temperature(tau)
-    with no_autocast(view1):
-        first, second = widen(view1, view2)
+    with checked(view1=view1, view2=view2) as (first, second):
         logits = first @ second.T / tau
         if text_ids is not None:
             check_shapes(view2=view2, text_ids=text_ids)

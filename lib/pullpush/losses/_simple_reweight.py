@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -53,13 +53,11 @@ def simple_reweight(
         >>> simple_reweight(pairs, pairs, weight=1.0, tau=0.5)  # InfoNCE
         tensor(0.4791)
     """
-    check_shapes(audio=audio, text=text)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("form", form, get_args(Reweighting))
     check_number("weight", weight, above=0 if form == "softmax" else -math.inf)
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(audio=audio, text=text) as (a, t):
         logits = t @ a.T / tau
         w = torch.as_tensor(weight, dtype=logits.dtype, device=logits.device)
         rows = {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]

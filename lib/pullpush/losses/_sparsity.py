@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_shapes
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses._precision import checked
 from pullpush.losses.contract import Loss, LossCard, Output
 
 
@@ -35,9 +34,8 @@ def sparsity(audio: Tensor, text: Tensor) -> Tensor:
         >>> sparsity(one_hot, one_hot), sparsity(spread, spread)  # 2 · (1/4)/2 and 2 · (1/2)/2
         (tensor(0.2500), tensor(0.5000))
     """
-    check_shapes(audio=audio, text=text)
-    with no_autocast(audio):
-        loss = torch.stack([_ratio(x) for x in widen(audio, text)]).sum()
+    with checked(audio=audio, text=text) as both:
+        loss = torch.stack([_ratio(x) for x in both]).sum()
     return loss.to(audio.dtype)
 
 

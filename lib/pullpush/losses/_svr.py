@@ -19,8 +19,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
+from pullpush.losses._precision import checked
 from pullpush.losses._radius import RadiusPredictor, check_radius, outside, positive_first
 from pullpush.losses._softmax import Rows
 from pullpush.losses._tiles import tiled
@@ -55,9 +55,7 @@ def support_vector(anchor: Tensor, positive: Tensor, radius: float | Tensor) -> 
         >>> support_vector(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), radius=2**0.5 / 2)  # half the way
         tensor([[0.5000, 0.5000]])
     """
-    check_shapes(anchor=anchor, positive=positive)
-    with no_autocast(anchor):
-        start, end = widen(anchor, positive)
+    with checked(anchor=anchor, positive=positive) as (start, end):
         radius = check_radius(radius, start, start.shape[:-1])
         return _move(start, *_towards(start, end), radius).to(anchor.dtype)
 
@@ -114,12 +112,11 @@ def svr(
         >>> svr(pairs, pairs.roll(1, 0), radius=2**0.5, tau=0.5)  # R = ‖a − t‖: every text on its clip
         tensor(0.2395)
     """
-    check_shapes(groups=True, audio=audio, text=text)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("similarity", similarity, get_args(Similarity))
-    with no_autocast(audio):
-        anchor, positive = _stack(audio, text, direction)
+    with checked(groups=True, audio=audio, text=text) as (a, t):
+        anchor, positive = _stack(a, t, direction)
         r = check_radius(radius, anchor, audio.shape[:-1])
         if r.ndim == 2 and direction == "both":
             r = r.repeat(2, 1)
@@ -182,10 +179,9 @@ class SVR(Tempered):
 
     def radii(self, audio: Tensor, text: Tensor) -> tuple[Tensor, ...]:
         """R for each direction in use: 0-d (static) or, of `(N, d)` or `(G, N, d)`, `(N,)` or `(G, N)` (dynamic)."""
-        check_shapes(groups=True, audio=audio, text=text)
         directions = 2 if self.direction == "both" else 1
-        with no_autocast(audio):
-            r = self._radius(*_stack(audio, text, self.direction))
+        with checked(groups=True, audio=audio, text=text) as (a, t):
+            r = self._radius(*_stack(a, t, self.direction))
         return r.view(directions, *audio.shape[:-1]).unbind() if r.ndim else (r,) * directions
 
     def _radius(self, anchor: Tensor, positive: Tensor) -> Tensor:
@@ -234,8 +230,8 @@ CARD = LossCard(
 
 
 def _stack(audio: Tensor, text: Tensor, direction: Direction) -> tuple[Tensor, Tensor]:
-    """`(N, d)` or `(G, N, d)` → anchors and their positives, widened, `(G, N, d)`; `(2G, N, d)` of both directions."""
-    a, t = (x if x.ndim == 3 else x[None] for x in widen(audio, text))
+    """`(N, d)` or `(G, N, d)` → anchors and their positives, `(G, N, d)`; `(2G, N, d)` of both directions."""
+    a, t = (x if x.ndim == 3 else x[None] for x in (audio, text))
     if direction == "both":
         return torch.cat([t, a]), torch.cat([a, t])
     return (t, a) if direction == "t2a" else (a, t)

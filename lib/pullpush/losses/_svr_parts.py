@@ -7,9 +7,8 @@ from typing import get_args
 
 from torch import Tensor
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_shapes, check_temperature
-from pullpush.losses._precision import no_autocast, widen
-from pullpush.losses._surrogate import surrogate
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.losses._precision import checked, surrogate
 from pullpush.losses._svr import Similarity, support_vector, svr
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -68,13 +67,11 @@ def svr_parts(
         >>> svr_parts(audio, text, 2**0.5, 0.5, direction="t2a", probabilities=False)  # InfoNCE, another gradient
         tensor(2.2395)
     """
-    check_shapes(groups=True, audio=audio, text=text)
     _check_radius(radius)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("similarity", similarity, get_args(Similarity))
-    with no_autocast(audio):
-        a, t = widen(audio, text)
+    with checked(groups=True, audio=audio, text=text) as (a, t):
         loss = t.new_zeros(())
         for anchor, positive in {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]:
             value = _moved(anchor, positive, radius) if probabilities else anchor

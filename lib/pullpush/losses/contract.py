@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from torch import Tensor, nn
 
 from pullpush.catalogue import Card
-from pullpush.checks import check_shapes
 from pullpush.errors import unknown
-from pullpush.losses._precision import no_autocast, widen
+from pullpush.losses._precision import checked
 
 if TYPE_CHECKING:
     from pullpush.losses.temperature import Temperature
@@ -125,12 +124,9 @@ class Loss(nn.Module):
         if missing := [name for name in self.needs if tensors.get(name) is None]:
             raise TypeError(f"{type(self).__name__} needs {', '.join(missing)}: {NEEDS[missing[0]]}")
         tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-        check_shapes(groups=self.languages == "groups", **tensors)
-        floats = [name for name, tensor in tensors.items() if tensor.is_floating_point()]
-        wide = dict(zip(floats, widen(*(tensors[name] for name in floats)), strict=True))
         first = tensors[self.needs[0]]
-        with no_autocast(first):
-            value, report = super().__call__(**tensors | wide)
+        with checked(groups=self.languages == "groups", **tensors) as wide:
+            value, report = super().__call__(**dict(zip(tensors, wide, strict=True)))
         return Output(value.to(first.dtype) if first.is_floating_point() else value, report)
 
     @property

@@ -1,6 +1,13 @@
 """From executed notebooks to a site: gather them with the pages around them, and let jupyter-book write HTML.
 
 Nothing is executed here, nothing is fetched, and a warning is an error.
+
+The first page says what each chapter found, taken from its execution and never typed: `book/intro.md` has marks where
+findings go:
+
+    <!-- claim: supclap-s2-perpendicular -->   the claim and what was found of it
+    <!-- recall: 00-world -->                  R@1 of the chapter's results, beside chance
+    <!-- figure: 01-forces 1.4 -->             that figure, with its caption, and a link to its chapter
 """
 
 from __future__ import annotations
@@ -10,14 +17,21 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pullpush.errors import PullPushError
-from pullpush.lab import profiles
-from pullpush.lab.root import find_root, workplace
-from pullpush.site import chapters, contents_page, executions, front_page, ledger_page, sources_page, verified
+import pandas as pd
 
+from pullpush.errors import PullPushError, unknown
+from pullpush.lab import profiles
+from pullpush.lab.ledger import sentence
+from pullpush.lab.root import find_root, workplace
+from pullpush.show.captions import anchor
+from pullpush.site import card_pages, chapters, executions, ledger_page, verified
+from pullpush.site.executions import shown_html
+
+MARK = re.compile(r"<!-- (claim|recall|figure): ([^\n]*?) -->")
+FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
 
@@ -103,15 +117,78 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
         shutil.copyfile(notebook, source / notebook.name)
     judged = {notebook.stem: notebook.with_suffix(".claims.csv") for notebook in notebooks}
     claims = ledger_page.gathered(root, judged)
-    front_page.complete(source / "intro.md", claims, notebooks)
-    if (source / "claims.md").is_file():
-        ledger_page.complete(source / "claims.md", claims)
-        verified.complete(source / "claims.md", verified.place(root))
-    if (source / "library" / "contents.md").is_file():
-        contents_page.complete(source / "library" / "contents.md", references=source / "references.bib")
-    if (source / "sources.md").is_file():
-        sources_page.complete(source / "sources.md", notebooks)
+    fill_front_page(source / "intro.md", claims, notebooks)
+    every, contents, sources = (source / name for name in ("claims.md", "library/contents.md", "sources.md"))
+    if every.is_file():
+        ledger_page.complete(every, claims)
+        verified.complete(every, verified.place(root))
+    if contents.is_file():
+        text = card_pages.contents(card_pages.cited(source / "references.bib"))
+        card_pages.fill(contents, {card_pages.CONTENTS: text})
+    if sources.is_file():
+        card_pages.fill(sources, card_pages.sources(notebooks))
     _link_executions(source, {notebook.stem for notebook in notebooks})
+
+
+def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path]) -> None:
+    """Put what was found into a copy of the page, where its marks stand.
+
+    Args:
+        page: Markdown with marks.
+        claims: see `ledger_page.gathered`.
+        notebooks: the executions that the site shows, each with its tables beside it.
+
+    Raises:
+        UnknownNameError: a mark names a claim or a chapter that is not there.
+        PullPushError: a mark cannot be read.
+    """
+    executed = {notebook.stem: notebook for notebook in notebooks}
+    write: Mapping[str, Callable[[str], str]] = {
+        "claim": lambda id: claim_text(claims, id),
+        "recall": lambda chapter: recall_text(_of(executed, chapter)),
+        "figure": lambda words: _figure_text(executed, words),
+    }
+    text = MARK.sub(lambda mark: write[mark[1]](mark[2]), page.read_text(encoding="utf-8"))
+    page.write_text(text, encoding="utf-8")
+
+
+def claim_text(claims: pd.DataFrame, id: str) -> str:
+    """A claim, where it stands in its paper, and what was found of it, as Markdown."""
+    rows = claims.set_index("id")
+    if id not in rows.index:
+        raise unknown("claim", id, rows.index)
+    row = rows.loc[id]
+    return f"*{row['claim']}* ({row['source']}) — {sentence(row)}"
+
+
+def recall_text(notebook: Path) -> str:
+    """R@1 in both directions with 95 % intervals, beside chance, from `<chapter>.results.csv`."""
+    table = pd.read_csv(notebook.with_suffix(".results.csv"))
+    rows = table[table["metric"] == "R@1"].set_index("direction")
+    parts = [
+        f"{100 * row['value']:.0f} % [{100 * row['low']:.0f}, {100 * row['high']:.0f}] {name}"
+        for name, row in (("text to audio", rows.loc["T2A"]), ("audio to text", rows.loc["A2T"]))
+    ]
+    return f"R@1 is {' and '.join(parts)}; by chance {100 * rows['chance'].max():.1f} %."
+
+
+def _figure_text(executed: Mapping[str, Path], words: str) -> str:
+    chapter, _, number = words.partition(" ")
+    if not number:
+        raise PullPushError(f"a mark for a figure is <!-- figure: 01-forces 1.4 -->, got {words!r}")
+    figures = {match[1]: match[0] for html in shown_html(_of(executed, chapter)) for match in FIGURE.finditer(html)}
+    found = figures.get(anchor(number))
+    if found is None:  # an experiment that was not kept for this profile has no figure
+        return ""
+    figure = found.replace(f'id="{anchor(number)}" ', "")  # the anchor is the chapter's
+    link = f'<a href="{chapter}.html#{anchor(number)}" style="color:inherit;text-decoration:none">{figure}</a>'
+    return f"```{{raw}} html\n{link}\n```"
+
+
+def _of(executed: Mapping[str, Path], chapter: str) -> Path:
+    if chapter not in executed:
+        raise unknown("chapter", chapter, executed)
+    return executed[chapter]
 
 
 def _link_executions(source: Path, names: set[str]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,12 @@ from typing import Any
 import jupytext
 import yaml
 from nbformat import NotebookNode
+from pydantic import ConfigDict, TypeAdapter
 
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, unknown
 
 PARAMETERS_TAG = "parameters"
-BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+LAX = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
 TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -128,45 +128,18 @@ def _assignments(chapter: Chapter, source: str) -> Iterator[tuple[str, Any]]:
 
 
 def _coerce(name: str, value: Any, default: Any) -> Any:
+    """A value in the type of the default; what is no text, number or truth value is YAML on the command line."""
     kind = type(default)
-    wrong = ParameterError(f"parameter {name!r} must be {TYPE_NAMES.get(kind, f'a {kind.__name__}')}, got {value!r}")
-    if kind is bool:
-        if isinstance(value, bool):
-            return value
-        if str(value).lower() in BOOLEANS:
-            return BOOLEANS[str(value).lower()]
-        raise wrong
-    if kind in (int, float):
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise wrong
-        try:
-            number = kind(value) if kind is float or isinstance(value, str) else _whole(value)
-        except (ValueError, OverflowError):
-            raise wrong from None
-        if not math.isfinite(number):
-            raise wrong
-        return number
-    if kind is str:
-        if isinstance(value, Mapping | list | tuple):
-            raise wrong
-        return str(value)
-    return _structured(value, kind, wrong)
-
-
-def _whole(value: float) -> int:
-    if value != int(value):
-        raise ValueError(value)
-    return int(value)
-
-
-def _structured(value: Any, kind: type, wrong: ParameterError) -> Any:
-    # Lists, mappings and None are written as YAML on the command line: -p languages '[eng, fra]'.
     try:
-        read = yaml.safe_load(value) if isinstance(value, str) else value
-    except yaml.YAMLError:
-        raise wrong from None
-    if kind is type(None) or isinstance(read, kind):
-        return read
-    if kind is tuple and isinstance(read, list):
-        return tuple(read)
-    raise wrong
+        if kind in TYPE_NAMES:
+            if isinstance(value, bool) and kind in (int, float):
+                raise ValueError(value)
+            return TypeAdapter(kind, config=LAX).validate_python(value)
+        given = yaml.safe_load(value) if isinstance(value, str) else value
+        if kind is type(None) or isinstance(given, kind):
+            return given
+        if kind is tuple and isinstance(given, list):
+            return tuple(given)
+    except (ValueError, yaml.YAMLError):
+        pass
+    raise ParameterError(f"parameter {name!r} must be {TYPE_NAMES.get(kind, f'a {kind.__name__}')}, got {value!r}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import webbrowser
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +90,9 @@ def fetch(names: tuple[str, ...]) -> None:
 def list_(contents: bool) -> None:
     """Show the chapters with their parameters, and the profiles."""
     if contents:
-        from pullpush.site import contents_page  # encoders and data take a second to import
+        from pullpush.site import card_pages  # encoders and data take a second to import
 
-        click.echo(contents_page.plain())
+        click.echo(card_pages.plain())
         return
     for chapter in chapters.chapters(find_root()):
         click.secho(chapter.name, bold=True)
@@ -135,69 +134,40 @@ def run(
         raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
     if again and not every:
         raise PullPushError("--again goes with --all: a chapter that is named is run anyway")
-    if jobs > 1 and (out or not every):
-        raise PullPushError("--jobs goes with --all, and not with --out")
+    if jobs > 1 and not every:
+        raise PullPushError("--jobs goes with --all")
     root, settings = find_root(), profiles.profile(profile)
-    size = settings.name
-    names = [c.name for c in chapters.chapters(root)] if every else [str(chapter)]
-    folder = out or executions.place(root, size)
-    if jobs > 1:
-        _run_side_by_side(names, settings, root, jobs=jobs, again=again)
+    if every:
+        _run_all(settings, root, out, jobs=jobs, again=again)
         return
-    for finished, name in enumerate(names):
-        about = f"{finished + 1}/{len(names)}  {name}  {size}" if every else f"{name}  {size}"
-        made = folder / f"{name}.ipynb"
-        if every and not again and executions.is_current(made, chapters.find(root, name), settings):
-            click.echo(f"{about}  finished before  {made}")
-            continue
-        if not shown():
-            click.echo(f"{about} …")
-        last = executions.last_time(root, name, size)
-        with _stopped_after(finished), Line(about, past=f"last time {last:.0f} s" if last else "") as line:
-            done = running.run(
-                name,
-                profile=profile,
-                parameters=dict(parameter),
-                out=out,
-                root=root,
-                watch=line.say,
-            )
-        gaps = f", {done.gaps} cells not measured on these data" if done.gaps else ""
-        click.echo(f"{about}  {done.seconds:.0f} s  {done.notebook}{gaps}")
+    name, size = str(chapter), settings.name
+    if not shown():
+        click.echo(f"{name}  {size} …")
+    last = executions.last_time(root, name, size)
+    with Line(f"{name}  {size}", past=f"last time {last:.0f} s" if last else "") as line:
+        done = running.run(name, profile=profile, parameters=dict(parameter), out=out, root=root, watch=line.say)
+    gaps = f", {done.gaps} cells not measured on these data" if done.gaps else ""
+    click.echo(f"{name}  {size}  {done.seconds:.0f} s  {done.notebook}{gaps}")
 
 
-def _run_side_by_side(names: Sequence[str], settings: profiles.Profile, root: Path, *, jobs: int, again: bool) -> None:
-    """Run chapters several at a time, and say which failed when all others are finished."""
+def _run_all(settings: profiles.Profile, root: Path, out: Path | None, *, jobs: int, again: bool) -> None:
+    """Run all chapters, some at a time, and say which failed when all others are finished."""
     from pullpush.site import executions, pages
 
-    folder = executions.place(root, settings.name)
-    finished = [
-        name
-        for name in names
-        if not again and executions.is_current(folder / f"{name}.ipynb", chapters.find(root, name), settings)
-    ]
+    names = [chapter.name for chapter in chapters.chapters(root)]
+    folder = out or executions.place(root, settings.name)
+    finished = [] if again else pages.current(names, settings, root, folder)
     for name in finished:
         click.echo(f"{name}  finished before")
     todo = [name for name in names if name not in finished]
     try:
         with Line(settings.name) as line:
-            failed = pages.side_by_side(todo, str(settings.file or settings.name), root, jobs, line.above, line.say)
+            failed = pages.run_all(todo, settings, root, jobs=jobs, report=line.above, watch=line.say, out=folder)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; finished pages are kept, the same command goes on") from None
     if failed:
         raise PullPushError("\n".join(f"{name}: {message}" for name, message in failed.items()))
     click.echo(folder)
-
-
-@contextmanager
-def _stopped_after(finished: int) -> Iterator[None]:
-    """Say what stays when a run of all chapters is stopped."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        if not finished or str(stop):
-            raise
-        raise KeyboardInterrupt(f"stopped; {finished} finished before, nothing else was changed") from None
 
 
 @main.command()
@@ -226,48 +196,24 @@ def sweep(
 
     What is finished is skipped. `pullpush keep` then keeps what a chapter's experiments found.
     """
-    if Path(target).suffix in profiles.SUFFIXES:
-        if only or listed or parameter or profile:
-            raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
-        _sweep_file(Path(target), jobs, dask)
-        return
+    is_file = Path(target).suffix in profiles.SUFFIXES
+    if is_file and (only or listed or parameter or profile):
+        raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
     options: dict[str, Any] = {"only": only, "profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
-    _show_states(target, options) if listed else _sweep_chapter(target, options, jobs, dask)
+    if listed:
+        _show_states(target, options)
+        return
+    from pullpush.site import grid, long  # here, so that --help does not wait for torch
 
-
-def _sweep_file(file: Path, jobs: int, dask: str) -> None:
-    from pullpush.site import sweep as sweeping
-
+    sweep = partial(grid.sweep, Path(target)) if is_file else partial(long.sweep, target, **options)
     try:
-        last = sweeping.last_time(file)
-        with ExitStack() as stack:
-            executor = None
-            if dask:
-                from pullpush.site.workers import cluster  # here, for it waits for torch
-
-                executor = stack.enter_context(cluster(dask)).get_executor()
-            line = stack.enter_context(Line(file.stem, past=f"a run took {last:.0f} s last time" if last else ""))
-            done = sweeping.sweep(file, jobs=jobs, executor=executor, report=line.above, watch=line.say)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; finished runs are kept, nothing else was changed") from None
-    click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
-    for table in done.tables.values():
-        click.echo(table)
-    for failure in done.failed:
-        click.secho(f"\n{failure.cell}\n{failure.message}", err=True, fg="red")
-    if done.failed:
-        raise click.exceptions.Exit(1)
-
-
-def _sweep_chapter(name: str, options: dict[str, Any], jobs: int, dask: str) -> None:
-    from pullpush.site import long
-
-    try:
-        with Line(name) as line:
-            done = long.sweep(name, **options, jobs=jobs, dask=dask, report=line.above, watch=line.say)
+        with Line(Path(target).stem) as line:
+            done = sweep(jobs=jobs, dask=dask, report=line.above, watch=line.say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; finished runs are kept, the same command goes on") from None
     click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
+    for table in done.tables.values():
+        click.echo(table)
     for label, message in done.failed:
         click.secho(f"{label}: {message}", err=True, fg="red")
     if done.failed:
@@ -275,9 +221,9 @@ def _sweep_chapter(name: str, options: dict[str, Any], jobs: int, dask: str) -> 
 
 
 def _show_states(name: str, options: dict[str, Any]) -> None:
-    from pullpush.site import declared
+    from pullpush.site import long
 
-    for state in declared.states(name, **options):
+    for state in long.states(name, **options):
         size = "long" if state.long else "with the chapter"
         click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
 
@@ -289,9 +235,9 @@ def _show_states(name: str, options: dict[str, Any]) -> None:
 @profile_option
 def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str, str], ...], profile: str) -> None:
     """Keep what the long EXPERIMENTS of CHAPTER (default: all) found, in book/measured, where the chapter reads it."""
-    from pullpush.site import keep as keeping
+    from pullpush.site import long
 
-    for folder in keeping.keep(chapter, only=experiments, profile=profile, parameters=dict(parameter)):
+    for folder in long.keep(chapter, only=experiments, profile=profile, parameters=dict(parameter)):
         click.echo(folder)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -131,28 +131,22 @@ def embedded(model: PublishedModel, audio: Tensor, captions: Sequence[Sequence[s
 def counts(clips: StoredClips) -> list[tuple]:
     """How many clips there are, and how long."""
     seconds = clips.lengths.double() / clips.sample_rate
-    found = {"clips": len(clips), "mean seconds": float(seconds.mean()), "longest, seconds": float(seconds.max())}
-    return [("counts", "", name, value, math.nan, math.nan, math.nan) for name, value in found.items()]
+    found = {"clips": len(clips), "mean seconds": seconds.mean(), "longest, seconds": seconds.max()}
+    return _rows("counts", "", found)
 
 
 def caption_counts(captions: Sequence[Sequence[str]], language: str) -> list[tuple]:
     """How many captions there are, and how many of them are another clip's, too, at which R@1 cannot be had by all."""
     clips_of = Counter(text for texts in captions for text in set(texts))
     shared = sum(clips_of[text] > 1 for texts in captions for text in texts)
-    found = {
-        "clips with captions": len(captions),
-        "captions": sum(map(len, captions)),
-        "captions that another clip has, too": shared,
-    }
-    return [("counts", language, name, float(value), math.nan, math.nan, math.nan) for name, value in found.items()]
+    found = {"clips with captions": len(captions), "captions": sum(map(len, captions))}
+    return _rows("counts", language, found | {"captions that another clip has, too": shared})
 
 
 def retrieval(pairs: Pairs, language: str) -> list[tuple]:
     """Retrieval in both directions with all captions, see `retrieval_rows`."""
     table = retrieval_rows(pairs.audio, *pairs.stacked)
-    names = table["direction"] + " " + table["metric"]
-    values = table[["value", "low", "high", "chance"]].itertuples(index=False, name=None)
-    return [("retrieval", language, name, *numbers) for name, numbers in zip(names, values, strict=True)]
+    return _of_table("retrieval", language, table["direction"] + " " + table["metric"], table)
 
 
 def geometry(pairs: Pairs, language: str) -> list[tuple]:
@@ -160,36 +154,30 @@ def geometry(pairs: Pairs, language: str) -> list[tuple]:
     audio, text = pairs.audio, pairs.first
     cosine = text @ audio.T
     others = (cosine.sum(1) - cosine.diagonal()) / (len(cosine) - 1)
-    means = {"cosine with its caption": cosine.diagonal(), "cosine with other captions": others}
-    rows = [("geometry", language, name, *_interval(values), math.nan) for name, values in means.items()]
-    whole = {
+    found: dict[str, Any] = {
+        "cosine with its caption": _interval(cosine.diagonal()),
+        "cosine with other captions": _interval(others),
         "alignment": alignment(audio, text),
         "uniformity of clips": uniformity(audio),
         "uniformity of captions": uniformity(text),
         "modality gap": (audio.mean(0) - text.mean(0)).norm(),
         "cosine of the mean clip and the mean caption": F.cosine_similarity(audio.mean(0), text.mean(0), dim=0),
     }
-    return rows + [("geometry", language, name, float(v), math.nan, math.nan, math.nan) for name, v in whole.items()]
+    return _rows("geometry", language, found)
 
 
 def forces(pairs: Pairs, language: str, *, tau: float, batch_size: int) -> list[tuple]:
     """The forces of InfoNCE on first captions at a temperature, in random batches (SupCLAP Eq. 4)."""
     table = forces_in_batches(pairs.first.double(), pairs.audio.double(), tau, batch_size)
-    size = min(batch_size, len(pairs.audio))
-    rows = [
-        ("forces", language, name, *_interval(torch.tensor(table[column].to_numpy())), math.nan)
-        for column, name in FORCES.items()
-    ]
-    settings = {"τ": tau, "batch": float(size)}
-    return [("forces", language, name, v, math.nan, math.nan, math.nan) for name, v in settings.items()] + rows
+    found: dict[str, Any] = {"τ": tau, "batch": min(batch_size, len(pairs.audio))}
+    found |= {name: _interval(torch.tensor(table[column].to_numpy())) for column, name in FORCES.items()}
+    return _rows("forces", language, found)
 
 
 def labelled(model: PublishedModel, clips: Clips) -> list[tuple]:
     """Zero-shot classification, see `zero_shot`."""
     table = zero_shot(model, clips, clips.prompts())
-    names = table["metric"]
-    values = table[["value", "low", "high", "chance"]].itertuples(index=False, name=None)
-    return [("zero-shot", "eng", name, *numbers) for name, numbers in zip(names, values, strict=True)]
+    return _of_table("zero-shot", "eng", table["metric"], table)
 
 
 def plain(table: pd.DataFrame) -> str:
@@ -220,6 +208,17 @@ def _interval(values: Tensor) -> tuple[float, float, float]:
     """The mean of values `(N,)` with its 95 % interval over them."""
     sure = difference(values.double().numpy()[None])
     return sure.value, sure.low, sure.high
+
+
+def _rows(part: str, language: str, found: Mapping[str, Any]) -> list[tuple]:
+    """A row a score: a number, or one with its interval and chance."""
+    given = {name: value if isinstance(value, tuple) else (float(value),) for name, value in found.items()}
+    return [(part, language, name, *value, *[math.nan] * (4 - len(value))) for name, value in given.items()]
+
+
+def _of_table(part: str, language: str, names: pd.Series, table: pd.DataFrame) -> list[tuple]:
+    values = table[["value", "low", "high", "chance"]].itertuples(index=False, name=None)
+    return _rows(part, language, dict(zip(names, values, strict=True)))
 
 
 def _table(rows: Sequence[tuple]) -> pd.DataFrame:

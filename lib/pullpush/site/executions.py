@@ -1,19 +1,25 @@
-"""What executed notebooks say of themselves: where they stand, how long they took, whether their page has changed."""
+"""Executed notebooks: where they stand, what they say of themselves, and how they become fit for a page."""
 
 from __future__ import annotations
 
+import base64
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 
 import pullpush
 from pullpush.lab.gaps import MARK
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import workplace
+from pullpush.show.markup import compress_png
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 LIBRARY = Path(pullpush.__file__).parent
 READ = ("claims", "measured", "paper-tables", "trunks")  # what pages read of the book's folder
 
@@ -32,12 +38,24 @@ def last_time(root: Path, name: str, profile: str) -> float | None:
 
 def seconds(notebook: Path) -> float | None:
     """The seconds that an execution took; None if there is none."""
-    return _told(notebook).get("seconds") if notebook.is_file() else None
+    return describe(notebook).get("seconds") if notebook.is_file() else None
 
 
 def describe(notebook: Path) -> dict[str, Any]:
-    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, seconds, version."""
-    return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
+    """What an executed notebook says of itself: chapter, profile, parameters, source_hash, seconds, version; empty if
+    it was cut off or is none of ours.
+    """
+    try:
+        return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
+    except (ValueError, TypeError, AttributeError, nbformat.ValidationError):
+        return {}
+
+
+def shown_html(notebook: Path) -> Iterator[str]:
+    """All HTML that the cells of a notebook have shown."""
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        for output in cell.get("outputs", []):
+            yield "".join(output.get("data", {}).get("text/html", ""))
 
 
 def gaps_of(notebook: Path) -> list[tuple[str, bool]]:
@@ -51,7 +69,7 @@ def why_stale(notebook: Path, chapter: Chapter) -> str | None:
     """Why an executed notebook is not one of the chapter as it is written, with its defaults; None if it is."""
     if not notebook.is_file():
         return f"{chapter.name} has not been run: there is no {notebook}"
-    made = _told(notebook)
+    made = describe(notebook)
     if not made:
         return f"{notebook} cannot be read as an execution of {chapter.name}"
     if made.get("source_hash") != chapters.source_hash(chapter):
@@ -76,9 +94,36 @@ def is_current(notebook: Path, chapter: Chapter, settings: Profile) -> bool:
     return not any(file.is_file() and file.stat().st_mtime > made for file in files)
 
 
-def _told(notebook: Path) -> dict[str, Any]:
-    """What a notebook says of itself; empty if it was cut off or is none of ours."""
-    try:
-        return describe(notebook)
-    except (ValueError, TypeError, AttributeError, nbformat.ValidationError):
-        return {}
+def publishable(path: Path, about: dict[str, Any]) -> str:
+    """Rewrite the executed notebook at `path` in place for publishing; returns what went to stderr.
+
+    Taken out: stderr, widgets (a page has no kernel behind it), and papermill's notes, which hold times and the
+    machine's paths. Figures get a palette. `about` becomes `metadata.pullpush`.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    stderr = []
+    for position, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{position:03d}"  # random ids would change the file at every run
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            stderr += [o.text for o in cell.outputs if _is_stderr(o)]
+            cell.outputs = [_smaller(o) for o in cell.outputs if not _is_stderr(o) and WIDGET not in o.get("data", {})]
+    for noise in ("papermill", "widgets"):
+        notebook.metadata.pop(noise, None)
+    notebook.metadata.pullpush = about
+    partial = path.with_suffix(".part")
+    nbformat.write(notebook, partial)
+    os.replace(partial, path)
+    return "".join(stderr)
+
+
+def _is_stderr(output: NotebookNode) -> bool:
+    return output.output_type == "stream" and output.name == "stderr"
+
+
+def _smaller(output: NotebookNode) -> NotebookNode:
+    figure = output.get("data", {}).get("image/png")
+    if figure:
+        output.data["image/png"] = base64.b64encode(compress_png(base64.b64decode(figure))).decode("ascii")
+    return output

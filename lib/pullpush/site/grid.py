@@ -1,26 +1,36 @@
-"""A sweep file: a grid of parameters over one chapter, each point a cell with a folder named by all that shapes it."""
+"""A grid of parameters over one chapter, in parallel processes, resumable.
+
+Each point is a cell with a folder that is named by all that shapes it. A cell is finished when its notebook is there,
+and is never run twice; a changed chapter is another cell.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
+from pullpush.cache import content_key
+from pullpush.cache.locks import named, who
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.lab import profiles
 from pullpush.lab.profiles import Profile
-from pullpush.lab.root import find_root, workplace
+from pullpush.lab.root import alone, find_root, workplace
+from pullpush.lab.session import RESULTS
 from pullpush.settings import check_folder, check_setting
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
+from pullpush.site.run import run
+from pullpush.site.workers import Swept, Tell, check_jobs, work_through
 
-KEYS = ("chapter", "profile", "grid", "fixed", "out")
+TYPES = {"chapter": str, "profile": str, "grid": dict[str, Any], "fixed": dict[str, Any] | None, "out": str}
 
 
 class SweepError(PullPushError, ValueError):
@@ -29,22 +39,78 @@ class SweepError(PullPushError, ValueError):
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of the grid."""
+    """One point of the grid. profile: as for `run`; out: its folder, called by its key; failed: that of its error."""
 
     chapter: str
-    profile: str  # a name, or the path of a file
+    profile: str
     parameters: dict[str, Any]
-    out: str  # its own folder, called by its key
-    failed: str
-    root: str
+    out: Path
+    failed: Path
+    root: Path
 
     @property
     def notebook(self) -> Path:
         """Where the executed notebook stands once the cell is finished."""
-        return Path(self.out) / f"{self.chapter}.ipynb"
+        return self.out / f"{self.chapter}.ipynb"
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+
+    def run(self, threads: int = 0) -> None:
+        """Execute the chapter; SweepError if it is no longer what the key says."""
+        chapter, profile = chapters.find(self.root, self.chapter), profiles.profile(self.profile)
+        if key_of(chapter, profile, self.parameters) != self.out.name:
+            raise SweepError(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
+        places = {"out": self.out, "failed": self.failed, "root": self.root}
+        run(chapter.name, profile=self.profile, parameters=self.parameters, threads=threads, **places)
+
+
+def sweep(
+    path: Path,
+    *,
+    jobs: int = 2,
+    dask: str = "",
+    root: Path | None = None,
+    report: Tell = lambda line: None,
+    watch: Tell = lambda state: None,
+) -> Swept:
+    """Run the cells of a sweep file that are not finished yet, and gather the tables of all that are.
+
+    Args:
+        path: the sweep file.
+        jobs: processes at once; the cores are shared out among them.
+        dask: address of a Dask scheduler, whose workers run the cells instead.
+        root: the book's root.
+        report, watch: see `work_through`.
+
+    Raises:
+        SweepError: another process is running this sweep; or see `read`.
+        LongError, KeyboardInterrupt: see `work_through`; finished cells are kept.
+    """
+    check_jobs(jobs)
+    cells, out = read(path, root=root)
+    holder = out / ".holder"
+    refusal = SweepError(
+        f"another sweep is writing to {out} ({who(holder)}): wait for it, or give this one another `out`"
+    )
+    with alone(out / ".lock", refusal), named(holder):
+        there = [cell for cell in cells if cell.notebook.is_file()]
+        todo = {str(cell): cell for cell in cells if cell not in there}
+        for cell in there:
+            report(f"finished before: {cell}")
+        threads = max(1, (os.cpu_count() or 1) // jobs)
+        ran, failed = work_through(
+            {label: partial(cell.run, threads) for label, cell in todo.items()},
+            jobs=jobs,
+            dask=dask,
+            is_there=lambda label: todo[label].notebook.is_file(),
+            before=len(there),
+            total=len(cells),
+            report=report,
+            watch=watch,
+        )
+        tables = _gather([cell for cell in cells if cell.notebook.is_file()], out)
+    return Swept(tuple(ran), tuple(map(str, there)), tuple(failed), tables)
 
 
 def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
@@ -63,20 +129,23 @@ def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
     plan = _plan(path)
     chapter = chapters.find(root, plan["chapter"])
     profile = profiles.profile(plan.get("profile", profiles.DEFAULT))
-    grid, fixed = _grid(path, plan["grid"]), dict(plan.get("fixed") or {})
+    grid, fixed = plan["grid"], dict(plan.get("fixed") or {})
     if both := sorted(set(grid) & set(fixed)):
         raise SweepError(f"{path}: {', '.join(both)} is in grid and in fixed: keep one")
     out = workplace(root) / plan.get("out", Path("executed") / "sweeps" / path.stem)
     check_folder(out, f"{path}: out")
-    named = str(profile.file or profile.name)
-    cells = []
+    cells = {}
     for values in product(*grid.values()):
         parameters = chapters.check_parameters(chapter, fixed | dict(zip(grid, values, strict=True)))
-        key = key_of(identity(chapter, profile, parameters))
-        cells.append(
-            Cell(chapter.name, named, parameters, str(out / "cells" / key), str(out / "failed" / key), str(root))
-        )
-    return list({cell.out: cell for cell in cells}.values()), out
+        key = key_of(chapter, profile, parameters)
+        cells[key] = Cell(chapter.name, profile.source, parameters, out / "cells" / key, out / "failed" / key, root)
+    return list(cells.values()), out
+
+
+def key_of(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> str:
+    """A name for all that a cell's results depend on."""
+    sizes = [profile.content, profile.listening.content]
+    return content_key([chapters.source_hash(chapter), sizes, repr(dict(parameters))], length=12)
 
 
 def _plan(path: Path) -> dict[str, Any]:
@@ -88,38 +157,32 @@ def _plan(path: Path) -> dict[str, Any]:
         raise SweepError(f"{path} is not YAML: {error}") from error
     if not isinstance(plan, dict):
         raise SweepError(f"{path} must be a mapping with chapter and grid")
-    for key in plan:
-        if key not in KEYS:
-            raise unknown("key of a sweep file", str(key), KEYS)
-    for key in ("chapter", "profile", "out"):
-        check_setting(key, plan.get(key, ""), str, of=str(path))
-    check_setting("fixed", plan.get("fixed"), dict[str, Any] | None, of=str(path))
-    if missing := [key for key in ("chapter", "grid") if key not in plan]:
+    for key, value in plan.items():
+        if key not in TYPES:
+            raise unknown("key of a sweep file", str(key), TYPES)
+        check_setting(key, value, TYPES[key], of=str(path))
+    if missing := [key for key in ("chapter", "grid") if not plan.get(key)]:
         raise SweepError(f"{path} lacks {' and '.join(missing)}")
+    for name, values in plan["grid"].items():
+        if not isinstance(values, list) or not values:
+            raise SweepError(f"{path}: grid.{name} must be a list with at least one value, got {values!r}")
     return plan
 
 
-def _grid(path: Path, grid: Any) -> dict[str, list[Any]]:
-    if not isinstance(grid, dict) or not grid:
-        raise SweepError(f"{path}: grid must map parameters to lists of values")
-    for name, values in grid.items():
-        if not isinstance(values, list) or not values:
-            raise SweepError(f"{path}: grid.{name} must be a list with at least one value, got {values!r}")
-    return grid
-
-
-def identity(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> list[Any]:
-    """All that a cell's results depend on; a cell with another identity is another cell."""
-    size = {item.name: getattr(profile, item.name) for item in fields(profile) if item.name not in ("about", "file")}
-    return [chapters.source_hash(chapter), size, dict(parameters)]
-
-
-def key_of(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=_plain).encode()).hexdigest()[:12]
-
-
-def _plain(value: Any) -> Any:
-    """What JSON does not know, in its terms."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, tuple | set | frozenset | range) else str(value)
+def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:
+    """Put the cells' tables of one name under each other, the parameters in front, into `out/<name>.csv`."""
+    found: dict[str, list[pd.DataFrame]] = {}
+    for cell in cells:  # in the order of the grid: the table is the same whatever ran when
+        for path in sorted(cell.out.glob(f"{cell.chapter}.*.csv")):
+            table = pd.read_csv(path)
+            for column, value in reversed(cell.parameters.items()):
+                if column not in table:  # a chapter may write its own, such as one row a seed
+                    table.insert(0, column, str(value) if isinstance(value, list | tuple | dict) else value)
+            found.setdefault(path.name.removeprefix(f"{cell.chapter}.").removesuffix(".csv"), []).append(table)
+    written = {}
+    for name in sorted(found, key=lambda name: (name != RESULTS, name)):
+        written[name] = out / f"{name}.csv"
+        partial = out / f".{name}.part"
+        pd.concat(found[name], ignore_index=True).to_csv(partial, index=False, lineterminator="\n")
+        os.replace(partial, written[name])
+    return written

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pullpush.cache import atomic_path
 from pullpush.lab.claims import Claim, load_all, paper_value
-from pullpush.lab.evidence import CELL, estimate, paper_number
+from pullpush.lab.evidence import cells, estimate, html_table, paper_number
 from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS
 from pullpush.site import executions
 
@@ -97,19 +97,14 @@ def complete(page: Path, table: pd.DataFrame) -> None:
 
 def html(table: pd.DataFrame, pages: Collection[str] = frozenset()) -> str:
     """The counts, the filters and the table; pages: names of those that can be linked to."""
-    head = "".join(f'<th style="{CELL}">{escape(name)}</th>' for name in HEAD)
-    body = "\n".join(_line(row, pages) for _, row in table.iterrows())
+    rows = html_table(HEAD, (_line(row, pages) for _, row in table.iterrows()), attributes=' id="claims"')
     return f"""{_counts(table)}
 <form id="claim-filters" style="display:flex;flex-wrap:wrap;gap:0.6em 1.2em;margin:1em 0">
 {"".join(_select(name, table) for name in FILTERS)}
 <label>text <input name="text" type="search" size="24"></label>
 <output aria-live="polite">{len(table)} claims</output>
 </form>
-<div style="overflow-x:auto"><table id="claims" style="font-size:0.88em;font-variant-numeric:tabular-nums">
-<thead><tr>{head}</tr></thead>
-<tbody>
-{body}
-</tbody></table></div>
+{rows}
 <script>{SCRIPT}</script>"""
 
 
@@ -140,13 +135,11 @@ SCRIPT = """
 def _counts(table: pd.DataFrame) -> str:
     counts = counted(table)
     verdicts = [name for name in WORDS if any(name in own for own in counts.values())]
-    head = "".join(f'<th style="{CELL}">{escape(_said(name))}</th>' for name in ("paper", *verdicts, "all"))
     lines = []
     for paper, own in counts.items():
         numbers = [own.get(name, 0) for name in verdicts]
-        cells = "".join(f'<td style="{CELL}">{number}</td>' for number in (*numbers, sum(numbers)))
-        lines.append(f'<tr><th style="{CELL}">{escape(paper)}</th>{cells}</tr>')
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+        lines.append(f"<tr>{cells([escape(paper)], 'th')}{cells(map(str, (*numbers, sum(numbers))))}</tr>")
+    return html_table(("paper", *map(_said, verdicts), "all"), lines, size="1em")
 
 
 def _select(name: str, table: pd.DataFrame) -> str:
@@ -163,9 +156,9 @@ def _line(row: Mapping[str, Any], pages: Collection[str]) -> str:
     verdict = f"<strong>{escape(_said(row['verdict']))}</strong>"
     verdict += f"<br>{escape(row['reason'])}" if row["reason"] else ""
     claim = f"{escape(row['claim'])}<br><code>{escape(row['id'])}</code>"
-    cells = (claim, escape(row["source"]), escape(paper_number(row)), escape(estimate(row)), verdict, link)
+    texts = (claim, escape(row["source"]), escape(paper_number(row)), escape(estimate(row)), verdict, link)
     data = " ".join(f'data-{name}="{escape(row[name])}"' for name in FILTERS)
-    return f"<tr {data}>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
+    return f"<tr {data}>{cells(texts)}</tr>"
 
 
 def _said(verdict: str) -> str:

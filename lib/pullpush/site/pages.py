@@ -1,51 +1,50 @@
-"""Pages that are executed side by side."""
+"""Pages that are executed one after the other or side by side."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from pullpush.site.cells import Progress, end_cells, run_page
+from pullpush.lab.profiles import Profile
+from pullpush.site import chapters, executions, run
+from pullpush.site.workers import Tell, work_through
 
 
-def side_by_side(
-    names: Sequence[str],
-    profile: str,
-    root: Path,
-    jobs: int,
-    report: Callable[[str], None],
-    watch: Callable[[str], None],
+def current(names: Sequence[str], settings: Profile, root: Path, folder: Path) -> list[str]:
+    """Those pages whose executions in a folder need not be made again."""
+    return [
+        name for name in names if executions.is_current(folder / f"{name}.ipynb", chapters.find(root, name), settings)
+    ]
+
+
+def run_all(
+    names: Sequence[str], settings: Profile, root: Path, *, jobs: int, report: Tell, watch: Tell, **options: Any
 ) -> dict[str, str]:
-    """Execute pages side by side, each in a process of its own; those that failed, and why.
+    """Execute pages; those that failed, and why.
 
     Args:
-        names: of pages; profile, root: as for `run`.
-        jobs: pages at once; the cores are shared out among them.
-        report: told one line for each page.
-        watch: told how many pages are there, and how far the others are.
+        names: of pages; settings, root, options: as for `run`.
+        jobs: pages at once, each in a process of its own; the cores are shared out among them.
+        report: gets one line for each page; watch: how many pages are there.
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM; the processes have been ended, finished pages are kept.
     """
-    failed: dict[str, str] = {}
-    progress = Progress(len(names), 0, watch, noun="pages")
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with ThreadPoolExecutor(jobs) as pool:
-        pending = {
-            pool.submit(run_page, name, profile, root, threads, watch=partial(progress.reached, name)): name
-            for name in names
-        }
-        try:
-            for future in as_completed(pending):
-                name, message = pending[future], future.result()
-                if message:
-                    failed[name] = message
-                report(f"{name}  {'FAILED' if message else 'executed'}")
-                progress.over(name)
-        except BaseException:
-            end_cells(pool, pending)
-            raise
-    return failed
+    if jobs > 1:
+        options["threads"] = max(1, (os.cpu_count() or 1) // jobs)
+    else:
+        options["watch"] = watch
+    calls: dict[str, Callable[[], str]] = {
+        name: partial(run_page, name, profile=settings.source, root=root, **options) for name in names
+    }
+    _, failed = work_through(calls, jobs=jobs, noun="pages", report=report, watch=watch)
+    return dict(failed)
+
+
+def run_page(name: str, **options: Any) -> str:
+    """Run a page, see `run`; how many of its cells could not be measured on the data, where that is any."""
+    done = run.run(name, **options)
+    return f"{done.gaps} cells not measured on these data" if done.gaps else ""

@@ -3,6 +3,10 @@
 Pages are executed into `executed/local/<profile>`, where what is there and current is not executed again: a publish
 that was killed goes on. `executed/<profile>`, which maintainers commit, changes at the very end and all at once: its
 successor is built beside it and takes its place by a rename.
+
+Where tables of two executions differ, numbers agree within a relative 1e-5, which is more than rounding to six digits;
+texts, rows and columns must be the same. A table with a column `time` holds seconds of the machine that made it: it is
+named, and not compared.
 """
 
 from __future__ import annotations
@@ -10,23 +14,34 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from filelock import FileLock, Timeout
+import numpy as np
+import pandas as pd
 
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
-from pullpush.lab.root import find_root, workplace
-from pullpush.site import chapters, executions, ledger_page, moved
-from pullpush.site.moved import Moved
-from pullpush.site.pages import side_by_side
+from pullpush.lab.root import alone, find_root, workplace
+from pullpush.site import chapters, executions, ledger_page
+from pullpush.site.pages import current, run_all
 from pullpush.site.status import held_back
+
+RELATIVE, ABSOLUTE = 1e-5, 1e-8
+TIMED = "time"
+CLAIMS = "claims"
 
 
 class PublishError(PullPushError, RuntimeError):
     """Pages that cannot be published: one failed, or another process publishes."""
+
+
+class Moved(NamedTuple):
+    """What differs, a table or a claim, and how."""
+
+    name: str
+    how: str
 
 
 @dataclass(frozen=True)
@@ -73,24 +88,26 @@ def publish(
     root, settings = root or find_root(), profiles.profile(profile)
     pages = [chapters.find(root, name) for name in names] or list(chapters.chapters(root))
     mine, target = (executions.place(root, settings.name, published=published) for published in (False, True))
-    with _alone(workplace(root) / "executed"):
+    executed = workplace(root) / "executed"
+    refusal = PublishError(f"another process publishes to {executed}: wait for it, nothing was changed")
+    with alone(executed / ".publish.lock", refusal):
         for line in _recovered(target):
             report(line)
-        todo = [page.name for page in pages if not executions.is_current(mine / f"{page.name}.ipynb", page, settings)]
-        for page in pages:
-            if page.name not in todo:
-                report(f"{page.name}  executed before")
-        if failed := side_by_side(todo, str(settings.file or settings.name), root, jobs, report, watch):
-            said = "\n".join(f"{name}: {message}" for name, message in failed.items())
-            there = len(pages) - len(failed)
-            raise PublishError(
-                f"{said}\n{target} is as it was; {there} of {len(pages)} pages are there, the same command goes on"
-            )
         every = [page.name for page in pages]
+        there = current(every, settings, root, mine)
+        for name in there:
+            report(f"{name}  executed before")
+        todo = [name for name in every if name not in there]
+        if failed := run_all(todo, settings, root, jobs=jobs, report=report, watch=watch):
+            said = "\n".join(f"{name}: {message}" for name, message in failed.items())
+            raise PublishError(
+                f"{said}\n{target} is as it was; {len(pages) - len(failed)} of {len(pages)} pages are there, the same "
+                "command goes on"
+            )
         found = Published(
-            tuple(moved.tables(mine, target, every)),
-            tuple(one for name in every for one in moved.claims(mine, target, name)),
-            tuple(moved.timed(mine, every)),
+            tuple(tables(mine, target, every)),
+            tuple(one for name in every for one in claims(mine, target, name)),
+            tuple(timed(mine, every)),
             mine if check else target,
         )
         if not check:
@@ -112,14 +129,14 @@ def _replace(mine: Path, target: Path, pages: Sequence[str], root: Path) -> None
             path.unlink()
         for path in mine.glob(f"{page}.*"):
             shutil.copy2(path, new / path.name)
-    judged = {path.name.split(".")[0]: path for path in sorted(new.glob(f"*.{moved.CLAIMS}.csv"))}
+    judged = {path.name.split(".")[0]: path for path in sorted(new.glob(f"*.{CLAIMS}.csv"))}
     ledger_page.save(ledger_page.gathered(root, judged), new / ledger_page.FILE)
-    with held_back(lambda: None) as stop:
+    with held_back() as came:
         if target.is_dir():
             os.replace(target, old)
         os.replace(new, target)
     shutil.rmtree(old, ignore_errors=True)
-    if stop.asked:
+    if came:
         raise KeyboardInterrupt(f"stopped; {target} had just been written")
 
 
@@ -135,12 +152,86 @@ def _recovered(target: Path) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextmanager
-def _alone(executed: Path) -> Iterator[None]:
-    executed.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = FileLock(executed / ".publish.lock").acquire(timeout=0)
-    except Timeout:
-        raise PublishError(f"another process publishes to {executed}: wait for it, nothing was changed") from None
-    with lock:
-        yield
+# ---------------------------------------------------------------- what moved
+
+
+def tables(fresh: Path, published: Path, pages: Sequence[str]) -> list[Moved]:
+    """The tables of some pages that differ between two folders of executions, also those that only one has."""
+    found = []
+    for name in sorted({path.name for folder in (fresh, published) for path in _tables(folder, pages)}):
+        ours, theirs = fresh / name, published / name
+        if not theirs.is_file():
+            found.append(Moved(name, "is new"))
+        elif not ours.is_file():
+            found.append(Moved(name, "is gone"))
+        elif how := difference(ours, theirs):
+            found.append(Moved(name, how))
+    return found
+
+
+def timed(folder: Path, pages: Sequence[str]) -> list[str]:
+    """The tables of some pages that hold seconds of the machine."""
+    return sorted(path.name for path in _tables(folder, pages) if TIMED in _columns(path))
+
+
+def claims(fresh: Path, published: Path, page: str) -> list[Moved]:
+    """The claims of a page whose verdict or number is another than before, and those that are new or gone."""
+    ours, theirs = (_judged(folder / f"{page}.{CLAIMS}.csv") for folder in (fresh, published))
+    found = []
+    for id in dict.fromkeys([*theirs.index, *ours.index]):
+        before, now = ([None] if id not in side.index else side.loc[[id]].to_dict("records") for side in (theirs, ours))
+        if before[0] is None or now[0] is None:
+            found.append(Moved(str(id), "is new" if before[0] is None else "is gone"))
+            continue
+        old, new = before[0], now[0]
+        if old["verdict"] != new["verdict"]:
+            found.append(Moved(str(id), f"{old['verdict']} → {new['verdict']}"))
+        elif not _near(np.array([new["value"]], float), np.array([old["value"]], float)).all():
+            found.append(Moved(str(id), f"{new['verdict']} as before, {old['value']:.4g} → {new['value']:.4g}"))
+    return found
+
+
+def difference(ours: Path, theirs: Path) -> str:
+    """How a table differs from the published one; empty if it does not, or holds seconds of the machine."""
+    new, old = pd.read_csv(ours), pd.read_csv(theirs)
+    if list(new.columns) != list(old.columns):
+        return f"has the columns {', '.join(new.columns)} in place of {', '.join(old.columns)}"
+    if TIMED in new.columns:
+        return ""
+    if len(new) != len(old):
+        return f"has {len(new)} rows in place of {len(old)}"
+    wrong = np.column_stack([~_same(new[name], old[name]) for name in new.columns]) if len(new) else np.zeros((0, 0))
+    if not wrong.any():
+        return ""
+    row, column = np.argwhere(wrong)[0]
+    name = new.columns[column]
+    first = f"row {row + 1}, {name}: {_shown(old[name][row])} → {_shown(new[name][row])}"
+    return f"{int(wrong.sum())} of {wrong.size} cells moved, first in {first}"
+
+
+def _same(ours: pd.Series, theirs: pd.Series) -> np.ndarray:
+    if all(pd.api.types.is_numeric_dtype(side) for side in (ours, theirs)):
+        return _near(ours.to_numpy(float), theirs.to_numpy(float))
+    both_missing = ours.isna() & theirs.isna()
+    return (both_missing | (ours.astype(str) == theirs.astype(str))).to_numpy(bool)
+
+
+def _near(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    return np.isclose(ours, theirs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
+
+
+def _shown(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _judged(path: Path) -> pd.DataFrame:
+    table = pd.read_csv(path) if path.is_file() else pd.DataFrame({"id": [], "verdict": [], "value": []})
+    return table.set_index("id")
+
+
+def _tables(folder: Path, pages: Sequence[str]) -> list[Path]:
+    return [path for page in pages for path in folder.glob(f"{page}.*.csv")]
+
+
+def _columns(path: Path) -> list[str]:
+    return list(pd.read_csv(path, nrows=0).columns)

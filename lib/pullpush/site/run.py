@@ -3,18 +3,26 @@
 A run happens in a folder of its own; only when the last cell has passed do the tables, then the notebook, take
 their places. A failed run leaves what was there as it was, and keeps its notebook under `executed/local/failed/`; one
 that is stopped leaves nothing. What the maintainers publish stands in `executed/<profile>/`, see publish.py.
+
+The kernel is quiet, has none of the user's settings, and can be ended.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import nbformat
+import papermill
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
@@ -23,10 +31,36 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root, workplace
-from pullpush.site import chapters, kernel, status
+from pullpush.site import chapters, status
 from pullpush.site.chapters import Chapter
-from pullpush.site.clean import publishable
-from pullpush.site.executions import gaps_of, place
+from pullpush.site.executions import gaps_of, place, publishable
+
+# What keeps a kernel's output fit for a page, and the same from run to run.
+QUIET = {
+    "PULLPUSH_PUBLISH": "1",
+    "PULLPUSH_PROGRESS": "0",
+    "TQDM_DISABLE": "1",
+    "PYTHONWARNINGS": "ignore",
+    "PYTHONHASHSEED": "0",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    "JUPYTER_PLATFORM_DIRS": "1",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+}
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
+# The kernel's own settings: none of the user's; no warnings about its transport on the terminal, nor the error that it
+# reports when jupyter_client ends it by an interrupt, as it always does; and its process id, for whoever must end it.
+KERNEL_CONFIG = """
+import logging, os
+c = get_config()
+c.IPKernelApp.log_level = 40
+logging.getLogger("IPKernelApp").addFilter(lambda record: "KeyboardInterrupt caught" not in record.getMessage())
+with open({pid!r} + ".part", "w") as file:
+    file.write(str(os.getpid()))
+os.replace({pid!r} + ".part", {pid!r})
+"""
 
 
 class ChapterError(PullPushError, RuntimeError):
@@ -62,7 +96,8 @@ def run(
     out: Path | None = None,
     failed: Path | None = None,
     root: Path | None = None,
-    watch: Callable[[str], None] = lambda state: None,
+    threads: int = 0,
+    watch: Callable[[str], object] = lambda state: None,
 ) -> Execution:
     """Execute one chapter.
 
@@ -73,7 +108,8 @@ def run(
         out: folder for notebook and tables; default `executed/local/<profile>`.
         failed: folder for the notebook of a run that fails; default `executed/local/failed/<profile>`.
         root: the book's root.
-        watch: told before each cell of code which one it is, such as "cell 17/46".
+        threads: that the kernel computes by; default: one a core.
+        watch: gets before each cell of code which one it is, such as "cell 17/46".
 
     Raises:
         UnknownNameError: no such chapter, profile or parameter, with the nearest names.
@@ -88,18 +124,21 @@ def run(
     out = out or place(root, settings.name)
     failed = failed or place(root, "failed") / settings.name
     with status.run_folder(workplace(root) / "executed") as folder:
-        return _execute(chapter, settings, values, folder, out=out, failed=failed, root=root, watch=watch)
+        places = {"PULLPUSH_OUT": str(folder / "tables"), "PULLPUSH_BOOK": str(root)}
+        places |= dict.fromkeys(THREADS, str(threads)) if threads else {}
+        return _execute(chapter, settings, values, folder, places, out=out, failed=failed, watch=watch)
 
 
 def _values(chapter: Chapter, settings: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters to inject: checked, with the profile, without those that are the defaults already."""
-    profile = str(settings.file or settings.name)
     values = chapters.check_parameters(chapter, given)
-    if values.get("profile", profile) != profile:
-        raise chapters.ParameterError(f"profile is {profile!r} by --profile and {given['profile']!r} by -p: give one")
+    if values.get("profile", settings.source) != settings.source:
+        raise chapters.ParameterError(
+            f"profile is {settings.source!r} by --profile and {given['profile']!r} by -p: give one"
+        )
     defaults = chapters.parameters(chapter)
     if "profile" in defaults:
-        values["profile"] = profile
+        values["profile"] = settings.source
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
@@ -108,22 +147,27 @@ def _execute(
     settings: Profile,
     values: dict[str, Any],
     folder: Path,
+    places: Mapping[str, str],
     *,
     out: Path,
     failed: Path,
-    root: Path,
-    watch: Callable[[str], None],
+    watch: Callable[[str], object],
 ) -> Execution:
     target, tables = folder / f"{chapter.name}.ipynb", folder / "tables"
     tables.mkdir()
     source_hash = chapters.source_hash(chapter)
     began = time.monotonic()
-    with status.held_back(lambda: status.end_kernel(folder)) as stop:
+    with status.held_back(lambda: status.end_kernel(folder)) as came:
+
+        def started(at: str) -> None:
+            if came:  # before there was a kernel to end
+                status.end_kernel(folder)
+            watch(at)
+
         try:
-            with kernel.quiet(stop):
-                kernel.execute(chapter, target, values, folder, root=root, hooks=kernel.hooks(stop, watch))
+            _in_kernel(chapter, target, values, folder, places, started)
         except Exception as error:
-            if stop.asked:  # whatever the end of its kernel did to papermill
+            if came:  # whatever the end of its kernel did to papermill
                 raise KeyboardInterrupt from None
             if not isinstance(error, PapermillExecutionError | DeadKernelError):
                 raise
@@ -140,14 +184,62 @@ def _execute(
         }
         stderr = publishable(target, about)
         gaps = len(gaps_of(target))
-        if stop.asked:
+        if came:
             raise KeyboardInterrupt
         written = _publish_tables(chapter, tables, out)  # from here on a stop comes too late, and is told so
         (failed / target.name).unlink(missing_ok=True)  # the error it shows is over
         done = Execution(_move(target, out), written, took, stderr, gaps)
-    if stop.asked:
+    if came:
         raise KeyboardInterrupt(f"stopped; {chapter.name} had just been finished")
     return done
+
+
+def _in_kernel(
+    chapter: Chapter,
+    target: Path,
+    values: dict[str, Any],
+    folder: Path,
+    places: Mapping[str, str],
+    watch: Callable[[str], None],
+) -> None:
+    """Execute a notebook, and say before each cell of code which one it is."""
+    source = folder / "source.ipynb"
+    config = folder / "ipython" / "profile_default" / "ipython_kernel_config.py"
+    config.parent.mkdir(parents=True)
+    config.write_text(KERNEL_CONFIG.format(pid=str(folder / status.KERNEL)), encoding="utf-8")
+    nbformat.write(chapters.read(chapter), source)
+    code: list[int] = []
+
+    def begin(notebook: nbformat.NotebookNode) -> None:
+        code.extend(at for at, cell in enumerate(notebook.cells) if cell.cell_type == "code")
+
+    def cell(cell: nbformat.NotebookNode, cell_index: int) -> None:
+        if cell_index in code:
+            watch(f"cell {code.index(cell_index) + 1}/{len(code)}")
+
+    hooks: dict[str, Any] = {"on_notebook_start": begin, "on_cell_start": cell}
+    logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it says of a kernel's death we say ourselves
+    with _environment({**QUIET, **places, "IPYTHONDIR": str(folder / "ipython")}):
+        papermill.execute_notebook(
+            source, target, values, cwd=chapter.path.parent, kernel_name="python3", progress_bar=False, **hooks
+        )
+
+
+_starting = threading.Lock()  # the environment is the whole process's, and a Dask worker has threads
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables, which the kernel inherits, and put the old ones back."""
+    with _starting:
+        before = dict(os.environ)
+        os.environ.update(values)
+        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", "")])
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:

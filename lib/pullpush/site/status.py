@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -59,64 +59,24 @@ def remove_leftovers(parent: Path) -> None:
 
 def end_kernel(folder: Path) -> None:
     """End the kernel of a run with all processes of its group, politely at first, so that they may tidy up."""
-    try:
+    with suppress(OSError, ValueError):  # there is none, or it has gone
         group = int((folder / KERNEL).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return
-    try:
         os.killpg(group, signal.SIGTERM)
         until = time.monotonic() + GRACE
         while time.monotonic() < until:
             os.killpg(group, 0)  # raises once all of them are gone
             time.sleep(0.05)
         os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
-
-
-class Stop:
-    """Whether Ctrl-C or SIGTERM came while they were held back.
-
-    Attributes:
-        asked: it came.
-        ready: to be set once `end` can work; a stop waits for it.
-    """
-
-    def __init__(self, end: Callable[[], None]) -> None:
-        self.asked = False
-        self.ready = threading.Event()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._act, args=(end,), daemon=True)
-
-    def ask(self) -> None:
-        """Let `end` be called as soon as it can work, beside what is going on."""
-        if not self.asked:
-            self.asked = True
-            self._thread.start()
-
-    def close(self) -> None:
-        """Nothing more is to be ended; wait until what is being ended has."""
-        self._over.set()
-        if self.asked:
-            self._thread.join()
-
-    def _act(self, end: Callable[[], None]) -> None:
-        while not self.ready.wait(0.05):
-            if self._over.is_set():
-                return
-        end()
 
 
 @contextmanager
-def held_back(end: Callable[[], None]) -> Iterator[Stop]:
-    """Hold Ctrl-C and SIGTERM back for the block: `end` is called at once, and who owns the block looks at `asked`.
+def held_back(end: Callable[[], object] = lambda: None) -> Iterator[list[int]]:
+    """Hold a Ctrl-C or SIGTERM back for the block: `end` is called at once, and who owns the block looks at the list of
+    signals that came.
 
     A second one is not held back. In threads other than the main one, which gets no signals, nothing changes.
     """
-    stop = Stop(end)
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
+    came: list[int] = []
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def restore() -> None:
@@ -125,16 +85,19 @@ def held_back(end: Callable[[], None]) -> Iterator[Stop]:
 
     def ask(number: int, frame: FrameType | None) -> None:
         restore()
-        stop.ask()
+        came.append(number)
+        end()
 
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, ask)
     try:
-        yield stop
+        yield came
     finally:
         restore()
-        stop.close()
 
 
 @contextmanager
@@ -150,26 +113,15 @@ def sigterm_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def end_with_parent() -> None:
-    """End this process as SIGTERM would when standard input, which its parent holds open, closes: the parent is gone,
-    or wants this process to go.
-    """
-
-    def watch() -> None:
-        while os.read(0, 4096):  # not sys.stdin, whose lock would disturb the interpreter's own end
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 @cache
 def end_with(parent: int) -> None:
-    """End this process, at once, when the process `parent`, which started it, is no more; what it wrote is whole."""
+    """End this process when the process `parent`, which started it, is no more: politely at first, by SIGTERM."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(PULSE)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(4 * GRACE)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -1,31 +1,48 @@
-"""What is kept, by the records beside it: `book/measured/<chapter>/<experiment>.json`."""
+"""What is kept, by the records beside it, `book/measured/<chapter>/<experiment>.json`, and which of it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+
+import numpy as np
 
 from pullpush.lab import kept
 from pullpush.lab.kept import KeptError
-from pullpush.site.draw import Kept
+
+SHARE = 3.0  # times a run's fair share of the time is the longest that is drawn
 
 
-class Note(NamedTuple):
-    """A kept experiment, the seconds of training behind it, and the components that it went through, with their
-    versions then.
+@dataclass(frozen=True, order=True)
+class Note:
+    """A kept experiment.
+
+    Attributes:
+        runs: how many it has; those that differ in what they are tested on alone were trained once.
+        seconds: of the training behind it.
+        tests: on how many each was tested.
+        versions: of the components that it went through, then.
     """
 
-    kept: Kept
+    chapter: str
+    experiment: str
+    runs: int
     seconds: float
-    versions: Mapping[str, str]
+    tests: int = 1
+    versions: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def cost(self) -> float:
+        """Seconds of one run, trained by itself."""
+        return self.tests * self.seconds / max(self.runs, 1)
 
     def __str__(self) -> str:
-        return str(self.kept)
+        return f"{self.chapter}/{self.experiment}"
 
 
 def notes(root: Path) -> tuple[list[Note], dict[str, str]]:
-    """What is said of all kept experiments of a book; and, by name, what is wrong with records that say nothing."""
+    """What is noted of all kept experiments of a book; and, by name, what is wrong with records that say nothing."""
     found: list[Note] = []
     faults: dict[str, str] = {}
     for path in sorted(kept.folder_of("", root=root).glob("*/*.json")):
@@ -36,8 +53,45 @@ def notes(root: Path) -> tuple[list[Note], dict[str, str]]:
             faults[f"{chapter}/{experiment}"] = str(error)
             continue
         if record:
-            # Runs that differ in what they are tested on alone were trained once.
             tests = len(record.declared.get("tested on", ())) or 1
-            one = Kept(chapter, experiment, record.runs, tests * record.stamp.seconds)
-            found.append(Note(one, record.stamp.seconds, record.stamp.versions))
+            made = record.stamp
+            found.append(Note(chapter, experiment, record.runs, made.seconds, tests, made.versions))
     return found, faults
+
+
+def draw(there: Sequence[Note], *, runs: int, minutes: float, seed: int) -> list[tuple[Note, int]]:
+    """Runs of kept experiments, each with its number in the experiment, from 0.
+
+    Chapters take turns, and within a chapter its experiments, both in an order that the seed shuffles; of the
+    experiment whose turn it is any run is as likely as any other. Passed over is what does not fit into the minutes
+    that are left, and at once what takes three times its share of them: fifteen runs of twenty minutes take at most
+    four minutes each. Training counts as if nothing were trained side by side, which leaves time for data and scores.
+
+    >>> there = [Note("01", "a", 10, 600.0), Note("02", "b", 4, 240.0), Note("02", "long", 1, 9000.0)]
+    >>> sorted(str(note) for note, _ in draw(there, runs=4, minutes=5, seed=0))
+    ['01/a', '01/a', '02/b', '02/b']
+    """
+    generator = np.random.default_rng(seed)
+    long = passed_over(there, runs=runs, minutes=minutes)
+    turns = []  # (turn of the chapter's run, the chapter's place in a turn, experiment, run)
+    for place, chapter in enumerate(generator.permutation(sorted({note.chapter for note in there})).tolist()):
+        of_chapter = [note for note in sorted(there) if note.chapter == chapter and note not in long]
+        shuffled = [
+            (of_chapter[at], generator.permutation(of_chapter[at].runs).tolist())
+            for at in generator.permutation(len(of_chapter))
+        ]
+        deepest = max((note.runs for note in of_chapter), default=0)
+        in_turn = [(note, order[at]) for at in range(deepest) for note, order in shuffled if at < len(order)]
+        turns += [(turn, place, note, number) for turn, (note, number) in enumerate(in_turn)]
+    drawn: list[tuple[Note, int]] = []
+    left = 60 * minutes
+    for _, _, note, number in sorted(turns, key=lambda item: item[:2]):
+        if len(drawn) < runs and note.cost <= left:
+            drawn.append((note, number))
+            left -= note.cost
+    return drawn
+
+
+def passed_over(there: Sequence[Note], *, runs: int, minutes: float) -> list[Note]:
+    """The experiments of which a run takes too long to be drawn in these minutes."""
+    return [note for note in there if note.cost > SHARE * 60 * minutes / max(runs, 1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -11,9 +10,12 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import click
+import numpy as np
+from safetensors import safe_open
 
 from pullpush.cache import HOME, home, inventory
 from pullpush.cache.inventory import DAY, Entry
@@ -64,7 +66,7 @@ def doctor(kinds: tuple[str, ...], repair: bool) -> None:
         for entry, why in inventory.damaged(kinds, further=_unreadable):
             entries += 1
             line.say(f"{entry.kind}/{entry.path.name}")
-            unknown_to += not why and not _has_sums(entry)
+            unknown_to += not why and not sums_of(entry.path).exists()
             if why:
                 bad.append(entry)
                 line.above(f"damaged: {entry.path}: {why}")
@@ -132,10 +134,6 @@ def _row(name: str, entries: list[Entry]) -> str:
     return f"{name:14}{len(entries):7} entries{megabytes(_size(entries)):>10}  {used}".rstrip()
 
 
-def _has_sums(entry: Entry) -> bool:
-    return sums_of(entry.path).exists()
-
-
 def _disk() -> str:
     """What is wrong with the cache's place; empty if nothing is."""
     place = home()
@@ -153,20 +151,12 @@ def _disk() -> str:
 
 def _unreadable(path: Path) -> str:
     """What is wrong with a file that has no checksum, as far as its format tells."""
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        return ""
     try:
-        reader(path)
+        if reader := READERS.get(path.suffix):
+            reader(path)
     except Exception as error:  # whatever a damaged file makes a reader say
         return f"{path.name} cannot be read ({str(error) or type(error).__name__})"
     return ""
-
-
-def _npy(path: Path) -> None:
-    import numpy as np
-
-    np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _npz(path: Path) -> None:
@@ -175,24 +165,17 @@ def _npz(path: Path) -> None:
             raise ValueError(f"{bad} in it is damaged")
 
 
-def _safetensors(path: Path) -> None:
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy"):
-        pass
-
-
 def _sqlite(path: Path) -> None:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
         (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
-        if said != "ok" or not os.path.getsize(path):
+        if said != "ok" or not path.stat().st_size:
             raise ValueError(said if said != "ok" else "it is empty")
 
 
 READERS: dict[str, Callable[[Path], object]] = {
-    ".npy": _npy,
+    ".npy": partial(np.load, mmap_mode="r", allow_pickle=False),
     ".npz": _npz,
-    ".safetensors": _safetensors,
+    ".safetensors": lambda path: safe_open(path, framework="numpy"),
     ".sqlite": _sqlite,
     ".json": lambda path: json.loads(path.read_text(encoding="utf-8")),
 }

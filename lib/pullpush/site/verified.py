@@ -12,7 +12,7 @@ import pandas as pd
 
 from pullpush.cache import atomic_path
 from pullpush.lab import profiles
-from pullpush.lab.evidence import CELL
+from pullpush.lab.evidence import cells, html_table
 from pullpush.site import executions
 
 FILE = "verified.csv"
@@ -68,13 +68,9 @@ def _of_processor(name: str, table: pd.DataFrame) -> str:
     dates = sorted(set(table["date"]))
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     said = f"Trained again on {name}, {when}: {len(runs)} runs, {inside} of {len(table)} numbers within their band."
-    head = "".join(f'<th style="{CELL}">{escape(title)}</th>' for title in HEAD)
-    body = "".join(_line(key, rows) for key, rows in runs)
-    return (
-        f"```{{raw}} html\n<details{'' if inside == len(table) else ' open'}><summary>{escape(said)}</summary>\n"
-        '<div style="overflow-x:auto"><table style="font-size:0.88em;font-variant-numeric:tabular-nums">\n'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>\n```"
-    )
+    is_open = "" if inside == len(table) else " open"
+    body = html_table(HEAD, (_line(key, rows) for key, rows in runs))
+    return f"```{{raw}} html\n<details{is_open}><summary>{escape(said)}</summary>\n{body}</details>\n```"
 
 
 def _line(key: Sequence[Any], rows: pd.DataFrame) -> str:
@@ -82,5 +78,5 @@ def _line(key: Sequence[Any], rows: pd.DataFrame) -> str:
     told = ", ".join(part for part in (f"{chapter}/{experiment}", system, point, f"seed {seed}") if part)
     edge = rows.loc[(rows["difference"].abs() / rows["band"]).idxmax()]
     nearest = f"{edge['metric']}: {edge['kept']:.4g} → {edge['here']:.4g}, band ± {edge['band']:.2g}".replace("-", "−")
-    cells = (told, str(len(rows)), str(int(rows["within"].sum())), nearest)
-    return "<tr>" + "".join(f'<td style="{CELL}">{escape(cell)}</td>' for cell in cells) + "</tr>"
+    texts = (told, str(len(rows)), str(int(rows["within"].sum())), nearest)
+    return f"<tr>{cells(map(escape, texts))}</tr>"

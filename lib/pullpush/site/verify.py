@@ -3,38 +3,50 @@
     pullpush verify                     # fifteen runs of all chapters, at most twenty minutes
     pullpush verify 02-svr-lab/frozen   # of this experiment
 
-Nothing that was trained here before is read (afresh.py); the same seed draws the same runs, and a verification that
+Nothing that was trained here before is read (`afresh`); the same seed draws the same runs, and a verification that
 was killed goes on. What it found is a table, `executed/quick/verified.csv`, with the rows of each processor that
 verified.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from pullpush.errors import PullPushError, unknown
-from pullpush.lab import compute, profiles
+from pullpush.cache import HOME, home
+from pullpush.errors import CacheError, PullPushError, unknown
+from pullpush.lab import compute, kept, profiles
+from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import processor
-from pullpush.lab.root import find_root
+from pullpush.lab.root import alone, find_root
+from pullpush.lab.scores import Scores
 from pullpush.site import verified
-from pullpush.site.afresh import afresh
-from pullpush.site.band import band
-from pullpush.site.declared import Declared, declared
-from pullpush.site.draw import Kept, draw, passed_over
-from pullpush.site.expected import Expectations, Expected, Numbers, numbers
-from pullpush.site.there import notes
+from pullpush.site.band import Spread, band, moderated, prior
+from pullpush.site.long import Declared, declared
+from pullpush.site.there import Note, draw, notes, passed_over
 from pullpush.site.verified import COLUMNS, RUN
+from pullpush.site.workers import LongError, Tell
 from pullpush.training.runs import train_missing
+
+KIND = "verified"
+OF_RUNS = ("runs", "scores", "teachers", "columns", "topics")  # kinds of the cache that come of training
+OF_DATA = ("banks", "worlds", "features")  # others, made where there are none yet, so that they stay
+FIRST, LAST = "loss of the first epoch", "loss of the last epoch"
+Numbers = Mapping[str, tuple[float, int]]  # by metric: the mean, and of how many clips; 0 of what is no mean of clips
+Groups = dict[str, list[list[float]]]  # by metric: the numbers by seed of each trial
 
 
 class OutsideError(PullPushError, RuntimeError):
@@ -87,8 +99,8 @@ def verify(
     seed: int | None = None,
     profile: str = profiles.DEFAULT,
     root: Path | None = None,
-    report: Callable[[str], None] = lambda line: None,
-    watch: Callable[[str], None] = lambda state: None,
+    report: Tell = lambda line: None,
+    watch: Tell = lambda state: None,
 ) -> Verified:
     """Train kept runs again and compare.
 
@@ -98,7 +110,7 @@ def verify(
         every: all kept runs, however long that takes.
         seed: of the draw; default: the date (UTC), such as 20261123, so that in time every result is tried.
         profile: that results are kept with.
-        report: told one line for each run; watch: told how far it is.
+        report: gets one line for each run; watch: how far it is.
 
     Raises:
         UnknownNameError: no such kept result.
@@ -118,7 +130,7 @@ def verify(
     with afresh(str(seed)) as folder:
         plans, wanted = _wanted(drawn, profile, root, faults)
         comparisons = sum(len(one.numbers) for one in wanted)
-        for chapter, group in groupby(wanted, key=lambda one: one.kept.chapter):
+        for chapter, group in groupby(wanted, key=lambda one: one.note.chapter):
             group = list(group)
             if not every and time.monotonic() - began > 60 * minutes:
                 left += [str(one) for one in group]
@@ -139,20 +151,19 @@ def verify(
     return Verified(pd.DataFrame(rows, columns=list(COLUMNS)), tuple(left), tuple(faults), path)
 
 
-def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Kept], list[str]]:
+def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Note], list[str]]:
     """The kept results that are named, by their chapter or by both, or all; and what is wrong with others of these."""
     found, faults = notes(root)
-    known = [note.kept for note in found]
-    every = [*map(str, known), *faults]
+    every = [*map(str, found), *faults]
     for name in names:
         if not any(_among(one, [name]) for one in every):
             raise unknown("kept result", name, [*{one.partition("/")[0] for one in every}, *every])
-    chosen = [one for one in known if not names or _among(str(one), names)]
+    chosen = [one for one in found if not names or _among(str(one), names)]
     return chosen, [fault for name, fault in faults.items() if not names or _among(name, names)]
 
 
 def _wanted(
-    drawn: Sequence[tuple[Kept, int]], profile: str, root: Path, faults: list[str]
+    drawn: Sequence[tuple[Note, int]], profile: str, root: Path, faults: list[str]
 ) -> tuple[dict[str, Declared], list[Expected]]:
     """What the chapters of drawn runs declare, and what was kept of these runs, chapter by chapter."""
     plans: dict[str, Declared] = {}
@@ -163,10 +174,10 @@ def _wanted(
         except PullPushError as error:
             faults.append(f"{chapter}: {error}")
             continue
-        expectations = Expectations(plans[chapter], root=root)
+        of_chapter = Kept(plans[chapter], root)
         for one in dict.fromkeys(one for one, _ in drawn if one.chapter == chapter):
             try:
-                found += expectations.of(one, [number for other, number in drawn if other == one])
+                found += of_chapter.expected(one, [number for other, number in drawn if other == one])
             except PullPushError as error:
                 faults.append(f"{one}: {error}")
     return plans, found
@@ -197,7 +208,7 @@ def _rows(one: Expected, here: Numbers, took: float, comparisons: int) -> Iterat
         width = band(one.spreads[metric], was, comparisons=comparisons, clips=clips)
         within = abs(value - was) <= width or (np.isnan(value) and np.isnan(was))
         yield {
-            **dict(zip(RUN, (*str(one.kept).split("/"), one.trial.system, one.point, one.seed), strict=True)),
+            **dict(zip(RUN, (*str(one.note).split("/"), one.trial.system, one.point, one.seed), strict=True)),
             "metric": metric,
             "kept": was,
             "here": value,
@@ -218,3 +229,126 @@ def _outside(row: pd.Series) -> str:
 def _among(one: str, names: Sequence[str]) -> bool:
     """Whether a kept result is one that was named."""
     return any(name in (one, one.partition("/")[0]) for name in names)
+
+
+# ---------------------------------------------------------------- what is expected
+
+
+class Expected(NamedTuple):
+    """A kept run: its experiment, trial and seed, its numbers, and of each the spread, None where none is known."""
+
+    note: Note
+    experiment: Experiment
+    trial: Trial
+    seed: int
+    numbers: Numbers
+    spreads: Mapping[str, Spread | None]
+
+    @property
+    def point(self) -> str:
+        """What else tells the trial from others of its system: "radius=0.3, times=8"."""
+        return ", ".join(f"{name}={value}" for name, value in self.trial.where.items())
+
+    def __str__(self) -> str:
+        parts = (self.trial.system, self.point, f"seed {self.seed}")
+        return f"{self.note}: {', '.join(part for part in parts if part)}"
+
+
+class Kept:
+    """What was kept of the experiments that one chapter declares."""
+
+    def __init__(self, plan: Declared, root: Path) -> None:
+        self._plan, self._root = plan, root
+
+    def expected(self, note: Note, runs: Sequence[int]) -> list[Expected]:
+        """The runs of an experiment that have these numbers, counted from 0.
+
+        Raises:
+            LongError: it was not kept as it is declared.
+            KeptError: what was kept is damaged.
+        """
+        experiment = self._plan.experiments.get(note.experiment)
+        scores = self._read(experiment) if experiment else None
+        if not experiment or not scores:
+            both = " && ".join(kept.command(verb, note.chapter, note.experiment) for verb in ("sweep", "keep"))
+            raise LongError(f"{note} was kept of another declaration than that of its chapter: `{both}` makes it anew")
+        priors = {name: prior(group) or prior(self._groups.get(name, [])) for name, group in groups(scores).items()}
+        cells = list(experiment.cells)
+        found = []
+        for trial, seed in (cells[number] for number in runs):
+            seeds = [numbers(scores, trial, other) for other in trial.seeds or experiment.seeds]
+            here = numbers(scores, trial, seed)
+            spreads = {name: moderated([of_seed[name][0] for of_seed in seeds], priors[name]) for name in here}
+            found.append(Expected(note, experiment, trial, seed, here, spreads))
+        return found
+
+    @cached_property
+    def _groups(self) -> Groups:
+        """Those of all kept experiments of the chapter, for searches, which have one seed."""
+        found: Groups = {}
+        for experiment in self._plan.experiments.values():
+            with suppress(KeptError):  # it is told of where it is drawn
+                if experiment.long and (scores := self._read(experiment)):
+                    for name, group in groups(scores).items():
+                        found.setdefault(name, []).extend(group)
+        return found
+
+    def _read(self, experiment: Experiment) -> Scores | None:
+        ground = self._plan.ground_of(experiment)
+        content = compute.content_of(ground, experiment)
+        return kept.read(experiment, ground.book.chapter, content, root=self._root)
+
+
+def numbers(scores: Scores, trial: Trial, seed: int) -> Numbers:
+    """The mean over clips and languages of each metric of a run, and the training loss of its first and last epoch,
+    which depend on the loss function more than any score does.
+    """
+    values = scores.clips[str(trial), seed]
+    found = {name: (float(np.nanmean(array)), len(array)) for name, array in values.items()}
+    losses = scores.rows(scores.history, trial, seed).sort_values("epoch")["loss"]
+    return found | {FIRST: (float(losses.iloc[0]), 0), LAST: (float(losses.iloc[-1]), 0)}
+
+
+def groups(scores: Scores) -> Groups:
+    """The numbers by seed of each trial, by metric."""
+    found: Groups = {}
+    for trial in scores.experiment.trials:
+        seeds = [numbers(scores, trial, seed) for seed in trial.seeds or scores.experiment.seeds]
+        for name in seeds[0]:
+            found.setdefault(name, []).append([of_seed[name][0] for of_seed in seeds])
+    return found
+
+
+# ---------------------------------------------------------------- a cache without runs
+
+
+@contextmanager
+def afresh(name: str) -> Iterator[Path]:
+    """Let `home()` be `home()/verified/<name>` for the block: links to all kinds but those that come of training.
+
+    What was trained in a block of this name before is there again; that of other names is removed.
+
+    Raises:
+        CacheError: another process is in such a block.
+    """
+    usual, folder = home(), home() / KIND / name
+    refusal = CacheError(f"another process trains in {folder.parent}: wait for it, nothing was changed")
+    before = os.environ.get(HOME)
+    with alone(folder.parent / ".lock", refusal):
+        folder.mkdir(exist_ok=True)
+        for other in folder.parent.iterdir():
+            if other.is_dir() and other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+        kinds = {path.name for path in usual.iterdir() if path.is_dir() and not path.name.startswith(".")}
+        for kind in (kinds | {*OF_DATA}) - {KIND, *OF_RUNS}:
+            (usual / kind).mkdir(exist_ok=True)
+            if not (folder / kind).exists():
+                (folder / kind).symlink_to(usual / kind, target_is_directory=True)
+        os.environ[HOME] = str(folder)
+        try:
+            yield folder
+        finally:
+            if before is None:
+                del os.environ[HOME]
+            else:
+                os.environ[HOME] = before

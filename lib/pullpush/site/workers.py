@@ -1,26 +1,113 @@
-"""Calls spread over processes or a Dask cluster: outcomes come as they are there, and a killed process is replaced."""
+"""Calls spread over processes or a Dask cluster: outcomes come as they are there, and a killed process is replaced.
+
+This is the one pool of the house: runs of experiments, points of a grid and pages go through it.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, MappingProxyType
 from typing import Any
 
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from pullpush.site.declared import LongError
-from pullpush.site.status import end_with
+from pullpush.cache import home
+from pullpush.errors import PullPushError
+from pullpush.parallel import elsewhere
+from pullpush.site.status import end_with, held_back
 
 PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
 
-Outcome = tuple[str, float, str]  # key, seconds, what went wrong
-Work = Callable[[Mapping[str, Callable[[], None]]], Generator[Outcome, None, None]]
+Outcome = tuple[str, float, str, str]  # key, seconds, what went wrong, what else is to be said
+Calls = Mapping[str, Callable[[], str | None]]
+Tell = Callable[[str], object]
+
+
+class LongError(PullPushError, RuntimeError):
+    """A sweep that cannot begin or go on, or an experiment that cannot be kept."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep did: labels of what it ran, of what was there, and of what failed, with the reason; and, of a grid,
+    the gathered tables by name.
+    """
+
+    ran: tuple[str, ...]
+    skipped: tuple[str, ...]
+    failed: tuple[tuple[str, str], ...]
+    tables: Mapping[str, Path] = field(default_factory=dict)
+
+
+def check_jobs(jobs: int) -> None:
+    """Require one process at least."""
+    if jobs < 1:
+        raise LongError(f"jobs must be at least 1, got {jobs}")
+
+
+def work_through(
+    calls: Calls,
+    *,
+    jobs: int,
+    dask: str = "",
+    labels: Mapping[str, str] = MappingProxyType({}),
+    is_there: Callable[[str], bool] = lambda key: True,
+    before: int = 0,
+    total: int = 0,
+    noun: str = "runs",
+    report: Tell = lambda line: None,
+    watch: Tell = lambda state: None,
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Make calls in processes or on a cluster: the labels of those that went well, and of the others with the reason.
+
+    Args:
+        calls: by key; what one returns, a text or nothing, is added to its line.
+        jobs: processes at once; with 1 calls are made here.
+        dask: address of a Dask scheduler, whose workers share this machine's folders, in place of processes.
+        labels: key → what the call is known by, its key by default.
+        is_there: whether what a call makes is here, after it was made.
+        before, total: how many are over already, and how many there are in all; default: these.
+        report: gets one line for every call, such as "3/4  radius: SVR, seed 1  12 s"; watch: how many are over.
+
+    Raises:
+        LongError: the cluster cannot be reached, or goes away: what was made stays.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; processes have been ended, what was made stays.
+    """
+    ran: list[str] = []
+    failed: list[tuple[str, str]] = []
+    total = total or len(calls)
+    watch(f"{before}/{total} {noun}")
+    with _outcomes(calls, jobs, dask) as outcomes:
+        for key, seconds, message, note in outcomes:
+            label = labels.get(key, key)
+            if not message and not is_there(key):
+                message = f"it is not there: let all machines share {home()}, and restart workers of older code"
+            failed.append((label, message)) if message else ran.append(label)
+            count = f"{before + len(ran) + len(failed)}/{total}"
+            took = f"{seconds:.0f} s{', ' + note if note else ''}"
+            report(f"{count}  {label}  {'FAILED: ' + message if message else took}")
+            watch(f"{count} {noun}")
+    return ran, failed
+
+
+@contextmanager
+def _outcomes(calls: Calls, jobs: int, dask: str) -> Iterator[Iterator[Outcome]]:
+    if not dask:
+        with closing(_in_processes(calls, jobs)) as outcomes:
+            yield outcomes
+        return
+    with cluster(dask) as client, closing(_on_cluster(client, dask, calls)) as outcomes:
+        yield outcomes
 
 
 @contextmanager
@@ -45,42 +132,46 @@ def cluster(address: str) -> Iterator[Any]:
             client.close(timeout=PATIENCE)
 
 
-@contextmanager
-def workers(jobs: int, dask: str) -> Iterator[Work]:
-    if not dask:
-        yield lambda calls: _in_processes(calls, jobs)
-        return
-    with cluster(dask) as client:
-        yield lambda calls: _on_cluster(client, dask, calls)
-
-
-def _in_processes(calls: Mapping[str, Callable[[], None]], jobs: int) -> Generator[Outcome, None, None]:
-    left = dict(calls)
+def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
+    left = {key: elsewhere(call) if jobs > 1 else call for key, call in calls.items()}
     for _ in range(ROUNDS):
-        pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)
         outcomes = pool(joblib.delayed(_attempt)(key, call, os.getpid()) for key, call in list(left.items()))
-        try:
-            for outcome in outcomes:
-                left.pop(outcome[0])
-                yield outcome
-            return
-        except TerminatedWorkerError:
-            continue
-        except BaseException:
-            if jobs > 1:
-                get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)  # else they end their runs
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib's, that work was left undone
-                outcomes.close()
-            raise
-    yield from ((key, 0.0, "its process was killed, again and again: too little memory?") for key in left)
+        with held_back(_ask_to_stop) if jobs > 1 else nullcontext([]) as came:
+            try:
+                for outcome in outcomes:
+                    if not came:
+                        left.pop(outcome[0])
+                        yield outcome
+            except TerminatedWorkerError:
+                if not came:
+                    continue
+            except BaseException:
+                if jobs > 1:
+                    get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)  # else they end their runs
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # joblib's, that work was left undone
+                    outcomes.close()
+                raise
+        if came:
+            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+            raise KeyboardInterrupt
+        return
+    yield from ((key, 0.0, "its process was killed, again and again: too little memory?", "") for key in left)
 
 
-def _on_cluster(client: Any, address: str, calls: Mapping[str, Callable[[], None]]) -> Generator[Outcome, None, None]:
+def _ask_to_stop() -> None:
+    """Let the processes of the pool end what they are at, politely: a page ends its kernel and removes its folder."""
+    for process in list(get_reusable_executor(reuse=True)._processes):
+        with suppress(OSError):  # it has gone
+            os.kill(process, signal.SIGTERM)
+
+
+def _on_cluster(client: Any, address: str, calls: Calls) -> Generator[Outcome, None, None]:
     from dask.distributed import CancelledError, as_completed
 
     gone = f"the cluster at {address} went away with {{}} runs to go: give the same command again, there or elsewhere"
-    futures = {client.submit(_attempt, key, call, pure=False): key for key, call in calls.items()}
+    futures = {client.submit(_attempt, key, elsewhere(call), pure=False): key for key, call in calls.items()}
     left = len(futures)
     try:
         for future in as_completed(futures):
@@ -90,20 +181,44 @@ def _on_cluster(client: Any, address: str, calls: Mapping[str, Callable[[], None
             if future.status == "finished":
                 yield future.result()
             else:
-                yield futures[future], 0.0, f"lost with its worker: {future.exception()}"
+                yield futures[future], 0.0, f"lost with its worker: {future.exception()}", ""
     except (CancelledError, OSError) as error:
         raise LongError(gone.format(left)) from error
     if left:
         raise LongError(gone.format(left))
 
 
-def _attempt(key: str, call: Callable[[], None], parent: int | None = None) -> Outcome:
-    """Make a call; where a process `parent` started this one, it ends with it, however that ended."""
-    if parent not in (None, os.getpid()):
+_busy = _stopped = False  # of a process of the pool: whether it makes a call, and whether it is to make no further one
+
+
+def _attempt(key: str, call: Callable[[], str | None], parent: int | None = None) -> Outcome:
+    """Make a call; where a process `parent` started this one, it ends with it, however that ended, and SIGTERM stops
+    the call and all later ones.
+    """
+    global _busy, _stopped
+    is_process = parent not in (None, os.getpid())
+    if is_process:
         end_with(parent)
-    began = time.monotonic()
+        signal.signal(signal.SIGTERM, _stop)
+    began, note, message = time.monotonic(), None, "stopped" if _stopped else ""
     try:
-        call()
+        _busy = True
+        note = None if _stopped else call()
+    except PullPushError as error:
+        message = str(error)
     except Exception as error:
-        return key, time.monotonic() - began, f"{type(error).__name__}: {error}"
-    return key, time.monotonic() - began, ""
+        message = f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        if not is_process:
+            raise
+        _stopped, message = True, "stopped"
+    finally:
+        _busy = False
+    return key, time.monotonic() - began, message, note or ""
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    global _stopped
+    _stopped = True
+    if _busy:
+        raise KeyboardInterrupt

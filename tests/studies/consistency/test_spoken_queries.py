@@ -13,7 +13,8 @@ import torch
 
 from pullpush.data import store
 from pullpush.data.clips import Clips, StoredClips
-from pullpush.data.speech import load_speech, same_group, translations
+from pullpush.data.speech import load_speech, same_group
+from pullpush.data.utterances import translations
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.lab import session
 from pullpush.metrics import difference
@@ -61,7 +62,7 @@ def asked(tmp_path) -> Clips:
     texts = {code: {name: "x" * (i + 1) for i, name in enumerate(names)} for code in speech_ranks.TEXTS}
     store.write(tmp_path, [np.ones(9, dtype=np.int16) for _ in names])
     columns = {"stamp": names, "group": names, "spoken": ["ru"] * len(names)}
-    write = partial(translations, texts)
+    write = partial(translations, texts, column="stamp")
     return StoredClips("test", "key", store.read(tmp_path), np.arange(len(names)), columns, write, same_group)
 
 

@@ -10,13 +10,14 @@ import pytest
 import torch
 
 from pullpush.lab import claims, session
+from pullpush.lab.comparisons import levels as levels_of
 from pullpush.lab.ledger import Ledger
+from pullpush.lab.page import judge_measures
 from pullpush.lab.scores import Scores
 from pullpush.metrics.cards import METRICS
 from pullpush.studies.distill import comparisons, ensembles, experiments, measures, naming, rates, truth
 from pullpush.studies.distill.grounds import Grounds
 from pullpush.studies.distill.stages import EARS, SYSTEMS
-from pullpush.studies.measures import judge_measures
 
 LAB = "06-distill-cluster-lab"
 SEEDS = (0, 1, 2)
@@ -104,7 +105,7 @@ def test_planted_gains_are_found(found):
     )
 
 
-def test_every_claim_of_the_lab_is_judged_and_stands_on_the_page(found):
+def test_every_claim_of_the_lab_is_judged(found):
     ledger = Ledger(LAB)
     for name in ("systems", "teachers", "augmentation"):
         ledger.judge_scores(found[name])
@@ -124,8 +125,6 @@ def test_every_claim_of_the_lab_is_judged_and_stands_on_the_page(found):
     assert table.loc["distill_cluster-t2-distill-passt", "value"] == pytest.approx(8, abs=0.6)
     assert table.loc["distill_cluster-t2-distill-passt", "verdict"] == "holds"
     assert table.loc["distill_cluster-t2-passt-best", "value"] == pytest.approx(5, abs=0.6)
-    shown = [each for ids in naming.CLAIMS.values() for each in ids]
-    assert sorted(shown) == sorted(claim.id for claim in ledger.judged)
     assert not [row["reason"] for row in ledger.table().to_dict("records") if "not in this" in row["reason"]]
 
 
@@ -157,7 +156,7 @@ def test_experiments_share_what_they_can(ground, declared):
 
 
 def test_table_2_stands_beside_the_paper(found):
-    levels = comparisons.levels(found["systems"], comparisons.TABLE_2)
+    levels = levels_of(found["systems"], comparisons.TABLE_2)
     shown = comparisons.table_2(levels).set_index(["system", "hears"])
     assert shown.loc[("paper: 2", "PaSST"), "mAP@16 multiple"] == "46.6"
     assert ("paper: 1, finetuned", "PaSST") not in shown.index, "which the paper has not"

@@ -8,8 +8,8 @@ from made_up import METRICS, nothing, scores
 
 from pullpush.lab.claims import of_chapter
 from pullpush.lab.ledger import Ledger
+from pullpush.lab.page import judge_measures
 from pullpush.studies.language_encoder import measures
-from pullpush.studies.measures import judge_measures
 
 LAB = "04-language-encoder-lab"
 MIRRORS = ("freesound", "clotho", "audiocaps", "narrow", "skewed")

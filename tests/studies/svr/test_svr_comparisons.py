@@ -8,7 +8,6 @@ import pytest
 
 from pullpush.errors import PullPushError
 from pullpush.lab import material
-from pullpush.lab.ledger import Ledger
 from pullpush.metrics import difference
 from pullpush.metrics.inference import holm
 from pullpush.studies.svr import comparisons
@@ -39,7 +38,7 @@ def test_systems_are_compared_at_the_points_that_both_have(svr_varied):
 
 
 def test_a_value_is_compared_with_the_one_that_is_the_start(svr_varied):
-    found = comparisons.over_start(svr_varied, BASE, "value", [1e-3, 2e-3], 1e-3)
+    found = comparisons.over_start(svr_varied, BASE, "value", 1e-3)
     assert list(found) == [("value = 0.002", "value = 0.001")]
     where, other = {"value": 2e-3}, {"value": 1e-3}
     (difference_found,) = found.values()
@@ -88,13 +87,6 @@ def test_accuracies_that_were_scored_with_the_runs_are_those_of_their_models(svr
     pd.testing.assert_frame_equal(
         scored.sort_values(key, ignore_index=True), asked.sort_values(key, ignore_index=True)[list(scored)]
     )
-
-
-def test_claims_are_found_by_where_they_stand_first():
-    ledger = Ledger("02-svr-lab")
-    assert "supclap-t13-half-to-one" in comparisons.ids(ledger, "Table 13")
-    assert not set(comparisons.ids(ledger, "Table 1")) & set(comparisons.ids(ledger, "Table 13"))
-    assert all(ledger.claims[name].judged for name in comparisons.ids(ledger, "Table 2"))
 
 
 def test_what_asks_for_further_data_says_which(runs):

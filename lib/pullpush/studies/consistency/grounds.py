@@ -26,8 +26,7 @@ from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import SCENES
-from pullpush.lab.views import Material
+from pullpush.lab.scenes import SCENES, Material
 from pullpush.studies.consistency.languages import check_told, languages_of
 from pullpush.training.frozen import Base, encoded, on_features
 from pullpush.training.runs import Plan

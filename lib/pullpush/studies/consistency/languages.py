@@ -8,8 +8,7 @@ from pullpush.data.clips import Clips
 from pullpush.data.registry import datasets_home, find
 from pullpush.data.vocabulary import LANGUAGES
 from pullpush.errors import PullPushError
-from pullpush.lab.scenes import SCENES
-from pullpush.lab.views import Material
+from pullpush.lab.scenes import SCENES, Material
 from pullpush.studies import own_data
 
 

@@ -1,63 +1,23 @@
-"""Tables of the lab of chapter 6: levels and gains by what hears, and the paper's numbers beside them."""
+"""Tables of the lab of chapter 6: the paper's numbers beside ours, ranks, what validation chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pullpush.lab.experiments import ExperimentError, Where
+from pullpush.lab.comparisons import levels
 from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import difference, holm
 from pullpush.studies.distill.stages import STANDS_FOR
 
 PAPER = "distill_cluster"
-Pair = tuple[str, str]  # a system and its baseline
 MAIN_SCORE = "mAP@16 multiple"
 TABLE_2 = ("mAP@10 multiple", "mAP@16 multiple", "mAP@10 single", "R@1 single", "R@5 single", "R@10 single")
 NUMBERED = ("1", "2", "3", "4", "5")  # systems of Table 1
 ENSEMBLES = ("E1", "E2", "E3", "E4")
-LEVELS = ("system", "metric", "value", "low", "high", "seeds", "clips")
-GAINS = ("system", "baseline", "metric", "value", "low", "high", "half width", "p", "seeds", "clips")
-
-
-def levels(scores: Scores, metrics: Sequence[str] = (MAIN_SCORE,)) -> pd.DataFrame:
-    """Where every trial stands: what varies, and the columns LEVELS, fractions with 95 % intervals over seeds and
-    clips. Empty of scores that are not there.
-    """
-    rows = []
-    for trial in scores.experiment.trials if scores else ():
-        for metric in metrics:
-            found = difference(scores.values(trial.system, metric, trial.where))
-            numbers = (found.value, found.low, found.high, found.seeds, found.clips)
-            rows.append({**trial.where, **dict(zip(LEVELS, (trial.system, metric, *numbers), strict=True))})
-    return pd.DataFrame(rows, columns=None if rows else list(LEVELS))
-
-
-def gains(
-    scores: Scores,
-    pairs: Iterable[Pair],
-    metrics: Sequence[str] = (MAIN_SCORE,),
-    wheres: Iterable[Where] = ({},),
-) -> pd.DataFrame:
-    """What systems have over baselines at each point: what varies, and the columns GAINS; p by Holm over all rows."""
-    heads, found = [], []
-    plans = [(pair, where, metric) for pair in pairs for where in wheres for metric in metrics] if scores else []
-    for (system, baseline), where, metric in plans:
-        try:
-            found.append(scores.contrast(system, baseline, metric, where))
-        except ExperimentError:  # a pair that was not trained at this point
-            continue
-        heads.append({**where, "system": system, "baseline": baseline, "metric": metric})
-    rows = [
-        {**head, "value": one.value, "low": one.low, "high": one.high, "half width": one.half_width}
-        | {"p": one.p_holm, "seeds": one.seeds, "clips": one.clips}
-        for head, one in zip(heads, holm(found), strict=True)
-    ]
-    return pd.DataFrame(rows, columns=None if rows else list(GAINS))
 
 
 def printed(system: str, ears: str, metric: str) -> float:
@@ -96,17 +56,6 @@ def table_2(found: pd.DataFrame) -> pd.DataFrame:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
-
-
-def points(table: pd.DataFrame, *, across: str = "metric") -> pd.DataFrame:
-    """`gains` as a page shows them, in points with the half width; across: what stands in columns."""
-    cells = table.assign(
-        cell=[f"{100 * row['value']:+.1f} ± {100 * row['half width']:.1f}" for row in table.to_dict("records")]
-    )
-    keys = [name for name in cells if name not in (*GAINS, "cell", across)]
-    index = ["system", "baseline", *(["metric"] if across != "metric" else []), *keys]
-    wide = cells.pivot_table(index=index, columns=across, values="cell", aggfunc="first", sort=False)
-    return wide.reset_index().rename_axis(columns=None).rename(columns={"baseline": "over"})
 
 
 def chosen_by_validation(scores: Scores, systems: Mapping[str, Any]) -> tuple[str, str]:

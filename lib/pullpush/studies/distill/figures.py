@@ -11,29 +11,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, plain_logarithm
+from pullpush.show.intervals import note
+from pullpush.show.layout import finish, panels, plain_logarithm
 from pullpush.show.marks import bars, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from pullpush.studies.distill.stages import STANDS_FOR
-from pullpush.studies.glap.styles import SPANS, counts
 
-EARS: Mapping[str, tuple[str, str]] = {
-    "yamnet": (BLUE, "o"),
-    "reconstruction": (VERMILION, "s"),
-    "prediction": (GREEN, "^"),
-}
-SPARE = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (ORANGE, "v"), (PURPLE, "D"), (SKY, "P"), (BLACK, "X"))
 SHADES = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 DRAWN = 12  # topics that a map tells apart
 SETTINGS = {"teacher tau": "teacher's temperature", "weight": "weight λ₁ of the soft labels"}
 PAPER = {"teacher tau": 0.05, "weight": 1.0}
-
-
-def ears_title(ears: str) -> str:
-    """What a figure writes of ears: `ears_title("yamnet")` is "yamnet (for PaSST)"."""
-    return f"{ears} (for {STANDS_FOR[ears]})" if ears in STANDS_FOR else ears
-
-
 # Boxes of the scheme: x, y, width, height (in the figure's units of 10 × 6), title, what is below it, colour.
 BOXES = (
     (0.1, 3.7, 2.5, 1.5, "pretraining", "many clips, one caption each\nInfoNCE", GREY),
@@ -96,43 +82,6 @@ def fitting(table: pd.DataFrame, trained: pd.DataFrame) -> Figure:
     return finish(fig)
 
 
-def by_system(table: pd.DataFrame, metrics: Mapping[str, str]) -> Figure:
-    """Where each system stands with each encoder, a panel a score: 95 % intervals.
-
-    Args:
-        table: columns ears, system, metric, value, low, high (fractions).
-        metrics: score → title of its panel.
-    """
-    systems = list(dict.fromkeys(table["system"]))
-    ears = list(dict.fromkeys(table["ears"]))
-    fig, axes = panels(len(metrics), height=1.1 + len(systems) * 0.34, sharey=True)
-    for ax, (metric, title) in zip(axes, metrics.items(), strict=True):
-        for number, each in enumerate(ears):
-            own = table[(table["ears"] == each) & (table["metric"] == metric)].set_index("system").reindex(systems)
-            colour, marker = EARS.get(each, SPARE[number])
-            at = np.arange(len(systems)) + dodge(number, len(ears), 0.6)
-            dots(ax, own, at, scale=100, colour=colour, marker=marker, label=ears_title(each))
-        ax.set(xlabel="%", title=title)
-    name_places(axes[0], systems)
-    return finish(fig, f"{SPANS}{counts(table)}")
-
-
-def gains(table: pd.DataFrame, *, rows: str, colours: str, xlabel: str = "gain in mAP@16 (points)") -> Figure:
-    """Gains as dots with 95 % intervals; rows, colours: columns that name places, and that tell marks apart."""
-    places, kinds = (list(dict.fromkeys(table[column])) for column in (rows, colours))
-    fig, (ax,) = panels(1, height=1.2 + len(places) * (0.16 + 0.12 * len(kinds)))
-    for number, kind in enumerate(kinds):
-        own = table[table[colours] == kind].set_index(rows).reindex(places)
-        colour, marker = EARS.get(kind, SPARE[number % len(SPARE)])
-        at = np.arange(len(places)) + dodge(number, len(kinds), 0.6)
-        label = ears_title(str(kind)) if len(kinds) > 1 else ""
-        dots(ax, own, at, scale=100, colour=colour, marker=marker, label=label)
-    mark_zero(ax)
-    name_places(ax, places)
-    ax.set(xlabel=xlabel)
-    return finish(fig, f"{SPANS}{counts(table)}")
-
-
 def over_settings(table: pd.DataFrame, *, without: float, ylabel: str = "mAP@16 (%)") -> Figure:
     """A score over the teacher's temperature and over λ₁, with the paper's values among them; without: the score with
     no soft labels, a dotted line.
@@ -150,21 +99,7 @@ def over_settings(table: pd.DataFrame, *, without: float, ylabel: str = "mAP@16 
         ax.set(xscale="log", xlabel=title)
         plain_logarithm(ax.xaxis)
     axes[0].set_ylabel(ylabel)
-    return finish(fig, f"{SPANS}{counts(table)}")
-
-
-def labels_against_truth(table: pd.DataFrame) -> Figure:
-    """How right teachers are, a panel a measure: columns teacher, metric, value, low, high; see `truth.correctness`."""
-    metrics = list(dict.fromkeys(table["metric"]))
-    names = list(dict.fromkeys(table["teacher"]))
-    fig, axes = panels(len(metrics), height=1.0 + 0.27 * len(names), sharey=True)
-    for ax, metric in zip(axes, metrics, strict=True):
-        own = table[table["metric"] == metric].set_index("teacher").reindex(names)
-        dots(ax, own, np.arange(len(names)), colour=BLUE)
-        ax.set(xlabel=metric)
-        ax.set_xlim(min(0, ax.get_xlim()[0]), None)
-    name_places(axes[0], names)
-    return finish(fig, SPANS)
+    return finish(fig, note(table))
 
 
 def map_of_topics(points: NDArray[np.float32], labels: NDArray[np.int64], names: Sequence[str]) -> Figure:

@@ -6,29 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from pullpush.lab.comparisons import over
 from pullpush.lab.experiments import ExperimentError, Where
+from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference
 from pullpush.studies.distill.comparisons import MAIN_SCORE, chosen_by_validation
 from pullpush.studies.distill.stages import MAIN
-from pullpush.studies.measures import Experiments, Measure
 
 AMBIGUOUS = "single"  # the world in which a caption fits most clips
 CLUSTERS = ("4", "3, again")
 ON_TOP = ("2, topics", "2, again")
 
 
-def gain(scores: Scores, pair: tuple[str, str], metric: str = MAIN_SCORE, where: Where | None = None) -> Array:
-    """What a system has over another by seed and clip, `(S, N)`, over the seeds of both."""
-    ours, theirs = pair
-    both = [seed for seed in scores.seeds(ours, where) if seed in scores.seeds(theirs, where)]
-    return scores.values(ours, metric, where, seeds=both) - scores.values(theirs, metric, where, seeds=both)
-
-
 def generalises(scores: Experiments) -> Difference:
     """What soft labels give under multiple annotation, less what they give under single, mAP@10."""
     where = {"ears": MAIN}
-    both = [gain(scores["systems"], ("2", "1, finetuned"), f"mAP@10 {kind}", where) for kind in ("multiple", "single")]
+    both = [over(scores["systems"], ("2", "1, finetuned"), f"mAP@10 {kind}", where) for kind in ("multiple", "single")]
     return difference(*both)
 
 
@@ -65,7 +59,7 @@ def mixed_gains(scores: Experiments) -> Difference:
     if len(lifts) < 2:
         raise ExperimentError("experiment 'systems' has one encoder alone")
     most, least = max(lifts, key=lifts.__getitem__), min(lifts, key=lifts.__getitem__)
-    return difference(*(gain(found, CLUSTERS, where={"ears": ears}) for ears in (most, least)))
+    return difference(*(over(found, CLUSTERS, MAIN_SCORE, {"ears": ears}) for ears in (most, least)))
 
 
 def _at(trial: object) -> tuple[str, Where]:
@@ -78,7 +72,7 @@ def _valid(scores: Scores, trial: object, seed: int) -> float:
 
 def where_ambiguous(pair: tuple[str, str]) -> Callable[[Experiments], Difference]:
     """What a system has over another in the most ambiguous world."""
-    return lambda scores: difference(gain(scores["ambiguity"], pair, where={"world": AMBIGUOUS}))
+    return lambda scores: difference(over(scores["ambiguity"], pair, MAIN_SCORE, {"world": AMBIGUOUS}))
 
 
 MEASURES: Mapping[str, Measure] = {

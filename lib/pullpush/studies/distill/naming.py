@@ -1,4 +1,4 @@
-"""What the page of the lab writes of its tables: systems of Table 1, comparisons, and which claims go where."""
+"""What the page of the lab writes of its tables: systems of Table 1, comparisons, how ambiguous its worlds are."""
 
 from __future__ import annotations
 
@@ -10,23 +10,13 @@ import pandas as pd
 from pullpush.lab.paper import paper_table
 from pullpush.studies.distill.comparisons import NUMBERED, TABLE_2
 from pullpush.studies.distill.grounds import Grounds
-from pullpush.studies.distill.stages import AMBIGUITY, SYSTEMS, Stage
+from pullpush.studies.distill.stages import AMBIGUITY, STANDS_FOR, SYSTEMS, Stage
 from pullpush.studies.distill.truth import fits_by_caption
 
-CLAIMS: Mapping[str, Sequence[str]] = {
-    name: tuple(f"distill_cluster-{each}" for each in ids.split())
-    for name, ids in {
-        "systems": """t2-distill-passt t2-distill-eat t2-distill-beats t2-distill-single-annotation
-            s2-distill-generalises t2-augment-passt t2-augment-eat t2-augment-beats t2-augment-single-annotation
-            t2-cluster-passt t2-cluster-eat t2-cluster-beats t2-cluster-beats-r1 t2-bertopic-passt t2-bertopic-eat
-            t2-bertopic-beats s5-cluster-gains-mixed t2-finetuned-or-generic t2-all-passt t2-all-beats
-            t2-joint-improvement t2-passt-best t2-passt-over-beats t2-passt-best-single-annotation""",
-        "ensembles": """t2-ensemble-over-single t2-ensemble-single-annotation t2-ensemble-order
-            t3-weights-on-validation t3-passt-weighs-most s4-complementary""",
-        "teachers": "eq5-ensemble-teacher s1-teacher-softness s1-ambiguity",
-        "augmentation": "s2-mix-adds-variety",
-        "topics": "s1-topic-granularity s3-generic-embeddings-cluster-well s2-audio-follows-topics",
-    }.items()
+# What figures write of encoders and scores.
+NAMES: Mapping[str, str] = {
+    **{ears: f"{ears} (for {theirs})" for ears, theirs in STANDS_FOR.items()},
+    **{metric: f"{metric.split(' ')[0]}, {metric.split(' ')[1]} annotation" for metric in TABLE_2},
 }
 
 
@@ -61,14 +51,8 @@ def _source(told: pd.DataFrame) -> str:
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """`comparisons.gains` with the column comparison, "2 over 1"."""
+    """`lab.comparisons.gains` with the column comparison, "2 over 1"."""
     return table.assign(comparison=[f"{row['system']} over {row['baseline']}" for row in table.to_dict("records")])
-
-
-def annotated(table: pd.DataFrame) -> pd.DataFrame:
-    """`comparisons.gains` with the column annotation, the score as a figure writes it."""
-    names = {metric: f"{metric.split(' ')[0]}, {metric.split(' ')[-1]} annotation" for metric in TABLE_2}
-    return table.assign(annotation=[names.get(metric, metric) for metric in table["metric"]])
 
 
 def fits_of(ground: Grounds, worlds: Sequence[str]) -> pd.DataFrame:

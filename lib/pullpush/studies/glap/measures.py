@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pullpush.lab.experiments import Where
+from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference
 from pullpush.studies.glap.comparisons import by_chance, over_tests, tests_of, values
@@ -22,7 +23,7 @@ from pullpush.studies.glap.naming import (
     own_prompts,
 )
 from pullpush.studies.glap.searches import LOSS, MAIN
-from pullpush.studies.measures import Experiments, Measure, joined
+from pullpush.studies.measures import joined
 
 SMALL, LARGE = 16, 64  # batches; the largest of those tried at which neither loss falls in the mean of the tests
 LATE = 0.75  # from here on epochs are the last ones

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference
 from pullpush.metrics.jackknife import pseudo_values
 from pullpush.studies.glap.comparisons import tests_of, values
 from pullpush.studies.glap.experiments import NAMED, PROMPTS, READ
-from pullpush.studies.measures import Experiments, Measure, joined
+from pullpush.studies.measures import joined
 
 KEYWORDS = "keywords "  # what the names of their tests begin with
 OWN = {"sound": "sound", "sound recordings": "sound", "music": "music"}  # test → the prompt of its domain

@@ -12,7 +12,7 @@ import numpy as np
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.mixture import SEVERAL, Mixed, Part, asked_in, captioned
-from pullpush.data.spotting import spotting
+from pullpush.data.spoken import spotting
 from pullpush.data.utterances import normalised
 
 if TYPE_CHECKING:

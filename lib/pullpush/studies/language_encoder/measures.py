@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pullpush.lab.experiments import Where
+from pullpush.lab.page import Experiments, Measure
 from pullpush.metrics.inference import Difference, difference
 from pullpush.studies.language_encoder.gains import RECALLS, between, gain
-from pullpush.studies.measures import Experiments, Measure, joined
+from pullpush.studies.measures import joined
 
 SIMCSE, CYCLIC = ("CLAPs", "CLAP"), ("CyCLAP", "CLAP")
 CYCLIC_SIMCSE = ("CyCLAPs", "CyCLAP")

@@ -14,7 +14,7 @@ import pandas as pd
 from pullpush.cache import home
 from pullpush.data.clips import World
 from pullpush.data.registry import listing
-from pullpush.data.tables import read_captions
+from pullpush.data.sets.folder import read_captions
 from pullpush.data.word_counts import word_frequencies
 from pullpush.errors import PullPushError
 

@@ -10,7 +10,6 @@ import pandas as pd
 
 from pullpush.errors import PullPushError
 from pullpush.lab import common
-from pullpush.lab.ledger import Ledger
 from pullpush.lab.material import Labelled
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, holm
@@ -95,21 +94,15 @@ def at_every_point(scores: Scores, system: str, baseline: str, metric: str = "R@
     return {tuple(where.values()): scores.contrast(system, baseline, metric, where) for where in wheres}
 
 
-def over_start(
-    scores: Scores, system: str, name: str, values: Iterable[float], start: float, metric: str = "R@1"
-) -> dict[tuple, Difference]:
+def over_start(scores: Scores, system: str, name: str, start: float, metric: str = "R@1") -> dict[tuple, Difference]:
     """What a system has at each value of what varies over itself at `start`, by ("R = 0.3", "R = 0.0")."""
     found = {}
+    values = dict.fromkeys(trial.where[name] for trial in scores.experiment.trials if trial.system == system)
     for value in values:
         if value != start:
             words = (f"{name} = {value}".replace("-", "−"), f"{name} = {start}")
             found[words] = scores.contrast(system, metric=metric, where={name: value}, baseline_where={name: start})
     return found
-
-
-def ids(ledger: Ledger, *sources: str) -> list[str]:
-    """The claims of a ledger that stand first in one of these places, such as "Table 1", and are judged."""
-    return [claim.id for claim in ledger.judged if claim.source[0] in sources]
 
 
 def routes(names: Sequence[str]) -> list[tuple[str, str]]:

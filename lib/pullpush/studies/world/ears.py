@@ -18,8 +18,7 @@ from torch import Tensor
 
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
-from pullpush.data.held_out import HeldOutConfig
-from pullpush.data.held_out_own import OwnHeldOutConfig
+from pullpush.data.held_out import HeldOutConfig, OwnHeldOutConfig
 from pullpush.data.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab.compute import View

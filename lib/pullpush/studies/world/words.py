@@ -8,7 +8,7 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.data.clips import World
-from pullpush.data.tables import read_captions
+from pullpush.data.sets.folder import read_captions
 from pullpush.data.word_counts import word_frequencies
 
 

@@ -1,4 +1,4 @@
-"""SentEval's scores, held against scikit-learn, and its tasks, read from miniature copies of its files."""
+"""SentEval's scores, held against searches by hand, and its tasks, read from miniature copies of its files."""
 
 from __future__ import annotations
 
@@ -12,26 +12,42 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from torch import nn
 
-from pullpush.data.sentences import EXTRINSIC, INTRINSIC, SOURCES, read_task
+from pullpush import extras
 from pullpush.encoders import create
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.extras import MissingExtraError
-from pullpush.metrics import senteval as scores
-from pullpush.metrics.senteval import Examples, Pairs, logistic_regression, similarity_score
 from pullpush.training import senteval
-from pullpush.training.senteval import TASKS, MtebEncoder, embedder, language_quality
+from pullpush.training.senteval import (
+    EXTRINSIC,
+    INTRINSIC,
+    SOURCES,
+    SPLIT_CS,
+    TASKS,
+    TEST_CS,
+    Sentences,
+    embedder,
+    language_quality,
+    read_task,
+)
 
 PAPER = Path(__file__).parents[2] / "book" / "paper-tables" / "language_encoder_table14.csv"
 SIZES = {"train": 40, "valid": 12, "test": 12}
 
 
-def cloud(seed: int, count: int, classes: int, spread: float = 1.5) -> Examples:
-    """Points around one place a class."""
-    chance = np.random.default_rng(seed)
+def labelled(seed: int, count: int, classes: int = 3) -> Sentences:
+    """Sentences that are points around one place a class, for `embed` to read."""
     centres = np.random.default_rng(99).normal(size=(classes, 5))
     labels = np.arange(count) % classes
-    points = centres[labels] + spread * chance.normal(size=(count, 5))
-    return Examples(torch.from_numpy(points).float(), torch.from_numpy(labels))
+    points = centres[labels] + 1.5 * np.random.default_rng(seed).normal(size=(count, 5))
+    return Sentences([" ".join(map(str, point)) for point in points], [], labels.tolist())
+
+
+def counts(texts: list[str]) -> np.ndarray:
+    return np.array([[float(word) for word in text.split()] for text in texts])
+
+
+def embed(texts: list[str]) -> torch.Tensor:
+    return torch.from_numpy(counts(texts))
 
 
 class Reader(nn.Module):
@@ -107,75 +123,64 @@ def miniature(home: Path) -> None:
         write(home / f"MRPC/msr_paraphrase_{split}.txt", ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", *rows])
 
 
-@pytest.mark.parametrize("classes", [2, 6])
-@pytest.mark.parametrize("c", [0.25, 8.0])
-def test_regression_is_that_of_scikit_learn(classes, c):
-    examples = cloud(0, 90, classes)
-    weights, bias = logistic_regression(examples, c)
-    theirs = LogisticRegression(C=c, tol=1e-8, max_iter=5000).fit(examples.features.numpy(), examples.labels.numpy())
-    assert weights.shape == theirs.coef_.shape
-    torch.testing.assert_close(weights, torch.from_numpy(theirs.coef_).double(), atol=2e-3, rtol=2e-3)
-    known = torch.from_numpy(theirs.intercept_).double()
-    level = 0 if classes == 2 else (bias - known).mean()  # softmax leaves it open
-    torch.testing.assert_close(bias, known + level, atol=2e-3, rtol=2e-3)
+def test_accuracies_are_those_of_a_search_by_hand():
+    parts = {split: labelled(seed, count) for seed, (split, count) in enumerate({"train": 90, "valid": 40}.items())}
+    test = labelled(2, 60)
+
+    def fitted(part, rows, c):
+        return LogisticRegression(C=c, max_iter=2000).fit(counts(part.left)[rows], np.array(part.gold)[rows])
+
+    def right(model, part, rows):
+        return model.score(counts(part.left)[rows], np.array(part.gold)[rows])
+
+    def best(train, rows, cs, folds):
+        """The first C with the highest mean accuracy over folds of some rows."""
+        split = StratifiedKFold(folds, shuffle=True, random_state=1111).split(rows, np.array(train.gold)[rows])
+        trials = [(rows[one], rows[other]) for one, other in split]
+        means = [np.mean([right(fitted(train, one, c), train, other) for one, other in trials]) for c in cs]
+        return cs[int(np.argmax(np.round(means, 4)))]
+
+    every = {split: np.arange(len(part.gold)) for split, part in {**parts, "test": test}.items()}
+    train = parts["train"]
+    known = [right(fitted(train, every["train"], c), parts["valid"], every["valid"]) for c in SPLIT_CS]
+    chosen = SPLIT_CS[int(np.argmax(np.round(known, 4)))]
+    expected = right(fitted(train, every["train"], chosen), test, every["test"])
+    assert senteval._extrinsic({**parts, "test": test}, embed, 3) == pytest.approx(expected)
+
+    chosen = best(train, every["train"], TEST_CS, 3)
+    expected = right(fitted(train, every["train"], chosen), test, every["test"])
+    assert senteval._extrinsic({"train": train, "test": test}, embed, 3) == pytest.approx(expected)
+
+    outer = StratifiedKFold(3, shuffle=True, random_state=1111).split(every["train"], train.gold)
+    scores = []
+    for learnt, tested in outer:
+        chosen = best(train, learnt, SPLIT_CS, 3)
+        scores.append(right(fitted(train, learnt, chosen), train, tested))
+    assert senteval._extrinsic({"all": train}, embed, 3) == pytest.approx(np.mean(scores))
+    assert 0.5 < np.mean(scores) < 1, "the clouds overlap"
 
 
-def test_accuracies_are_those_of_scikit_learn_up_to_the_folds():
-    train, valid, test = cloud(0, 240, 3), cloud(1, 90, 3), cloud(2, 90, 3)
-
-    def theirs(examples, c):
-        return LogisticRegression(C=c, max_iter=2000).fit(examples.features.numpy(), examples.labels.numpy())
-
-    def right(fitted, examples):
-        return fitted.score(examples.features.numpy(), examples.labels.numpy())
-
-    known = [right(theirs(train, c), valid) for c in scores.SPLIT_CS]
-    best = scores.SPLIT_CS[int(np.argmax(np.round(100 * np.array(known), 2)))]
-    assert scores.validated_accuracy(train, valid, test) == pytest.approx(right(theirs(train, best), test), abs=0.012)
-    assert scores.crossed_accuracy(train, test, 2) == pytest.approx(right(theirs(train, 1.0), test), abs=0.05)
-    splits = StratifiedKFold(10, shuffle=True, random_state=0).split(train.features, train.labels)
-    own = [
-        right(theirs(Examples(train.features[a], train.labels[a]), 1.0), Examples(train.features[b], train.labels[b]))
-        for a, b in splits
-    ]
-    assert scores.nested_accuracy(train, 2) == pytest.approx(np.mean(own), abs=0.06)
-
-
-def test_folds_share_out_each_class_and_test_everything_once():
-    examples = cloud(0, 47, 3)
-    marked = Examples(torch.arange(47.0)[:, None], examples.labels)
-    tested = []
-    for train, test in scores._folds(marked, 5):
-        assert not set(train.features.flatten().tolist()) & set(test.features.flatten().tolist())
-        assert len(train.labels) + len(test.labels) == 47
-        counts = torch.bincount(test.labels, minlength=3)
-        assert int(counts.max() - counts.min()) <= 1
-        tested += test.features.flatten().tolist()
-    assert sorted(tested) == list(range(47))
-
-
-def test_one_class_cannot_be_learnt():
-    with pytest.raises(ValueError, match="two classes"):
-        logistic_regression(Examples(torch.randn(4, 2), torch.zeros(4).long()), 1.0)
+def test_a_classifier_of_pairs_takes_differences_and_products():
+    part = Sentences(["1 2"], ["3 2"], [1.0])
+    assert senteval._features(part, embed).tolist() == [[2, 0, 3, 4]]
 
 
 def test_sources_are_pooled_or_averaged():
-    chance = torch.Generator().manual_seed(0)
-    parts = []
-    for count in (12, 40):
-        left, right = torch.randn(2, count, 4, generator=chance)
-        parts.append(Pairs(left, right, torch.rand(count, generator=chance).tolist()))
-    cosines = [torch.cosine_similarity(part.left, part.right).numpy() for part in parts]
-    own = [spearmanr(cosine, part.gold).statistic for cosine, part in zip(cosines, parts, strict=True)]
-    pooled = spearmanr(np.concatenate(cosines), parts[0].gold + parts[1].gold).statistic
-    assert similarity_score(parts) == pytest.approx(pooled, abs=1e-6)
-    assert similarity_score(parts, "mean") == pytest.approx(np.mean(own), abs=1e-6)
-    assert similarity_score(parts, "wmean") == pytest.approx((12 * own[0] + 40 * own[1]) / 52, abs=1e-6)
-    scaled = [Pairs(3 * part.left, 0.1 * part.right, part.gold) for part in parts]
-    assert similarity_score(scaled) == pytest.approx(pooled, abs=1e-6), "only the angle counts"
-    assert similarity_score([Pairs(torch.ones(3, 2), torch.ones(3, 2), [1, 2, 3])]) == 0
-    with pytest.raises(ValueError, match="wmean"):
-        similarity_score(parts, "median")
+    parts = {}
+    for seed, count in enumerate((12, 40)):
+        left, right = labelled(seed, count).left, labelled(seed + 5, count).left
+        parts[str(count)] = Sentences(left, right, np.random.default_rng(seed).random(count).tolist())
+    cosines = [torch.cosine_similarity(embed(part.left), embed(part.right)).numpy() for part in parts.values()]
+    golds = [part.gold for part in parts.values()]
+    each = [spearmanr(*pair).statistic for pair in zip(cosines, golds, strict=True)]
+    pooled = spearmanr(np.concatenate(cosines), golds[0] + golds[1]).statistic
+    assert senteval._intrinsic(parts, embed, "all") == pytest.approx(pooled, abs=1e-6)
+    assert senteval._intrinsic(parts, embed, "mean") == pytest.approx(np.mean(each), abs=1e-6)
+    assert senteval._intrinsic(parts, embed, "wmean") == pytest.approx((12 * each[0] + 40 * each[1]) / 52, abs=1e-6)
+    alike = {"one": Sentences(["1 0"] * 3, ["1 0"] * 3, [1, 2, 3])}
+    assert senteval._intrinsic(alike, embed, "all") == 0
+    with pytest.raises(UnknownNameError, match="wmean"):
+        language_quality(Readers(), ("STS12",), pool="median")
 
 
 def test_every_task_is_read_and_scored(home):
@@ -258,33 +263,7 @@ def test_the_tasks_are_those_of_the_paper():
         assert tuple(own) == names
 
 
-def test_without_mteb_its_extra_is_named(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(senteval.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"pullpush\[senteval\]"):
-        senteval.similarity_by_mteb(Readers())
-
-
-def test_mteb_scores_as_the_files_do(home, monkeypatch):
-    mteb = pytest.importorskip("mteb")
-    from datasets import Dataset
-
-    miniature(home)
-    part = read_task("STS-B")["test"]
-    task = mteb.get_task("STSBenchmark")
-    rows = Dataset.from_dict({"sentence1": part.left, "sentence2": part.right, "score": part.gold})
-    monkeypatch.setattr(type(task), "load_data", lambda self, **_: setattr(self, "dataset", {"test": rows}))
-    (row,) = senteval.similarity_by_mteb(Readers(), ("STS-B",), level="features").to_dict("records")
-    assert row == {"task": "STS-B", "kind": "intrinsic", "score": pytest.approx(1), "n": 12}
-    with pytest.raises(UnknownNameError, match="mteb has"):
-        senteval.similarity_by_mteb(Readers(), ("MRPC",))
-
-
-def test_the_adaptor_speaks_of_cosines():
-    encoder = MtebEncoder(lambda texts: torch.tensor([[len(text), 1.0] for text in texts]))
-    left = encoder.encode([{"text": ["a", "bb"]}], task_metadata=None, hf_split="test", hf_subset="default")
-    assert left.tolist() == [[1, 1], [2, 1]]
-    assert encoder.similarity(left, 5 * left).diagonal().tolist() == pytest.approx([1, 1])
-    assert encoder.similarity_pairwise(left, left[::-1].copy()).tolist() == pytest.approx([0.948683] * 2)
+def test_without_scikit_learn_its_extra_is_named(monkeypatch):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pullpush\[book\]"):
+        senteval._extrinsic({"all": labelled(0, 12)}, embed, 2)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from concurrent.futures import ThreadPoolExecutor
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -15,9 +14,7 @@ from pullpush.cache.locks import named
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
-from pullpush.site.cells import run_cell
-from pullpush.site.grid import SweepError, identity, key_of, read
-from pullpush.site.sweep import last_time, sweep
+from pullpush.site.grid import SweepError, key_of, read, sweep
 
 
 @pytest.fixture
@@ -42,10 +39,10 @@ def test_a_failed_cell_is_reported_with_its_notebook_and_run_again(plan):
     plan.write_text("chapter: 10-tiny\nprofile: smoke\ngrid:\n  name: [a, broken]\n")
     done = sweep(plan, jobs=2)
     assert len(done.ran) == 1
-    (failure,) = done.failed
-    assert failure.cell.parameters == {"name": "broken"}
-    assert "asked to break" in failure.message
-    assert "10-tiny.ipynb" in failure.message
+    ((cell, message),) = done.failed
+    assert cell == "name=broken"
+    assert "asked to break" in message
+    assert "10-tiny.ipynb" in message
     assert len(pd.read_csv(done.tables["results"])) == 1
     again = sweep(plan)
     assert (len(again.skipped), len(again.failed)) == (1, 1)
@@ -70,28 +67,28 @@ def test_a_cell_refuses_to_run_when_it_is_not_what_the_sweep_began_with(plan, ti
     cells, _ = read(plan)
     chapter = tiny / "book" / "10-tiny.md"
     chapter.write_text(chapter.read_text() + "\nMore.\n")
-    assert "changed after this sweep had begun" in run_cell(cells[0])
+    with pytest.raises(SweepError, match="changed after this sweep had begun"):
+        cells[0].run()
     assert not cells[0].notebook.exists()
 
 
 @pytest.mark.parametrize("changed", ["source", "profile", "parameter"])
 def test_the_key_of_a_cell_holds_all_that_its_results_depend_on(plan, tiny, changed):
     chapter, profile = chapters.find(tiny, "10-tiny"), profiles.profile("smoke")
-    before = key_of(identity(chapter, profile, {"tau": 1.0}))
+    before = key_of(chapter, profile, {"tau": 1.0})
     if changed == "source":
         chapter.path.write_text(chapter.path.read_text() + "\nMore.\n")
     if changed == "profile":
         profile = replace(profile, world=dict(profile.world, n_train=65))
-    assert key_of(identity(chapter, profile, {"tau": 2.0 if changed == "parameter" else 1.0})) != before
+    assert key_of(chapter, profile, {"tau": 2.0 if changed == "parameter" else 1.0}) != before
 
 
-def test_a_sweep_tells_how_many_cells_are_finished_and_where_the_others_are(plan):
+def test_a_sweep_says_how_many_cells_are_finished(plan):
     plan.write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {tau: [0.1]}\n")
-    told = []
-    assert last_time(plan) is None
-    sweep(plan, watch=told.append)
-    assert told == ["0/1 finished", *(f"0/1 finished  tau=0.1: cell {at}/3" for at in (1, 2, 3)), "1/1 finished"]
-    assert last_time(plan) > 0
+    states, lines = [], []
+    sweep(plan, jobs=1, watch=states.append, report=lines.append)
+    assert states == ["0/1 runs", "1/1 runs"]
+    assert re.fullmatch(r"1/1  tau=0.1  \d+ s", lines[0])
 
 
 @pytest.mark.parametrize(
@@ -123,17 +120,3 @@ def test_who_is_at_work_on_a_sweep_is_told(plan):
     with FileLock(out / ".lock"), named(out / ".holder"), told:
         sweep(plan)
     assert not sweep(plan, jobs=2).failed
-
-
-def test_a_cell_that_another_process_is_at_work_on_is_waited_for_and_not_run_again(plan):
-    cell = read(plan)[0][0]
-    lock = cell.notebook.parent.parent / f".{cell.notebook.parent.name}.lock"
-    lock.parent.mkdir(parents=True)
-    with ThreadPoolExecutor(1) as pool:
-        with FileLock(lock):
-            said = pool.submit(run_cell, cell)
-            time.sleep(1)
-            cell.notebook.parent.mkdir()
-            cell.notebook.write_text("finished there")
-        assert said.result(60) == ""
-    assert cell.notebook.read_text() == "finished there"

@@ -1,0 +1,262 @@
+"""Sounds, music and emotions with one label each, for zero-shot classification: a function and a card a set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pullpush.data.registry import DatasetCard, Listing, labelled, official_table, unpack, warn_of_missing
+from pullpush.errors import DataNotFoundError, PullPushError
+
+INSTRUMENTS = ("bangu", "daluo", "naobo", "xiaoluo")
+EMOTIONS = {"ANG": "anger", "DIS": "disgust", "FEA": "fear", "HAP": "happiness", "NEU": "neutral", "SAD": "sadness"}
+FAMILIES = ("bass", "brass", "flute", "guitar", "keyboard", "mallet", "organ", "reed", "string", "synth_lead", "vocal")
+ESC50 = "https://github.com/karolpiczak/ESC-50/archive/master.zip"  # packed anew by its host: there is no checksum
+BEIJING_OPERA = "https://zenodo.org/records/1285212/files/beijing_opera_percussion_instrument_1.0.zip"
+URBANSOUND8K = "https://zenodo.org/records/1203745/files/UrbanSound8K.tar.gz"
+
+
+def archive(url: str, checksum: str | None = None) -> Callable[[Path], None]:
+    """What fetches a set that is one archive: the `fetch` of its card."""
+    return lambda root: unpack(root, url, checksum)
+
+
+def json_file(path: Path, how: str) -> Any:
+    """A table in JSON.
+
+    Raises:
+        DataNotFoundError: there is no such file; how: what to do.
+        PullPushError: it is no JSON.
+    """
+    if not path.is_file():
+        raise DataNotFoundError(f"no {path}: {how}")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise PullPushError(f"{path} cannot be read: {error}") from error
+
+
+def by_name(title: str, patterns: tuple[str, ...], label_of: Callable[[Path], str], such: str, place: Path) -> Listing:
+    """Recordings whose names tell their labels; all of them, where a set has no splits.
+
+    patterns: of the files below its place; label_of: a file's label, "" for a name that tells none; such: what a name
+    should look like.
+
+    Raises:
+        DataNotFoundError: there is no recording, or one of another name.
+    """
+    paths = sorted(path for pattern in patterns for path in place.glob(pattern))
+    labels = [label_of(path) for path in paths]
+    strange = [path.name for path, label in zip(paths, labels, strict=True) if not label]
+    if strange or not paths:
+        raise DataNotFoundError(f"{title}: {place} should hold {such}; got {strange[0] if strange else 'none'}")
+    return labelled(title, paths, labels)
+
+
+def stroke(path: Path) -> str:
+    """The instrument that the name of a stroke tells.
+
+    >>> stroke(Path("205874__ajaysm__Bangu-12.wav"))
+    'bangu'
+    """
+    name = path.stem.rpartition("__")[2].rpartition("-")[0].rpartition("-")[2].lower()
+    return name if name in INSTRUMENTS else ""
+
+
+def beijing_opera(place: Path, split: str) -> Listing:
+    """Beijing Opera: <number>__<who>__<instrument>-<number>.wav in one folder; all of it, since it has no splits."""
+    such = f"recordings whose names end in one of {', '.join(INSTRUMENTS)} and a number, such as 1__ajaysm__bangu-1.wav"
+    return by_name("Beijing Opera", ("*.wav",), stroke, such, place)
+
+
+def emotion(path: Path) -> str:
+    """The emotion that a name of CREMA-D tells.
+
+    >>> emotion(Path("1001_DFA_ANG_XX.wav"))
+    'anger'
+    """
+    parts = path.stem.split("_")
+    return EMOTIONS.get(parts[2], "") if len(parts) == 4 else ""
+
+
+def crema_d(place: Path, split: str) -> Listing:
+    """CREMA-D: AudioWAV/<actor>_<sentence>_<emotion>_<level>.wav, such as 1001_DFA_ANG_XX.wav; all of it, since it has
+    no splits.
+    """
+    such = f"AudioWAV/<actor>_<sentence>_<emotion>_<level>.wav with {', '.join(EMOTIONS)}, such as 1001_DFA_ANG_XX.wav"
+    return by_name("CREMA-D", ("AudioWAV/*.wav",), emotion, such, place)
+
+
+def gtzan(place: Path, split: str) -> Listing:
+    """GTZAN: <genre>/<genre>.00000.wav, or .au as its author gave them; all of it, since it has no splits.
+
+    One copy that goes round has a jazz.00054.wav that cannot be read: the error names it, and it can be removed.
+    """
+    such = "recordings such as blues/blues.00000.wav"
+    return by_name("GTZAN", ("*/*.*.wav", "*/*.*.au"), lambda path: path.parent.name, such, place)
+
+
+def esc50(place: Path, split: str) -> Listing:
+    """ESC-50: meta/esc50.csv with filename and category, audio/*.wav; all five folds.
+
+    Read by its official CSV: `soundata` would fetch an index of its own for what is on disk already.
+    """
+    table = official_table(place / "meta" / "esc50.csv", ["filename", "target", "category"])
+    return labelled("ESC-50", [place / "audio" / name for name in table["filename"]], table["category"])
+
+
+def urbansound8k(place: Path, split: str) -> Listing:
+    """UrbanSound8K: metadata/UrbanSound8K.csv with slice_file_name, fold and class, audio/fold1/*.wav …; all folds."""
+    table = official_table(place / "metadata" / "UrbanSound8K.csv", ["slice_file_name", "fold", "class"])
+    files = zip(table["fold"], table["slice_file_name"], strict=True)
+    return labelled("UrbanSound8K", [place / "audio" / f"fold{fold}" / name for fold, name in files], table["class"])
+
+
+def nsynth(place: Path, split: str) -> Listing:
+    """NSynth: nsynth-test/examples.json with instrument_family_str, nsynth-test/audio/<note>.wav and so on.
+
+    A class is a family. There are eleven in every split, although only training has notes of a synthesiser's lead.
+    """
+    folder = place / f"nsynth-{split}"
+    table = folder / "examples.json"
+    notes = json_file(table, f"unpack nsynth-{split}.jsonwav.tar.gz to {place}")
+    try:
+        labels = {name: note["instrument_family_str"] for name, note in sorted(notes.items())}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise PullPushError(f"{table} is no table of notes with instrument_family_str: {error}") from error
+    listing = labelled("NSynth", [folder / "audio" / f"{name}.wav" for name in labels], list(labels.values()))
+    if strange := set(listing.classes) - set(FAMILIES):
+        raise PullPushError(f"{table} has families that NSynth has not: {', '.join(sorted(strange))}")
+    return listing._replace(classes=FAMILIES)
+
+
+def vocalsound(place: Path, split: str) -> Listing:
+    """VocalSound: datafiles/te.json, whose "data" have wav and labels, class_labels_indices_vs.csv with mid and
+    display_name, and audio_16k or data_44k with the files.
+    """
+    path = place / "datafiles" / f"{ {'train': 'tr', 'valid': 'val', 'test': 'te'}[split] }.json"
+    table = json_file(path, f"unpack vs_release_16k.zip to {place}")
+    classes = official_table(place / "class_labels_indices_vs.csv", ["mid", "display_name"])
+    names = dict(zip(classes["mid"], classes["display_name"], strict=True))
+    try:
+        labels = [names[row["labels"]].lower() for row in table["data"]]
+        files = [row["wav"].rpartition("/")[2] for row in table["data"]]
+    except (KeyError, TypeError) as error:
+        raise PullPushError(f"{path} is no list of recordings with labels of {', '.join(names)}: {error}") from error
+    folder = next((place / name for name in ("audio_16k", "data_44k") if (place / name).is_dir()), place / "audio_16k")
+    return labelled("VocalSound", [folder / name for name in files], labels)
+
+
+def vggsound(place: Path, split: str) -> Listing:
+    """VGGSound: vggsound.csv without a head (youtube id, start seconds, label, split) and, in `audio`, clips called
+    <youtube id>_<start, six digits>.wav, .flac or .mp3; what is gone from YouTube is left out with a warning."""
+    columns = ["id", "start", "label", "split"]
+    table = official_table(place / "vggsound.csv", columns, names=columns, header=None)
+    classes = tuple(sorted(set(table["label"])))
+    table = table[table["split"] == split]
+    stems = [f"{clip}_{int(start):06d}" for clip, start in zip(table["id"], table["start"], strict=True)]
+    files = {path.stem: path for path in (place / "audio").glob("*") if path.suffix in (".wav", ".flac", ".mp3")}
+    present = [stem in files for stem in stems]
+    warn_of_missing("VGGSound", split, present)
+    if not any(present):
+        raise DataNotFoundError(f"no clip of {place / 'vggsound.csv'} is in {place / 'audio'}, such as {stems[:1]}.wav")
+    labels = [label for label, is_present in zip(table["label"], present, strict=True) if is_present]
+    return Listing([files[stem] for stem in stems if stem in files], labels=labels, classes=classes)
+
+
+card: Callable[..., DatasetCard] = partial(DatasetCard, labelled=True)
+CARDS = (
+    card(
+        name="beijing_opera",
+        make=beijing_opera,
+        title="Beijing Opera",
+        about="236 strokes of four percussion instruments: bangu, daluo, naobo and xiaoluo.",
+        source="Tian et al. 2014, A study of instrument-wise onset detection in Beijing opera percussion ensembles",
+        authors="Tian, Srinivasamurthy, Sandler and Serra; the musicians",
+        licence="CC BY 4.0",
+        folder="beijing_opera_percussion_instrument_1.0",
+        fetch=archive(BEIJING_OPERA, "md5:51dc70d02a06b9d96befadf320a6996f"),
+    ),
+    card(
+        name="crema_d",
+        make=crema_d,
+        title="CREMA-D",
+        about="7,442 recordings of twelve sentences in six emotions, by 91 actors.",
+        source="Cao et al. 2014, CREMA-D: crowd-sourced emotional multimodal actors dataset",
+        authors="Cao et al.; the actors",
+        licence="ODbL 1.0",
+        folder="CREMA-D",
+        how="clone CheyneyComputerScience/CREMA-D from GitHub, with Git LFS",
+    ),
+    card(
+        name="esc50",
+        make=esc50,
+        title="ESC-50",
+        about="2,000 clips of five seconds, 40 of each of 50 classes.",
+        source="Piczak 2015, ESC: dataset for environmental sound classification",
+        authors="Karol J. Piczak; the people of Freesound",
+        licence="CC BY-NC 3.0",
+        folder="ESC-50-master",
+        fetch=archive(ESC50),
+    ),
+    card(
+        name="gtzan",
+        make=gtzan,
+        title="GTZAN",
+        about="1,000 clips of thirty seconds of music, 100 of each of ten genres.",
+        source="Tzanetakis and Cook 2002, Musical genre classification of audio signals",
+        authors="George Tzanetakis; the musicians",
+        licence="none stated: used for research; the sounds are their owners'",
+        folder="genres",
+        seconds=30.0,
+        how="unpack genres.tar.gz, of which copies go round, so that genres/blues/blues.00000.wav is there",
+    ),
+    card(
+        name="nsynth",
+        make=nsynth,
+        title="NSynth",
+        about="305,979 notes of four seconds of 1,006 instruments in eleven families; 4,096 test.",
+        source="Engel et al. 2017, Neural audio synthesis of musical notes with WaveNet autoencoders",
+        authors="Engel et al., Google",
+        licence="CC BY 4.0",
+        folder="nsynth",
+        seconds=4.0,
+        how="unpack nsynth-train, nsynth-valid and nsynth-test (JSON and WAV) of Magenta's page",
+    ),
+    card(
+        name="urbansound8k",
+        make=urbansound8k,
+        title="US8K",
+        about="8,732 clips of at most four seconds in ten classes, in ten folds.",
+        source="Salamon, Jacoby and Bello 2014, A dataset and taxonomy for urban sound research",
+        authors="Salamon, Jacoby and Bello; the people of Freesound",
+        licence="CC BY-NC 3.0",
+        folder="UrbanSound8K",
+        fetch=archive(URBANSOUND8K, "md5:9aa69802bbf37fb986f71ec1483a196e"),
+    ),
+    card(
+        name="vggsound",
+        make=vggsound,
+        title="VGGSound",
+        about="About 200,000 clips of ten seconds from YouTube in 309 classes.",
+        source="Chen et al. 2020, VGGSound: a large-scale audio-visual dataset",
+        authors="Chen, Xie, Vedaldi and Zisserman; the videos' owners",
+        licence="annotations CC BY 4.0; the sounds are the video owners'",
+        folder="vggsound",
+        how="its clips come from YouTube, by its authors' list vggsound.csv, to audio/<id>_<start, six digits>.wav",
+    ),
+    card(
+        name="vocalsound",
+        make=vocalsound,
+        title="VocalSound",
+        about="21,024 recordings of six sounds that people make, by 3,365 people.",
+        source="Gong, Yu and Glass 2022, VocalSound: a dataset for improving human vocal sounds recognition",
+        authors="Gong, Yu and Glass; the people who are heard",
+        licence="CC BY-SA 4.0",
+        folder="vs_release_16k",
+        how="unpack vs_release_16k.zip, which the authors' page of VocalSound links to",
+    ),
+)

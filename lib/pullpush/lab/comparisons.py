@@ -1,0 +1,130 @@
+"""Three tables of an experiment's scores: where systems stand, what they have over others, and both as a page shows it.
+
+    levels(scores, ["R@1"])                              # a row a trial and metric
+    gains(scores, [("KCL", "ML-CLAP")], ["R@1"])         # a row a pair, point and metric; p by Holm over all rows
+    shown(gains(...))                                    # "+1.2 ± 0.8", metrics side by side
+
+A *point* is what varies beside the system, such as {"world": "freesound"}; see `Trial.where`. Points that are given by
+names, such as {"many clips": {"world": "freesound"}}, have their names in a column point instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from pullpush.lab.experiments import ExperimentError, Where
+from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import Array, Difference, difference, holm
+
+Pair = tuple[str, str]  # a system and its baseline
+Wheres = Iterable[Where] | Mapping[str, Where]
+LEVEL = ("value", "low", "high", "seeds", "clips")
+GAIN = ("value", "low", "high", "half width", "p", "seeds", "clips")
+
+
+def levels(
+    scores: Scores, metrics: Sequence[str], wheres: Wheres | None = None, *, seeds: Sequence[int] = ()
+) -> pd.DataFrame:
+    """Where systems stand, with 95 % intervals over seeds and clips, in the units of the scores.
+
+    Args:
+        metrics: names of scores.
+        wheres: the points, or their names → points; default: each trial at its own.
+        seeds: some of the experiment's; default: all.
+
+    Returns:
+        Columns: what varies, system, metric, and those of LEVEL. Empty of scores that are not there.
+    """
+    rows = []
+    for head, system, where in _cells(scores, wheres):
+        for metric in metrics:
+            found = difference(scores.values(system, metric, where, seeds=seeds))
+            rows.append({**head, "system": system, "metric": metric, **_numbers(found, LEVEL)})
+    named = ["point"] if isinstance(wheres, Mapping) else []
+    return pd.DataFrame(rows, columns=None if rows else [*named, "system", "metric", *LEVEL])
+
+
+def gains(scores: Scores, pairs: Iterable[Pair], metrics: Sequence[str], wheres: Wheres = ({},)) -> pd.DataFrame:
+    """What systems have over baselines, as fractions; p is adjusted by Holm over all rows.
+
+    Args:
+        pairs: (system, baseline).
+        wheres: the points, or their names → points; a pair that was not trained at one has no row there.
+
+    Returns:
+        Columns: what varies, system, baseline, metric, and those of GAIN. Empty of scores that are not there.
+    """
+    heads, found, points = [], [], _points(wheres)
+    plans = [(pair, *point, metric) for pair in pairs for point in points for metric in metrics] if scores else []
+    for (system, baseline), head, where, metric in plans:
+        try:
+            found.append(scores.contrast(system, baseline, metric, where))
+        except ExperimentError:
+            continue
+        heads.append({**head, "system": system, "baseline": baseline, "metric": metric})
+    table = differences(zip(heads, found, strict=True))
+    return table if heads or not isinstance(wheres, Mapping) else table.reindex(columns=["point", *table])
+
+
+def differences(named: Iterable[tuple[Mapping[str, object], Difference]]) -> pd.DataFrame:
+    """Differences as one table, within which p is adjusted by Holm: what stands in front of each, and GAIN."""
+    heads, found = zip(*named, strict=True) if (named := list(named)) else ((), ())
+    rows = [{**head, **_numbers(one, GAIN)} for head, one in zip(heads, holm(list(found)), strict=True)]
+    return pd.DataFrame(rows, columns=None if rows else ["system", "baseline", "metric", *GAIN])
+
+
+def shown(table: pd.DataFrame, *, across: str = "metric", scale: float = 100, digits: int = 1) -> pd.DataFrame:
+    """`levels` or `gains` as a page prints them: "+1.2 ± 0.8" in points, or "46.6" in %; across: what is in columns."""
+    is_gain = "half width" in table
+    cells = [
+        f"{scale * row['value']:+.{digits}f} ± {scale * row['half width']:.{digits}f}"
+        if is_gain
+        else f"{scale * row['value']:.{digits}f}"
+        for row in table.to_dict("records")
+    ]
+    first = [name for name in ("system", "baseline", "metric") if name in table and name != across]
+    rest = [name for name in table if name not in (*GAIN, *first, across)]
+    wide = table.assign(cell=cells).pivot_table(
+        index=[*first, *rest], columns=across, values="cell", aggfunc="first", sort=False
+    )
+    return wide.reset_index().rename_axis(columns=None).rename(columns={"baseline": "over"})
+
+
+def over(scores: Scores, pair: Pair, metric: str, where: Where | None = None) -> Array:
+    """What a system has over another by seed and clip, `(S, N)`, over the seeds of both."""
+    both = [seed for seed in scores.seeds(pair[0], where) if seed in scores.seeds(pair[1], where)]
+    ours, theirs = (scores.values(system, metric, where, seeds=both) for system in pair)
+    return np.asarray(ours - theirs)
+
+
+def _cells(scores: Scores, wheres: Wheres | None) -> list[tuple[Where, str, Where]]:
+    """What stands in front, systems and points, in the order of the points and then of the experiment."""
+    trials = scores.experiment.trials if scores else ()
+    if wheres is None:
+        return [(trial.where, trial.system, trial.where) for trial in trials]
+    return [
+        (head, system, where)
+        for head, where in _points(wheres)
+        for system in dict.fromkeys(trial.system for trial in trials if where.items() <= trial.where.items())
+    ]
+
+
+def _points(wheres: Wheres) -> list[tuple[Where, Where]]:
+    """What a table writes of each point, and the point."""
+    if isinstance(wheres, Mapping):
+        return [({"point": name}, where) for name, where in wheres.items()]
+    return [(where, where) for where in wheres]
+
+
+def _numbers(found: Difference, names: Iterable[str]) -> dict[str, float | int | None]:
+    every: dict[str, float | int | None] = {
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "half width": found.half_width,
+    }
+    every |= {"p": found.p_holm, "seeds": found.seeds, "clips": found.clips}
+    return {name: every[name] for name in names}

@@ -1,0 +1,216 @@
+"""What a lab's page does with an experiment: run it or read it, say whence, show its table and figure, judge claims.
+
+    page = Page(ground, measures.MEASURES)
+    taught = page.run(of_teachers)
+    page.table("teachers", taught, SCORES, pairs=[("ensemble", "none")], number="6L.7", caption="…", alt="…")
+    page.every_claim("6L.13")
+
+Where a long experiment was not kept for a reader's parameters the page says so in its place, and goes on: see gaps.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import pandas as pd
+from IPython.display import display
+from matplotlib.figure import Figure
+
+from pullpush.errors import UnknownNameError
+from pullpush.lab import compute, evidence, gaps
+from pullpush.lab.comparisons import Pair, Wheres, gains, levels, shown
+from pullpush.lab.compute import Ground
+from pullpush.lab.experiments import Experiment, ExperimentError
+from pullpush.lab.ledger import Ledger
+from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import Difference
+from pullpush.show import captions, palette, tables
+from pullpush.show.forest import claim_forest
+from pullpush.show.intervals import intervals
+
+Experiments = Mapping[str, Scores]
+
+
+class Measure(NamedTuple):
+    """What a claim is about that no single contrast of two systems is.
+
+    needs: names of experiments; of: their scores → the difference.
+    """
+
+    needs: Sequence[str]
+    of: Callable[[Experiments], Difference]
+
+
+class Page:
+    """One lab: its experiments, its claims, and what was shown of them.
+
+    Args:
+        ground: what its experiments stand on; its session says where tables go.
+        measures: name that claims give in `measure` → what judges them, as soon as the experiments it needs are there.
+    """
+
+    def __init__(self, ground: Ground, measures: Mapping[str, Measure] | None = None) -> None:
+        self.ground, self.book = ground, ground.book
+        self.scores: dict[str, Scores] = {}
+        self._measures = dict(measures or {})
+        self._listed: set[str] = set()
+        palette.use_style()
+        gaps.expect()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The claims of its chapter; UnknownNameError if there are none."""
+        return Ledger(self.book.chapter)
+
+    def run(self, experiment: Experiment, *, ground: Ground | None = None, otherwise: Scores | None = None) -> Scores:
+        """What an experiment finds, computed or read; says whence it comes, and judges the claims that name it.
+
+        Args:
+            ground: what it stands on, if not the page's.
+            otherwise: what stands in where it takes long and was not kept: fewer seeds of the same.
+
+        Raises:
+            NotKeptError: it takes long and was not kept for these parameters; the page says so and goes on.
+        """
+        scores = compute.run(ground or self.ground, experiment)
+        if not scores and otherwise is not None:
+            display(evidence.origin(scores))
+            scores = otherwise
+        self.scores[experiment.name] = scores
+        self._judge(scores, experiment.name)
+        if not scores:
+            raise gaps.NotKeptError(evidence.not_kept(scores))
+        if scores.stored:
+            display(evidence.origin(scores))
+        return scores
+
+    def show(
+        self,
+        table: pd.DataFrame,
+        name: str,
+        shown: pd.DataFrame | None = None,
+        *,
+        formats: Mapping[str, str] | None = None,
+    ) -> None:
+        """Save a table under a name and display it; shown: in this form, as text."""
+        self.book.save(table, name)
+        display(tables.styled(table if shown is None else shown, formats=formats))
+
+    def table(
+        self,
+        name: str,
+        scores: Scores,
+        metrics: Sequence[str],
+        *,
+        pairs: Iterable[Pair] = (),
+        wheres: Wheres | None = None,
+        across: str = "metric",
+        number: str = "",
+        caption: str = "",
+        alt: str = "",
+        paper: str = "",
+        **drawn: Any,
+    ) -> pd.DataFrame:
+        """A table of a paper or of this book: saved, printed, drawn, and the claims judged so far listed under it.
+
+        Args:
+            name: of the saved table.
+            scores: what `run` gave.
+            metrics, pairs, wheres: what systems have over baselines at these points; without pairs, where they stand.
+            across: the column whose values stand side by side in print.
+            number, caption, alt, paper: of the figure, see `captions.figure`; without a number there is none.
+            drawn: how, see `show.intervals.intervals`.
+        """
+        pairs = list(pairs)
+        table = gains(scores, pairs, metrics, wheres or ({},)) if pairs else levels(scores, metrics, wheres)
+        self.show(table, name, shown(table, across=across))
+        if number:
+            drawn.setdefault("xlabel", "gain (points)" if pairs else "%")
+            self.figure(intervals(table, **drawn), number, caption, alt=alt, paper=paper)
+        self.verdicts()
+        return table
+
+    def figure(self, fig: Figure, number: str, caption: str, *, alt: str, paper: str = "") -> None:
+        """A figure with its number and caption, which says over how many seeds the page's comparisons run."""
+        captions.figure(fig, number, caption, alt=alt, paper=paper)
+
+    def verdicts(self, *sources: str) -> None:
+        """List the claims that were judged and not listed yet, but those whose family is not complete.
+
+        The verdict on a claim depends on all p values of its family, one source of a paper.
+
+        sources: those alone that stand first in one of these places, such as "Table 1".
+        """
+        waiting = {self._family(claim) for claim in self.ledger.open}
+        ready = [
+            claim.id
+            for claim in self.ledger.judged
+            if claim.id not in self._listed and self._family(claim) not in waiting
+            if not sources or claim.source[0] in sources
+        ]
+        if ready:
+            self._listed |= set(ready)
+            display(evidence.verdicts(self.ledger, *ready))
+
+    def every_claim(self, number: str = "") -> None:
+        """The last section: all claims with what was measured of each, saved as "claims", and their forest.
+
+        number: of the figure; without one there is none.
+
+        Raises:
+            ClaimError: one is judged nowhere, or twice with different outcomes.
+        """
+        self.ledger.check()
+        judged = self.ledger.table()
+        self.book.save(judged, "claims")
+        if number:
+            self.forest(judged, number)
+        display(evidence.ledger(self.ledger))
+
+    def forest(self, judged: pd.DataFrame, number: str) -> None:
+        """What was measured of each claim, and what the paper prints, as one figure."""
+        self.figure(
+            claim_forest(judged),
+            number,
+            f"All claims that this lab judges: what was measured, and what the paper prints; {len(self.book.seeds)} "
+            "seeds where nothing else is said.",
+            alt="A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers.",
+        )
+
+    def _judge(self, scores: Scores, name: str) -> None:
+        try:
+            judged = self.ledger.judged
+        except UnknownNameError:  # a chapter about no paper
+            return
+        if name in {claim.judged.get("experiment") for claim in judged}:
+            self.ledger.judge_scores(scores, name)
+        judge_measures(self.ledger, self._measures, self.scores)
+        self._measures = {
+            name: measure for name, measure in self._measures.items() if not self.scores.keys() >= {*measure.needs}
+        }
+
+    @staticmethod
+    def _family(claim: Any) -> tuple[str, ...]:
+        return (claim.paper, *claim.source)
+
+
+def judge_measures(ledger: Ledger, measures: Mapping[str, Measure], scores: Experiments) -> None:
+    """Judge every claim that a measure is named for whose experiments are there; leave it, with the reason, where one
+    was not kept or lacks a point.
+
+    Args:
+        measures: by the names that claims give in `measure`.
+        scores: by the names of the experiments.
+    """
+    for name, measure in measures.items():
+        if not scores.keys() >= {*measure.needs}:
+            continue
+        if absent := [needed for needed in measure.needs if not scores[needed]]:
+            ledger.leave(name, f"{', '.join(absent)} is long and was not computed for these parameters and data")
+            continue
+        try:
+            ledger.judge(name, measure.of(scores))
+        except ExperimentError as error:
+            ledger.leave(name, f"not in this profile's experiment: {error}")
