@@ -19,7 +19,7 @@ from pullpush.data.world import World, WorldConfig, load_world
 from pullpush.training import recipe
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import Recipe
-from pullpush.training.runs import run
+from pullpush.training.runs import train_run
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     torch.set_num_threads(1)
     world = load_world(WorldConfig("synthetic", n_train=options.clips, n_valid=100, n_test=1))
     with tempfile.TemporaryDirectory() as folder:
-        base = run(world, recipe("infonce", epochs=1, text=options.text), out=folder, progress=False)
+        base = train_run(world, recipe("infonce", epochs=1, text=options.text), out=folder, progress=False)
         fast = encoded(world, base)
     systems = {"from waveforms, d = 256": (world, recipe("infonce", text=options.text))}
     for name in ("infonce", "infonce+bi-dynamic-svr", "cacl", "kcl"):
@@ -48,7 +48,7 @@ def rate(world: World, one: Recipe) -> float:
     times = []
     for epochs in (1, 3):
         start = time.perf_counter()
-        run(world, replace(one, epochs=epochs), out=None, progress=False)
+        train_run(world, replace(one, epochs=epochs), out=None, progress=False)
         times.append(time.perf_counter() - start)
     return 2 * len(world.train) / (times[1] - times[0])
 
