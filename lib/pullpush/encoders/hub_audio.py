@@ -69,7 +69,8 @@ class Whisper(WindowedEncoder):
 
     def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
         arrays = [clip.cpu().numpy() for clip in split_rows(audio, lengths)]
-        inputs = self.extractor(arrays, sampling_rate=SAMPLE_RATE, return_tensors="pt")
+        with torch.autocast("cpu", enabled=False):  # its front end is torch's, too, and goes through NumPy
+            inputs = self.extractor(arrays, sampling_rate=SAMPLE_RATE, return_tensors="pt")
         states = self.network(input_features=inputs.input_features.to(audio.device)).last_hidden_state
         return masked_mean(states.mT, length_mask(-(-lengths // WHISPER_STRIDE), states.shape[1]))
 
