@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pullpush.data import tuxpaint
-from pullpush.data.vocabulary import load_events, load_excluded
+from pullpush.data.language.vocabulary import load_events, load_excluded
+from pullpush.data.recordings import tuxpaint
 from pullpush.errors import DataNotFoundError, PullPushError
 
 FILES = {

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 from published import fetched
 
-from pullpush.data import tuxpaint
-from pullpush.data.picture_files import flat, square
+from pullpush.data.recordings import tuxpaint
+from pullpush.data.recordings.picture_files import flat, square
 from pullpush.encoders import create, efficientnet_lite
 from pullpush.encoders.efficientnet_lite import EfficientNetLite
 from pullpush.errors import AudioError

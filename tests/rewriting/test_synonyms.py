@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from tiny_wordnet import SENSES, write_wordnet
 
-from pullpush.data.debian import SOURCE
-from pullpush.data.word_counts import words
+from pullpush.data.language.word_counts import words
+from pullpush.data.recordings.debian import SOURCE
 from pullpush.errors import DataNotFoundError
 from pullpush.rewriting import RewritingError, create
 from pullpush.rewriting.synonyms import Synonyms, inflected

@@ -9,7 +9,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from pullpush.data.banks import BANKS
-from pullpush.data.registry import SETS
+from pullpush.data.recordings.registry import SETS
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab.root import find_root
 from pullpush.site import chapters, sources_page

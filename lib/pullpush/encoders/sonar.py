@@ -10,7 +10,7 @@ from pullpush.encoders.cards import TextEncoderCard
 from pullpush.encoders.pretrained_text import PretrainedText
 from pullpush.encoders.tiny import tokenizer
 
-# Of languages that have no file of their own: those of `data/labels.yaml`, and of the recordings of people who speak.
+# Of languages without a file: those of `data/language/labels.yaml`, and of the recordings of people who speak.
 FURTHER = {
     **{"ara": "arb_Arab", "ita": "ita_Latn", "kor": "kor_Hang", "pol": "pol_Latn", "por": "por_Latn"},
     **{"rus": "rus_Cyrl", "tha": "tha_Thai", "tur": "tur_Latn"},

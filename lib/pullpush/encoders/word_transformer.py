@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from pullpush.data.word_counts import words
+from pullpush.data.language.word_counts import words
 from pullpush.encoders.attention import sinusoids, transformer_layers
 from pullpush.encoders.cards import TextEncoderCard
 from pullpush.encoders.interface import TextEncoder

@@ -11,31 +11,29 @@ from typing import Any
 import numpy as np
 
 from pullpush.cache import content_key
-from pullpush.data.aligned import aligned_captions, load_ways
 from pullpush.data.banks.folder import english_phrases
 from pullpush.data.clips import StoredClips, World
-from pullpush.data.entailment import Statement, holds, triples
-from pullpush.data.labels import load_labels
+from pullpush.data.language.entailment import Statement, holds, triples
+from pullpush.data.language.labels import load_labels
+from pullpush.data.language.lexicon import worded_captions
+from pullpush.data.language.nli import LABELS, grouped, with_triples
+from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.word_counts import word_frequencies, words
+from pullpush.data.language.wording import aligned_captions, load_ways, tell_retold
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.lexicon import worded_captions
-from pullpush.data.nli import with_triples
-from pullpush.data.nli_corpora import LABELS, grouped
-from pullpush.data.queries import read_queries
-from pullpush.data.sets.folder import read_captions
-from pullpush.data.store import Waveforms
-from pullpush.data.synthetic import synthetic_events
-from pullpush.data.texts import (
+from pullpush.data.recordings.texts import (
     CLEANINGS,
     captions_in,
     clean,
     every_caption,
     label_prompts,
+    read_queries,
     recorded_captions,
     shared_captions,
 )
-from pullpush.data.vocabulary import load_events
-from pullpush.data.word_counts import word_frequencies, words
-from pullpush.data.wording import tell_retold
+from pullpush.data.scenes.synthetic import synthetic_events
+from pullpush.data.sets.folder import read_captions
+from pullpush.data.store import Waveforms
 from pullpush.golden.compare import Values
 from pullpush.golden.languages import scenes
 

@@ -12,19 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from pullpush.data.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
-from pullpush.data.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
-from pullpush.data.balance import balanced_order, shares
-from pullpush.data.batch import Item, collate
-from pullpush.data.batches import PairDataset
+from pullpush.data.batches import PairDataset, balanced_order, shares
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
-from pullpush.data.pairing import CAPTIONS, SAMPLING, Pairing
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.shard_files import annotation, read_sample, samples_of, shards_of, write_shards
-from pullpush.data.shards import Order, Schedule, ShardDataset, captions_in, substitutes
+from pullpush.data.pairing import CAPTIONS, SAMPLING, Item, Pairing, collate
+from pullpush.data.recordings.texts import label_prompts
+from pullpush.data.scenes.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
+from pullpush.data.scenes.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.shards.files import annotation, read_sample, samples_of, shards_of, write_shards
+from pullpush.data.shards.stream import Order, Schedule, ShardDataset, captions_in, substitutes
 from pullpush.data.store import Waveforms, to_int16
-from pullpush.data.texts import label_prompts
 from pullpush.golden.compare import Values
 from pullpush.golden.data_scenes import looks
 from pullpush.golden.inputs import numbers

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pullpush.data.bank import MAX_SECONDS
 from pullpush.data.banks.music import _phrases
-from pullpush.data.fonts import _loudest, sound
-from pullpush.data.inflection import dative_of
-from pullpush.data.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts
+from pullpush.data.language.grammar import dative_of
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.music import MusicConfig, _deal, never_named, owned
-from pullpush.data.notes import RATE, Note, play
-from pullpush.data.phrases import SHAPES, Phrase, kinds, notes
-from pullpush.data.soundfont import DEFAULTS, Sample, SoundFont, Zone
+from pullpush.data.music.fonts import _loudest, sound
+from pullpush.data.music.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts
+from pullpush.data.music.phrases import RATE, SHAPES, Note, Phrase, kinds, notes, play
+from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
+from pullpush.data.music.world import MusicConfig, _deal, never_named, owned
+from pullpush.data.scenes.bank import MAX_SECONDS
 from pullpush.golden import small_font
 from pullpush.golden.compare import Values
 from pullpush.golden.data_scenes import looks

@@ -10,21 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pullpush.data import speech, spoken
-from pullpush.data.bank import Bank
 from pullpush.data.clips import identity
-from pullpush.data.composer import SceneConfig, compose, single
-from pullpush.data.held_out import _Part, named_events, two_banks
-from pullpush.data.likeness import likeness
-from pullpush.data.mixing import mix, partners, unite, unites
-from pullpush.data.phrases import Phrase
-from pullpush.data.pitch import ratio, shifted
-from pullpush.data.renderer import layers, render
-from pullpush.data.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.music.phrases import Phrase
+from pullpush.data.music.world import likeness
+from pullpush.data.scenes.bank import Bank
+from pullpush.data.scenes.composer import SceneConfig, compose, ratio, shifted, single
+from pullpush.data.scenes.held_out import _Part, named_events, two_banks
+from pullpush.data.scenes.mixing import mix, partners, unite, unites
+from pullpush.data.scenes.renderer import layers, render
+from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
+from pullpush.data.scenes.synthetic import CATEGORIES, synthetic_clips, synthetic_events
+from pullpush.data.scenes.world import WorldConfig, draw_scenes, draw_singles, split_of
+from pullpush.data.speech import spoken, stamps as speech
 from pullpush.data.store import to_int16
-from pullpush.data.synthetic import CATEGORIES, synthetic_clips, synthetic_events
-from pullpush.data.vocabulary import Event
-from pullpush.data.world import WorldConfig, draw_scenes, draw_singles, split_of
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen
 from pullpush.golden.languages import scenes as told_scenes

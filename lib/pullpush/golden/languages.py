@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from pullpush.data.grammar import captions, load_grammar, prompts
+from pullpush.data.language.grammar import captions, load_grammar, prompts
+from pullpush.data.language.vocabulary import Event, load_events
 from pullpush.data.languages import load_languages
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.synthetic import synthetic_events
-from pullpush.data.vocabulary import Event, load_events
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.golden.compare import Values
 
 TOLERANCE = 0.0  # texts alone

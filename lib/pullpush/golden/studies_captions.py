@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pullpush.data.clips import StoredClips
-from pullpush.data.scene import Scene, Sound
+from pullpush.data.language.vocabulary import load_events
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.world import write_captions
 from pullpush.data.store import Waveforms
-from pullpush.data.vocabulary import load_events
-from pullpush.data.world import write_captions
 from pullpush.golden.compare import Values
 from pullpush.rewriting import create
 from pullpush.rewriting.grammar import SceneRewriter

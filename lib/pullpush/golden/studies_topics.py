@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from pullpush.data.clips import StoredClips
-from pullpush.data.scene import Scene, Sound
+from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.store import Waveforms
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen

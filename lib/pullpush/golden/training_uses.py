@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.queries import Queries
+from pullpush.data.recordings.texts import Queries
 from pullpush.encoders.interface import SplitAudioEncoder
 from pullpush.golden.compare import Values
 from pullpush.golden.inputs import numbers, seen

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pullpush.data.clips import World
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
-from pullpush.data.registry import find
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.recordings.registry import find
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab import common
 from pullpush.lab.session import Session

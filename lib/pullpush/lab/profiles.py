@@ -33,7 +33,7 @@ class Profile:
 
     Attributes:
         name: what `--profile` takes.
-        world: keyword arguments of `pullpush.data.world.WorldConfig`: the bank and how many scenes.
+        world: keyword arguments of `pullpush.data.scenes.world.WorldConfig`: the bank and how many scenes.
         audio, text: names of the encoders.
         dim: dimensions of the joint space.
         epochs: passes over the training scenes.
@@ -42,8 +42,8 @@ class Profile:
         about: one line for `pullpush list`.
         encoder_options: keyword arguments of `encoders.create`, such as `audio_model`: weights in a folder of yours.
         fine_tuning: fields of the recipe where the audio encoder is trained, too; pretrained ones want a low rate.
-        dataset: a real dataset (`data.registry`) for the chapters that can take one; "" for scenes.
-        clips: keyword arguments of `data.corpora.CorpusConfig`: how much of it, and `seconds`.
+        dataset: a real dataset (`data.recordings.registry`) for the chapters that can take one; "" for scenes.
+        clips: keyword arguments of `data.recordings.corpora.CorpusConfig`: how much of it, and `seconds`.
         other: a second dataset, to test what was trained on the first one.
         zero_shot: labelled datasets for zero-shot classification.
         pretrained: fields that differ in chapters that hear through a published audio encoder (see `listening`); no
@@ -219,8 +219,8 @@ def check_like(path: Path) -> None:
 
 def check_parts(merged: Mapping[str, Any], path: Path) -> None:
     """Require the fields of worlds, corpora and recipes, in their types and ranges, in what a file says of them."""
-    from pullpush.data.corpora import CorpusConfig  # here, for these wait for torch
-    from pullpush.data.world import WorldConfig
+    from pullpush.data.recordings.corpora import CorpusConfig
+    from pullpush.data.scenes.world import WorldConfig
     from pullpush.training.system import Recipe
 
     kinds = {"world": WorldConfig, "clips": CorpusConfig, "fine_tuning": Recipe, "pretrained": Profile}

@@ -11,7 +11,7 @@ EXTRA = need("train", "pullpush.rewriting")
 from typing import Any
 
 from pullpush.catalogue import Catalogue
-from pullpush.data.rewriter import Merger, Rewriter, RewritingError
+from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError
 from pullpush.rewriting.contract import RewriterCard
 
 __all__ = ["REWRITERS", "Merger", "Rewriter", "RewriterCard", "RewritingError", "create"]

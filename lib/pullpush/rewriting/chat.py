@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from pullpush.data.rewriter import RewritingError
+from pullpush.data.scenes.augmented import RewritingError
 from pullpush.rewriting.costs import Paid
 
 AGAIN = {408, 409, 429, *range(500, 600)}  # status codes that pass

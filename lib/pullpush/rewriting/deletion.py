@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pullpush.data.draws import number as draw, share
-from pullpush.data.rewriter import Rewriter
+from pullpush.data.scenes.augmented import Rewriter
 from pullpush.rewriting.contract import RewriterCard
 
 WORD = re.compile(r"[^\s.,;:!?()\"“”]+")  # apostrophes and hyphens belong to a word

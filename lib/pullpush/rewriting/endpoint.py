@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from pullpush.cache import atomic_path, content_key, locked
-from pullpush.data.debian import say
-from pullpush.data.rewriter import RewritingError
+from pullpush.data.recordings.debian import say
+from pullpush.data.scenes.augmented import RewritingError
 from pullpush.rewriting.chat import Answer, Chat, Pace, Refused, Unanswered, writable
 from pullpush.rewriting.contract import RewriterCard
 from pullpush.rewriting.costs import Account, BudgetError, Prices

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pullpush.data.word_counts import words
+from pullpush.data.language.word_counts import words
 
 Encode = Callable[[Sequence[str]], Tensor]
 

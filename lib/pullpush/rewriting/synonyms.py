@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from pullpush.data import debian
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw, share
-from pullpush.data.inflection import indefinite
-from pullpush.data.rewriter import RewritingError
-from pullpush.data.vocabulary import Event
+from pullpush.data.language.grammar import indefinite
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.recordings import debian
+from pullpush.data.scenes.augmented import RewritingError
 from pullpush.rewriting.contract import RewriterCard
 from pullpush.rewriting.deletion import WORD, OneWord
 from pullpush.rewriting.wordnet import PACKAGE, PARTS, WordNet, load_wordnet

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from pullpush.data import debian
+from pullpush.data.recordings import debian
 from pullpush.errors import DataNotFoundError
 
 PACKAGE = debian.Package(

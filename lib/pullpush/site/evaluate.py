@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from pullpush.data.batches import is_missing
 from pullpush.data.clips import Clips, StoredClips
-from pullpush.data.corpora import CorpusConfig, load_labelled, load_split
-from pullpush.data.registry import find
+from pullpush.data.recordings.corpora import CorpusConfig, load_labelled, load_split
+from pullpush.data.recordings.registry import find
 from pullpush.encoders.published import PublishedModel
 from pullpush.errors import PullPushError
 from pullpush.metrics import alignment, difference, uniformity
@@ -35,7 +35,7 @@ FORCES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is evaluated. dataset: as for `pullpush.data.registry.find`; split: "train", "valid" or "test"; languages:
+    """What is evaluated. dataset: as for `registry.find`; split: "train", "valid" or "test"; languages:
     ISO 639-3 codes; seconds: longer recordings are cut to this, None as for `CorpusConfig`; clips: only so many,
     the first, of labelled sets spread evenly; subset, text_cleaning: as for `CorpusConfig`; batch_size: of the forces.
     """

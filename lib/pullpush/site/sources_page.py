@@ -16,7 +16,7 @@ import pandas as pd
 
 from pullpush.catalogue import Card
 from pullpush.data.banks import BANKS
-from pullpush.data.registry import SETS
+from pullpush.data.recordings.registry import SETS
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import PullPushError
 from pullpush.site.contents_page import written

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.errors import SettingError, unknown
 from pullpush.losses import TERMS
 from pullpush.settings import check_fields, check_setting

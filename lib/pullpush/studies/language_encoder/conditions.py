@@ -10,7 +10,7 @@ from scipy import special
 from torch import nn
 
 from pullpush.data.clips import World
-from pullpush.data.word_counts import word_frequencies
+from pullpush.data.language.word_counts import word_frequencies
 from pullpush.lab.experiments import ExperimentError, Where
 from pullpush.lab.scores import Scores
 from pullpush.studies.language_encoder.gains import Metric, Pair, gain
