@@ -34,8 +34,8 @@ import pandas as pd
 import torch
 
 from pullpush.data.batches import PairDataset, collate
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.training import recipe
 from pullpush.training.objective import Objective

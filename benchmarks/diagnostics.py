@@ -14,7 +14,7 @@ import time
 import pandas as pd
 
 from pullpush.data.batches import PairDataset
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.training import Diagnostics, recipe, train
 from pullpush.training.runs import precompute

@@ -29,7 +29,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.interface import EncoderCard
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.data.scenes.world import World, WorldConfig, load_world
 from pullpush.training import recipe
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import Recipe

@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from pullpush.data.batches import Batch
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.encoders.audio_transformer import SpectrogramTransformer
 from pullpush.encoders.frozen import FrozenText
 from pullpush.encoders.pretrained_text import SONAR

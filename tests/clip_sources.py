@@ -9,11 +9,11 @@ import miniature
 import numpy as np
 import soundfile
 
-from pullpush.data import registry
 from pullpush.data.clips import Clips
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled, load_split
-from pullpush.data.speech import load_speech
-from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.data.recordings import registry
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled, load_split
+from pullpush.data.scenes.world import World, WorldConfig, load_world
+from pullpush.data.speech.stamps import load_speech
 from pullpush.training.frozen import Encoded
 
 

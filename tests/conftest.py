@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # tests of data, the lab and the
 import miniature
 import pytest
 
-from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.data.scenes.world import World, WorldConfig, load_world
 from pullpush.lab import common, session
 from pullpush.lab.root import find_root
 from pullpush.training import Diagnostics

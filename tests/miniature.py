@@ -180,7 +180,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pullpush.data.registry import DatasetCard, Listing
+from pullpush.data.recordings.registry import DatasetCard, Listing
 
 COUNTS = {"train": 12, "valid": 6, "test": 6}
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from pullpush import cache
-from pullpush.data import tuxpaint
 from pullpush.data.audio import load_audio
+from pullpush.data.recordings import tuxpaint
 from pullpush.errors import DataNotFoundError
 
 HOME = cache.home()  # before any test points it elsewhere

@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tempered import TEMPERED
 
 from pullpush import forces, losses, metrics
-from pullpush.data.composer import SceneConfig
-from pullpush.data.corpora import CorpusConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.recordings.corpora import CorpusConfig
+from pullpush.data.scenes.composer import SceneConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.profiles import Profile

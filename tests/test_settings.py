@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from pullpush.data.composer import SceneConfig
-from pullpush.data.corpora import CorpusConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.recordings.corpora import CorpusConfig
+from pullpush.data.scenes.composer import SceneConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError, SettingError
 from pullpush.lab import profiles, session
 from pullpush.settings import check_folder, check_options, check_setting

@@ -18,12 +18,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, World, load_data
-from pullpush.data.held_out import HeldOutConfig
-from pullpush.data.music import MusicConfig
-from pullpush.data.speech import SpeechConfig
-from pullpush.data.spoken import SpokenConfig
-from pullpush.data.utterances import normalised
-from pullpush.data.world import WorldConfig
+from pullpush.data.music.world import MusicConfig
+from pullpush.data.scenes.held_out import HeldOutConfig
+from pullpush.data.scenes.world import WorldConfig
+from pullpush.data.speech.spoken import SpokenConfig
+from pullpush.data.speech.stamps import SpeechConfig
+from pullpush.data.speech.utterances import normalised
 from pullpush.encoders.audio_transformer import AudioTransformer
 from pullpush.encoders.windows import length_mask
 from pullpush.training.frozen import blocks

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from pullpush import cache
-from pullpush.data import tuxpaint
+from pullpush.data.recordings import tuxpaint
 
 HOME = cache.home()  # before any test points it elsewhere
 NAMED = os.environ.get(tuxpaint.SOURCE)

@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pullpush.data.altered import First, Gain, Loudest, SameLength, WhiteNoise, altered
 from pullpush.data.clips import StoredClips
+from pullpush.data.scenes.altered import First, Gain, Loudest, SameLength, WhiteNoise, altered
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.data.store import Waveforms
-from pullpush.data.world import WorldConfig, load_world
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
 

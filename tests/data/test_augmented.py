@@ -10,14 +10,13 @@ import torch
 
 from pullpush.cache import content_key
 from pullpush.data import store
-from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import StoredClips, World, load_data
-from pullpush.data.grammar import captions
-from pullpush.data.mixing import mix, partners, unite, unites
-from pullpush.data.rewriter import Merger, Rewriter
-from pullpush.data.scene import Scene, Sound, relevance
-from pullpush.data.world import WorldConfig
+from pullpush.data.language.grammar import captions
+from pullpush.data.scenes.augmented import AugmentedConfig, Merger, Rewriter
+from pullpush.data.scenes.mixing import mix, partners, unite, unites
+from pullpush.data.scenes.scene import Scene, Sound, relevance
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError
 from pullpush.rewriting import RewritingError, create
 from pullpush.training.frozen import encoded

@@ -6,8 +6,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pullpush.data.balance import balanced_order, shares
-from pullpush.data.batches import PairDataset
+from pullpush.data.batches import PairDataset, balanced_order, shares
 from pullpush.errors import PullPushError
 
 SIZES = st.dictionaries(st.sampled_from("abcde"), st.integers(1, 30), min_size=1)

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from pullpush.data.batches import Item, PairDataset, collate, shard
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import PullPushError, UnknownNameError
 
 LANGUAGES = ("eng", "fra", "jpn")

@@ -8,11 +8,12 @@ import torch
 from clip_sources import LABELLED, LANGUAGES, SOURCES, scenes
 from torchaudio.functional import resample
 
-from pullpush.data import registry, store
+from pullpush.data import store
 from pullpush.data.batches import PairDataset, collate
 from pullpush.data.clips import NoLabelsError, StoredClips, World, load_data
-from pullpush.data.corpora import CorpusConfig, load_labelled
-from pullpush.data.world import WorldConfig
+from pullpush.data.recordings import registry
+from pullpush.data.recordings.corpora import CorpusConfig, load_labelled
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 from pullpush.training.frozen import Encoded
 

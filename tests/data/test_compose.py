@@ -7,13 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pullpush.data import renderer as module
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.banks import create_bank
-from pullpush.data.composer import GAP, SceneConfig, compose, seconds, single
-from pullpush.data.pitch import pitch_bank, ratio, shift
-from pullpush.data.renderer import layers, render
-from pullpush.data.scene import Scene, Sound
+from pullpush.data.scenes import renderer as module
+from pullpush.data.scenes.composer import GAP, SceneConfig, compose, pitch_bank, ratio, seconds, shift, single
+from pullpush.data.scenes.renderer import layers, render
+from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import PullPushError
 
 CONFIG = SceneConfig()

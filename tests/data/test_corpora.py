@@ -16,10 +16,11 @@ import pytest
 import torch
 
 from pullpush.cache import home
-from pullpush.data import decoding, registry
+from pullpush.data import store as decoding
 from pullpush.data.batches import PairDataset, collate
 from pullpush.data.clips import load_data
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.recordings import registry
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
 from pullpush.data.sets import captioned, labelled
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 

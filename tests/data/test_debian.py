@@ -9,7 +9,7 @@ from pathlib import Path
 import debs
 import pytest
 
-from pullpush.data.debian import SOURCE, Package, apt, tree, trees
+from pullpush.data.recordings.debian import SOURCE, Package, apt, tree, trees
 from pullpush.errors import DataNotFoundError
 
 FILES = {"usr/share/words/a.ogg": b"a", "usr/share/words/deep/b.ogg": b"b", "usr/share/man/words.1": b"manual"}

@@ -11,9 +11,9 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pullpush.data.grammar import PROMPTS, _forms, captions, load_grammar, prompts
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.vocabulary import LANGUAGES, Event, load_events, parse_phrases
+from pullpush.data.language.grammar import PROMPTS, _forms, captions, load_grammar, prompts
+from pullpush.data.language.vocabulary import LANGUAGES, Event, load_events, parse_phrases
+from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import UnknownNameError
 
 # Three events whose phrases bring out the hard cases: elision, contraction, gender, adjectives, masculine accusative.
@@ -372,8 +372,8 @@ def test_same_seed_same_captions_other_seed_others(language):
 
 def test_captions_do_not_depend_on_the_process():
     code = (
-        "from pullpush.data.grammar import captions; from pullpush.data.scene import Scene, Sound;"
-        "from pullpush.data.vocabulary import load_events;"
+        "from pullpush.data.language.grammar import captions; from pullpush.data.scenes.scene import Scene, Sound;"
+        "from pullpush.data.language.vocabulary import load_events;"
         "s = Scene((Sound(0, 0, 0.0, far=True), Sound(1, 0, 1.5)), 'sequence', 3.0, 4.0);"
         "print(*captions(s, load_events(), language='deu', seed=7), sep='\\n')"
     )

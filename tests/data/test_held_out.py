@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pullpush.data import held_out
-from pullpush.data.held_out import TESTS, HeldOutConfig, load_held_out, named_events, two_banks
-from pullpush.data.renderer import render
+from pullpush.data.scenes import held_out
+from pullpush.data.scenes.held_out import TESTS, HeldOutConfig, load_held_out, named_events, two_banks
+from pullpush.data.scenes.renderer import render
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.store import to_int16
-from pullpush.data.world import WorldConfig
 from pullpush.errors import PullPushError
 
 WORLD = WorldConfig("synthetic", n_train=120, n_valid=10, n_test=20, n_single_per_event=2)

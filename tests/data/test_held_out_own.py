@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from pullpush.data.held_out import OwnHeldOutConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.held_out import OwnHeldOutConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.lab import session
 from pullpush.studies.world import ears, listening, tagging
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from pullpush.data import registry
-from pullpush.data.corpora import CorpusConfig, load_corpus
+from pullpush.data.recordings import registry
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
 from pullpush.data.sets import hf
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 

@@ -6,13 +6,13 @@ import unicodedata
 
 import pytest
 
-from pullpush.data.grammar import prompts
-from pullpush.data.instruments import load_instruments, music_prompts
-from pullpush.data.labels import TABLE, load_labels
+from pullpush.data.language.grammar import prompts
+from pullpush.data.language.labels import TABLE, load_labels
+from pullpush.data.language.vocabulary import load_events
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
-from pullpush.data.synthetic import synthetic_events
-from pullpush.data.texts import label_prompts
-from pullpush.data.vocabulary import load_events
+from pullpush.data.music.instruments import load_instruments, music_prompts
+from pullpush.data.recordings.texts import label_prompts
+from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.encoders.pretrained_text import flores_codes
 from pullpush.errors import UnknownNameError
 
@@ -106,7 +106,7 @@ def test_what_nobody_translated_is_named():
     ],
 )
 def test_a_malformed_table_is_refused(tmp_path, monkeypatch, table, complaint):
-    from pullpush.data import labels
+    from pullpush.data.language import labels
 
     (tmp_path / "labels.yaml").write_text(table, encoding="utf-8")
     monkeypatch.setattr(labels, "TABLE", tmp_path / "labels.yaml")

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from pullpush.data.grammar import captions
-from pullpush.data.held_out import HeldOutConfig
+from pullpush.data.language.grammar import captions
+from pullpush.data.language.lexicon import LexiconConfig, _ZipfDice, narrow_phrases, worded_captions
+from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.word_counts import word_frequencies
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.lexicon import LexiconConfig, _ZipfDice, narrow_phrases, worded_captions
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.synthetic import synthetic_events
-from pullpush.data.vocabulary import load_events
-from pullpush.data.word_counts import word_frequencies
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.held_out import HeldOutConfig
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.synthetic import synthetic_events
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 
 EVENTS = load_events()

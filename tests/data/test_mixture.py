@@ -8,7 +8,7 @@ from pullpush.cache import content_key
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import load_data
 from pullpush.data.mixture import SEVERAL, Mixed, MixtureConfig, Part, captioned
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published

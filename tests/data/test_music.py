@@ -10,14 +10,31 @@ import soundfonts
 import torch
 
 from pullpush import cache
-from pullpush.data.fonts import FONTS, font_path, sound
-from pullpush.data.instruments import event_of, families, load_instruments, load_words, music_captions, music_prompts
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.likeness import likeness
-from pullpush.data.music import MusicConfig, load_music, never_named
-from pullpush.data.notes import RATE, Note, play
-from pullpush.data.phrases import ATTRIBUTES, MODES, REGISTERS, SHAPES, TEMPI, Phrase, kinds, notes
-from pullpush.data.soundfont import DRUMS, SoundFont
+from pullpush.data.music.fonts import FONTS, font_path, sound
+from pullpush.data.music.instruments import (
+    event_of,
+    families,
+    load_instruments,
+    load_words,
+    music_captions,
+    music_prompts,
+)
+from pullpush.data.music.phrases import (
+    ATTRIBUTES,
+    MODES,
+    RATE,
+    REGISTERS,
+    SHAPES,
+    TEMPI,
+    Note,
+    Phrase,
+    kinds,
+    notes,
+    play,
+)
+from pullpush.data.music.soundfont import DRUMS, SoundFont
+from pullpush.data.music.world import MusicConfig, likeness, load_music, never_named
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
 HOME = cache.home()  # before any test points it elsewhere

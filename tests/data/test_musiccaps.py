@@ -6,8 +6,8 @@ import miniature
 import pytest
 import torch
 
-from pullpush.data.corpora import CorpusConfig, load_corpus
-from pullpush.data.registry import find
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
+from pullpush.data.recordings.registry import find
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
 NAMES = ("{id}", "[{id}]-[{start}-{end}]", "{id}_{start}", "{id}_{start}000_{end}000")

@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 import torch
 
-from pullpush.data import nli_corpora
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import load_data
-from pullpush.data.entailment import GENERAL, KIN, Statement, general_events, holds, words_for
-from pullpush.data.held_out import HeldOutConfig
-from pullpush.data.lexicon import LexiconConfig
-from pullpush.data.nli import NLIConfig, Triple, nli_corpus, scene_triples, triples, with_triples
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.synthetic import synthetic_events
-from pullpush.data.vocabulary import load_events
-from pullpush.data.world import WorldConfig
+from pullpush.data.language import nli as nli_corpora
+from pullpush.data.language.entailment import GENERAL, KIN, Statement, general_events, holds, words_for
+from pullpush.data.language.lexicon import LexiconConfig
+from pullpush.data.language.nli import NLIConfig, Triple, nli_corpus, scene_triples, triples, with_triples
+from pullpush.data.language.vocabulary import load_events
+from pullpush.data.scenes.held_out import HeldOutConfig
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.synthetic import synthetic_events
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.training.frozen import Encoded
 

@@ -6,10 +6,10 @@ import miniature
 import pytest
 import torch
 
-from pullpush.data import registry
-from pullpush.data.corpora import CorpusConfig, load_corpus
 from pullpush.data.languages import LANGUAGES, VocabularyError, check_language, language, load_languages
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.recordings import registry
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import UnknownNameError
 from pullpush.training import recipe, retrieval_table
 from pullpush.training.runs import Plan

@@ -14,7 +14,7 @@ from torchaudio.functional import lowpass_biquad, resample
 from pullpush.data import store
 from pullpush.data.audio import load_audio
 from pullpush.data.clips import StoredClips
-from pullpush.data.overlap import overlap
+from pullpush.data.recordings.overlap import overlap
 
 CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini" / "audio"
 RATE = 16_000

@@ -12,8 +12,8 @@ import pytest
 import soundfile
 
 from pullpush.data.audio import load_audio
-from pullpush.data.corpora import CorpusConfig, load_corpus
-from pullpush.data.heard import check_heard
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
+from pullpush.data.recordings.overlap import check_heard
 from pullpush.errors import AudioError
 
 

@@ -7,7 +7,7 @@ import warnings
 import miniature
 import pytest
 
-from pullpush.data.corpora import CorpusConfig, load_corpus
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import DataNotFoundError, PullPushError
 

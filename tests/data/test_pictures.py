@@ -8,11 +8,18 @@ import torch
 from PIL import Image, ImageDraw
 
 from pullpush import cache
-from pullpush.data import picture_files, tuxpaint
 from pullpush.data.languages import LANGUAGES, VocabularyError
-from pullpush.data.picture_files import Pixels
-from pullpush.data.picture_groups import category_of, dealt, groups, load_categories
-from pullpush.data.pictures import PictureConfig, ask, load_pictures
+from pullpush.data.recordings import picture_files, tuxpaint
+from pullpush.data.recordings.picture_files import Pixels
+from pullpush.data.recordings.pictures import (
+    PictureConfig,
+    ask,
+    category_of,
+    dealt,
+    groups,
+    load_categories,
+    load_pictures,
+)
 from pullpush.encoders import create
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 from pullpush.training.evaluate import retrieval_table, zero_shot

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pullpush.data.scene import Scene, Sound, from_json, relevance, relevance_matrix, to_json
+from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance, relevance_matrix, to_json
 
 CATEGORIES = ("bird", "bird", "bird", "insect", "insect", "bell")
 EVENTS = [SimpleNamespace(category=category) for category in CATEGORIES]

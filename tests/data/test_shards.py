@@ -18,11 +18,10 @@ from braceexpand import braceexpand
 from hypothesis import given, strategies as st
 from shard_clips import LANGUAGES, clips, rewrite
 
-from pullpush.data import shards as streams
-from pullpush.data.balance import balanced_order
-from pullpush.data.batches import PairDataset
-from pullpush.data.shard_files import INDEX, check_shards, expand, read_sample, shards_of, write_shards
-from pullpush.data.shards import Order, Schedule, ShardDataset, substitutes
+from pullpush.data.batches import PairDataset, balanced_order
+from pullpush.data.shards import stream as streams
+from pullpush.data.shards.files import INDEX, check_shards, expand, read_sample, shards_of, write_shards
+from pullpush.data.shards.stream import Order, Schedule, ShardDataset, substitutes
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError, UnknownNameError
 
 

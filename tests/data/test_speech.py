@@ -8,8 +8,8 @@ import soundfile
 import torch
 
 from pullpush.data.batches import PairDataset
-from pullpush.data.speech import SpeechConfig, caption_groups, load_speech, stamps_of
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.speech.stamps import SpeechConfig, caption_groups, load_speech, stamps_of
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 
 CODES = {"eng": "en", "fra": "fr", "deu": "de", "spa": "es", "nld": "nl", "cat": "ca", "jpn": "ja", "zho": "zh_CN"}

@@ -10,8 +10,8 @@ import speakers
 import torch
 
 from pullpush.data.clips import load_data
-from pullpush.data.spoken import SpokenConfig, _named_by_place, by_length, load_spoken, spotting
-from pullpush.data.utterances import normalised
+from pullpush.data.speech.spoken import SpokenConfig, _named_by_place, by_length, load_spoken, spotting
+from pullpush.data.speech.utterances import normalised
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.training import recipe, retrieval_table
 from pullpush.training.runs import Plan

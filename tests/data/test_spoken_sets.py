@@ -6,8 +6,8 @@ import pytest
 import spoken_sets
 import torch
 
-from pullpush.data import registry
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled, load_split
+from pullpush.data.recordings import registry
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled, load_split
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 
 # name → its file's function, what it asks for, in which language

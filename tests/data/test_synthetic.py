@@ -10,11 +10,12 @@ import pytest
 import torch
 from torchaudio.transforms import MelSpectrogram
 
-from pullpush.data import synthetic, vocabulary
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.grammar import captions
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language import vocabulary
+from pullpush.data.language.grammar import captions
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.scenes import synthetic
+from pullpush.data.scenes.scene import Scene, Sound
 
 EVENTS = synthetic.synthetic_events()
 CLIPS = synthetic.synthetic_clips()
@@ -92,7 +93,7 @@ def test_events_differ_more_than_their_variants():
 
 def test_clips_are_the_same_in_another_process():
     program = (
-        "import hashlib; from pullpush.data.synthetic import synthetic_clips as f; "
+        "import hashlib; from pullpush.data.scenes.synthetic import synthetic_clips as f; "
         "print(hashlib.sha256(b''.join(c.numpy().tobytes() for g in f() for c in g)).hexdigest())"
     )
     here = hashlib.sha256(b"".join(clip.numpy().tobytes() for clips in CLIPS for clip in clips)).hexdigest()

@@ -11,7 +11,7 @@ import soundfile
 import torch
 
 from pullpush.data.batches import PairDataset, collate
-from pullpush.data.corpora import CorpusConfig, load_split
+from pullpush.data.recordings.corpora import CorpusConfig, load_split
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 

@@ -10,11 +10,11 @@ import pytest
 from scipy.signal import fftconvolve
 
 from pullpush import cache
-from pullpush.data import takes
 from pullpush.data.banks import create_bank
-from pullpush.data.containers import member, openttd_sounds, qt_resources
+from pullpush.data.language.vocabulary import load_events
 from pullpush.data.languages import VocabularyError
-from pullpush.data.vocabulary import load_events
+from pullpush.data.recordings import takes
+from pullpush.data.recordings.takes import member, openttd_sounds, qt_resources
 from pullpush.errors import DataNotFoundError
 
 HOME = cache.home()  # before any test points it elsewhere

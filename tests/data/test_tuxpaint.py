@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pullpush.data import tuxpaint
-from pullpush.data.vocabulary import load_events, load_excluded
+from pullpush.data.language.vocabulary import load_events, load_excluded
+from pullpush.data.recordings import tuxpaint
 from pullpush.errors import DataNotFoundError, PullPushError
 
 FILES = {
@@ -196,7 +196,7 @@ def test_what_a_killed_process_left_is_not_taken_for_the_stamps(home, release):
 
 def test_two_processes_fetch_once(home, tmp_path):
     package = write_deb(tmp_path / "stamps.deb")
-    program = "from pullpush.data import tuxpaint; print(tuxpaint.fetch())"
+    program = "from pullpush.data.recordings import tuxpaint; print(tuxpaint.fetch())"
     environment = {**os.environ, tuxpaint.SOURCE: str(package), "PULLPUSH_PROGRESS": "1"}
     both = [
         subprocess.Popen(

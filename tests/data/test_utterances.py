@@ -11,10 +11,10 @@ import soundfile
 import speakers
 
 from pullpush import cache
-from pullpush.data import registry
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.recordings import registry
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
 from pullpush.data.sets import keywords, letters, prompts
-from pullpush.data.utterances import report
+from pullpush.data.speech.utterances import report
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
 HOME = cache.home()  # before any test points it elsewhere
@@ -117,8 +117,8 @@ def test_several_languages_are_one_dataset(root):
 
 def test_prompts_are_split_by_what_is_said(root, monkeypatch):
     speakers.prompts(root)
-    monkeypatch.setattr("pullpush.data.utterances.TEST", 0.4)
-    monkeypatch.setattr("pullpush.data.utterances.VALID", 0.2)
+    monkeypatch.setattr("pullpush.data.speech.utterances.TEST", 0.4)
+    monkeypatch.setattr("pullpush.data.speech.utterances.VALID", 0.2)
     corpus = load_corpus(CorpusConfig("prompts:eng,ita"))
     parts = [set(clips.columns["file"]) for clips in corpus.splits.values()]
     assert sum(map(len, parts)) == 8

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
-import pullpush.data.vocabulary as vocabulary
-from pullpush.data.vocabulary import (
+import pullpush.data.language.vocabulary as vocabulary
+from pullpush.data.language.vocabulary import (
     LANGUAGES,
     Clause,
     VocabularyError,

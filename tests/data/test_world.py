@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from pullpush.data import world as module
-from pullpush.data.augmented import AugmentedConfig
-from pullpush.data.held_out import HeldOutConfig
-from pullpush.data.lexicon import LexiconConfig
+from pullpush.data.language.lexicon import LexiconConfig
+from pullpush.data.language.nli import NLIConfig
+from pullpush.data.language.wording import WordingConfig
 from pullpush.data.mixture import MixtureConfig, Part
-from pullpush.data.nli import NLIConfig
-from pullpush.data.scene import relevance
-from pullpush.data.wording import WordingConfig
-from pullpush.data.world import WorldConfig, load_world, split_of
+from pullpush.data.scenes import world as module
+from pullpush.data.scenes.augmented import AugmentedConfig
+from pullpush.data.scenes.held_out import HeldOutConfig
+from pullpush.data.scenes.scene import relevance
+from pullpush.data.scenes.world import WorldConfig, load_world, split_of
 from pullpush.errors import UnknownNameError
 from pullpush.golden import versions
 from pullpush.rewriting import create

@@ -7,7 +7,7 @@ import pytest
 import torch
 from published import fetched, stamp, tune
 
-from pullpush.data.vocabulary import load_events
+from pullpush.data.language.vocabulary import load_events
 from pullpush.encoders.sfx import FRAMES, HOP, MELS, SFX, SFX_RATE, mel_bank
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from published import fetched, tune
 
-from pullpush.data import debian
 from pullpush.data.audio import load_audio
+from pullpush.data.recordings import debian
 from pullpush.data.sets import keywords
 from pullpush.encoders.speech_embedding import SpeechEmbedding
 

@@ -12,8 +12,8 @@ import torch
 from hypothesis import given, strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pullpush.data.grammar import prompts
-from pullpush.data.vocabulary import LANGUAGES, load_events
+from pullpush.data.language.grammar import prompts
+from pullpush.data.language.vocabulary import LANGUAGES, load_events
 from pullpush.encoders import store as store_module, use as use_module
 from pullpush.encoders.use import LAYOUTS, USE, USE_TOKENS, UseEncoder, batches
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from published import fetched, tune
 
-from pullpush.data import tuxpaint
 from pullpush.data.audio import load_audio
+from pullpush.data.recordings import tuxpaint
 from pullpush.encoders.voice import Voice, partials
 
 

@@ -47,14 +47,14 @@ ROWS = {
         "training/distributed.py: normalised _remember",
     ],
     "data: scenes and their sound": [
-        *(f"data/{name}.py" for name in ("composer", "draws", "mixing", "pitch", "renderer", "scene", "synthetic")),
-        *(f"data/{name}.py" for name in ("held_out", "mixture", "notes", "phrases", "soundfont")),
+        *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "mixing", "renderer", "scene", "synthetic")),
+        *(f"data/{name}.py" for name in ("draws", "mixture", "music/phrases", "music/soundfont")),
     ],
     "data: grammar": [
-        *(f"data/{name}.py" for name in ("aligned", "grammar", "inflection", "labels", "vocabulary")),
-        "data/wording.py: tell_aligned tell_retold",
+        *(f"data/language/{name}.py" for name in ("grammar", "labels", "vocabulary")),
+        "data/language/wording.py: tell_aligned tell_retold aligned_captions",
     ],
-    "data: pairs and batches": [f"data/{name}.py" for name in ("balance", "batch", "batches", "pairing")],
+    "data: pairs and batches": [f"data/{name}.py" for name in ("batches", "pairing")],
 }
 
 

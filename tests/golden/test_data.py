@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from pullpush import golden
-from pullpush.data import augmented, composer, grammar, renderer, shards, world as worlds
-from pullpush.data.scene import Scene
-from pullpush.data.world import SCENES, WorldConfig, load_world
+from pullpush.data.language import grammar
+from pullpush.data.scenes import augmented, composer, renderer, world as worlds
+from pullpush.data.scenes.scene import Scene
+from pullpush.data.scenes.world import SCENES, WorldConfig, load_world
+from pullpush.data.shards import stream as shards
 from pullpush.golden import scenes
 
 versions = importlib.import_module("pullpush.golden.versions")  # the package has a function of this name

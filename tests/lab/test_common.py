@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.errors import UnknownNameError
 from pullpush.lab import common
 from pullpush.lab.profiles import profile

@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from pullpush.data.registry import find
-from pullpush.data.world import WorldConfig
+from pullpush.data.recordings.registry import find
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.lab import common, session

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import trunks
 from pullpush.lab.trunks import TrunkError
 from pullpush.training import recipe

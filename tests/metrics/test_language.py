@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from pullpush.data.phrases import Phrase
-from pullpush.data.scene import Scene, Sound
+from pullpush.data.music.phrases import Phrase
+from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.metrics import METRICS
 from pullpush.metrics._language import C, _fitted, attributes, extrinsic, intrinsic, probe_accuracies, probed, tasks
 

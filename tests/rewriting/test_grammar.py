@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from pullpush.data.grammar import captions
+from pullpush.data.language.grammar import captions
+from pullpush.data.language.lexicon import LexiconConfig
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.lexicon import LexiconConfig
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import UnknownNameError
 from pullpush.rewriting import RewritingError, create
 from pullpush.rewriting.grammar import told_of

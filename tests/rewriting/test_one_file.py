@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from toys import add  # noqa: F401 - a fixture
 
-from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.clips import load_data
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.augmented import AugmentedConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 from pullpush.rewriting import REWRITERS, create
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 from tiny_wordnet import SENSES, write_wordnet
 
-from pullpush.data.debian import SOURCE
-from pullpush.data.word_counts import words as words_of
+from pullpush.data.language.word_counts import words as words_of
+from pullpush.data.recordings.debian import SOURCE
 from pullpush.errors import DataNotFoundError
 from pullpush.rewriting import RewritingError, create
 from pullpush.rewriting.chain import Chain, OneOf

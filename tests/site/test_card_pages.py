@@ -12,7 +12,7 @@ from toys import add  # noqa: F401 - a fixture
 
 from pullpush.data.banks import BANKS
 from pullpush.data.languages import load_languages
-from pullpush.data.registry import SETS
+from pullpush.data.recordings.registry import SETS
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.lab.root import find_root
 from pullpush.losses import TERMS

@@ -61,7 +61,7 @@ def score(table, name, part=None):
 
 
 def test_a_model_that_knows_the_pairs_scores_all_and_counts_are_told(clotho):
-    from pullpush.data.corpora import CorpusConfig, load_split
+    from pullpush.data.recordings.corpora import CorpusConfig, load_split
 
     clips = load_split(CorpusConfig("clotho"), "test")
     audio, lengths = clips.audio(slice(None))

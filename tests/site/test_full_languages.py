@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab import material, session
 from pullpush.site.cli import main
 from pullpush.studies.consistency.grounds import Grounds

@@ -12,8 +12,8 @@ import miniature
 import pytest
 
 from pullpush.data.clips import load_data
-from pullpush.data.corpora import CorpusConfig
-from pullpush.data.shard_worlds import ShardsConfig
+from pullpush.data.recordings.corpora import CorpusConfig
+from pullpush.data.shards.world import ShardsConfig
 from pullpush.training.__main__ import config_of, parser, recipe_of
 
 ROOT = Path(__file__).resolve().parents[2]

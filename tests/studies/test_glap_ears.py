@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pullpush.data.mixture import MixtureConfig, Part
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.encoders.several import side_by_side
 from pullpush.studies.glap import ears
 from pullpush.studies.glap.ears import heard

@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional as F
 
 from pullpush import forces, losses
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.lab import session
 from pullpush.show.layout import PAGE_WIDTH

@@ -10,9 +10,9 @@ import pytest
 import torch
 from made_up import nothing
 
-from pullpush.data.altered import First, altered
 from pullpush.data.mixture import Mixed
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.altered import First, altered
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders.windows import windows
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, session

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pullpush import golden
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import material, session
 from pullpush.studies.consistency.grounds import Grounds as Consistency
 from pullpush.studies.distill.grounds import Grounds as Distill

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.errors import SettingError
 from pullpush.lab.profiles import PROFILES
 from pullpush.lab.session import Session

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab import compute, session
 from pullpush.studies.together import cost, effects, examples, experiments, figures, pareto, recipe, terms
 from pullpush.studies.together.grounds import Grounds

@@ -8,7 +8,7 @@ import torch
 
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import load_data
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import DataNotFoundError
 from pullpush.lab import compute, session
 from pullpush.losses import TERMS, Offer

@@ -8,8 +8,8 @@ from standin import TinyClips, TinyModel
 
 from pullpush.cache import home
 from pullpush.data.batches import PairDataset, collate
-from pullpush.data.grammar import prompts
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.language.grammar import prompts
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import AudioError, DataNotFoundError, TrainingError
 from pullpush.training import (

@@ -6,8 +6,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pullpush.data.corpora import CorpusConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.recordings.corpora import CorpusConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 from pullpush.training.__main__ import config_of, main, parser, recipe_of, setting
 from pullpush.training.recipes import from_json

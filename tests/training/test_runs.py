@@ -8,9 +8,9 @@ import torch
 from pandas.testing import assert_frame_equal
 
 from pullpush.data.batches import PairDataset
-from pullpush.data.grammar import prompts
-from pullpush.data.scene import Scene
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.language.grammar import prompts
+from pullpush.data.scenes.scene import Scene
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, LossCard, Output
 from pullpush.training import Diagnostics, embed, recipe, retrieval_table, runs, train, zero_shot

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pullpush.cache import home
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import AudioError, TrainingError, UnknownNameError
 from pullpush.training import encoded, frozen, on_features, recipe

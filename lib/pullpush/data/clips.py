@@ -259,7 +259,7 @@ class World:
 def load_data(config: Config) -> World:
     """What a configuration describes: `load_data(WorldConfig("synthetic"))` renders scenes.
 
-    >>> from pullpush.data.world import WorldConfig
+    >>> from pullpush.data.scenes.world import WorldConfig
     >>> world = load_data(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
     >>> {name: len(clips) for name, clips in world.splits.items()}
     {'train': 4, 'valid': 2, 'test': 2, 'singles': 12}

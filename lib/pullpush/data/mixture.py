@@ -94,7 +94,7 @@ def in_several(write: Write, languages: Sequence[str], own: str, columns: Column
 def asked_in(language: str, clips: StoredClips) -> StoredClips:
     """The clips with prompts in "mul", too: those in one language.
 
-    >>> from pullpush.data.world import WorldConfig, load_world
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
     >>> singles = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1)).singles
     >>> asked_in("fra", singles).prompts("mul") == singles.prompts("fra")
     True

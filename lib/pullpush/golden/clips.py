@@ -16,33 +16,29 @@ import numpy as np
 import torch
 
 from pullpush.cache import content_key
-from pullpush.data import texts
-from pullpush.data.aligned import aligned_captions, load_ways
-from pullpush.data.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
-from pullpush.data.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
-from pullpush.data.balance import balanced_order, shares
 from pullpush.data.banks.folder import english_phrases
-from pullpush.data.batch import Item, collate
-from pullpush.data.batches import PairDataset
+from pullpush.data.batches import PairDataset, balanced_order, shares
 from pullpush.data.clips import Columns, StoredClips, World
-from pullpush.data.entailment import Statement, holds, triples
-from pullpush.data.labels import load_labels
+from pullpush.data.language.entailment import Statement, holds, triples
+from pullpush.data.language.labels import load_labels
+from pullpush.data.language.lexicon import worded_captions
+from pullpush.data.language.nli import LABELS, grouped, with_triples
+from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.word_counts import word_frequencies, words
+from pullpush.data.language.wording import aligned_captions, load_ways, tell_retold
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.lexicon import worded_captions
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
-from pullpush.data.nli import with_triples
-from pullpush.data.nli_corpora import LABELS, grouped
-from pullpush.data.pairing import CAPTIONS, SAMPLING, Pairing
-from pullpush.data.queries import read_queries
-from pullpush.data.scene import Scene, Sound
+from pullpush.data.pairing import CAPTIONS, SAMPLING, Item, Pairing, collate
+from pullpush.data.recordings import texts
+from pullpush.data.recordings.texts import read_queries
+from pullpush.data.scenes.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
+from pullpush.data.scenes.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.sets.folder import read_captions
-from pullpush.data.shard_files import annotation, read_sample, samples_of, shards_of, write_shards
-from pullpush.data.shards import Order, Schedule, ShardDataset, captions_in, substitutes
+from pullpush.data.shards.files import annotation, read_sample, samples_of, shards_of, write_shards
+from pullpush.data.shards.stream import Order, Schedule, ShardDataset, captions_in, substitutes
 from pullpush.data.store import Waveforms, to_int16
-from pullpush.data.synthetic import synthetic_events
-from pullpush.data.vocabulary import load_events
-from pullpush.data.word_counts import word_frequencies, words
-from pullpush.data.wording import tell_retold
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import looks, numbers
 from pullpush.golden.recordings import DATA

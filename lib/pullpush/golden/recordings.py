@@ -17,16 +17,25 @@ import soundfile
 import torch
 from PIL import Image
 
-from pullpush.data import picture_files, speech as speaking, spoken as speakers, store
+from pullpush.data import store
 from pullpush.data.audio import load_audio, normalise_rms, trim_silence
-from pullpush.data.bank import prepare
 from pullpush.data.clips import StoredClips
-from pullpush.data.containers import member
-from pullpush.data.decoding import _decode_block
-from pullpush.data.picture_groups import category_of, dealt, first_word, folder_of, groups
-from pullpush.data.pictures import ask, grade as grade_pictures
-from pullpush.data.spoken import by_length, spotting
-from pullpush.data.utterances import normalised, translations, wave_of
+from pullpush.data.recordings import picture_files
+from pullpush.data.recordings.pictures import (
+    ask,
+    category_of,
+    dealt,
+    first_word,
+    folder_of,
+    grade as grade_pictures,
+    groups,
+)
+from pullpush.data.recordings.takes import member
+from pullpush.data.scenes.bank import prepare
+from pullpush.data.speech import spoken as speakers, stamps as speaking
+from pullpush.data.speech.spoken import by_length, spotting
+from pullpush.data.speech.utterances import normalised, translations, wave_of
+from pullpush.data.store import _decode_block
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, looks, numbers, seen
 

@@ -11,30 +11,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from pullpush.data import speech, spoken
-from pullpush.data.bank import MAX_SECONDS, Bank
 from pullpush.data.banks.music import _phrases
 from pullpush.data.clips import identity
-from pullpush.data.composer import SceneConfig, compose, single
-from pullpush.data.fonts import _loudest, sound
-from pullpush.data.grammar import captions, load_grammar, prompts
-from pullpush.data.held_out import _Part, named_events, two_banks
-from pullpush.data.inflection import dative_of
-from pullpush.data.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts
+from pullpush.data.language.grammar import captions, dative_of, load_grammar, prompts
+from pullpush.data.language.vocabulary import Event, load_events
 from pullpush.data.languages import LANGUAGES, load_languages
-from pullpush.data.likeness import likeness
-from pullpush.data.mixing import mix, partners, unite, unites
-from pullpush.data.music import MusicConfig, _deal, never_named, owned
-from pullpush.data.notes import RATE, Note, play
-from pullpush.data.phrases import SHAPES, Phrase, kinds, notes
-from pullpush.data.pitch import ratio, shifted
-from pullpush.data.renderer import layers, render
-from pullpush.data.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
-from pullpush.data.soundfont import DEFAULTS, Sample, SoundFont, Zone
+from pullpush.data.music.fonts import _loudest, sound
+from pullpush.data.music.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts
+from pullpush.data.music.phrases import RATE, SHAPES, Note, Phrase, kinds, notes, play
+from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
+from pullpush.data.music.world import MusicConfig, _deal, likeness, never_named, owned
+from pullpush.data.scenes.bank import MAX_SECONDS, Bank
+from pullpush.data.scenes.composer import SceneConfig, compose, ratio, shifted, single
+from pullpush.data.scenes.held_out import _Part, named_events, two_banks
+from pullpush.data.scenes.mixing import mix, partners, unite, unites
+from pullpush.data.scenes.renderer import layers, render
+from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
+from pullpush.data.scenes.synthetic import CATEGORIES, synthetic_clips, synthetic_events
+from pullpush.data.scenes.world import WorldConfig, draw_scenes, draw_singles, split_of
+from pullpush.data.speech import spoken, stamps as speech
 from pullpush.data.store import to_int16
-from pullpush.data.synthetic import CATEGORIES, synthetic_clips, synthetic_events
-from pullpush.data.vocabulary import Event, load_events
-from pullpush.data.world import WorldConfig, draw_scenes, draw_singles, split_of
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, looks, numbers
 from pullpush.golden.recordings import DATA, write_soundfont

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.data.clips import Clips, Columns, StoredClips
-from pullpush.data.scene import Scene, Sound
+from pullpush.data.language.vocabulary import load_events
+from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.world import write_captions
 from pullpush.data.store import Waveforms, to_int16
-from pullpush.data.vocabulary import load_events
-from pullpush.data.world import write_captions
 from pullpush.encoders.interface import AudioEncoder, Model
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen

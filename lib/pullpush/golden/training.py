@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from pullpush import forces
 from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.queries import Queries
+from pullpush.data.recordings.texts import Queries
 from pullpush.golden import tiny
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere

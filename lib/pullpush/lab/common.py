@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
-from pullpush.data.grammar import prompts
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import World, WorldConfig, load_world
+from pullpush.data.language.grammar import prompts
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.scenes.world import World, WorldConfig, load_world
 from pullpush.encoders import TEXT, create
 from pullpush.lab.session import Session
 from pullpush.training.diagnostics import Diagnostics

@@ -17,8 +17,8 @@ from typing import Any
 from IPython.display import display
 
 from pullpush.data.clips import World
-from pullpush.data.corpora import CorpusConfig, load_corpus, load_labelled
-from pullpush.data.registry import find
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
+from pullpush.data.recordings.registry import find
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import PullPushError
 from pullpush.lab import common, gaps, shared_texts

@@ -33,7 +33,7 @@ class Profile:
 
     Attributes:
         name: what `--profile` takes.
-        world: keyword arguments of `pullpush.data.world.WorldConfig`: the bank and how many scenes.
+        world: keyword arguments of `pullpush.data.scenes.world.WorldConfig`: the bank and how many scenes.
         audio, text: names of the encoders.
         dim: dimensions of the joint space.
         epochs: passes over the training scenes.
@@ -203,8 +203,8 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
 
 def _check_parts(merged: Mapping[str, Any], path: Path) -> None:
     """Require the fields of worlds, corpora and recipes, in their types and ranges, in what a file says of them."""
-    from pullpush.data.corpora import CorpusConfig  # here, for these wait for torch
-    from pullpush.data.world import WorldConfig
+    from pullpush.data.recordings.corpora import CorpusConfig
+    from pullpush.data.scenes.world import WorldConfig
     from pullpush.training.recipes import Recipe
 
     kinds = {"world": WorldConfig, "clips": CorpusConfig, "fine_tuning": Recipe, "pretrained": Profile}

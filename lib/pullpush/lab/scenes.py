@@ -11,10 +11,9 @@ import pandas as pd
 
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
-from pullpush.data.composer import SceneConfig
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.naming import KNOWN, SCENES as RENDERED
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.composer import SceneConfig
+from pullpush.data.scenes.world import KNOWN, SCENES as RENDERED, WorldConfig, load_world
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common, trunks
 from pullpush.lab.compute import View

@@ -197,7 +197,7 @@ def tasks(columns: Mapping[str, Sequence[Any]]) -> dict[str, np.ndarray]:
 
 
 def _families(instruments: Sequence[str]) -> list[Hashable]:
-    from pullpush.data.instruments import load_instruments  # phrases come from there: the core does without
+    from pullpush.data.music.instruments import load_instruments
 
     family = {item.name: item.family for item in load_instruments()}
     return [family.get(name, "") for name in instruments]

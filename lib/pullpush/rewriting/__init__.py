@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pullpush.catalogue import Card, Catalogue
-from pullpush.data.rewriter import Merger, Rewriter, RewritingError
+from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError
 
 __all__ = ["REWRITERS", "Merger", "Rewriter", "RewriterCard", "RewritingError", "create"]
 

@@ -8,8 +8,8 @@ from typing import Self
 
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
-from pullpush.data.rewriter import Rewriter
-from pullpush.data.vocabulary import Event
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.scenes.augmented import Rewriter
 from pullpush.rewriting import RewriterCard
 
 

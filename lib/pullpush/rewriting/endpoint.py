@@ -32,8 +32,8 @@ from typing import Any
 import httpx2
 
 from pullpush.cache import atomic_path, content_key, locked
-from pullpush.data.debian import say
-from pullpush.data.rewriter import RewritingError
+from pullpush.data.recordings.debian import say
+from pullpush.data.scenes.augmented import RewritingError
 from pullpush.rewriting import RewriterCard
 from pullpush.rewriting.chat import (
     LONGEST,

@@ -13,13 +13,13 @@ from typing import NamedTuple, Self
 
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
-from pullpush.data.grammar import captions as tell
+from pullpush.data.language.grammar import captions as tell
+from pullpush.data.language.lexicon import VOCABULARIES, worded_captions
+from pullpush.data.language.vocabulary import Event
 from pullpush.data.languages import LANGUAGES, check_language
-from pullpush.data.lexicon import VOCABULARIES, worded_captions
-from pullpush.data.mixing import unite
-from pullpush.data.rewriter import Merger, Rewriter, RewritingError, check_pairs
-from pullpush.data.scene import Scene, Sound
-from pullpush.data.vocabulary import Event
+from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs
+from pullpush.data.scenes.mixing import unite
+from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import unknown
 from pullpush.rewriting import RewriterCard
 
@@ -42,14 +42,14 @@ class SceneRewriter(Rewriter, Merger):
     where they are there, as by another annotator of the same clip, never where they are not.
 
     through: languages to go through, one drawn for each caption; default: all that the book's grammar has.
-    vocabulary, skew: words of what comes back, see `data.lexicon`; "rich" without skew are the grammar's own.
+    vocabulary, skew: words of what comes back, see `data.language.lexicon`; "rich" without skew are the grammar's own.
     seed: of all draws, with the caption and the number.
     scenes, events: what `of` gave, no part of what rewriters are compared and named in caches by: clips have keys.
 
     Raises:
         UnknownNameError: there is no such language or vocabulary.
 
-    >>> from pullpush.data.world import WorldConfig, load_world
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
     >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
     >>> rewriter = SceneRewriter(through=("deu",)).of(world.singles, "eng", world.bank.events)
     >>> caption = world.singles.captions("eng")[1][0]
@@ -133,7 +133,7 @@ class SceneRewriter(Rewriter, Merger):
                 raise
             raise RewritingError(
                 f"{first!r} and {second!r} have no union: merge captions of scenes without a sequence and without an "
-                "event in common (see `data.mixing.partners`)"
+                "event in common (see `data.scenes.mixing.partners`)"
             ) from error
         return self._told(scene, self.language, draw(("merge", self.seed, first, second, number)), 1)[0]
 

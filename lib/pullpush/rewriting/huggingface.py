@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from pullpush.data.draws import number as draw
-from pullpush.data.rewriter import Rewriter, RewritingError
+from pullpush.data.scenes.augmented import Rewriter, RewritingError
 from pullpush.rewriting import RewriterCard
 from pullpush.rewriting.prompts import HOW, Prompted, Question
 

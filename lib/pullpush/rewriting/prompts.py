@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pullpush.data.draws import number as draw
-from pullpush.data.rewriter import Merger, Rewriter, check_pairs
+from pullpush.data.scenes.augmented import Merger, Rewriter, check_pairs
 
 LANGUAGES = ("French", "German", "Spanish", "Italian", "Portuguese", "Dutch", "Russian", "Chinese", "Japanese")
 SLOT = re.compile(r"\{(caption|through|first|second)\}")

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 
-from pullpush.data import debian
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw, share
-from pullpush.data.inflection import indefinite
-from pullpush.data.rewriter import Rewriter, RewritingError
-from pullpush.data.vocabulary import Event
+from pullpush.data.language.grammar import indefinite
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.recordings import debian
+from pullpush.data.scenes.augmented import Rewriter, RewritingError
 from pullpush.errors import DataNotFoundError
 from pullpush.rewriting import RewriterCard
 

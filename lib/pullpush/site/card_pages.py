@@ -19,7 +19,7 @@ import pandas as pd
 from pullpush.catalogue import Card, Catalogue
 from pullpush.data.banks import BANKS
 from pullpush.data.languages import language_files, load_languages
-from pullpush.data.registry import SETS
+from pullpush.data.recordings.registry import SETS
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.published import MODELS
 from pullpush.errors import PullPushError

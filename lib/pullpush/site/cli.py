@@ -275,7 +275,7 @@ def evaluate(
     """
     import torch
 
-    from pullpush.data.registry import listing
+    from pullpush.data.recordings.registry import listing
     from pullpush.encoders.published import MODELS, open_model
     from pullpush.site import evaluate as evaluating
 

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from pullpush.data.batches import is_missing
 from pullpush.data.clips import Clips, StoredClips
-from pullpush.data.corpora import CorpusConfig, load_labelled, load_split
-from pullpush.data.registry import find
+from pullpush.data.recordings.corpora import CorpusConfig, load_labelled, load_split
+from pullpush.data.recordings.registry import find
 from pullpush.encoders.published import PublishedModel
 from pullpush.errors import PullPushError
 from pullpush.metrics import alignment, difference, uniformity
@@ -70,7 +70,7 @@ def evaluate(
     """Scores of a model, tidy: a row a score.
 
     Args:
-        dataset: as for `pullpush.data.registry.find`.
+        dataset: as for `pullpush.data.recordings.registry.find`.
         split: "train", "valid" or "test"; languages: ISO 639-3 codes.
         clips: only so many, the first, of labelled sets spread evenly.
         seconds, subset, text_cleaning: as for `CorpusConfig`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pullpush.data import registry
 from pullpush.data.banks import BANKS
+from pullpush.data.recordings import registry
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.interface import EncoderCard
 from pullpush.encoders.wheels import place

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from IPython.display import Markdown, display
 
 from pullpush.data.banks import create_bank
-from pullpush.data.vocabulary import LANGUAGES, Event
+from pullpush.data.language.vocabulary import LANGUAGES, Event
 from pullpush.errors import SettingError
 from pullpush.lab import gaps
 from pullpush.lab.profiles import Profile

@@ -10,12 +10,11 @@ from typing import Any
 
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Config, World, load_data
-from pullpush.data.corpora import CorpusConfig
-from pullpush.data.overlap import overlap
-from pullpush.data.queries import Queries, read_queries
-from pullpush.data.shard_worlds import ShardsConfig
-from pullpush.data.texts import CLEANINGS, shared_captions
-from pullpush.data.world import WorldConfig
+from pullpush.data.recordings.corpora import CorpusConfig
+from pullpush.data.recordings.overlap import overlap
+from pullpush.data.recordings.texts import CLEANINGS, Queries, read_queries, shared_captions
+from pullpush.data.scenes.world import WorldConfig
+from pullpush.data.shards.world import ShardsConfig
 from pullpush.encoders import AUDIO
 from pullpush.errors import PullPushError
 from pullpush.settings import check_folder, check_range

@@ -28,7 +28,7 @@ from scipy.stats import spearmanr
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.data.registry import DATA, datasets_home
+from pullpush.data.recordings.registry import DATA, datasets_home
 from pullpush.encoders.interface import Model
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.extras import need

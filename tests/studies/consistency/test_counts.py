@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores

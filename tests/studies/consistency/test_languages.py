@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from miniature import tone
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.scenes import SCENES
 from pullpush.studies.consistency import counts, experiments, translations
 from pullpush.studies.consistency.languages import LanguagesError, check_told, languages_of, named, several

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.studies.consistency.translations import caption_cosines, caption_table
 
 

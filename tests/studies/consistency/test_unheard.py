@@ -7,8 +7,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from pullpush.data.tuxpaint import Stamps
-from pullpush.data.vocabulary import Event
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.recordings.tuxpaint import Stamps
 from pullpush.studies.consistency import unheard
 
 

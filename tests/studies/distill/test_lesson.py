@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from torch.nn import functional as F
 
 from pullpush import losses
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import compute, session
 from pullpush.lab.experiments import Experiment
 from pullpush.rewriting import create

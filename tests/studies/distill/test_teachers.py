@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from pullpush.cache import content_key
-from pullpush.data.augmented import AugmentedConfig
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.augmented import AugmentedConfig
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.golden import version

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pullpush.data.world import WorldConfig, load_world
+from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.metrics import alignment, uniformity
 from pullpush.studies.language_encoder import lesson, lesson_figures, systems

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from pullpush.data import registry
-from pullpush.data.lexicon import LexiconConfig
-from pullpush.data.word_counts import word_frequencies
-from pullpush.data.world import WorldConfig
+from pullpush.data.language.lexicon import LexiconConfig
+from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.recordings import registry
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 from pullpush.show.words import word_frequencies as figure_3
 from pullpush.studies.language_encoder.words import captions_of, published_captions, statistics, zipf_slope

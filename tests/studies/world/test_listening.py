@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
-from pullpush.data.held_out import HeldOutConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.held_out import HeldOutConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.encoders import AUDIO
 from pullpush.studies.world import listening
 from pullpush.training.trunk import Published

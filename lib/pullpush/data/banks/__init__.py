@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from pullpush.cache import content_key
 from pullpush.catalogue import Catalogue
-from pullpush.data.bank import Bank, BankCard, EventClips
-from pullpush.data.vocabulary import Event
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.scenes.bank import Bank, BankCard, EventClips
 from pullpush.errors import PullPushError, unknown
 
 __all__ = ["BANKS", "Bank", "BankCard", "create_bank"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pullpush.data.bank import BankCard, EventClips, decoded
-from pullpush.data.inflection import indefinite
-from pullpush.data.vocabulary import Clause, Event, Phrases
+from pullpush.data.language.grammar import indefinite
+from pullpush.data.language.vocabulary import Clause, Event, Phrases
+from pullpush.data.scenes.bank import BankCard, EventClips, decoded
 from pullpush.errors import DataNotFoundError
 
 SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff")

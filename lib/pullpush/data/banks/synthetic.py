@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pullpush.data.bank import BankCard, EventClips
-from pullpush.data.synthetic import synthetic_clips, synthetic_events
-from pullpush.data.vocabulary import Event
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.scenes.bank import BankCard, EventClips
+from pullpush.data.scenes.synthetic import synthetic_clips, synthetic_events
 
 
 def read(_: str) -> tuple[tuple[Event, ...], EventClips]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pullpush.cache import home
-from pullpush.data.bank import BankCard, EventClips, decoded
-from pullpush.data.debian import KIND
-from pullpush.data.takes import SOURCES, fetch, load_takes
-from pullpush.data.vocabulary import Event, load_events
+from pullpush.data.language.vocabulary import Event, load_events
+from pullpush.data.recordings.debian import KIND
+from pullpush.data.recordings.takes import SOURCES, fetch, load_takes
+from pullpush.data.scenes.bank import BankCard, EventClips, decoded
 
 
 def read(_: str) -> tuple[tuple[Event, ...], EventClips]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pullpush.data.bank import BankCard, EventClips, decoded
-from pullpush.data.tuxpaint import PACKAGE, fetch, recording
-from pullpush.data.vocabulary import Event, load_events
+from pullpush.data.language.vocabulary import Event, load_events
+from pullpush.data.recordings.tuxpaint import PACKAGE, fetch, recording
+from pullpush.data.scenes.bank import BankCard, EventClips, decoded
 
 
 def read(_: str) -> tuple[tuple[Event, ...], EventClips]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pullpush.data.registry import (
+from pullpush.data.recordings.registry import (
     DatasetCard,
     Listing,
     Subset,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pullpush.data.registry import NAMED, DatasetCard, Listing, require_all
+from pullpush.data.recordings.registry import NAMED, DatasetCard, Listing, require_all
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, unknown
 
 SPLITS = ("train", "valid", "val", "test")

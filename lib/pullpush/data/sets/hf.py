@@ -27,7 +27,7 @@ from urllib.parse import parse_qsl
 from tqdm.auto import tqdm
 
 from pullpush.cache import PARTIAL, content_key
-from pullpush.data.registry import DatasetCard
+from pullpush.data.recordings.registry import DatasetCard
 from pullpush.data.sets.folder import read
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.progress import hidden

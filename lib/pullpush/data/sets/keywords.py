@@ -1,7 +1,7 @@
 """Keywords: the words that KTuberling's players hear, spoken by people in 23 languages.
 
 Each `<language>.soundtheme` names a file for each key, such as "egypt_camel"; what the word is in that language stands
-in `data/keywords.yaml`. Four variants of Serbian share their recordings and count once.
+in `keywords.yaml`. Four variants of Serbian share their recordings and count once.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import yaml
 
-from pullpush.data import debian
-from pullpush.data.utterances import Spoken, Utterance, card, tree_in
+from pullpush.data.recordings import debian
+from pullpush.data.speech.utterances import Spoken, Utterance, card, tree_in
 from pullpush.errors import DataNotFoundError
 
 PACKAGE = debian.Package(
@@ -24,7 +24,7 @@ PACKAGE = debian.Package(
     ("usr/share/ktuberling/sounds/*", "usr/share/doc/ktuberling-data/copyright"),
 )
 SOUNDS = "usr/share/ktuberling/sounds"
-TEXTS = Path(__file__).parents[1] / "keywords.yaml"
+TEXTS = Path(__file__).with_name("keywords.yaml")
 LANGUAGES = {
     **{"ca": "cat", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "fi": "fin", "fr": "fra"},
     **{"ga": "gle", "gl": "glg", "id": "ind", "it": "ita", "lt": "lit", "nds": "nds", "nl": "nld", "nn": "nno"},

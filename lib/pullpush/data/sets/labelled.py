@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pullpush.data.registry import DatasetCard, Listing, labelled, official_table, unpack, warn_of_missing
+from pullpush.data.recordings.registry import DatasetCard, Listing, labelled, official_table, unpack, warn_of_missing
 from pullpush.errors import DataNotFoundError, PullPushError
 
 INSTRUMENTS = ("bangu", "daluo", "naobo", "xiaoluo")

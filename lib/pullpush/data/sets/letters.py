@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from pullpush.data import debian
-from pullpush.data.utterances import Spoken, Utterance, card, normalised, tree_in
+from pullpush.data.recordings import debian
+from pullpush.data.speech.utterances import Spoken, Utterance, card, normalised, tree_in
 from pullpush.errors import DataNotFoundError
 
 PACKAGE = debian.Package(

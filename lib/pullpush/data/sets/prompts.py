@@ -9,8 +9,8 @@ import gzip
 import re
 from pathlib import Path
 
-from pullpush.data import debian
-from pullpush.data.utterances import Spoken, Utterance, card, normalised, tree_in
+from pullpush.data.recordings import debian
+from pullpush.data.speech.utterances import Spoken, Utterance, card, normalised, tree_in
 from pullpush.errors import DataNotFoundError
 
 VERSION = "1.6.1-1"

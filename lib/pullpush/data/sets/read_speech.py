@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from pullpush.data.registry import DatasetCard, Listing, labelled, official_table, require_all, variants
+from pullpush.data.recordings.registry import DatasetCard, Listing, labelled, official_table, require_all, variants
 from pullpush.errors import DataNotFoundError, PullPushError
 
 AISHELL_FOLDERS = {"train": "train", "valid": "dev", "test": "test"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.metrics import language_ranks, rank_variance
 from pullpush.show.palette import method_name
 from pullpush.studies.consistency.space import Space, ranks

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
 from pullpush.studies.consistency.comparisons import contrasts

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.clips import Clips, World
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab import common
 from pullpush.lab.probes import probed
 from pullpush.lab.session import Session

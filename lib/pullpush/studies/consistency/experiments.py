@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
 from pullpush.studies.consistency.grounds import ALIGNED, ML_CLAP, NOTHING, VALID, WORDS, Stage

@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from pullpush.data.clips import World, load_data
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.wording import WordingConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.language.wording import WordingConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pullpush.data.clips import Clips
-from pullpush.data.registry import datasets_home, find
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.recordings.registry import datasets_home, find
 from pullpush.errors import PullPushError
 from pullpush.lab.scenes import SCENES, Material
 from pullpush.studies import own_data

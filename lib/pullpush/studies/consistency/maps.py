@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.parallel import side_by_side
 from pullpush.studies.consistency.space import Space
 

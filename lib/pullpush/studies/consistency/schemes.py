@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.clips import Clips
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.training.loop import Result
 
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.scoring import embedded_captions
 from pullpush.metrics import language_ranks, pseudo_values
 from pullpush.parallel import in_threads

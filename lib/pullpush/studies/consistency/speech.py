@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pullpush.data.clips import Clips, World
-from pullpush.data.speech import SPOKEN, load_speech
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.speech.stamps import SPOKEN, load_speech
 from pullpush.lab import common, trunks
 from pullpush.lab.session import Session
 from pullpush.studies.consistency.schemes import SCHEMES, Runs

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips, World
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.metrics import Difference, difference, rank_variance
 from pullpush.parallel import one_thread
 from pullpush.studies.consistency.comparisons import contrasts

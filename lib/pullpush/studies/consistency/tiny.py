@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.data.clips import World
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.metrics import difference
 from pullpush.parallel import side_by_side
 from pullpush.studies.consistency.bound import log_probability, pair_distribution

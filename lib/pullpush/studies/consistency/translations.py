@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.data.clips import Clips
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.metrics.inference import Difference, difference
 from pullpush.studies.consistency.languages import named
 

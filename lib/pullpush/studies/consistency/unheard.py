@@ -10,9 +10,9 @@ import pandas as pd
 import torch
 from torch import nn
 
-from pullpush.data import tuxpaint
 from pullpush.data.clips import Clips, World
-from pullpush.data.vocabulary import LANGUAGES, Event
+from pullpush.data.language.vocabulary import LANGUAGES, Event
+from pullpush.data.recordings import tuxpaint
 from pullpush.metrics import difference, zero_shot_predictions
 from pullpush.parallel import in_threads
 from pullpush.show.palette import method_name

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.clips import Config, World
-from pullpush.data.composer import SceneConfig
-from pullpush.data.lexicon import LexiconConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.language.lexicon import LexiconConfig
+from pullpush.data.scenes.augmented import AugmentedConfig
+from pullpush.data.scenes.composer import SceneConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View

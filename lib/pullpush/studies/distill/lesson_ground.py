@@ -19,9 +19,9 @@ from typing import Any
 from torch import Tensor
 
 from pullpush.data.clips import World
-from pullpush.data.composer import SceneConfig
-from pullpush.data.lexicon import LexiconConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.language.lexicon import LexiconConfig
+from pullpush.data.scenes.composer import SceneConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View, plan_of

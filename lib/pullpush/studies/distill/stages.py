@@ -32,7 +32,7 @@ WORLD = "scenes"  # the chapter's own
 
 @dataclass(frozen=True)
 class Told:
-    """A world of some ambiguity. scene: fields of SceneConfig; vocabulary: see `data.lexicon`; about: in words."""
+    """A world of some ambiguity. scene: fields of SceneConfig; vocabulary: see `language.lexicon`; about: in words."""
 
     scene: Mapping[str, Any] = field(default_factory=dict)
     vocabulary: str = "rich"

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pullpush.cache import content_key, home
-from pullpush.data.augmented import AugmentedConfig
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.mixture import Mixed
+from pullpush.data.scenes.augmented import AugmentedConfig
 from pullpush.golden import versions
 from pullpush.studies.distill.teachers import Teacher, parts_of, soft_labels
 from pullpush.studies.distill.topic_labels import Labels
@@ -76,7 +76,7 @@ class TaughtConfig:
     def load(self) -> World:
         """The world with the columns of its training clips.
 
-        >>> from pullpush.data.world import WorldConfig
+        >>> from pullpush.data.scenes.world import WorldConfig
         >>> from pullpush.studies.distill.teachers import Truth
         >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
         >>> TaughtConfig(small, (Truth(),)).load().train.columns["teachers"][0].shape

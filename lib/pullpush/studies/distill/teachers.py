@@ -150,7 +150,7 @@ def soft_labels(teachers: Sequence[Teacher], clips: Clips, *, language: str = "e
         ValueError: no teacher, or a clip without captions.
         DataNotFoundError: a teacher is not there.
 
-    >>> from pullpush.data.world import WorldConfig, load_world
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
     >>> clips = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)).train
     >>> soft_labels([Truth(), Blind(dim=3)], clips).shape
     (4, 2, 2, 4)

@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 from pullpush.cache import content_key
 from pullpush.data.clips import Config, World, load_data
-from pullpush.data.held_out import HeldOutConfig
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.mixture import SEVERAL, MixtureConfig, Part
-from pullpush.data.music import PARTS as MUSIC, MusicConfig
-from pullpush.data.speech import PARTS as SPEECH, SpeechConfig
-from pullpush.data.spoken import PARTS as SPOKEN, SpokenConfig
-from pullpush.data.vocabulary import LANGUAGES
-from pullpush.data.world import WorldConfig
+from pullpush.data.music.world import PARTS as MUSIC, MusicConfig
+from pullpush.data.scenes.held_out import HeldOutConfig
+from pullpush.data.scenes.world import WorldConfig
+from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig
+from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.scenes import PARTS

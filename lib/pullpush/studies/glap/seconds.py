@@ -25,9 +25,9 @@ import torch
 from torch import Tensor
 
 from pullpush.cache import bytes_key, cached_dir, content_key
-from pullpush.data.altered import Alteration, First, Gain, Loudest, WhiteNoise, altered
 from pullpush.data.clips import Clips
 from pullpush.data.mixture import Mixed
+from pullpush.data.scenes.altered import Alteration, First, Gain, Loudest, WhiteNoise, altered
 from pullpush.encoders.interface import AudioEncoder
 from pullpush.encoders.windows import over_windows
 from pullpush.errors import unknown

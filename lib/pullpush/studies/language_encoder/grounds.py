@@ -19,13 +19,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pullpush.data.clips import Config, World, load_data
-from pullpush.data.composer import SceneConfig
-from pullpush.data.held_out import HeldOutConfig
-from pullpush.data.lexicon import LexiconConfig
-from pullpush.data.music import PARTS as MUSIC, MusicConfig
-from pullpush.data.nli import NLIConfig
-from pullpush.data.pictures import PictureConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.language.lexicon import LexiconConfig
+from pullpush.data.language.nli import NLIConfig
+from pullpush.data.music.world import PARTS as MUSIC, MusicConfig
+from pullpush.data.recordings.pictures import PictureConfig
+from pullpush.data.scenes.composer import SceneConfig
+from pullpush.data.scenes.held_out import HeldOutConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common, trunks
 from pullpush.lab.compute import View

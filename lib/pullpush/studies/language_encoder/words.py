@@ -13,9 +13,9 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.data.clips import World
-from pullpush.data.registry import listing
+from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.recordings.registry import listing
 from pullpush.data.sets.folder import read_captions
-from pullpush.data.word_counts import word_frequencies
 from pullpush.errors import PullPushError
 
 PUBLISHED = ("audiocaps", "clotho", "wavcaps")
@@ -25,7 +25,7 @@ RANKS = 100  # of the commonest words, for the slope
 def captions_of(world: World, *, split: str = "train", language: str = "eng") -> list[str]:
     """All captions of a split, clip by clip.
 
-    >>> from pullpush.data.world import WorldConfig
+    >>> from pullpush.data.scenes.world import WorldConfig
     >>> world = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1).load()
     >>> len(captions_of(world))
     20

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.studies.forces.means import by_clip, plain
 from pullpush.studies.forces.parts import SHARES, forces_in_batches
 from pullpush.studies.language_encoder.forces import drawn, term_forces

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from pullpush.data.vocabulary import LANGUAGES
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.scores import Scores
 from pullpush.lab.tuning import points_table

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from pullpush.data.clips import World, load_data
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.encoders import TEXT
 from pullpush.errors import unknown
 from pullpush.lab import common

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
-from pullpush.data.held_out import HeldOutConfig, OwnHeldOutConfig
-from pullpush.data.world import WorldConfig
+from pullpush.data.scenes.held_out import HeldOutConfig, OwnHeldOutConfig
+from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import Experiment, Trial

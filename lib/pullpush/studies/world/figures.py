@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from pullpush.data.clips import World
-from pullpush.data.composer import seconds
-from pullpush.data.scene import Scene
+from pullpush.data.scenes.composer import seconds
+from pullpush.data.scenes.scene import Scene
 from pullpush.show.layout import finish, name_places, panels, signed, whole_numbers
 from pullpush.show.marks import band, bars, dots, matrix
 from pullpush.show.palette import BLACK, BLUE, ORANGE, SKY, VERMILION, language_name

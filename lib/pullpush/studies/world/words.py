@@ -8,8 +8,8 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.data.clips import World
+from pullpush.data.language.word_counts import word_frequencies
 from pullpush.data.sets.folder import read_captions
-from pullpush.data.word_counts import word_frequencies
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:

@@ -1,0 +1,1 @@
+"""Captions: words, grammar, wording and entailment of what is in a scene."""

@@ -1,0 +1,201 @@
+"""The events that scenes are made of, and what each is called in every language.
+
+The table is curated by hand: `events.yaml` holds the events' categories and recordings, the files of the languages
+(`languages/eng.yaml` …) what they are called; `excluded.yaml` lists the recordings that are left out, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from pullpush.data.languages import (
+    LANGUAGES,
+    VocabularyError,
+    check_language,
+    language_files,
+    load_languages,
+    read_table,
+)
+
+__all__ = [
+    "LANGUAGES",
+    "Clause",
+    "Event",
+    "Phrases",
+    "VocabularyError",
+    "check_language",
+    "load_events",
+    "load_excluded",
+    "parse_clause",
+    "parse_events",
+    "parse_phrases",
+    "vocabulary_files",
+]
+
+SEPARATOR = "|"  # "a frog | croaks": the grammar needs to know where the subject ends
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One way to say that something sounds: "a frog" and "croaks"."""
+
+    subject: str
+    verb: str
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """What one event is called in one language.
+
+    clauses: at least two; nouns: phrases such as "the croaking of a frog"; label: the bare name, for zero-shot prompts.
+    """
+
+    clauses: tuple[Clause, ...]
+    nouns: tuple[str, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """A kind of sound: its recordings (stamp ids, "animals/amphibians/frog") and its phrases by language.
+
+    category: one English word; events that share it are near misses of each other.
+    """
+
+    name: str
+    category: str
+    recordings: tuple[str, ...]
+    phrases: dict[str, Phrases]
+
+
+def load_events() -> tuple[Event, ...]:
+    """The curated events, sorted by name. Raises `VocabularyError` where a table is malformed.
+
+    >>> load_events()[0].name
+    'bassoon'
+    """
+    return _load_events(tuple((path, path.stat().st_mtime_ns) for path in vocabulary_files()))
+
+
+def vocabulary_files() -> tuple[Path, ...]:
+    """The files that decide what captions say: the events and all languages."""
+    return (FOLDER / "events.yaml", *language_files())
+
+
+@lru_cache(maxsize=8)
+def _load_events(_files: Sequence[tuple[Path, int]]) -> tuple[Event, ...]:
+    words = {code: language.events for code, language in load_languages().items()}
+    return parse_events(read_table(FOLDER / "events.yaml"), words)
+
+
+@cache
+def load_excluded() -> dict[str, str]:
+    """Recordings that are left out on purpose: stamp id → reason, sorted by id."""
+    table = read_table(FOLDER / "excluded.yaml")
+    for stamp, reason in table.items():
+        if not (isinstance(reason, str) and reason.strip()):
+            raise VocabularyError(f"excluded.yaml: {stamp}: expected the reason as text, got {reason!r}")
+    return dict(sorted(table.items()))
+
+
+def parse_events(
+    table: Mapping[str, Mapping[str, Any]],
+    words: Mapping[str, Mapping[str, Any]],
+    *,
+    required: Sequence[str] = LANGUAGES,
+) -> tuple[Event, ...]:
+    """Events as read from YAML, checked, sorted by name.
+
+    Args:
+        table: event → category and recordings.
+        words: language → event → phrases.
+        required: the languages in which every event must have its phrases.
+
+    Raises:
+        VocabularyError: an entry is malformed or of no event, a language lacks an event, a recording is there twice,
+            or two events share a phrase.
+    """
+    for code, phrases in words.items():
+        if strange := sorted(set(phrases) - set(table)):
+            raise VocabularyError(f"{code}.yaml: {strange[0]}: no such event in events.yaml")
+        if code in required and (missing := sorted(set(table) - set(phrases))):
+            raise VocabularyError(f"{code}.yaml: missing the event {missing[0]!r}")
+    events = tuple(_parse_event(name, table[name], words) for name in sorted(table))
+    _check_distinct(events)
+    return events
+
+
+def parse_clause(text: str, *, where: str = "clause") -> Clause:
+    """`"a frog | croaks"` → `Clause("a frog", "croaks")`; `VocabularyError` naming `where` if it is not such a pair.
+
+    >>> parse_clause("a frog | croaks")
+    Clause(subject='a frog', verb='croaks')
+    """
+    parts = [part.strip() for part in text.split(SEPARATOR)] if isinstance(text, str) else []
+    if len(parts) != 2 or not all(parts):
+        raise VocabularyError(f'{where}: expected "subject {SEPARATOR} verb", got {text!r}')
+    return Clause(*parts)
+
+
+def parse_phrases(entry: Mapping[str, Any], *, where: str = "phrases") -> Phrases:
+    """`{clauses: [...], nouns: [...], label: ...}` → `Phrases`; `VocabularyError` naming `where` if malformed.
+
+    >>> clauses = ["a frog | croaks", "a frog | calls"]
+    >>> parse_phrases({"clauses": clauses, "nouns": ["a frog's call"], "label": "frog"}).nouns
+    ("a frog's call",)
+    """
+    if not isinstance(entry, Mapping) or set(entry) != {"clauses", "nouns", "label"}:
+        raise VocabularyError(f"{where}: expected the keys clauses, nouns, label, got {entry!r}")
+    for key in ("clauses", "nouns"):
+        if not isinstance(entry[key], list):  # a text would be taken for a list of letters
+            raise VocabularyError(f"{where}: expected {key} as a list, got {entry[key]!r}")
+    clauses = tuple(parse_clause(text, where=where) for text in entry["clauses"])
+    nouns = tuple(entry["nouns"])
+    texts = [entry["label"], *nouns, *(part for clause in clauses for part in (clause.subject, clause.verb))]
+    for text in texts:
+        if not isinstance(text, str) or text != " ".join(text.split()) or not text or SEPARATOR in text:
+            raise VocabularyError(f"{where}: expected text without {SEPARATOR!r} or superfluous spaces, got {text!r}")
+    if len(set(clauses)) < 2 or not nouns:
+        raise VocabularyError(f"{where}: expected at least two different clauses and one noun phrase")
+    return Phrases(clauses, nouns, entry["label"])
+
+
+def _parse_event(name: str, entry: Mapping[str, Any], words: Mapping[str, Mapping[str, Any]]) -> Event:
+    where, expected = f"events.yaml: {name}", {"category", "recordings"}
+    if not isinstance(entry, Mapping) or set(entry) != expected:
+        keys = set(entry) if isinstance(entry, Mapping) else set()
+        raise VocabularyError(
+            f"{where}: missing {sorted(expected - keys) or 'nothing'}, "
+            f"unexpected {sorted(keys - expected) or 'nothing'}"
+        )
+    if not isinstance(entry["recordings"], list) or not entry["recordings"]:
+        raise VocabularyError(f"{where}: expected a list of recordings, got {entry['recordings']!r}")
+    return Event(name, entry["category"], tuple(entry["recordings"]), phrases_of(name, words))
+
+
+def phrases_of(name: str, words: Mapping[str, Mapping[str, Any]]) -> dict[str, Phrases]:
+    """An event's phrases by language, of those languages that have them; words: see `parse_events`."""
+    return {
+        code: parse_phrases(phrases[name], where=f"{code}.yaml: {name}")
+        for code, phrases in words.items()
+        if name in phrases
+    }
+
+
+def _check_distinct(events: tuple[Event, ...]) -> None:
+    """A caption must say which event it is of: no recording and no phrase may belong to two events."""
+    owner: dict[tuple[str, str], str] = {}
+    for event in events:
+        claims = [("recording", stamp) for stamp in event.recordings]
+        for code, phrases in event.phrases.items():
+            says = {f"{clause.subject} {clause.verb}" for clause in phrases.clauses} | set(phrases.nouns)
+            claims += [(code, text.casefold()) for text in sorted(says)]
+            claims.append((f"{code} label", phrases.label.casefold()))
+        for claim in claims:
+            if owner.setdefault(claim, event.name) != event.name:
+                raise VocabularyError(f"{event.name} and {owner[claim]} share the {claim[0]} phrase {claim[1]!r}")

@@ -1,0 +1,1 @@
+"""Music on instruments of soundfonts: phrases, players and the world that they make."""

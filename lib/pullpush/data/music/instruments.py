@@ -1,0 +1,188 @@
+"""Instruments: how they are played, where recordings of them are, and what captions say of phrases played on them.
+
+The table is `music.yaml`. Phrases are told in the eight languages of the ATRI paper, retold (each language chooses what
+it tells) or aligned (translations of each other).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pullpush.data.clips import Columns
+from pullpush.data.draws import number
+from pullpush.data.language.grammar import dative_of, load_grammar
+from pullpush.data.language.labels import Labels, load_labels
+from pullpush.data.language.vocabulary import Event, Phrases, parse_clause
+from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
+from pullpush.data.music.phrases import ATTRIBUTES, Phrase
+from pullpush.errors import unknown
+
+TABLE = Path(__file__).with_name("music.yaml")
+BAR = "|"  # between the article and the label
+P_TELL = 0.8  # how often each attribute of a phrase is told
+PATIENCE = 100  # draws in a row that bring nothing new, before the ways to tell a phrase count as exhausted
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """One instrument.
+
+    family: those that share it are near misses of each other; program, keys: of General MIDI, its first and last key;
+    drums: or its keys on a drum kit; sustained: whether its notes last as long as they are held; names: language →
+    "a |violin"; recordings: real ones, "package/path" or "package/path:member".
+    """
+
+    name: str
+    family: str
+    program: int = 0
+    keys: tuple[int, int] = (0, 127)
+    drums: tuple[int, ...] = ()
+    sustained: bool = False
+    names: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    recordings: tuple[str, ...] = ()
+
+    def called(self, language: str) -> str:
+        """With its article: "a violin"."""
+        return self.names[language].replace(BAR, "")
+
+    def label(self, language: str) -> str:
+        """Without: "violin"."""
+        return self.names[language].rpartition(BAR)[2]
+
+
+@cache
+def load_instruments() -> tuple[Instrument, ...]:
+    """All instruments, in the order of the table.
+
+    Raises:
+        VocabularyError: an instrument lacks a name in one of the eight languages, or shares one with another.
+
+    >>> violin = next(item for item in load_instruments() if item.name == "violin")
+    >>> violin.called("spa"), violin.label("spa"), violin.family
+    ('un violín', 'violín', 'bowed')
+    """
+    table = read_table(TABLE)
+    found = []
+    for name, entry in table["instruments"].items():
+        kind: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in entry["kind"].items()}
+        recordings = tuple(table["recordings"].get(name, ()))
+        found.append(Instrument(name, names=entry["names"], recordings=recordings, **kind))
+        if missing := set(LANGUAGES) - set(entry["names"]):
+            raise VocabularyError(f"{TABLE.name}: {name}: missing {sorted(missing)}")
+    for language in LANGUAGES:
+        labels = [item.label(language) for item in found]
+        if twice := {label for label in labels if labels.count(label) > 1}:
+            raise VocabularyError(f"{TABLE.name}: two instruments are called {sorted(twice)} in {language}")
+    if strange := set(table["recordings"]) - set(table["instruments"]):
+        raise VocabularyError(f"{TABLE.name}: recordings of {sorted(strange)}, which are no instruments")
+    return tuple(found)
+
+
+@cache
+def load_words() -> Mapping[str, Mapping[str, Any]]:
+    """Language → the parts of captions."""
+    return read_table(TABLE)["words"]
+
+
+def families(instruments: Sequence[Instrument]) -> dict[str, list[int]]:
+    """Family → the numbers of its instruments."""
+    groups: dict[str, list[int]] = {}
+    for row, instrument in enumerate(instruments):
+        groups.setdefault(instrument.family, []).append(row)
+    return groups
+
+
+def event_of(instrument: Instrument) -> Event:
+    """The instrument as an event of scenes: in the languages of the table.
+
+    >>> event_of(load_instruments()[0]).phrases["fra"].clauses[0]
+    Clause(subject='un piano', verb='joue')
+    """
+    phrases = {}
+    for language, words in load_words().items():
+        name = instrument.called(language)
+        clauses = tuple(parse_clause(text.format(name=name)) for text in words["event"]["clauses"])
+        noun = words["event"]["noun"].format(name=name, dative=dative_of(name))
+        phrases[language] = Phrases(clauses, (noun,), instrument.label(language))
+    return Event(instrument.name, instrument.family, instrument.recordings, phrases)
+
+
+def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, aligned: bool = False) -> list[str]:
+    """`n` captions of a phrase, all different as long as there are that many ways to tell it.
+
+    aligned: what is told, and in which form, is drawn for all languages at once.
+
+    Raises:
+        UnknownNameError: there are no words in this language.
+        ValueError: n < 1.
+
+    >>> phrase = Phrase("violin", "rising", "slow", "minor", "high", "legato")
+    >>> music_captions(phrase, language="eng", n=1)
+    ['In this recording, a violin plays a rising scale in a minor key, legato.']
+    """
+    if language not in load_words():
+        raise unknown("language of music", language, load_words())
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    rng = np.random.default_rng(number((phrase, seed, "" if aligned else language), size=16))
+    forms = rng.permutation(len(load_words()[language]["forms"])).tolist()
+    choices: dict[tuple[int, tuple[str, ...]], None] = {}  # a set that keeps its order
+    attempt = fruitless = 0
+    while len(choices) < n and fruitless < PATIENCE:
+        coins = dict(zip(ATTRIBUTES, (rng.random(len(ATTRIBUTES)) < P_TELL).tolist(), strict=True))
+        choice = forms[attempt % len(forms)], tuple(name for name in phrase.known if coins[name])
+        attempt += 1
+        fruitless = fruitless + 1 if choice in choices else 0
+        choices[choice] = None
+    different = [_tell(phrase, form, told, language) for form, told in choices]
+    return [different[i % len(different)] for i in range(n)]
+
+
+def music_prompts(
+    instruments: Sequence[Instrument], language: str, template: str | None = None, *, further: Labels | None = None
+) -> list[str]:
+    """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it.
+
+    further: labels in other languages than the eight; default: those of `labels.yaml`.
+
+    Raises:
+        UnknownNameError: nothing says what instruments are called in this language.
+
+    >>> music_prompts(load_instruments()[:1], "deu"), music_prompts(load_instruments()[:1], "rus")
+    (['Dies ist ein Geräusch: Klavier.'], ['Это звук: пианино.'])
+    """
+    if language not in LANGUAGES:
+        return (further or load_labels()).prompts([item.name for item in instruments], language, template)
+    grammar = load_grammar(language)
+    prompt = template or grammar.prompt
+    return [grammar.contract(prompt.format(label=item.label(language))) for item in instruments]
+
+
+def write_captions(each: int, seed: int, aligned: bool, columns: Columns, language: str) -> list[list[str]]:
+    """`each` captions of every phrase in one language; see `music_captions`."""
+    return [
+        music_captions(phrase, language=language, n=each, seed=seed, aligned=aligned) for phrase in columns["phrase"]
+    ]
+
+
+def ask(further: Labels, language: str, template: str | None = None) -> list[str]:
+    """One prompt an instrument; see `music_prompts`."""
+    return music_prompts(load_instruments(), language, template, further=further)
+
+
+def _tell(phrase: Phrase, form: int, told: Sequence[str], language: str) -> str:
+    """One caption; shapes are always told, since a sentence needs its object."""
+    words = load_words()[language]
+    instrument = next(item for item in load_instruments() if item.name == phrase.instrument)
+    parts = {name: words[name][getattr(phrase, name)] if name in told else "" for name in ATTRIBUTES}
+    text = words["forms"][form].format(
+        name=instrument.called(language), label=instrument.label(language), shape=words["shape"][phrase.shape], **parts
+    )
+    text = load_grammar(language).contract(text)
+    return text[0].upper() + text[1:] + words["end"]

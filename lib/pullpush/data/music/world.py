@@ -1,0 +1,284 @@
+"""Music as a world: short phrases on 47 instruments, captioned by what is played and how, in eight languages.
+
+    world = load_data(MusicConfig())
+
+| split | instruments | recordings of them | kinds of phrases |
+|---|---|---|---|
+| train, valid | named | heard fonts | their own |
+| test | named | heard fonts | new |
+| recordings | the phrases of test, note by note | fonts never heard | new |
+| instruments | never named | heard fonts | all |
+| singles, recording_singles | all | heard fonts; fonts never heard | all |
+| real | those that have them | people who play | unknown |
+
+A kind of phrase is an instrument with a shape, tempo, mode, register and articulation; what a caption tells of it is
+true of the notes. `singles`, `recording_singles` and `real` have the instrument as their label. Relevance is how
+well the caption of one phrase fits another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.data import store
+from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.draws import number, share
+from pullpush.data.language.labels import load_labels
+from pullpush.data.language.wording import FORMS
+from pullpush.data.languages import LANGUAGES, told_by
+from pullpush.data.music.fonts import REAL, font_path, load_font, real_sounds, sound
+from pullpush.data.music.instruments import ask, families, load_instruments, load_words, write_captions
+from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
+from pullpush.errors import unknown
+from pullpush.golden import versions
+from pullpush.progress import hidden
+
+NEAR = 0.75  # the most that a phrase of another kind is relevant
+SOUNDS = ("data/music", "data/soundfont")  # the components whose work the cache holds
+PARTS = (*SOUNDS, "data/decoding", "data/relevance", "data/labels", *(f"languages/{code}" for code in LANGUAGES))
+SHARES = (0.8, 0.9)  # of the kinds of phrases: below the first train, below the second valid, the rest test
+BLOCK = 32  # phrases that a thread renders at a time
+
+
+def likeness(columns: Columns, other: Columns) -> Tensor:
+    """Relevance of phrases, `(N, M)` float32 in [0, 1]: 1 for the same kind, else up to 0.75.
+
+    0.75 (2 I + S + A) / (3 + |A|) with I = 1 for the same instrument and 1/2 for one of its family, S = 1 for the same
+    shape, and A attributes that both have in common of |A| that either has.
+
+    columns, other: their "phrase" is read.
+
+    >>> phrases = [Phrase("violin", "rising", "slow"), Phrase("viola", "rising", "slow")]
+    >>> likeness({"phrase": phrases[:1]}, {"phrase": phrases}).tolist()
+    [[1.0, 0.5625]]
+    """
+    family = {item.name: item.family for item in load_instruments()}
+
+    def coded(values: Callable[[Phrase], str]) -> tuple[np.ndarray, np.ndarray]:
+        rows, cols = ([values(phrase) for phrase in side["phrase"]] for side in (columns, other))
+        codes, _ = pd.factorize(np.array(rows + cols, dtype=object))
+        there = np.array([bool(value) for value in rows + cols])
+        codes = np.where(there, codes, -1)
+        return codes[: len(rows), None], codes[None, len(rows) :]
+
+    def same(values: Callable[[Phrase], str]) -> np.ndarray:
+        a, b = coded(values)
+        return ((a == b) & (a >= 0)).astype(np.float32)
+
+    instrument, shape = same(lambda phrase: phrase.instrument), same(lambda phrase: phrase.shape)
+    shared = instrument + same(lambda phrase: family[phrase.instrument]) + shape
+    total = np.full(shared.shape, 3.0)
+    for name in ATTRIBUTES:
+        a, b = coded(lambda phrase, name=name: getattr(phrase, name))
+        shared = shared + ((a == b) & (a >= 0))
+        total += (a >= 0) | (b >= 0)
+    alike = same(lambda phrase: repr(phrase.kind))
+    return torch.from_numpy(np.where(alike, 1.0, NEAR * shared / total).astype(np.float32))
+
+
+@dataclass(frozen=True)
+class MusicConfig:
+    """What is played, and what is kept for the tests.
+
+    fonts, new_fonts: names of soundfonts (see fonts.py) or paths, heard in training and never heard; real: packages
+    of real recordings ("gcompris"; "sonic_pi" has drums); share: of each family's instruments, how many training never
+    names; n_train, n_valid, n_test: phrases (`n_test` in each of test, recordings and instruments);
+    n_single_per_instrument: in singles; captions_per_phrase, form: "retold" or "aligned"; seconds: of a phrase;
+    sample_rate: in Hz, that phrases are kept in; seed: of all draws.
+    """
+
+    fonts: tuple[str, ...] = ("fluid",)
+    new_fonts: tuple[str, ...] = ("timgm",)
+    real: tuple[str, ...] = ("gcompris",)
+    share: float = 0.25
+    n_train: int = 1500
+    n_valid: int = 250
+    n_test: int = 250
+    n_single_per_instrument: int = 4
+    captions_per_phrase: int = 5
+    form: str = "retold"
+    seconds: float = 4.0
+    sample_rate: int = SAMPLE_RATE
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("fonts", "new_fonts", "real"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if not self.fonts:
+            raise ValueError("fonts must name at least one soundfont")
+        if both := set(self.fonts) & set(self.new_fonts):
+            raise ValueError(f"{sorted(both)} cannot be heard in training and never heard")
+        if strange := set(self.real) - set(REAL):
+            raise unknown("package of real recordings", min(strange), REAL)
+        if self.form not in FORMS:
+            raise unknown("form of captions", self.form, FORMS)
+        if not 0 <= self.share < 1:
+            raise ValueError(f"share must lie in [0, 1), got {self.share}")
+
+    def load(self) -> World:
+        """See `load_music`."""
+        return load_music(self)
+
+
+def load_music(config: MusicConfig) -> World:
+    """Render the splits, or read them from the cache.
+
+    Raises:
+        UnknownNameError: a soundfont is unknown.
+        DataNotFoundError: a package cannot be fetched, or a font lacks an instrument.
+        CacheError: the cache cannot be written.
+    """
+    table, seed, size = load_instruments(), config.seed, config.n_test
+    never = never_named(config)
+    named = [row for row in range(len(table)) if row not in never]
+    test = _deal("test", named, size, seed, split="test")
+    singles = _deal("singles", range(len(table)), config.n_single_per_instrument * len(table), seed)
+    phrases = {
+        "train": (_deal("train", named, config.n_train, seed, split="train"), config.fonts),
+        "valid": (_deal("valid", named, config.n_valid, seed, split="valid"), config.fonts),
+        "test": (test, config.fonts),
+        "recordings": (test, config.new_fonts),
+        "instruments": (_deal("instruments", sorted(never), size, seed), config.fonts),
+        "singles": (singles, config.fonts),
+        "recording_singles": (singles, config.new_fonts),
+    }
+    splits = {name: _rendered(name, *part, config) for name, part in phrases.items() if part[0] and part[1]}
+    if config.real:
+        splits["real"] = _real(config)
+    told = [config.form, config.captions_per_phrase, config.seed]
+    known = [[item.name, item.family, item.names] for item in table]
+    words = content_key([*told, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
+    return World(config, splits, words, parts=PARTS)
+
+
+def never_named(config: MusicConfig) -> set[int]:
+    """The instruments that training does not name: a share of each family, drawn by a hash of the names.
+
+    >>> [load_instruments()[row].name for row in sorted(never_named(MusicConfig()))][:3]
+    ['organ', 'steel_drum', 'bass_guitar']
+    """
+    table = load_instruments()
+    held = set()
+    for rows in families(table).values():
+        order = sorted(rows, key=lambda row: share(("named", config.seed, table[row].name)))
+        held |= set(order[: int(config.share * len(rows))])
+    return held
+
+
+def owned(kind: Phrase, split: str, seed: int) -> bool:
+    """Whether a split may hold a kind of phrase, by a hash; drums, of which there are three kinds, are in every split.
+
+    >>> [owned(Phrase("claves", "rhythm", "slow"), split, 0) for split in ("train", "test")]
+    [True, True]
+    """
+    if not kind.mode:
+        return True
+    point = share(("kind", seed, kind.kind))
+    return split == ("train" if point < SHARES[0] else "valid" if point < SHARES[1] else "test")
+
+
+def _deal(name: str, rows: Sequence[int], size: int, seed: int, *, split: str = "") -> list[Phrase]:
+    """`size` phrases of the kinds that `split` owns (all, if ""): instruments in turn, kinds each once in a round."""
+    table, decks = load_instruments(), []
+    for row in rows:
+        item = table[row]
+        deck = kinds(item.name, pitched=not item.drums, sustained=item.sustained)
+        deck = [kind for kind in deck if not split or owned(kind, split, seed)]
+        decks.append(sorted(deck, key=lambda kind: number((name, seed, kind.kind))))
+    decks = [deck for deck in decks if deck]
+    found = []
+    for index in range(size if decks else 0):
+        turn, place = divmod(index, len(decks))
+        kind = decks[place][turn % len(decks[place])]
+        found.append(replace(kind, melody=number((name, seed, index), size=4)))
+    return found
+
+
+def _rendered(name: str, phrases: Sequence[Phrase], fonts: Sequence[str], config: MusicConfig) -> StoredClips:
+    """Phrases as clips, each in a font drawn by its hash."""
+    chosen = [fonts[number(("font", phrase)) % len(fonts)] for phrase in phrases]
+    shaped = [[list(asdict(phrase).values()) for phrase in phrases], chosen, config.seconds, config.sample_rate]
+    paths = {font: font_path(font) for font in fonts}
+    key = content_key([versions(*SOUNDS), [path.stat().st_size for path in paths.values()], shaped])
+    by_name = {item.name: item for item in load_instruments()}
+
+    def block(rows: range) -> list[np.ndarray]:
+        fitting = {"seconds": config.seconds, "sample_rate": config.sample_rate}
+        return [
+            sound(phrases[row], by_name[phrases[row].instrument], load_font(paths[chosen[row]]), **fitting)
+            for row in rows
+        ]
+
+    def waves() -> Iterator[np.ndarray]:
+        blocks = [range(start, min(start + BLOCK, len(phrases))) for start in range(0, len(phrases), BLOCK)]
+        parallel = joblib.Parallel(n_jobs=min(len(blocks), joblib.cpu_count()), prefer="threads", return_as="generator")
+        with tqdm(total=len(phrases), desc=f"rendering {name}", unit="phrase", disable=hidden()) as bar:
+            for group in parallel(joblib.delayed(block)(rows) for rows in blocks):
+                bar.update(len(group))
+                yield from (store.to_int16(wave) for wave in group)
+
+    columns: dict[str, Sequence[Any]] = {"phrase": list(phrases), "font": chosen}
+    return _clips(name, key, waves, columns, config)
+
+
+def _real(config: MusicConfig) -> StoredClips:
+    """Recordings of people who play, of which the instrument alone is known."""
+    pairs = [
+        (item.name, take)
+        for item in load_instruments()
+        for take in item.recordings
+        if take.partition("/")[0] in config.real
+    ]
+    takes = [take for _, take in pairs]
+    key = content_key([versions("data/decoding", "data/soundfont"), takes, config.seconds, config.sample_rate])
+
+    def waves() -> Iterator[np.ndarray]:
+        found = real_sounds(takes, seconds=config.seconds, sample_rate=config.sample_rate)
+        return (store.to_int16(wave) for wave in found)
+
+    columns: dict[str, Sequence[Any]] = {
+        "phrase": [Phrase(name, UNKNOWN) for name, _ in pairs],
+        "font": [take.partition("/")[0] for take in takes],
+    }
+    return _clips("real", key, waves, columns, config)
+
+
+def _clips(
+    name: str,
+    key: str,
+    waves: Callable[[], Iterable[np.ndarray]],
+    columns: dict[str, Sequence[Any]],
+    config: MusicConfig,
+) -> StoredClips:
+    """Clips from the cache, or from what `waves` renders."""
+
+    def build(folder: Path) -> None:
+        store.write(folder, waves())
+
+    folder = cached_dir("music", key, build)
+    rows = {item.name: row for row, item in enumerate(load_instruments())}
+    columns["label"] = [rows[phrase.instrument] for phrase in columns["phrase"]]
+    return StoredClips(
+        name,
+        content_key([bytes_key(folder), config.sample_rate, columns]),
+        store.read(folder, sample_rate=config.sample_rate),
+        np.arange(len(columns["phrase"])),
+        columns,
+        partial(write_captions, config.captions_per_phrase, config.seed, config.form == "aligned"),
+        likeness,
+        partial(ask, load_labels()),
+        graded=True,
+    )

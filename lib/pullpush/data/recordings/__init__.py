@@ -1,0 +1,1 @@
+"""Recordings and pictures on disk: how they are fetched, listed, captioned, compared."""

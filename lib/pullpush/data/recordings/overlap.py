@@ -1,0 +1,210 @@
+"""Which test clips were heard in training: by the names of their files, and by the sound itself.
+
+Recordings return under other names, in other formats and cuts: WavCaps holds whole Freesound recordings of which Clotho
+has parts, and AudioCaps and AudioSet share clips. The fingerprint is that of Haitsma & Kalker (2002), "A highly robust
+audio fingerprinting system": 32 bits a frame, the signs of differences of energy between neighbouring bands and frames.
+Two cuts of one recording agree in most bits at some offset, whatever their level and coding; two recordings agree in
+half of them.
+
+What recordings sound like once they are decoded, silent, clipped or in two splits, is looked at when they are loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from pullpush.cache import cached_file, content_key
+from pullpush.data.audio import check_audible
+from pullpush.data.clips import Clips, StoredClips
+from pullpush.data.recordings.registry import NAMED
+from pullpush.data.store import FULL_SCALE
+from pullpush.errors import AudioError
+from pullpush.progress import hidden
+
+KIND = "heard"
+CLIPPED = 0.01  # of the samples at full scale
+RATE = 5_000  # Hz, as in the paper, §4.2; the bands reach to 2 kHz
+WINDOW = 1920  # samples, 0.38 s
+HOP = 60  # samples, 12 ms
+EDGES = np.geomspace(300, 2000, 34)  # Hz, of 33 bands
+BLOCK = 256  # frames (3 s) on which the paper's threshold rests
+AGREEMENT = 0.65  # of the bits: a bit error rate of 0.35, §4.3
+SHORT = 83, 0.8  # frames (1 s) that two clips must share, and their agreement where they share less than a block
+COMMON = 64  # a word of 32 bits that is more frequent among the test clips says nothing
+TRIED = 5  # offsets with most equal words that are compared bit by bit
+
+
+def check_heard(title: str, splits: Mapping[str, StoredClips]) -> None:
+    """Warn of recordings that are silent or clipped, and of those that come twice, in one split or in two.
+
+    Samples are looked at once and what was found is kept. The same recording in other words of a codec, or a part of
+    one, is what `data.recordings.overlap` looks for.
+    """
+    silent, clipped, first, twice, both = [], [], {}, [], []
+    for split, clips in splits.items():
+        notes = _notes(clips)
+        names = [str(name) for name in clips.columns["file"]]
+        silent += [f"{names[row]} ({split})" for row in notes["silent"]]
+        clipped += [f"{names[row]} ({split})" for row in notes["clipped"]]
+        for name, sound in zip(names, notes["sounds"], strict=True):
+            before = first.setdefault(sound, (name, split))
+            if before == (name, "valid"):
+                continue  # MusicCaps chooses on what it tests on: its papers say so
+            if before[1] != split:
+                both.append(f"{before[0]} ({before[1]}) is {name} ({split})")
+            elif before[0] != name:
+                twice.append(f"{before[0]} is {name} ({split})")
+    _warn(title, silent, "silent: record them again, or take their rows out")
+    _warn(title, clipped, "at full scale for a hundredth of their length or more, as clipped sounds are")
+    _warn(title, twice, "there twice, under two names: each is wrong where the other is right")
+    _warn(title, both, "in two splits: a score on what was heard before says too much, take one of each out")
+
+
+def _warn(title: str, found: Sequence[str], what: str) -> None:
+    if found:
+        more = " …" if found[NAMED:] else ""
+        verb = "recordings are" if len(found) > 1 else "recording is"
+        warnings.warn(f"{title}: {len(found)} {verb} {what}. {'; '.join(found[:NAMED])}{more}", stacklevel=5)
+
+
+def _notes(clips: StoredClips) -> dict[str, list[Any]]:
+    """Rows that are silent and clipped, and a name for what each recording sounds like."""
+
+    def build(place: Path) -> None:
+        found: dict[str, list[Any]] = {"silent": [], "clipped": [], "sounds": []}
+        for row in range(len(clips)):
+            samples = clips.waveforms[row]
+            if not _audible(samples):
+                found["silent"].append(row)
+            elif (np.abs(samples.astype(np.int32)) >= FULL_SCALE).mean() >= CLIPPED:
+                found["clipped"].append(row)
+            # Silence is like silence, and is told of already.
+            sound = hashlib.blake2b(samples.tobytes(), digest_size=12).hexdigest()
+            found["sounds"].append(f"silence {clips.key} {row}" if row in found["silent"] else sound)
+        place.write_text(json.dumps(found), encoding="utf-8")
+
+    return json.loads(cached_file(KIND, f"{content_key([clips.key, len(clips)])}.json", build).read_text("utf-8"))
+
+
+def _audible(samples: np.ndarray) -> bool:
+    try:
+        check_audible(torch.from_numpy(samples.astype(np.float32) / FULL_SCALE), "")
+    except AudioError:
+        return False
+    return True
+
+
+class Index(NamedTuple):
+    """The words of all test clips, sorted: word, clip and frame of each; and the words clip by clip."""
+
+    words: np.ndarray
+    clip: np.ndarray
+    frame: np.ndarray
+    prints: list[np.ndarray]
+
+
+class Match(NamedTuple):
+    """A test clip, how much of the bits agrees, and where it begins in the other clip, in frames."""
+
+    clip: int
+    agreement: float
+    frame: int
+
+
+def overlap(train: Clips, test: Clips) -> pd.DataFrame:
+    """Pairs of a training clip and a test clip that are one recording, or bear one name.
+
+    Returns:
+        Columns train, test (names of files, or numbers where clips have none), by ("name", "sound" or "name and
+        sound"), agreement (share of equal bits, NaN where only names agree) and seconds (where the test clip begins
+        in the training clip; negative, where it begins earlier); sorted by test and train.
+    """
+    index, found = indexed([fingerprint(wave) for wave in _waves(test, "test")]), {}
+    for row, wave in enumerate(_waves(train, "training")):
+        for match in matches(fingerprint(wave), index):
+            found[row, match.clip] = ("sound", match.agreement, match.frame * HOP / RATE)
+    place = {name: number for number, name in enumerate(_names(test))} if "file" in test.columns else {}
+    for row, name in enumerate(_names(train)):
+        if name in place:
+            pair = row, place[name]
+            found[pair] = ("name and sound", *found[pair][1:]) if pair in found else ("name", np.nan, np.nan)
+    rows = [(_names(train)[row], _names(test)[clip], *match) for (row, clip), match in found.items()]
+    table = pd.DataFrame(rows, columns=["train", "test", "by", "agreement", "seconds"])
+    return table.sort_values(["test", "train"], ignore_index=True)
+
+
+def fingerprint(wave: Tensor) -> np.ndarray:
+    """`(T,)` float32 at 5 kHz → one word of 32 bits for every 12 ms, `(F,)` uint32; none for clips under 0.4 s.
+
+    >>> loud = torch.randn(5000, generator=torch.Generator().manual_seed(0))
+    >>> words = fingerprint(loud)
+    >>> len(words), bool((words == fingerprint(loud / 10)).mean() > 0.99)
+    (51, True)
+    """
+    if len(wave) < WINDOW + HOP:
+        return np.zeros(0, np.uint32)
+    spectrum = torch.stft(wave, WINDOW, HOP, window=torch.hann_window(WINDOW), center=False, return_complex=True)
+    bins = np.searchsorted(np.arange(WINDOW // 2 + 1) * RATE / WINDOW, EDGES)
+    power = torch.view_as_real(spectrum).square().sum(-1)
+    energy = torch.stack([power[low:high].sum(0) for low, high in pairwise(bins)])  # (33, F)
+    across = energy[:-1] - energy[1:]
+    bits = (across[:, 1:] > across[:, :-1]).numpy()
+    return np.packbits(bits, axis=0).T.copy().view(np.uint32)[:, 0]
+
+
+def indexed(prints: list[np.ndarray]) -> Index:
+    """The words of fingerprints, for `matches`."""
+    words = np.concatenate([*prints, np.zeros(0, np.uint32)])
+    clip = np.repeat(np.arange(len(prints)), [len(words) for words in prints])
+    frame = np.concatenate([np.arange(len(words)) for words in [*prints, words[:0]]])
+    order = np.argsort(words, kind="stable")
+    return Index(words[order], clip[order], frame[order], prints)
+
+
+def matches(words: np.ndarray, index: Index) -> list[Match]:
+    """The indexed clips that are of the same recording as a fingerprint `(F,)`, each at its best offset."""
+    low, high = (np.searchsorted(index.words, words, side=side) for side in ("left", "right"))
+    counts = np.where((high - low <= COMMON) & (words != 0), high - low, 0)  # 0: digital silence
+    ours = np.repeat(np.arange(len(words)), counts)
+    theirs = np.repeat(low, counts) + np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+    offsets = np.stack([index.clip[theirs], ours - index.frame[theirs]])
+    pairs, votes = np.unique(offsets, axis=1, return_counts=True)
+    best: dict[int, Match] = {}
+    for place in np.argsort(-votes, kind="stable")[:TRIED]:
+        clip, offset = map(int, pairs[:, place])
+        agreement = _agreement(words, index.prints[clip], offset)
+        if agreement > (best[clip].agreement if clip in best else 0):
+            best[clip] = Match(clip, agreement, offset)
+    return list(best.values())
+
+
+def _agreement(ours: np.ndarray, theirs: np.ndarray, offset: int) -> float:
+    """Share of equal bits where both clips sound, theirs beginning at frame `offset` of ours; 0 if it is too small."""
+    first, last = max(0, offset), min(len(ours), offset + len(theirs))
+    frames, least = last - first, AGREEMENT if last - first >= BLOCK else SHORT[1]
+    if frames < SHORT[0]:
+        return 0.0
+    errors = np.bitwise_count(ours[first:last] ^ theirs[first - offset : last - offset]).mean() / 32
+    return float(1 - errors) if 1 - errors >= least else 0.0
+
+
+def _waves(clips: Clips, name: str) -> Iterator[Tensor]:
+    for row in tqdm(range(len(clips)), desc=f"listening to {name} clips", unit="clip", disable=hidden()):
+        audio, lengths = clips.audio(row, sample_rate=RATE)
+        yield audio[0, : int(lengths[0])]
+
+
+def _names(clips: Clips) -> list:
+    return list(clips.columns.get("file", range(len(clips))))

@@ -1,0 +1,178 @@
+"""The same clips heard otherwise: cut, quieter, in noise. What is known of them stays as it is.
+
+    altered(world.test, First(0.5))          # half a second from the start
+    altered(world.test, Loudest(0.5))        # the half second with most energy
+    altered(world.test, Gain(-20))           # 20 dB quieter
+    altered(world.test, WhiteNoise(0))       # with white noise as strong as the clip
+
+A new alteration is a frozen dataclass with the two methods of `Alteration`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from torchaudio.functional import resample
+
+from pullpush.cache import content_key
+from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.clips import StoredClips
+from pullpush.data.store import FULL_SCALE, Waveforms
+from pullpush.golden import rounded, versions
+
+NOISE = 16_000  # samples that tell what a reader's own alteration does
+
+
+class Alteration(Protocol):
+    """What is done to a clip; a frozen dataclass, whose fields name it in caches."""
+
+    def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
+        """`(T,)` float32 at a rate in Hz → `(T',)`; row: the clip's number in its store, to draw by."""
+
+    def samples(self, length: int, sample_rate: int) -> int:
+        """T' of T."""
+
+
+class SameLength:
+    """An alteration that leaves clips as long as they are."""
+
+    def samples(self, length: int, sample_rate: int) -> int:
+        """See Alteration."""
+        return length
+
+
+@dataclass(frozen=True)
+class First:
+    """The first seconds; shorter clips stay as they are.
+
+    >>> First(0.5)(torch.arange(4.0), 4, 0)
+    tensor([0., 1.])
+    """
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ValueError(f"seconds must be positive, got {self.seconds}")
+
+    def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
+        """See Alteration."""
+        return wave[: self.samples(len(wave), sample_rate)]
+
+    def samples(self, length: int, sample_rate: int) -> int:
+        """See Alteration."""
+        return min(length, max(1, round(self.seconds * sample_rate)))
+
+
+@dataclass(frozen=True)
+class Loudest(First):
+    """The seconds with most energy, the first of several; shorter clips stay as they are.
+
+    >>> Loudest(0.5)(torch.tensor([0.1, 0.1, 0.9, 0.0]), 4, 0)
+    tensor([0.1000, 0.9000])
+    """
+
+    def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
+        """See Alteration."""
+        size = self.samples(len(wave), sample_rate)
+        energy = torch.nn.functional.pad(wave.double().square().cumsum(0), (1, 0))
+        start = int((energy[size:] - energy[: len(energy) - size]).argmax())
+        return wave[start : start + size]
+
+
+@dataclass(frozen=True)
+class Gain(SameLength):
+    """Louder or quieter, in decibels. Samples are not rounded to 16 bits again: nothing is lost but level.
+
+    >>> Gain(-20)(torch.tensor([1.0]), 16_000, 0)
+    tensor([0.1000])
+    """
+
+    decibels: float
+
+    def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
+        """See Alteration."""
+        return wave * 10 ** (self.decibels / 20)
+
+
+@dataclass(frozen=True)
+class WhiteNoise(SameLength):
+    """White noise at a ratio of the clip's power to the noise's, in decibels; of silence nothing is made.
+
+    The noise of a clip is drawn by its number and the seed, and then scaled to the very power asked for.
+
+    >>> noisy = WhiteNoise(0)(torch.ones(1000), 16_000, row=3) - 1
+    >>> round(float(noisy.square().mean()), 3)
+    1.0
+    """
+
+    decibels: float
+    seed: int = 0
+
+    def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
+        """See Alteration."""
+        drawn = np.random.default_rng([self.seed, row]).standard_normal(len(wave), dtype=np.float32)
+        noise = torch.from_numpy(drawn)
+        wanted = wave.double().square().mean() / 10 ** (self.decibels / 10)
+        return wave + noise * (wanted / noise.double().square().mean()).sqrt().float()
+
+
+@dataclass(frozen=True, eq=False)
+class AlteredWaveforms(Waveforms):
+    """A store whose recordings are altered when they are read, before they are resampled."""
+
+    alteration: Any = field(kw_only=True)  # see Alteration; Any, since the fields before it have defaults
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """`(N,)` int64, in samples, after the alteration."""
+        before = np.diff(self.stops, prepend=0)
+        return np.array([self.alteration.samples(int(each), self.sample_rate) for each in before], dtype=np.int64)
+
+    def audio(self, rows: Iterable[int], *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
+        """See Waveforms."""
+        waves = [self._altered(int(row)) for row in rows]
+        if sample_rate not in (None, self.sample_rate):
+            waves = [resample(wave, self.sample_rate, sample_rate) for wave in waves]
+        lengths = torch.tensor([len(wave) for wave in waves], dtype=torch.int64)
+        return (pad_sequence(waves, batch_first=True) if waves else torch.zeros(0, 0)), lengths
+
+    def _altered(self, row: int) -> Tensor:
+        wave = torch.from_numpy(self[row].astype(np.float32) / FULL_SCALE)
+        return self.alteration(wave, self.sample_rate, row)
+
+
+def altered(clips: StoredClips, alteration: Alteration) -> StoredClips:
+    """The same clips, heard otherwise: captions, labels and columns are the clips' own.
+
+    Raises:
+        TypeError: clips that are no waveforms in a store, such as features; alter them before they are encoded.
+        ValueError: clips that are altered already.
+
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
+    >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
+    >>> altered(world.test, First(0.25)).audio(0)[0].shape
+    torch.Size([1, 4000])
+    """
+    if not isinstance(clips, StoredClips):
+        raise TypeError(f"altered takes clips of a store, got {type(clips).__name__}: alter them before encoding them")
+    waves = clips.waveforms
+    if isinstance(waves, AlteredWaveforms):
+        raise ValueError(f"these clips are altered already, by {waves.alteration}: alter those that they were made of")
+    store = AlteredWaveforms(waves.samples, waves.stops, waves.sample_rate, alteration=alteration)
+    key = content_key([clips.key, versions("data/altered"), *made_by(alteration)])
+    return replace(clips, key=key, waveforms=store)
+
+
+def made_by(alteration: Any) -> list[Any]:
+    """For keys: an alteration's fields; of one that is not of this module also what it makes of some noise."""
+    if type(alteration).__module__ == __name__:
+        return [alteration]
+    noise = torch.from_numpy(0.1 * np.random.default_rng(0).standard_normal(NOISE, dtype=np.float32))
+    return [alteration, rounded({"made": alteration(noise, SAMPLE_RATE, 0)})]

@@ -1,0 +1,271 @@
+"""More to learn from: training clips with further captions, and further clips that are two clips at once.
+
+A configuration is wrapped; what is chosen by and tested on stays as it is:
+
+    back = create("grammar")                                          # see pullpush.rewriting
+    words = OneOf((create("deletion"), create("synonyms")))
+    load_data(AugmentedConfig(WorldConfig(), (back, words), merger=back, mixes=2000))
+
+Further captions are drawn from by `captions="random"`; the first caption of a clip stays its own. Mixed clips are a
+source of their own, so that features of the clips that were there are not computed again. What rewrites captions has
+one interface, for grammars, language models and single words (see `pullpush.rewriting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+from torch import Tensor
+
+from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.data import store
+from pullpush.data.clips import Clips, Columns, Config, StoredClips, World
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.mixture import Mixed
+from pullpush.data.scenes.mixing import mix, partners, unite
+from pullpush.data.scenes.renderer import FADE
+from pullpush.errors import PullPushError
+from pullpush.golden import versions
+
+KIND = "mixes"
+BOTH = ("first", "second")  # columns of mixed clips: what is known of each of the two
+Write = Callable[[Columns, str], list[list[str]]]
+
+
+class RewritingError(PullPushError, ValueError):
+    """A caption cannot be rewritten; the message names it and says what to do."""
+
+
+class Rewriter(Protocol):
+    """Captions in other words. A frozen dataclass whose fields name it in caches; a subclass writes `rewrite`.
+
+    What a caption becomes depends on the fields, the caption and the number: neither on the other captions nor on
+    their order.
+    """
+
+    def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
+        """One caption for each of `captions`, in their order.
+
+        number: of the copy; other numbers bring other words, as far as there are any.
+
+        Raises:
+            RewritingError: a caption cannot be rewritten.
+        """
+        ...
+
+    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
+        """The same for the captions of these clips in one language, where it has to know what they tell.
+
+        events: of the bank, where clips are scenes.
+
+        Raises:
+            RewritingError: it cannot rewrite captions of such clips, or in this language.
+        """
+        return self
+
+
+class Merger(Protocol):
+    """Two captions as one, for two clips that are mixed; the same holds as for `Rewriter`."""
+
+    def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
+        """One caption for each pair of captions.
+
+        Raises:
+            RewritingError: two captions cannot be merged.
+            ValueError: there are not as many first captions as second ones.
+        """
+        ...
+
+    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
+        """See `Rewriter`."""
+        return self
+
+
+def check_pairs(first: Sequence[str], second: Sequence[str]) -> None:
+    """Require as many first captions as second ones."""
+    if len(first) != len(second):
+        raise ValueError(f"merge takes captions in pairs, got {len(first)} first and {len(second)} second ones")
+
+
+@dataclass(frozen=True)
+class AugmentedConfig:
+    """Any data, with more captions and more clips in its training split.
+
+    Attributes:
+        data: the world; its training clips are `StoredClips`.
+        rewriters: each gives `copies` further versions of every caption, mixed clips' own included.
+        copies: of each rewriter, numbered from 0.
+        merger: writes the captions of mixed clips, one for each pair of captions of the two.
+        mixes: further clips, the sum of two training clips at equal levels; of scenes the union is the truth, so that
+            clips with sounds one after the other are not mixed, nor to a set of events that another split holds.
+        language: of the captions that are rewritten, ISO 639-3; those in others stay as they are, and mixed clips have
+            captions in this one alone.
+        seed: of the pairs that are mixed; rewriters have their own.
+    """
+
+    data: Config
+    rewriters: tuple[Rewriter, ...] = ()
+    copies: int = 1
+    merger: Merger | None = None
+    mixes: int = 0
+    language: str = "eng"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rewriters", tuple(self.rewriters))
+        if self.copies < 1:
+            raise ValueError(f"copies must be at least 1, got {self.copies}")
+        if self.mixes < 0:
+            raise ValueError(f"mixes must be at least 0, got {self.mixes}")
+        if self.mixes and self.merger is None:
+            raise ValueError(f"{self.mixes} mixes need a merger to write their captions, such as create('grammar')")
+
+    def load(self) -> World:
+        """The world with its training clips augmented; all captions are written now, so that runs are named by them.
+
+        Raises:
+            TypeError: clips of another kind, such as features or a mixture: augment what they are made of.
+            RewritingError: a rewriter cannot rewrite the captions of these clips.
+            PullPushError: there are not as many pairs of clips to mix.
+            CacheError: the cache cannot be written.
+
+        >>> from pullpush.data.scenes.world import WorldConfig
+        >>> from pullpush.rewriting import create
+        >>> small = WorldConfig("synthetic", n_train=9, n_valid=2, n_test=2, n_single_per_event=1, captions_per_scene=2)
+        >>> world = AugmentedConfig(small, [create("grammar")], merger=create("grammar"), mixes=2).load()
+        >>> len(world.train), len(world.train.captions("eng")[0]), len(world.test)
+        (11, 4, 2)
+        """
+        world = self.data.load()
+        clips = world.train
+        if not isinstance(clips, StoredClips):
+            raise TypeError(f"clips with waveforms are augmented, got {type(clips).__name__}: augment their parts")
+        events = world.bank.events if world.bank else ()
+        retold = self._retold(clips, events)
+        train: Clips = retold
+        if self.mixes:
+            pairs = _pairs(world, clips, self.mixes, self.seed)
+            merger = self.merger.of(clips, self.language, events)  # pyrefly: ignore[missing-attribute]
+            mixed = self._retold(mixed_clips(clips, pairs, merger, self.language), events)
+            train = Augmented.joined(retold, mixed)
+        words = content_key([world.words, train.captions(self.language)])
+        parts = (*world.parts, "data/augmented", *(["data/mixing"] if self.mixes else []))
+        return World(self, {**world.splits, "train": train}, words, world.bank, parts=parts)
+
+    def _retold(self, clips: StoredClips, events: Sequence[Any]) -> StoredClips:
+        """The clips with further captions."""
+        known = tuple(rewriter.of(clips, self.language, events) for rewriter in self.rewriters)
+        write = partial(write_further, clips.write, known, self.copies, self.language)
+        return replace(clips, write=write, _captions={})
+
+
+def write_further(
+    write: Write, rewriters: Sequence[Rewriter], copies: int, main: str, columns: Columns, language: str
+) -> list[list[str]]:
+    """A clip's captions as `write` gives them, and in the main language each once more by every rewriter and copy."""
+    told = write(columns, language)
+    if language != main:
+        return told
+    flat = [text for texts in told for text in texts]
+    versions = [rewriter.rewrite(flat, number=number) for number in range(copies) for rewriter in rewriters]
+    starts = np.cumsum([0, *map(len, told)])
+    return [
+        [*texts, *(text for version in versions for text in version[start : start + len(texts)])]
+        for start, texts in zip(starts, told, strict=False)  # starts ends with the number of captions
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------- mixed clips
+
+
+@dataclass(frozen=True, eq=False)
+class Augmented(Mixed):
+    """Clips and mixes of them, with relevance among all; compare: (columns, other columns) → relevance `(N, M)`."""
+
+    compare: Callable[[Columns, Columns], Tensor] = field(kw_only=True, repr=False)
+
+    @property
+    def graded(self) -> bool:  # pyrefly: ignore[bad-override]
+        """See `Clips`."""
+        return self.sources[0].graded
+
+    @classmethod
+    def joined(cls, clips: StoredClips, mixed: StoredClips) -> Augmented:
+        """The clips, and after them the mixed ones."""
+        both = Mixed.of(clips.name, [clips, mixed])
+        return cls(both.name, both.sources, both.part, both.row, compare=clips.compare)
+
+    def relevance(self, other: Clips | None = None) -> Tensor:
+        """See `Clips`; mixed clips by their unions, or by their own files."""
+        return self.compare(self.columns, self.columns if other is None else other.columns)
+
+
+def mixed_clips(clips: StoredClips, pairs: Sequence[tuple[int, int]], merger: Merger, language: str) -> StoredClips:
+    """Each pair of clips as one clip: summed once and kept, captioned by a merger that knows the captions of `clips`.
+
+    Columns are "scene", "file" (as far as the clips have them), and "first" and "second", all that is known of the two.
+
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
+    >>> from pullpush.rewriting import create
+    >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
+    >>> merger = create("grammar").of(world.singles, "eng", world.bank.events)
+    >>> mixed_clips(world.singles, [(1, 9)], merger, "eng").captions("eng")[0][0]
+    'You can hear both the wailing of a siren and the ringing of a bell.'
+    """
+    rate, scenes = clips.waveforms.sample_rate, clips.columns.get("scene")
+
+    def build(folder: Path) -> None:
+        store.write(folder, mixed_waves(clips, pairs))
+
+    numbers = [list(pair) for pair in pairs]
+    key = content_key([versions("data/augmented", "data/mixing"), clips.key, numbers])
+    folder = cached_dir(KIND, key, build)
+    rows = [tuple({name: held[row] for name, held in clips.columns.items()} for row in pair) for pair in pairs]
+    columns: dict[str, Sequence[Any]] = {side: [pair[at] for pair in rows] for at, side in enumerate(BOTH)}
+    if scenes is not None:
+        united = (unite(scenes[a], scenes[b]) for a, b in pairs)
+        longest = int(clips.lengths.max()) / rate
+        columns["scene"] = [replace(scene, duration=min(scene.duration, longest)) for scene in united]
+    if "file" in clips.columns:
+        columns["file"] = [f"{first['file']} + {second['file']}" for first, second in rows]
+    return replace(
+        clips,
+        key=content_key([bytes_key(folder), clips.key, numbers]),
+        waveforms=store.read(folder, sample_rate=rate),
+        rows=np.arange(len(pairs)),
+        columns=columns,
+        write=partial(write_merged, clips.write, merger, language),
+        _captions={},
+    )
+
+
+def mixed_waves(clips: StoredClips, pairs: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
+    """Each pair as one recording `(T,)` int16, no longer than the longest clip; sounds of scenes begin together."""
+    longest, rate, scenes = int(clips.lengths.max()), clips.waveforms.sample_rate, clips.columns.get("scene")
+    for pair in pairs:
+        first, second = (clips.audio(row)[0][0].numpy() for row in pair)
+        starts = [0.0, 0.0] if scenes is None else [scenes[row].sounds[0].onset for row in pair]
+        delays = round((max(starts) - starts[0]) * rate), round((max(starts) - starts[1]) * rate)
+        yield store.to_int16(mix(first, second, delays=delays, longest=longest, fade=round(FADE * rate)))
+
+
+def write_merged(write: Write, merger: Merger, main: str, columns: Columns, language: str) -> list[list[str]]:
+    """One caption for each pair of captions of the two clips, as many as the one with fewer has; none in others."""
+    if language != main:
+        return [[] for _ in columns[BOTH[0]]]
+    told = [write({name: [row[name] for row in columns[side]] for name in columns[side][0]}, main) for side in BOTH]
+    pairs = [list(zip(*texts, strict=False)) for texts in zip(*told, strict=True)]  # as many as both have
+    merged = iter(merger.merge(*([pair[at] for several in pairs for pair in several] for at in (0, 1))))
+    return [[next(merged) for _ in several] for several in pairs]
+
+
+def _pairs(world: World, clips: StoredClips, count: int, seed: int) -> list[tuple[int, int]]:
+    """Pairs of training clips to mix; of scenes no union holds the events of a clip that is chosen by or tested on."""
+    others = [held for name, held in world.splits.items() if name != "train" and "scene" in held.columns]
+    taken = {frozenset(scene.events) for held in others for scene in held.columns["scene"]}
+    return partners(clips.columns.get("scene"), count, len(clips), seed=seed, taken=taken)

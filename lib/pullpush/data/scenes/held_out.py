@@ -1,0 +1,208 @@
+"""Scenes that tell three kinds of new apart: new combinations, new recordings of named events, events never named.
+
+A world of one bank tests combinations alone: every recording of its test scenes was heard in training. Here half of the
+events are kept out of training altogether, and recordings by other people wait for the other half:
+
+| split | events | recordings | combinations |
+|---|---|---|---|
+| train, valid | named | of the bank | their own |
+| test | named | of the bank | new |
+| heard | named, with further recordings | of the bank | new |
+| recordings | the same, in the same graphs, scene by scene | further ones | new |
+| events | never named | of the bank | new |
+| singles, recording_singles | all; those with further recordings | of the bank; further ones | one event each |
+
+"heard" is the control of "recordings": the two differ in nothing but whose recordings sound and how each is heard (its
+pitch, level, distance and place are drawn anew).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar
+
+from pullpush.cache import content_key
+from pullpush.data.banks import create_bank
+from pullpush.data.clips import StoredClips, World
+from pullpush.data.draws import share as drawn
+from pullpush.data.scenes.bank import Bank, EventClips
+from pullpush.data.scenes.scene import Scene
+from pullpush.data.scenes.world import (
+    SCENES,
+    WorldConfig,
+    draw_scenes,
+    draw_singles,
+    parts_of,
+    scene_clips,
+    words_of,
+    write_captions,
+)
+from pullpush.errors import PullPushError
+from pullpush.golden import versions
+
+TESTS = ("test", "heard", "recordings", "events")  # splits of `n_test` scenes each
+
+
+@dataclass(frozen=True)
+class HeldOutConfig:
+    """What is held out of which world.
+
+    world: its bank, sizes (`n_test` scenes in each of the four test splits) and sound; takes: a bank with further
+    recordings of its events, by their names; "" holds out the last recording of each event that has several; share:
+    of the events of each category, how many training never names.
+    """
+
+    world: WorldConfig = field(default_factory=WorldConfig)
+    takes: str = "takes"
+    share: float = 0.5
+    by_category: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(f"share must lie between 0 and 1, got {self.share}")
+
+    @property
+    def seed(self) -> int:
+        """Of all draws."""
+        return self.world.seed
+
+    @property
+    def captions_per_scene(self) -> int:
+        """In each language."""
+        return self.world.captions_per_scene
+
+    def load(self) -> World:
+        """See `load_held_out`."""
+        return load_held_out(self)
+
+
+@dataclass(frozen=True)
+class OwnHeldOutConfig(HeldOutConfig):
+    """What is held out of a bank of one's own, whose kinds of sound share no categories.
+
+    Half of *all* events are held out, not half of each category, and further recordings are the last of each event.
+    What the bank is too small for is left out: "events" of a single event, "heard" and "recordings" of events with one
+    recording each.
+    """
+
+    takes: str = ""
+    by_category: ClassVar[bool] = False
+
+
+def load_held_out(config: HeldOutConfig) -> World:
+    """Render the splits, or read them from the cache. `bank` of the world is the one that is heard in training.
+
+    Of a bank of one's own (see `OwnHeldOutConfig`) those splits that the bank is large enough for.
+
+    Raises:
+        UnknownNameError, DataNotFoundError: a bank is unknown, or cannot be fetched.
+        PullPushError: no named event has a further recording, or too few events are left for the splits.
+        CacheError: the cache cannot be written.
+
+    >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
+    >>> world = load_held_out(HeldOutConfig(small, takes=""))
+    >>> {name: len(clips) for name, clips in world.splits.items() if name not in ("train", "valid")}
+    {'test': 2, 'heard': 2, 'recordings': 2, 'events': 2, 'singles': 12, 'recording_singles': 7}
+    """
+    size = config.world
+    heard, unheard = two_banks(size.bank, config.takes)
+    alike = replace(heard, events=tuple(replace(event, category="") for event in heard.events))
+    named = named_events(heard if config.by_category else alike, unheard, config.share, seed=size.seed)
+    again = [event for event in named if unheard.clips[event]]
+    never = [event for event in range(len(heard)) if event not in named]
+    if config.by_category and not again:
+        raise PullPushError(f"no event that training names has a further recording in {config.takes or size.bank!r}")
+    parts = {
+        "train": _Part(heard, named, "train", size.n_train),
+        "valid": _Part(heard, named, "valid", size.n_valid),
+        "test": _Part(heard, named, "test", size.n_test),
+        "heard": _Part(heard, again, "test", size.n_test),
+        "recordings": _Part(unheard, again, "test", size.n_test),
+        "events": _Part(heard, never, "test", size.n_test),
+        "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
+        "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
+    }
+    splits = {name: _clips(name, part, size) for name, part in parts.items() if config.by_category or part.events}
+    words = words_of(heard, each=config.captions_per_scene, seed=config.seed)
+    return World(config, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
+
+
+def two_banks(bank: str, takes: str) -> tuple[Bank, Bank]:
+    """The recordings to learn from and those to hold out, over the same events; see `HeldOutConfig`.
+
+    Of the second bank, events without a further recording have no clips.
+
+    >>> heard, unheard = two_banks("synthetic", "")
+    >>> len(heard.clips[0]), len(unheard.clips[0])
+    (2, 1)
+    """
+    whole = create_bank(bank)
+    if takes:
+        further = create_bank(takes)
+        found = {event.name: clips for event, clips in zip(further.events, further.clips, strict=True)}
+        held = tuple(found.get(event.name, ()) for event in whole.events)
+        return whole, replace(whole, name=takes, clips=held, key=content_key([whole.key, further.key]))
+    kept = tuple(group[:-1] or group for group in whole.clips)
+    held = tuple(group[len(part) :] for group, part in zip(whole.clips, kept, strict=True))
+    return _part(whole, "kept", kept), _part(whole, "held", held)
+
+
+def _part(whole: Bank, name: str, clips: EventClips) -> Bank:
+    return replace(whole, clips=clips, key=content_key([whole.key, name]))
+
+
+def named_events(heard: Bank, unheard: Bank, share: float, *, seed: int) -> list[int]:
+    """The events that training names: all but a share of each category, which is drawn by a hash of the names.
+
+    Events with further recordings are named before others, so that as many as can be are tested with them.
+
+    >>> named = named_events(*two_banks("synthetic", ""), 0.5, seed=0)
+    >>> len(named)
+    7
+    """
+    groups: dict[str, list[int]] = {}
+    for row, event in enumerate(heard.events):
+        groups.setdefault(event.category, []).append(row)
+
+    def order(row: int) -> tuple[bool, float]:
+        return not unheard.clips[row], drawn(("named", seed, heard.events[row].name))
+
+    kept = [sorted(rows, key=order)[: len(rows) - int(share * len(rows))] for rows in groups.values()]
+    return sorted(row for rows in kept for row in rows)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a split holds: `size` scenes of some of a bank's events, of the combinations that the split `dealt` owns.
+
+    dealt: "" for `size` scenes of each event alone.
+    """
+
+    bank: Bank
+    events: Sequence[int]
+    dealt: str
+    size: int
+
+    def scenes(self, world: WorldConfig) -> list[Scene]:
+        """Drawn from a bank of these events alone; then numbered as the whole bank's."""
+        bank = self.bank
+        some = replace(
+            bank,
+            events=tuple(bank.events[row] for row in self.events),
+            clips=tuple(bank.clips[row] for row in self.events),
+        )
+        scenes = draw_scenes(self.dealt, self.size, some, world) if self.dealt else draw_singles(some, self.size, world)
+        return [
+            replace(scene, sounds=tuple(replace(sound, event=self.events[sound.event]) for sound in scene.sounds))
+            for scene in scenes
+        ]
+
+
+def _clips(name: str, part: _Part, world: WorldConfig) -> StoredClips:
+    """One split, from the cache or rendered."""
+    shaped = [part.bank.key, list(part.events), part.dealt, part.size, world.seed, world.scene]
+    key = content_key([versions(*SCENES, "data/held_out"), name, *shaped])
+    write = partial(write_captions, part.bank.events, world.captions_per_scene, world.seed)
+    return scene_clips(name, key, partial(part.scenes, world), part.bank, world.scene, write)

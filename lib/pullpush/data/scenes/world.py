@@ -1,0 +1,268 @@
+"""A world of scenes rendered from a bank of recordings, in splits that share no combination of events.
+
+Each split is rendered once, cached by the content of everything that shapes it, and memory-mapped from then on. Scenes
+are known by the components that make and caption them, and by all that decides their captions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import joblib
+import numpy as np
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.data import store
+from pullpush.data.banks import create_bank
+from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.draws import number
+from pullpush.data.language.grammar import captions, prompts
+from pullpush.data.language.labels import load_labels
+from pullpush.data.language.vocabulary import Event
+from pullpush.data.languages import load_languages, told_by
+from pullpush.data.scenes.bank import Bank
+from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, single
+from pullpush.data.scenes.renderer import render
+from pullpush.data.scenes.scene import Scene, from_json, relevance_matrix, to_json
+from pullpush.golden import versions
+from pullpush.progress import hidden
+from pullpush.settings import check_fields, check_range
+
+SCENES = ("data/scenes", "data/renderer", "data/pitch")  # the components whose work the cache holds
+KNOWN = ("data/relevance", "data/labels")  # and those that clips of scenes ask
+__all__ = [
+    "World",
+    "WorldConfig",
+    "draw_scenes",
+    "draw_singles",
+    "load_world",
+    "scene_clips",
+    "split_of",
+    "words_of",
+    "write_captions",
+]
+
+Caption = Callable[[Columns, str], list[list[str]]]
+
+COUNTS = ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene")
+SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
+ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
+BLOCK = 64  # scenes that a thread renders at a time
+
+
+def words_of(bank: Bank, *, each: int, seed: int) -> str:
+    """A name for what decides the captions of a bank's scenes: what its events are called, and how they are told.
+
+    each, seed: how many captions a scene has, and what they are drawn by.
+
+    >>> from pullpush.data.banks import create_bank
+    >>> bank = create_bank("synthetic")
+    >>> words_of(bank, each=5, seed=0) == words_of(bank, each=5, seed=0) != words_of(bank, each=5, seed=1)
+    True
+    """
+    events = [[event.name, event.category, event.phrases] for event in bank.events]
+    return content_key([events, told_by(_languages(bank)), each, seed])
+
+
+def parts_of(bank: Bank) -> tuple[str, ...]:
+    """The components (see `pullpush.golden`) that make scenes of a bank, and tell them.
+
+    >>> from pullpush.data.banks import create_bank
+    >>> parts_of(create_bank("synthetic"))[:4]
+    ('data/scenes', 'data/renderer', 'data/pitch', 'data/relevance')
+    """
+    return *SCENES, *KNOWN, *(f"languages/{code}" for code in _languages(bank))
+
+
+def _languages(bank: Bank) -> list[str]:
+    """Those that the bank's events are told in."""
+    return [code for code in load_languages() if any(code in event.phrases for event in bank.events)]
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """Everything that shapes a world; see SceneConfig for the sound of its scenes (a mapping is taken too).
+
+    bank: name of a bank; seed: of all draws; n_train, n_valid, n_test: scenes per split; n_single_per_event:
+    single-event clips per event for zero-shot classification; captions_per_scene: in each language.
+    """
+
+    bank: str = "tuxpaint"
+    seed: int = 0
+    n_train: int = 4000
+    n_valid: int = 500
+    n_test: int = 500
+    n_single_per_event: int = 4
+    scene: SceneConfig = field(default_factory=SceneConfig)
+    captions_per_scene: int = 5
+
+    def __post_init__(self) -> None:
+        check_fields(self.scene, of="scene", kind=SceneConfig)
+        check_fields(self, of="world", but=("scene",))
+        if isinstance(self.scene, Mapping):
+            object.__setattr__(self, "scene", SceneConfig(**self.scene))
+        check_range("world", **{name: (getattr(self, name), 1) for name in COUNTS})
+
+    def load(self) -> World:
+        """See `load_world`."""
+        return load_world(self)
+
+
+def load_world(config: WorldConfig) -> World:
+    """Render a world, or read it from the cache.
+
+    No combination of two or more events occurs in two of train, valid and test; within valid and within test,
+    scenes differ in their graphs as far as the bank allows, so that a caption fits one clip best. The further split
+    "singles" holds every event `n_single_per_event` times, with augmentation of its own.
+
+    Returns:
+        Clips with the column "scene" (see scene.py), and "label" where all hold one event; relevance is graded.
+
+    Raises:
+        UnknownNameError, DataNotFoundError: the bank is unknown, or cannot be fetched.
+        PullPushError: the bank is too small for the splits.
+        CacheError: the cache cannot be written.
+
+    >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
+    >>> audio, lengths = world.train.audio([0, 1])
+    >>> len(world.train), audio.shape[0], len(world.train.captions("deu")[0])
+    (4, 2, 5)
+    """
+    bank = create_bank(config.bank)
+    sizes = {"train": config.n_train, "valid": config.n_valid, "test": config.n_test}
+    sizes["singles"] = config.n_single_per_event
+    splits = {name: _load_split(name, size, bank, config) for name, size in sizes.items()}
+    words = words_of(bank, each=config.captions_per_scene, seed=config.seed)
+    return World(config, splits, words, bank, parts=parts_of(bank))
+
+
+def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
+    """The split that owns a combination of events, by a hash of their names: the same in every process.
+
+    >>> split_of([1, 2], create_bank("synthetic"), seed=0) == split_of([2, 1], create_bank("synthetic"), seed=0)
+    True
+    """
+    names = sorted(bank.events[event].name for event in events)
+    point = number(("combination", seed, *names)) / 2**64
+    return "train" if point < SHARES["train"] else "valid" if point < 1 - SHARES["test"] else "test"
+
+
+def write_captions(events: Sequence[Event], each: int, seed: int, columns: Columns, language: str) -> list[list[str]]:
+    """`each` captions of every scene in one language; see `grammar.captions`."""
+    return [captions(scene, events, language=language, n=each, seed=seed) for scene in columns["scene"]]
+
+
+def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
+    """Graded relevance of scenes; see `scene.relevance`."""
+    return relevance_matrix(columns["scene"], other["scene"], events)
+
+
+def scene_clips(
+    name: str, key: str, draw: Callable[[], Sequence[Scene]], bank: Bank, config: SceneConfig, write: Caption
+) -> StoredClips:
+    """Scenes as clips: drawn and rendered when first asked for, then read from the cache.
+
+    Args:
+        name: of the split.
+        key: of all that shapes its scenes and their sound; the clips' own is that of the bytes that come of it.
+        draw: gives the scenes.
+        bank: what they are composed of.
+        config: what they sound like.
+        write: (columns, language) → captions of every scene.
+
+    Raises:
+        CacheError: the cache cannot be written.
+    """
+
+    def build(folder: Path) -> None:
+        _write(folder, draw(), bank, config, name)
+
+    folder = cached_dir("worlds", key, build)
+    scenes = from_json((folder / "scenes.jsonl").read_text(encoding="utf-8"))
+    columns: dict[str, Sequence] = {"scene": scenes}
+    if all(scene.relation == "single" for scene in scenes):
+        columns["label"] = [scene.events[0] for scene in scenes]
+    return StoredClips(
+        name,
+        bytes_key(folder),
+        store.read(folder),
+        np.arange(len(scenes)),
+        columns,
+        write,
+        partial(grade, bank.events),
+        partial(prompts, bank.events, further=load_labels()),
+        graded=True,
+    )
+
+
+def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> StoredClips:
+    """Read the split from the cache, rendering it first if it is not there."""
+    key = content_key([versions(*SCENES), bank.key, name, size, config.seed, config.scene])
+    draw = (
+        partial(draw_singles, bank, size, config)
+        if name == "singles"
+        else partial(draw_scenes, name, size, bank, config)
+    )
+    write = partial(write_captions, bank.events, config.captions_per_scene, config.seed)
+    return scene_clips(name, key, draw, bank, config.scene, write)
+
+
+def draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[Scene]:
+    """`size` scenes of the split `name` ("train", "valid" or "test"), of the combinations of a bank's events it owns.
+
+    >>> scenes = draw_scenes("test", 3, create_bank("synthetic"), WorldConfig("synthetic"))
+    >>> [len(scene.events) for scene in scenes]
+    [3, 3, 1]
+    """
+
+    def allowed(events: tuple[int, ...]) -> bool:
+        return len(events) == 1 or split_of(events, bank, seed=config.seed) == name
+
+    seen: set[tuple] = set()
+    scenes = []
+    for index in range(size):
+        for attempt in range(1 if name == "train" else ATTEMPTS):
+            seed = number((name, config.seed, attempt))
+            scene = compose(bank, config.scene, seed=seed, index=index, events_allowed=allowed)
+            if scene.graph not in seen:
+                break
+        seen.add(scene.graph)
+        scenes.append(scene)
+    return scenes
+
+
+def draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
+    """`each` scenes of every event alone, in the order of the events."""
+    seed = number(("singles", config.seed))
+    return [
+        single(bank, event, config.scene, seed=seed, index=index)
+        for event in range(len(bank.events))
+        for index in range(each)
+    ]
+
+
+def _write(folder: Path, scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> None:
+    """Render the scenes into `folder`: their samples (see store.py) and scenes.jsonl."""
+    store.write(folder, _rendered(scenes, bank, config, name))
+    (folder / "scenes.jsonl").write_text(to_json(scenes), encoding="utf-8")
+
+
+def _rendered(scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> Iterator[np.ndarray]:
+    """The scenes' samples in order, `(T,)` int16 each; threads suffice, as the FFTs release the GIL."""
+    pitch_bank(bank, config.max_semitones)  # before the threads start, so that one of them makes it
+    blocks = [scenes[start : start + BLOCK] for start in range(0, len(scenes), BLOCK)]
+    jobs = min(len(blocks), joblib.cpu_count())
+    parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
+    with tqdm(total=len(scenes), desc=f"rendering {name}", unit="scene", disable=hidden()) as bar:
+        for block in parallel(joblib.delayed(_render_block)(block, bank, config) for block in blocks):
+            bar.update(len(block))
+            yield from block
+
+
+def _render_block(scenes: Sequence[Scene], bank: Bank, config: SceneConfig) -> list[np.ndarray]:
+    return [store.to_int16(render(scene, bank, config).numpy()) for scene in scenes]

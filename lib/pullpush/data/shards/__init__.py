@@ -1,0 +1,1 @@
+"""Training data that is larger than a disk: tar files in the layout of webdataset."""

@@ -1,0 +1,292 @@
+"""People who speak, as a world: words and sentences to learn, with new words, new voices and new languages to test on.
+
+    world = load_spoken(SpokenConfig(("keywords", "letters", "prompts"), new_languages=("glg",)))
+    spotting(world.split("languages"), "glg")       # its clips with one label a word
+    spotting(load_spoken(SpokenConfig(("letters", "prompts"))).test, "fra", kind="number")   # "letter", "syllable" …
+
+| split | words | voices | languages |
+|---|---|---|---|
+| train | learnt | heard | heard |
+| valid, test | new in every language | heard | heard |
+| voices | learnt in that language | new | heard |
+| languages | all | new | new |
+
+A word is new where neither its text nor that of a translation was learnt. Letters have several voices in English,
+French, Italian and Spanish: `new_voices=("KLettres en_GB",)` keeps one for the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.stats import rankdata
+from torch import Tensor
+
+from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.data import store
+from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.draws import share
+from pullpush.data.recordings.registry import datasets_home, fetch, find
+from pullpush.data.sets import keywords, letters, prompts
+from pullpush.data.speech.stamps import caption_groups
+from pullpush.data.speech.utterances import Spoken, decoded, normalised, translations
+from pullpush.data.store import fingerprint
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.golden import versions
+
+KIND = "spoken"
+SOURCES = {
+    "keywords": keywords.utterances,
+    "letters": letters.utterances,
+    "prompts": prompts.utterances,
+}
+PARTS = ("data/decoding", "data/spoken", "data/relevance")
+
+
+@dataclass(frozen=True)
+class SpokenConfig:
+    """What is heard, and what is kept for the tests.
+
+    sources: of "keywords", "letters" and "prompts"; languages (ISO 639-3), kinds (see `utterances.Utterance`): those
+    that are heard; none, all. new_voices, new_languages: never learnt from. seed: of the splits; valid, test: shares of
+    the words. translated: captions in every language that a word is known in; otherwise in the spoken one alone.
+    longest: seconds that are kept of a recording, whose text stays whole; None: all of it; sample_rate: in Hz, that
+    recordings are kept in.
+    """
+
+    sources: tuple[str, ...] = ("keywords",)
+    languages: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    new_voices: tuple[str, ...] = ()
+    new_languages: tuple[str, ...] = ()
+    seed: int = 0
+    valid: float = 0.1
+    test: float = 0.2
+    translated: bool = False
+    longest: float | None = 10.0
+    sample_rate: int = SAMPLE_RATE
+
+    def __post_init__(self) -> None:
+        for name in ("sources", "languages", "kinds", "new_voices", "new_languages"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for source in self.sources:
+            if source not in SOURCES:
+                raise unknown("source of speech", source, SOURCES)
+        if not self.sources or min(self.valid, self.test) <= 0 or self.valid + self.test >= 1:
+            raise ValueError(f"need a source, and shares that leave words to learn, got {self}")
+        if self.longest is not None and self.longest <= 0:
+            raise ValueError(f"longest must be more than 0 s, got {self.longest}")
+
+    def load(self) -> World:
+        """See `load_spoken`."""
+        return load_spoken(self)
+
+
+def load_spoken(config: SpokenConfig | None = None) -> World:
+    """Decode what people say, or read it from the cache, in the splits above; what is missing is fetched.
+
+    Recordings are trimmed and of equal loudness. Relevance is 1 where two clips mean the same: one key, or one text in
+    one language.
+
+    Returns:
+        Clips with the columns "key", "text", "language", "voice", "kind" and "group", the words that share a text in
+        some language. The splits "voices" and "languages" are there where the configuration names new ones.
+
+    Raises:
+        UnknownNameError: nobody speaks such a language, or has such a voice, or says such a kind.
+        DataNotFoundError: recordings cannot be fetched, or a split would be empty.
+        AudioError: a recording is damaged or silent; it is named.
+        CacheError: the cache cannot be written.
+    """
+    config = config or SpokenConfig()
+    table = _table(config)
+    texts = _texts(table) if "keywords" not in config.sources else _texts(table, keywords.texts())
+    table["group"] = table["key"].map(caption_groups(texts))
+    paths = table["path"].tolist()
+    shaped = [[fingerprint(path) for path in paths], config.longest, config.sample_rate]
+    voices = content_key([versions(*PARTS[:2]), *shaped])
+    folder = cached_dir(KIND, voices, lambda place: decoded(place, paths, config.longest, config.sample_rate))
+    waveforms = store.read(folder, sample_rate=config.sample_rate)
+    write = partial(translations, texts) if config.translated else partial(transcripts, tuple(sorted(texts)))
+    splits = {}
+    for name, is_in in membership(table, config).items():
+        rows = np.flatnonzero(is_in)
+        if not len(rows):
+            raise DataNotFoundError(f"nothing is left for {name!r} of {len(table)} recordings: take more, by {config}")
+        columns = {column: table[column].iloc[rows].tolist() for column in COLUMNS}
+        key = content_key([[bytes_key(folder), config.sample_rate], rows.tolist(), columns])
+        splits[name] = StoredClips(name, key, waveforms, rows, columns, write, same_meaning)
+    return World(config, splits, content_key([texts, config.translated]), parts=PARTS)
+
+
+COLUMNS = ("key", "text", "language", "voice", "kind", "group")
+
+
+def membership(table: pd.DataFrame, config: SpokenConfig) -> dict[str, pd.Series]:
+    """Which recordings each split holds, as masks; `table`: columns group, language, voice and text."""
+    new_language = table["language"].isin(config.new_languages)
+    new_voice = table["voice"].isin(config.new_voices) & ~new_language
+    heard = ~new_language & ~new_voice
+    point = table["group"].map(lambda group: share(("spoken", config.seed, group)))
+    test, valid = point < config.test, (point >= config.test) & (point < config.test + config.valid)
+    splits = {"train": heard & ~test & ~valid, "valid": heard & valid, "test": heard & test}
+    words = pd.Series(_words(table), index=table.index)
+    if config.new_voices:
+        splits["voices"] = new_voice & words.isin(set(words[splits["train"]]))
+    if config.new_languages:
+        splits["languages"] = new_language
+    return splits
+
+
+def transcripts(languages: Sequence[str], columns: Columns, language: str) -> list[list[str]]:
+    """What each clip says, where it is spoken in this language; none elsewhere.
+
+    Raises:
+        UnknownNameError: nobody speaks it.
+
+    >>> transcripts(["deu", "eng"], {"text": ["Ohr", "ear"], "language": ["deu", "eng"]}, "eng")
+    [[], ['ear']]
+    """
+    if language not in languages:
+        raise unknown("language of speech", language, languages)
+    pairs = zip(columns["text"], columns["language"], strict=True)
+    return [[text] if spoken == language else [] for text, spoken in pairs]
+
+
+def same_meaning(columns: Columns, other: Columns) -> Tensor:
+    """1 where two clips have one key, or one text in one language, else 0, `(N, M)` float32.
+
+    >>> ear = {"key": ["a"], "text": ["Ohr"], "language": ["deu"]}
+    >>> same_meaning(ear, {"key": ["a", "b", "b"], "text": ["ear", "ohr", "Ohr"], "language": ["eng", "deu", "nds"]})
+    tensor([[1., 1., 0.]])
+    """
+    keys = [np.array(each["key"], dtype=object) for each in (columns, other)]
+    words = [np.array(_words(each), dtype=object) for each in (columns, other)]
+    same = (keys[0][:, None] == keys[1][None]) | (words[0][:, None] == words[1][None])
+    return torch.from_numpy(same.astype(np.float32))
+
+
+def _words(columns: Columns) -> list[str]:
+    """Language and text of each clip, as one string."""
+    pairs = zip(columns["language"], columns["text"], strict=True)
+    return [f"{language}:{normalised(text)}" for language, text in pairs]
+
+
+def _table(config: SpokenConfig) -> pd.DataFrame:
+    """The utterances that a configuration asks for, as a table with their fields."""
+    table = pd.DataFrame([each for source in config.sources for each in _read(source).utterances])
+    languages = (*config.languages, *config.new_languages) if config.languages else ()
+    asked = [
+        ("language", languages or config.new_languages, bool(languages)),
+        ("kind", config.kinds, bool(config.kinds)),
+        ("voice", config.new_voices, False),
+    ]
+    for column, wanted, restrict in asked:
+        for name in wanted:
+            if name not in set(table[column]):
+                raise unknown(f"{column} of {', '.join(config.sources)}", name, set(table[column]))
+        if restrict:
+            table = table[table[column].isin(wanted)]
+    return table.reset_index(drop=True)
+
+
+def _read(source: str) -> Spoken:
+    """What a source holds, fetched if it is not there."""
+    place = find(source).where(datasets_home())
+    try:
+        return SOURCES[source](place)
+    except DataNotFoundError:
+        fetch(source)
+        return SOURCES[source](place)
+
+
+def _texts(table: pd.DataFrame, words: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, dict[str, str]]:
+    """Language → key → text: what is spoken, and of keywords what they are called where nobody speaks them."""
+    found: dict[str, dict[str, str]] = {}
+    for each in table.itertuples():
+        found.setdefault(each.language, {}).setdefault(each.key, each.text)
+    for key in set(table["key"]):
+        for language, text in (words or {}).get(key.removeprefix("keywords/"), {}).items():
+            found.setdefault(language, {}).setdefault(key, text)
+    return {language: dict(sorted(found[language].items())) for language in sorted(found)}
+
+
+# ---------------------------------------------------------------- keyword spotting
+
+
+def spotting(clips: StoredClips, language: str, *, kind: str = "") -> StoredClips:
+    """The clips in one language with one label a word; texts that differ in capitals or signs alone are one word.
+
+    kind: of what is said, see `utterances.Utterance`: "word", "letter", "number" …; "": all.
+
+    Returns:
+        Clips with the column "label"; `prompts(language)` are the words themselves, in the order of the labels.
+
+    Raises:
+        UnknownNameError: no clip is in this language, or none of this kind.
+        PullPushError: a clip has an empty text.
+    """
+    kinds = clips.columns.get("kind", [kind] * len(clips))
+    if kind and kind not in set(kinds):
+        raise unknown(f"kind of the clips {clips.name!r}", kind, set(kinds))
+    offered = [spoken for spoken, each in zip(clips.columns["language"], kinds, strict=True) if kind in ("", each)]
+    if language not in offered:
+        raise unknown(f"language of the {kind or 'word'}s of {clips.name!r}", language, set(offered))
+    pairs = zip(clips.columns["language"], kinds, strict=True)
+    rows = [row for row, (spoken, each) in enumerate(pairs) if spoken == language and kind in ("", each)]
+    chosen = clips.select(rows, name=f"{clips.name} {language}")
+    classes: dict[str, str] = {}
+    for row, text in zip(rows, chosen.columns["text"], strict=True):
+        if not text.strip():
+            raise PullPushError(
+                f"clip {row} of {clips.name!r} has an empty text: leave it out before words are spotted"
+            )
+        classes.setdefault(normalised(text), text)
+    names = sorted(classes)
+    labels = [names.index(normalised(text)) for text in chosen.columns["text"]]
+    ask = partial(words_in, language, tuple(classes[name] for name in names))
+    return replace(chosen, columns={**chosen.columns, "label": labels}, ask=ask)
+
+
+def words_in(spoken: str, words: Sequence[str], language: str, template: str | None = None) -> list[str]:
+    """The words, which are in one language, in a template if there is one; `UnknownNameError` for others."""
+    if language != spoken:
+        raise unknown("language of these words", language, [spoken])
+    return [(template or "{label}").format(label=word) for word in words]
+
+
+def by_length(words: StoredClips) -> np.ndarray:
+    """How often length alone names each word: the control of keyword spotting.
+
+    Clips are ranked by their seconds and words by their characters, and each clip is given the word whose place among
+    the words is nearest to the clip's among the clips. That knows more than a system can: all clips of the test at
+    once. Words of one place share the clip evenly.
+
+    Args:
+        words: of `spotting`.
+
+    Returns:
+        The share of each word's clips that are named rightly, `(C,)` float64, in the order of the labels.
+    """
+    labels = words.labels.numpy()
+    texts = words.prompts(words.columns["language"][0])
+    return _named_by_place(words.lengths.numpy(), np.array([len(text) for text in texts]), labels)
+
+
+def _named_by_place(seconds: np.ndarray, characters: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """seconds `(N,)`, characters `(C,)`, labels `(N,)` → `(C,)`.
+
+    >>> _named_by_place(np.array([1.0, 2.0, 9.0]), np.array([3, 4, 4]), np.array([0, 1, 2])).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    heard, said = ((rankdata(values) - 0.5) / len(values) for values in (seconds, characters))
+    apart = np.abs(heard[:, None] - said[None])  # (N, C)
+    nearest = np.isclose(apart, apart.min(axis=1, keepdims=True))
+    right = nearest[np.arange(len(labels)), labels] / nearest.sum(axis=1)
+    return np.bincount(labels, right, len(characters)) / np.bincount(labels, minlength=len(characters))
