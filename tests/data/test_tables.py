@@ -31,7 +31,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def tested(folder: Path, **options):
+def clips_of(folder: Path, **options):
     """All recordings of the folder as the clips of a test."""
     table = folder / "captions.csv"
     table.write_text(table.read_text().replace("\nval,", "\ntest,"))
@@ -68,7 +68,7 @@ def test_what_is_wrong_with_a_table_is_told(tmp_path, folder):
 
 
 def test_a_folder_gives_the_same_batches_as_a_world(folder, home):
-    clips = tested(folder)
+    clips = clips_of(folder)
     batch = collate(list(PairDataset(clips)))
     assert batch.audio.shape == (2, 16_000)
     assert batch.lengths.tolist() == [8_000, 16_000]
@@ -79,7 +79,7 @@ def test_a_folder_gives_the_same_batches_as_a_world(folder, home):
 
 
 def test_long_recordings_are_cut(folder, home):
-    audio, lengths = tested(folder, seconds=0.75).audio([0, 1])
+    audio, lengths = clips_of(folder, seconds=0.75).audio([0, 1])
     assert lengths.tolist() == [8_000, 12_000]
     assert audio.shape == (2, 12_000)
 
@@ -87,15 +87,15 @@ def test_long_recordings_are_cut(folder, home):
 def test_missing_and_broken_recordings_are_named(folder, home):
     (folder / "a.wav").write_bytes(b"nothing")
     with pytest.raises(AudioError, match=r"a\.wav"):
-        tested(folder)
+        clips_of(folder)
     (folder / "a.wav").unlink()
     with pytest.raises(DataNotFoundError, match=r"lacks 1 of the 2 recordings.*a\.wav"):
-        tested(folder)
+        clips_of(folder)
 
 
 def test_another_language_is_told(folder, home):
     with pytest.raises(UnknownNameError, match="eng"):
-        tested(folder).captions("fra")
+        clips_of(folder).captions("fra")
 
 
 @real
