@@ -59,7 +59,7 @@ def test_a_gap_is_told_and_what_needs_it_follows(own, capsys):
     first, second = own.shown
     assert first[0] == "**Not measured on these data.** These data have no French."
     assert second[0].endswith("This needs `b`, which could not be made above.")
-    assert [options["metadata"] for _, options in own.shown] == [{"gap": {"foreseen": True}}] * 2
+    assert [options["metadata"] for _, options in own.shown] == [{"gap": {"foreseen": True, "not kept": False}}] * 2
     assert own.user_ns["a"] == 2
 
 
@@ -85,8 +85,8 @@ def test_names_that_a_cell_would_have_set():
 
 
 def test_only_errors_of_ours_are_foreseen():
-    assert reason(PullPushError("these data are short.")) == ("These data are short.", True)
-    assert reason(KeyError("accuracy")) == ("The page did not foresee it: KeyError: 'accuracy'", False)
+    assert reason(PullPushError("these data are short.")) == ("These data are short.", True, False)
+    assert reason(KeyError("accuracy")) == ("The page did not foresee it: KeyError: 'accuracy'", False, False)
 
 
 def test_a_page_goes_on_where_an_experiment_was_not_kept_and_nowhere_else(shell, capsys):
@@ -99,5 +99,6 @@ def test_a_page_goes_on_where_an_experiment_was_not_kept_and_nowhere_else(shell,
         "**Not measured for these parameters.** *radius* takes long.",
         "**Not measured for these parameters.** This needs `scores`, which could not be made above.",
     ]
+    assert all(options["metadata"]["gap"]["not kept"] for _, options in shell.shown)
     assert gaps.found()
     assert cells(shell, "raise PullPushError('a fault of the page')", "nobody_set_this") == [False, False]

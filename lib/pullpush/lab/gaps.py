@@ -38,10 +38,13 @@ _expecting: list[Gaps] = []  # those of this kernel
 
 
 class Reason(NamedTuple):
-    """Why something was not measured, and whether the library said so itself rather than failed."""
+    """Why something was not measured; whether the library said so itself rather than failed; whether it is only that a
+    long experiment was not kept.
+    """
 
     text: str
     foreseen: bool
+    not_kept: bool = False
 
 
 class Gaps:
@@ -69,8 +72,9 @@ class Gaps:
             return
         why = self.missing[needs] if needs else reason(error)
         told = f"This needs `{needs}`, which could not be made above." if needs else why.text
-        on = "on these data" if allowed() else "for these parameters"
-        display(Markdown(f"**Not measured {on}.** {told}"), metadata={MARK: {"foreseen": why.foreseen}})
+        on = "for these parameters" if why.not_kept else "on these data"
+        about = {"foreseen": why.foreseen, "not kept": why.not_kept}
+        display(Markdown(f"**Not measured {on}.** {told}"), metadata={MARK: about})
         for name in unset(*cell_of(shell, trace)):
             self.missing[name] = why
             shell.user_ns.pop(name, None)  # an older value would pass for the one that is missing
@@ -121,7 +125,7 @@ def reason(error: BaseException) -> Reason:
     """Why something could not be measured, as sentences."""
     if isinstance(error, PullPushError):
         text = str(error).strip().rstrip(".")
-        return Reason(f"{text[:1].upper()}{text[1:]}.", foreseen=True)
+        return Reason(f"{text[:1].upper()}{text[1:]}.", True, isinstance(error, NotKeptError))
     return Reason(f"The page did not foresee it: {type(error).__name__}: {error}", foreseen=False)
 
 

@@ -210,7 +210,7 @@ CARDS = (
     ),
     *(
         MetricCard(
-            name=f"{kind}-prompts",
+            name=name,
             make=partial(accuracy_by_language, kind),
             title=f"Zero-shot classification by GLAP's prompt for {kind}",
             about=ABOUT,
@@ -219,6 +219,6 @@ CARDS = (
             needs=NEEDS,
             scores=BY_LANGUAGE,
         )
-        for kind in GLAP
+        for name, kind in (("sound-prompts", "sound"), ("music-prompts", "music"), ("speech-prompts", "speech"))
     ),
 )

@@ -59,10 +59,13 @@ def shown_html(notebook: Path) -> Iterator[str]:
 
 
 def gaps_of(notebook: Path) -> list[tuple[str, bool]]:
-    """What an executed notebook says that it could not measure, and whether the library gave the reason."""
+    """What an executed notebook says that these data could not give, and whether the library gave the reason; not what
+    takes long and was not kept, which other data or time would give.
+    """
     cells = nbformat.read(notebook, as_version=4).cells
     outputs = [output for cell in cells for output in cell.get("outputs", ()) if MARK in output.get("metadata", {})]
-    return [(output.data["text/markdown"], output.metadata[MARK]["foreseen"]) for output in outputs]
+    marks = [(output.data["text/markdown"], output.metadata[MARK]) for output in outputs]
+    return [(text, mark["foreseen"]) for text, mark in marks if not mark["not kept"]]
 
 
 def why_stale(notebook: Path, chapter: Chapter) -> str | None:
