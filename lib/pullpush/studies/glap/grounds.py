@@ -34,9 +34,9 @@ from pullpush.lab.compute import View
 from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.glap import test_sets
-from pullpush.studies.glap.ears import EARS, heard, parts_of
+from pullpush.studies.glap.ears import EARS, heard
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
-from pullpush.training.trunk import Published
+from pullpush.training.trunk import Published, parts_of
 
 ENGLISH, FRENCH, OTHER, QUIET = "English speech", "French speech", "other speech", "sound and music"
 GROUPS = (QUIET, ENGLISH, FRENCH, OTHER)  # GLAP §3.1, with French in the place of Chinese
