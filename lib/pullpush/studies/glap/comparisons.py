@@ -169,6 +169,7 @@ MIRRORS: Mapping[str, Mirror] = {
     "7": Mirror(7, {"GLAP": "GLAP"}, {"sound": "ESC-50", "sound recordings": "US8K"}, LABELS),
     "7, music": Mirror(7, {"GLAP": "GLAP"}, {"music": "GTZAN"}, LABELS),
 }
+THEIRS = {"test": "paper's test", "system": "paper's system"}
 NUMBERS = ("here", "low", "high", "chance")
 BESIDE = ("test", "system", "metric", *NUMBERS, "paper's test", "paper's system", "paper")
 
@@ -205,9 +206,10 @@ def readable(table: pd.DataFrame, across: str = "metric") -> pd.DataFrame:
 
     across: what stands in columns, "metric" or "test".
     """
-    written = {side: table[side] + " (" + table[f"paper's {side}"] + ")" for side in ("test", "system")}
-    ours, theirs = (table[side].map("{:.1f}".format) for side in ("here", "paper"))
-    cells = table.assign(**written, cell=ours + " (" + theirs.replace("nan", "–") + ")")
+    rows = table.to_dict("records")
+    told = {side: [f"{row[side]} ({row[theirs]})" for row in rows] for side, theirs in THEIRS.items()}
+    cells = [f"{row['here']:.1f} ({row['paper']:.1f})".replace("nan", "–") for row in rows]
     index = [name for name in ("test", "system") if name != across]
-    wide = cells.pivot_table(index=index, columns=across, values="cell", aggfunc="first", sort=False)
+    named = table.assign(**told, cell=cells)
+    wide = named.pivot_table(index=index, columns=across, values="cell", aggfunc="first", sort=False)
     return wide.reset_index().rename_axis(columns=None)
