@@ -123,7 +123,7 @@ def test_the_printed_start_pushes_by_exactly_nothing(pairs):
         "after": {"tau": 0.07, "bias": -10 / 0.07, "form": "siglip"},
         "none": {"tau": 0.07, "bias": 0.0, "form": "siglip"},
     }
-    table = lesson.of_starts(similarity, options).set_index("start")
+    table = lesson.starts(similarity, options).set_index("start")
     assert table.loc["printed", "push"] == 0
     assert table.loc["printed", "pull"] == pytest.approx(1)
     assert table.loc["printed", "mean logit"] == pytest.approx(table.loc["after", "mean logit"], rel=1e-4)

@@ -17,27 +17,6 @@ from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY,
 from pullpush.studies.glap.hearing import FIRST, GAIN, LOUDEST, NOISE, WHOLE, WINDOWS
 from pullpush.studies.glap.scale import LOSSES, PARTS, Job, Machine, memory, sweep
 
-# What a system is drawn in wherever it stands: by what it hears, learns from or learns by.
-STYLES: Mapping[str, tuple[str, str]] = {
-    "all": (BLUE, "o"),
-    "silent": (VERMILION, "s"),
-    "speech": (GREEN, "^"),
-    "GLAP": (BLUE, "o"),
-    "no speech": (VERMILION, "s"),
-    "English": (ORANGE, "v"),
-    "InfoNCE": (BLUE, "o"),
-    "SigLIP": (VERMILION, "s"),
-    "bias fixed": (GREEN, "^"),
-    "no bias": (GREY, "v"),
-    "yamnet": (BLUE, "o"),
-    "speech_embedding": (VERMILION, "^"),
-    "several": (BLACK, "o"),
-    "tagging": (BLUE, "o"),
-    "transcription": (VERMILION, "^"),
-    "masked-prediction": (ORANGE, "v"),
-    "masked-reconstruction": (BLACK, "D"),
-    "untrained": (GREY, "x"),
-}
 WAYS: Mapping[str, str] = {
     FIRST: "seconds from the start",
     LOUDEST: "loudest seconds",

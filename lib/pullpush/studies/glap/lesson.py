@@ -25,7 +25,6 @@ from pullpush.studies.own_data import check_classes
 from pullpush.training.evaluate import embed, embed_audio, embed_texts, zero_shot
 from pullpush.training.frozen import Base, splits_encoder
 from pullpush.training.loop import Result
-from pullpush.training.runs import untrained
 
 SOFTMAX, SIGMOID = "InfoNCE", "SigLIP"
 BALANCED, PRINTED = "SigLIP, balanced start", "SigLIP, printed start"
@@ -85,13 +84,7 @@ def spaces(trained: Runs, systems: Iterable[str], clips: Clips, *, seed: int) ->
     }
 
 
-def starts(run: Result, clips: Clips, options: Mapping[str, Mapping[str, Any]], *, seed: int) -> pd.DataFrame:
-    """`of_starts` of a batch as the model of a run places it before training; seed: of the run."""
-    audio, text = embed(untrained(run.recipe, seed=seed), clips, language=SEVERAL)
-    return of_starts(text @ audio.T, options)
-
-
-def of_starts(similarity: Tensor, options: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def starts(similarity: Tensor, options: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """What a sigmoid does to a batch at several starts, in float32.
 
     Args:
