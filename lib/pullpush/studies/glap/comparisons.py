@@ -121,12 +121,11 @@ def by_prompt(named: Mapping[str, Scores], tests: Sequence[str], system: str = "
 
     named: of PROMPTS → scores.
     """
-    titles = dict(zip(PROMPTS, ("sound prompt", "music prompt", "bare label"), strict=True))
-    found = [levels(named[kind], "accuracy eng", tests) for kind in PROMPTS]
-    parts = [table[table["system"] == system] for table in found]
-    return pd.concat(
-        [table.assign(system=title) for table, title in zip(parts, titles.values(), strict=True)], ignore_index=True
-    )
+    parts = []
+    for kind, title in zip(PROMPTS, ("sound prompt", "music prompt", "bare label"), strict=True):
+        found = levels(named[kind], "accuracy eng", tests)
+        parts.append(found[found["system"] == system].assign(system=title))
+    return pd.concat(parts, ignore_index=True)
 
 
 # ---------------------------------------------------------------- beside the paper
