@@ -44,7 +44,8 @@ def dropout_views(model: nn.Module, texts: Sequence[str], *, seed: int = 0) -> t
 
     The model is left in its mode, and the global random state as it was.
 
-    >>>     >>> first, second = dropout_views(create("cnn", "words", dim=8), ["a frog croaks"])
+    >>> from pullpush.encoders import create
+    >>> first, second = dropout_views(create("cnn", "words", dim=8), ["a frog croaks"])
     >>> bool((first == second).all())
     False
     """
