@@ -119,7 +119,7 @@ def test_unknown_ways_are_refused(ground, name):
 def test_clips_that_nobody_has_heard_are_refused(ground):
     raw = View(ground.book, ground.ground.worlds["sound"])
     with pytest.raises(ValueError, match="encoded"):
-        hearing.heard_as(raw, hearing.Condition(hearing.FIRST, 1.0))
+        hearing.heard_as(raw, "first 1")
 
 
 def test_a_test_of_several_sources_is_heard_source_by_source(ground):
@@ -127,7 +127,7 @@ def test_a_test_of_several_sources_is_heard_source_by_source(ground):
     sources = [view.data.test, ground.view("test/small/speech").data.test]
     mixed = Mixed.of("test", sources).select([11, 0, 3])
     both = view._replace(data=replace(view.data, splits={"test": mixed}))
-    heard = hearing.heard_as(both, hearing.Condition(hearing.FIRST, 0.5)).data.test
+    heard = hearing.heard_as(both, "first 0.5").data.test
     names = ("speech", "sound", "sound")
     for row, (name, number) in enumerate(zip(names, (1, 0, 3), strict=True)):
         alone = ground.view(f"test/small/{name}@first 0.5").data.test.features[number]

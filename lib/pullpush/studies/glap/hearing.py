@@ -11,11 +11,9 @@ words much less; of speech a few captions go on for longer. A clip that is short
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -56,28 +54,16 @@ ALTERATIONS: Mapping[str, Callable[[float], Alteration]] = {
 SIGN = "@"  # between a view's name and a condition's
 
 
-class Condition(NamedTuple):
-    """How test clips are heard. way: FIRST, …, or WHOLE; at: see LEVELS."""
-
-    way: str
-    at: float
-
-    @property
-    def name(self) -> str:
-        """ "first 0.5", as views are named."""
-        return f"{self.way} {self.at:g}"
+WHOLE_CLIPS = f"{WHOLE} inf"  # a condition
 
 
-ALL = Condition(WHOLE, math.inf)
+def conditions(*ways: str) -> list[str]:
+    """How test clips are heard, as views are named: whole, and at all levels of some ways.
 
-
-def conditions(*ways: str) -> list[Condition]:
-    """The whole clips, and all levels of some ways.
-
-    >>> [each.name for each in conditions("gain")][:2]
+    >>> conditions("gain")[:2]
     ['whole inf', 'gain -10']
     """
-    return [ALL, *(Condition(way, at) for way in ways for at in LEVELS[way])]
+    return [WHOLE_CLIPS, *(f"{way} {at:g}" for way in ways for at in LEVELS[way])]
 
 
 class Altering:
@@ -104,30 +90,31 @@ class Altering:
         if not condition:
             return self.ground.view(base)
         if name not in self._views:
-            way, _, at = condition.partition(" ")
-            self._views[name] = heard_as(self.ground.view(base), Condition(way, float(at)))
+            self._views[name] = heard_as(self.ground.view(base), condition)
         return self._views[name]
 
 
-def heard_as(view: View, condition: Condition) -> View:
-    """The same view with its test clips encoded under a condition; singles stay as they are.
+def heard_as(view: View, condition: str) -> View:
+    """The same view with its test clips encoded under a condition, such as "first 0.5"; singles stay as they are.
 
     Raises:
         UnknownNameError: no such way of hearing.
-        ValueError: the view is of audio, which no trunk hears.
+        ValueError: the view is of audio, which no trunk hears; or a level that is no number.
     """
     if (trunk := trunk_of(view.data)) is None:
         raise ValueError("only clips that an encoder hears can be heard otherwise: give a view that is encoded")
-    if condition.way not in LEVELS:
-        raise unknown("way of hearing", condition.way, LEVELS)
+    way, _, level = condition.partition(" ")
+    if way not in LEVELS:
+        raise unknown("way of hearing", way, LEVELS)
+    at = float(level)
 
     def hear(clips: Clips) -> Clips:
         if isinstance(clips, Mixed):
             return clips.each(hear)
         source = clips.clips  # pyrefly: ignore[missing-attribute]
-        if condition.way == WINDOWS:
-            return in_windows(source, trunk, condition.at)
-        return splits_encoder(trunk)(altered(source, ALTERATIONS[condition.way](condition.at)))
+        if way == WINDOWS:
+            return in_windows(source, trunk, at)
+        return splits_encoder(trunk)(altered(source, ALTERATIONS[way](at)))
 
     return view._replace(data=replace(view.data, splits={**view.data.splits, "test": hear(view.data.test)}))
 
@@ -178,19 +165,16 @@ def durations(clips: Clips) -> Tensor:
     return clips.lengths.double() / clips.sample_rate  # pyrefly: ignore[missing-attribute]
 
 
-def experiment(run: Run, tests: Sequence[str], ways: Sequence[Condition], *, seeds: Iterable[int]) -> Experiment:
+def experiment(run: Run, tests: Sequence[str], ways: Sequence[str], *, seeds: Iterable[int]) -> Experiment:
     """A run on every test under every condition; it is trained once a seed."""
     data = f"{run.mix}/{run.ears}"
+    signs = {each: "" if each == WHOLE_CLIPS else f"{SIGN}{each}" for each in ways}
     trials = [
-        Trial(run.label, *run.system, {"test": test, "heard": each.name}, data, _tested(run.ears, test, each))
+        Trial(run.label, *run.system, {"test": test, "heard": each}, data, f"test/{run.ears}/{test}{sign}")
         for test in tests
-        for each in ways
+        for each, sign in signs.items()
     ]
     return Experiment("hearing", tuple(trials), tuple(seeds), data, long=True, languages=("mul",))
-
-
-def _tested(ears: str, test: str, condition: Condition) -> str:
-    return f"test/{ears}/{test}" + (f"{SIGN}{condition.name}" if condition != ALL else "")
 
 
 def curve(scores: Scores, metric: str = "T2A R@1") -> pd.DataFrame:
