@@ -25,7 +25,7 @@ from pullpush.show.palette import PARTS, language_colour
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.distill import figures as distill
 from pullpush.studies.forces import figures as forces
-from pullpush.studies.glap import figures as glap
+from pullpush.studies.glap import figures as glap, scale
 from pullpush.studies.language_encoder import figures as language
 from pullpush.studies.svr import figures as svr
 from pullpush.studies.world import figures as world_figures
@@ -242,28 +242,9 @@ def predicted() -> pd.DataFrame:
 SPANS = {"value": 0.4, "low": 0.3, "high": 0.5, "chance": 0.1, "seeds": 3, "clips": 40}
 
 
-def on_tests() -> pd.DataFrame:
-    rows = [(t, s, "R@1") for t in ("sound", "music") for s in ("all", "silent", "a system of nobody")]
-    return pd.DataFrame(rows, columns=["test", "system", "metric"]).assign(**SPANS)
-
-
-def gained_on_tests() -> pd.DataFrame:
-    return on_tests()[on_tests()["system"] != "all"].assign(baseline="all")
-
-
-def at_sizes() -> pd.DataFrame:
-    rows = [(n, t, s) for n in (16, 64, 256) for t in ("sound", "music") for s in ("InfoNCE", "SigLIP")]
-    return pd.DataFrame(rows, columns=["batch", "test", "system"]).assign(**SPANS)
-
-
 def biases() -> pd.DataFrame:
     rows = [(s, n, k, -10.0 + k, 0.1) for s in ("SigLIP", "Eq. 2") for n in (16, 64, 256) for k in (0, 1)]
     return pd.DataFrame(rows, columns=["system", "batch", "seed", "bias", "tau"])
-
-
-def labelled() -> pd.DataFrame:
-    rows = [(t, k, s) for t in ("sound", "music") for k in ("rus", "eng", "deu") for s in ("GLAP", "English")]
-    return pd.DataFrame(rows, columns=["test", "language", "system"]).assign(**SPANS)
 
 
 def spotted() -> pd.DataFrame:
@@ -272,14 +253,11 @@ def spotted() -> pd.DataFrame:
     return table.assign(low=0.05, high=0.4, chance=0.02, length=0.03, seeds=3)
 
 
-def when_best() -> pd.DataFrame:
-    rows = [("domains", 0.8, 2), ("domains", 1.0, 9), ("batches", 0.5, 1)]
-    return pd.DataFrame(rows, columns=["experiment", "share", "runs"])
-
-
-def groups() -> pd.DataFrame:
-    rows = [("sound and music", 3500, 3.1), ("other speech", 900, 0.4)]
-    return pd.DataFrame(rows, columns=["group", "clips", "hours"])
+def heard() -> pd.DataFrame:
+    at = [("whole", np.inf), *(("first", each) for each in (0.5, 1, 2)), *(("gain", each) for each in (-10, -20, -30))]
+    rows = [(test, way, where, 0.1) for test in ("sound", "music") for way, where in at]
+    table = pd.DataFrame(rows, columns=["test", "way", "at", "value"])
+    return table.assign(metric="T2A R@1", low=0.05, high=0.2, seeds=3)
 
 
 DRAWN = {
@@ -326,17 +304,10 @@ DRAWN = {
     "trade_off": lambda: language.trade_off(traced(), {"text": ("one", "x"), "clip": ("other", "x")}),
     "gradient_cosine_figure": lambda: language.gradient_cosine_figure(pulled()),
     "predicted_gains": lambda: language.predicted_gains(predicted()),
-    "training_data": lambda: glap.training_data(groups()),
-    "levels_by_test": lambda: glap.levels_by_test(on_tests(), panels_of={"one": ["sound"], "two": ["music", "speech"]}),
-    "gains_by_test": lambda: glap.gains_by_test(gained_on_tests()),
-    "gains_by_variant": lambda: glap.gains_by_variant(gained_on_tests()),
-    "over_batches": lambda: glap.over_batches(at_sizes(), titles={"sound": "sound", "music": "music"}),
     "learnt_biases": lambda: glap.learnt_biases(biases(), start=-10.0),
-    "named_by_language": lambda: glap.named_by_language(
-        labelled(), titles={"sound": "sound", "music": "music"}, captioned=("eng", "deu")
-    ),
     "keyword_accuracies": lambda: glap.keyword_accuracies(spotted()),
-    "best_epochs": lambda: glap.best_epochs(when_best()),
+    "hearing_curves": lambda: glap.hearing_curves(heard(), ("first", "gain")),
+    "cost_by_batch": lambda: glap.cost_by_batch(scale.PAPER, scale.A800, [1024, 4096, 16384]),
     **later_figures.DRAWN,
 }
 

@@ -30,7 +30,7 @@ from pullpush.rewriting.prompts import Prompted, Question, cleaned
 from pullpush.rewriting.words import inflected
 from pullpush.studies import counting as costs
 from pullpush.studies.distill import teachers as distillation, topic_labels as labels
-from pullpush.studies.glap.seconds import over_clips
+from pullpush.studies.glap.hearing import over_clips
 from pullpush.studies.together import taught
 from pullpush.topics.clustering import STRATEGIES, arranged, gathered
 from pullpush.topics.density import FEW, OUTLIER, Dense, Density, search, umap_options

@@ -16,26 +16,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.data.batches import Batch, PairDataset
-from pullpush.data.clips import Clips
+from pullpush.data.batches import Batch
 from pullpush.forces import drift, tangent
 from pullpush.losses import InfoNCE, Offer, apply
-from pullpush.training.objective import Objective, bring_columns, share_temperature
+from pullpush.training.objective import Objective, share_temperature
 from pullpush.training.recipes import Recipe, title
+from pullpush.training.runs import drawn as drawn
 
 # Side → the embeddings of an offer that belong to it; a second pass of a text counts as that text.
 SIDES = {"text": ("text", "second_text"), "clip": ("audio",)}
 PARTS = ("along", "across", "norm", "from_mean")
-
-
-def drawn(clips: Clips, one: Recipe, count: int = 8, *, seed: int = 0) -> list[Batch]:
-    """The first batches that training by a recipe would draw: `count`, or as many as an epoch has.
-
-    clips: with the columns that the terms need, such as NLI's sentences.
-    """
-    dataset = PairDataset(clips, languages=one.languages, sampling=one.sampling, captions=one.captions, seed=seed)
-    bring_columns(dataset, one)
-    return [batch for _, batch in zip(range(count), dataset.batches(one.batch_size, seed=seed, epoch=0), strict=False)]
 
 
 def term_forces(model: nn.Module, one: Recipe, given: Iterable[Batch], *, seed: int = 0) -> pd.DataFrame:

@@ -12,10 +12,11 @@ from pullpush.data.clips import Clips
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.studies.forces.means import by_clip, plain
 from pullpush.studies.forces.parts import SHARES, forces_in_batches
-from pullpush.studies.language_encoder.forces import drawn, term_forces
+from pullpush.studies.language_encoder.forces import term_forces
 from pullpush.training.evaluate import embed, embed_audio, embed_texts
 from pullpush.training.loop import Result
 from pullpush.training.recipes import recipe
+from pullpush.training.runs import drawn
 
 Spaces = Mapping[str, tuple[Tensor, Tensor]]  # name of a system → captions and clips, `(N, d)` each
 BATCHES = 4

@@ -1,9 +1,8 @@
 """How long, how loud: the same trained systems, tested on clips that are cut, made quieter, or put in noise.
 
     ground = Altering(Grounds(book))
-    scores = compute.run(ground, hearing("hearing", systems, tests, conditions(FIRST, LOUDEST, WINDOWS), seeds=seeds))
-    curve(scores, "T2A R@1")           # test, system, way, at, value, low, high
-    against_whole(scores, "T2A R@1")   # the same less what the whole clips give, paired by seed and clip
+    found = compute.run(ground, experiment(run, BRIEF, conditions(FIRST, LOUDEST), seeds=seeds))
+    curve(found)           # test, system, way, at, metric, value, low, high, seeds, clips
 
 Training stays as it is, on whole clips: the cuts are new to the system. Scenes and phrases of music have 4 s at most,
 words much less; of speech a few captions go on for longer. A clip that is shorter than asked for is heard whole:
@@ -12,12 +11,9 @@ words much less; of speech a few captions go on for longer. A clip that is short
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,10 +28,11 @@ from pullpush.encoders.interface import AudioEncoder
 from pullpush.encoders.windows import over_windows
 from pullpush.errors import unknown
 from pullpush.golden import versions
+from pullpush.lab.comparisons import levels
 from pullpush.lab.compute import Ground, View
-from pullpush.lab.experiments import Experiment, System, Trial
+from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference
+from pullpush.studies.glap.experiments import Run
 from pullpush.training.frozen import KIND, Encoded, Heard, blocks, splits_encoder, trunk_of
 from pullpush.training.trunk import Trunk
 
@@ -57,37 +54,16 @@ ALTERATIONS: Mapping[str, Callable[[float], Alteration]] = {
 SIGN = "@"  # between a view's name and a condition's
 
 
-class Condition(NamedTuple):
-    """How test clips are heard. way: FIRST, …, or WHOLE; at: see LEVELS."""
-
-    way: str
-    at: float
-
-    @property
-    def name(self) -> str:
-        """ "first 0.5", as views are named."""
-        return f"{self.way} {self.at:g}"
+WHOLE_CLIPS = f"{WHOLE} inf"  # a condition
 
 
-ALL = Condition(WHOLE, math.inf)
+def conditions(*ways: str) -> list[str]:
+    """How test clips are heard, as views are named: whole, and at all levels of some ways.
 
-
-def conditions(*ways: str) -> list[Condition]:
-    """The whole clips, and all levels of some ways; default: of all.
-
-    Raises:
-        UnknownNameError: no such way.
-
-    >>> [each.name for each in conditions("gain")][:2]
+    >>> conditions("gain")[:2]
     ['whole inf', 'gain -10']
     """
-    for way in ways:
-        if way not in LEVELS:
-            raise unknown("way of hearing", way, LEVELS)
-    return [ALL, *(Condition(way, at) for way in ways or LEVELS for at in LEVELS[way])]
-
-
-# ---------------------------------------------------------------- what is heard
+    return [WHOLE_CLIPS, *(f"{way} {at:g}" for way in ways for at in LEVELS[way])]
 
 
 class Altering:
@@ -114,30 +90,31 @@ class Altering:
         if not condition:
             return self.ground.view(base)
         if name not in self._views:
-            way, _, at = condition.partition(" ")
-            self._views[name] = heard_as(self.ground.view(base), Condition(way, float(at)))
+            self._views[name] = heard_as(self.ground.view(base), condition)
         return self._views[name]
 
 
-def heard_as(view: View, condition: Condition) -> View:
-    """The same view with its test clips encoded under a condition; singles stay as they are.
+def heard_as(view: View, condition: str) -> View:
+    """The same view with its test clips encoded under a condition, such as "first 0.5"; singles stay as they are.
 
     Raises:
         UnknownNameError: no such way of hearing.
-        ValueError: the view is of audio, which no trunk hears.
+        ValueError: the view is of audio, which no trunk hears; or a level that is no number.
     """
     if (trunk := trunk_of(view.data)) is None:
         raise ValueError("only clips that an encoder hears can be heard otherwise: give a view that is encoded")
-    if condition.way not in LEVELS:
-        raise unknown("way of hearing", condition.way, LEVELS)
+    way, _, level = condition.partition(" ")
+    if way not in LEVELS:
+        raise unknown("way of hearing", way, LEVELS)
+    at = float(level)
 
     def hear(clips: Clips) -> Clips:
         if isinstance(clips, Mixed):
             return clips.each(hear)
         source = clips.clips  # pyrefly: ignore[missing-attribute]
-        if condition.way == WINDOWS:
-            return in_windows(source, trunk, condition.at)
-        return splits_encoder(trunk)(altered(source, ALTERATIONS[condition.way](condition.at)))
+        if way == WINDOWS:
+            return in_windows(source, trunk, at)
+        return splits_encoder(trunk)(altered(source, ALTERATIONS[way](at)))
 
     return view._replace(data=replace(view.data, splits={**view.data.splits, "test": hear(view.data.test)}))
 
@@ -168,14 +145,14 @@ def over_clips(encoder: AudioEncoder, clips: Clips, seconds: float) -> np.ndarra
 
 
 def heard(tests: Mapping[str, Clips], seconds: Iterable[float] = SECONDS) -> pd.DataFrame:
-    """What a length leaves of each test: test, clips, seconds (mean of a clip), at, heard (mean), share cut."""
-    rows = []
-    for name, clips in tests.items():
-        lengths = durations(clips)
-        for each in seconds:
-            left, cut = lengths.clamp(max=each).mean(), (lengths > each).double().mean()
-            rows.append((name, len(lengths), float(lengths.mean()), each, float(left), float(cut)))
-    return pd.DataFrame(rows, columns=["test", "clips", "seconds", "at", "heard", "share cut"])
+    """What share of each test a length cuts: test, clips, seconds (mean of a clip), at, share cut."""
+    lengths = {name: durations(clips) for name, clips in tests.items()}
+    rows = [
+        (name, len(own), float(own.mean()), each, float((own > each).double().mean()))
+        for name, own in lengths.items()
+        for each in seconds
+    ]
+    return pd.DataFrame(rows, columns=["test", "clips", "seconds", "at", "share cut"])
 
 
 def durations(clips: Clips) -> Tensor:
@@ -188,62 +165,24 @@ def durations(clips: Clips) -> Tensor:
     return clips.lengths.double() / clips.sample_rate  # pyrefly: ignore[missing-attribute]
 
 
-# ---------------------------------------------------------------- what is compared
-
-
-def hearing(
-    name: str,
-    systems: Mapping[str, tuple[System, str]],
-    tests: Mapping[str, str],
-    ways: Sequence[Condition],
-    *,
-    seeds: Iterable[int],
-    **options: Any,
-) -> Experiment:
-    """Every system on every test under every condition; each is trained once a seed.
-
-    Args:
-        systems: label → (recipe and overrides, view that is learnt from).
-        tests: name → pattern of the view that is tested on, in which "{ears}" stands for what follows the last "/" of
-            the view that is learnt from.
-        options: of Experiment.
-    """
+def experiment(run: Run, tests: Sequence[str], ways: Sequence[str], *, seeds: Iterable[int]) -> Experiment:
+    """A run on every test under every condition; it is trained once a seed."""
+    data = f"{run.mix}/{run.ears}"
+    signs = {each: "" if each == WHOLE_CLIPS else f"{SIGN}{each}" for each in ways}
     trials = [
-        Trial(label, recipe, overrides, {"test": test, "heard": each.name}, data, _tested(pattern, data, each))
-        for label, ((recipe, overrides), data) in systems.items()
-        for test, pattern in tests.items()
-        for each in ways
+        Trial(run.label, *run.system, {"test": test, "heard": each}, data, f"test/{run.ears}/{test}{sign}")
+        for test in tests
+        for each, sign in signs.items()
     ]
-    chosen: dict[str, Any] = {"data": trials[0].data, **options}
-    return Experiment(name, tuple(trials), tuple(seeds), **chosen)
-
-
-def _tested(pattern: str, data: str, condition: Condition) -> str:
-    view = pattern.format(ears=data.rpartition("/")[2])
-    return view if condition == ALL else f"{view}{SIGN}{condition.name}"
+    return Experiment("hearing", tuple(trials), tuple(seeds), data, long=True, languages=("mul",))
 
 
 def curve(scores: Scores, metric: str = "T2A R@1") -> pd.DataFrame:
     """Where every system stands under every condition: test, system, way, at, metric, value, low, high, seeds, clips;
     fractions, 95 % over seeds and clips. `at` is infinite for whole clips.
     """
-    return _rows(scores, metric, lambda trial: scores.contrast(trial.system, None, metric, trial.where))
-
-
-def against_whole(scores: Scores, metric: str = "T2A R@1") -> pd.DataFrame:
-    """What every condition changes against whole clips, paired by seed and clip; columns as of `curve`."""
-    whole = {"heard": ALL.name}
-    change = partial(scores.contrast, metric=metric, baseline_where=whole)
-    return _rows(scores, metric, lambda trial: change(trial.system, where=trial.where), without=ALL.name)
-
-
-def _rows(scores: Scores, metric: str, found: Callable[[Trial], Difference], *, without: str = "") -> pd.DataFrame:
-    trials = [trial for trial in (scores.experiment.trials if scores else ()) if trial.where["heard"] != without]
-    names = ["test", "system", "way", "at", "metric", "value", "low", "high", "seeds", "clips"]
-    return pd.DataFrame([_row(trial, metric, found(trial)) for trial in trials], columns=names)
-
-
-def _row(trial: Trial, metric: str, found: Difference) -> tuple[Any, ...]:
-    way, _, at = trial.where["heard"].partition(" ")
-    span = (found.value, found.low, found.high, found.seeds, found.clips)
-    return trial.where["test"], trial.system, way, float(at), metric, *span
+    found = levels(scores, [metric])
+    way = found.pop("heard").str.split(" ", expand=True)
+    found.insert(2, "way", way[0])
+    found.insert(3, "at", way[1].astype(float))
+    return found

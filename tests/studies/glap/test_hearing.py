@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_up import nothing
 
 from pullpush.data.mixture import Mixed
 from pullpush.data.scenes.altered import First, altered
@@ -18,12 +17,13 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, session
 from pullpush.lab.compute import View
 from pullpush.metrics import difference
-from pullpush.studies.glap import seconds, seconds_figures
+from pullpush.studies.glap import figures, hearing
+from pullpush.studies.glap.experiments import Run
 from pullpush.training.frozen import encoded, splits_encoder
 from pullpush.training.trunk import Published
 
 SOUND = "test/small/sound"
-TESTS = {"sound": "test/{ears}/sound", "speech": "test/{ears}/speech"}
+TESTS = ("sound", "speech")
 SMALL = Published("cnn", {"channels": (4, 4, 8)})
 
 
@@ -42,20 +42,22 @@ class Two:
         self.heard = {name: encoded(world, SMALL) for name, world in self.worlds.items()}
 
     def view(self, name):
-        return View(self.book, self.heard[name.rpartition("/")[2]], {"epochs": 1, "batch_size": 8, "dim": 8})
+        mix, _, rest = name.partition("/")
+        world = self.heard[rest.rpartition("/")[2] if mix == "test" else mix]
+        return View(self.book, world, {"epochs": 1, "batch_size": 8, "dim": 8})
 
 
 @pytest.fixture(scope="module")
 def ground(home, tmp_path_factory):
-    return seconds.Altering(Two(session.start("05-glap", profile="smoke", out=tmp_path_factory.mktemp("out"))))
+    return hearing.Altering(Two(session.start("05-glap", profile="smoke", out=tmp_path_factory.mktemp("out"))))
 
 
 @pytest.fixture(scope="module")
 def scores(ground):
-    ways = seconds.conditions(seconds.FIRST)[:3]
-    systems = {"sigmoid": (("siglip", {}), "sound")}
-    tests = {name: pattern.format(ears="small") for name, pattern in TESTS.items()}
-    return compute.compute(ground, seconds.hearing("hearing", systems, tests, ways, seeds=(0,)))
+    ways = hearing.conditions(hearing.FIRST)[:3]
+    run = Run("sigmoid", ("siglip", {}), "small", "sound")
+    made = hearing.experiment(run, TESTS, ways, seeds=(0,))
+    return compute.compute(ground, replace(made, languages=("eng",)))
 
 
 def test_what_alters_clips_is_a_part_of_the_ground(ground):
@@ -67,12 +69,12 @@ def test_a_view_without_a_condition_is_the_grounds_own(ground):
 
 
 def test_a_system_is_tested_by_the_ears_that_it_learnt_with():
-    systems = {name: (("siglip", {}), f"all/{name}") for name in ("yamnet", "several")}
-    experiment = seconds.hearing("hearing", systems, TESTS, seconds.conditions(seconds.GAIN)[:2], seeds=(0,))
-    found = {(trial.system, trial.where["test"], trial.where["heard"]): trial.test for trial in experiment.trials}
-    assert len(found) == 8
-    assert found["several", "speech", "gain -10"] == "test/several/speech@gain -10"
-    assert found["yamnet", "sound", "whole inf"] == "test/yamnet/sound"
+    run = Run("GLAP", ("siglip", {}), "several")
+    experiment = hearing.experiment(run, TESTS, hearing.conditions(hearing.GAIN)[:2], seeds=(0,))
+    found = {(trial.where["test"], trial.where["heard"]): (trial.data, trial.test) for trial in experiment.trials}
+    assert len(found) == 4
+    assert found["speech", "gain -10"] == ("all/several", "test/several/speech@gain -10")
+    assert found["sound", "whole inf"] == ("all/several", "test/several/sound")
 
 
 @pytest.mark.parametrize("condition", ["first 0.5", "loudest 0.5", "windows 0.5", "gain -20", "noise 0"])
@@ -117,7 +119,7 @@ def test_unknown_ways_are_refused(ground, name):
 def test_clips_that_nobody_has_heard_are_refused(ground):
     raw = View(ground.book, ground.ground.worlds["sound"])
     with pytest.raises(ValueError, match="encoded"):
-        seconds.heard_as(raw, seconds.Condition(seconds.FIRST, 1.0))
+        hearing.heard_as(raw, "first 1")
 
 
 def test_a_test_of_several_sources_is_heard_source_by_source(ground):
@@ -125,12 +127,12 @@ def test_a_test_of_several_sources_is_heard_source_by_source(ground):
     sources = [view.data.test, ground.view("test/small/speech").data.test]
     mixed = Mixed.of("test", sources).select([11, 0, 3])
     both = view._replace(data=replace(view.data, splits={"test": mixed}))
-    heard = seconds.heard_as(both, seconds.Condition(seconds.FIRST, 0.5)).data.test
+    heard = hearing.heard_as(both, "first 0.5").data.test
     names = ("speech", "sound", "sound")
     for row, (name, number) in enumerate(zip(names, (1, 0, 3), strict=True)):
         alone = ground.view(f"test/small/{name}@first 0.5").data.test.features[number]
         np.testing.assert_allclose(heard.audio(row)[0][0], alone, atol=1e-6)
-    lengths = seconds.durations(mixed)
+    lengths = hearing.durations(mixed)
     assert lengths.tolist() == [
         float(sources[part].clips.lengths[row]) / 16_000 for part, row in ((1, 1), (0, 0), (0, 3))
     ]
@@ -142,40 +144,27 @@ def test_one_training_serves_all_conditions(ground, scores):
     assert len({plan.key for plan in plans.values()}) == 1
 
 
-def test_the_curve_holds_the_means_and_the_changes_are_paired(scores):
-    curve = seconds.curve(scores).set_index(["test", "way", "at"])
-    changes = seconds.against_whole(scores)
-    assert set(changes["way"]) == {seconds.FIRST}
+def test_the_curve_holds_what_was_scored_under_each_condition(scores):
+    curve = hearing.curve(scores)
+    assert list(curve)[:4] == ["test", "system", "way", "at"]
     assert len(curve) == 6
-    assert len(changes) == 4
-    for row in changes.to_dict("records"):
-        cut, whole = (
-            scores.values("sigmoid", "T2A R@1", {"test": row["test"], "heard": name})
-            for name in (f"first {row['at']:g}", "whole inf")
-        )
-        expected = difference(cut, whole)
+    for row in curve.to_dict("records"):
+        found = scores.values("sigmoid", "T2A R@1", {"test": row["test"], "heard": f"{row['way']} {row['at']:g}"})
+        expected = difference(found)
         assert (row["value"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
-        assert curve.loc[(row["test"], "first", row["at"]), "value"] == pytest.approx(cut.mean())
-    assert math.isinf(curve.loc["sound"].loc["whole"].index[0])
+    assert math.isinf(curve.query("way == 'whole'")["at"].iloc[0])
 
 
-def test_scores_that_are_not_there_give_an_empty_table(scores):
-    assert seconds.curve(nothing(scores)).empty
-    assert seconds.against_whole(nothing(scores)).empty
-
-
-def test_what_is_heard_of_a_test_is_no_longer_than_its_clips(ground):
-    table = seconds.heard({"sound": ground.ground.worlds[SOUND.rpartition("/")[2]].test}, (0.5, 60.0)).set_index("at")
-    assert table.loc[60.0, "heard"] == table.loc[60.0, "seconds"]
+def test_a_length_cuts_the_clips_that_are_longer(ground):
+    table = hearing.heard({"sound": ground.ground.worlds[SOUND.rpartition("/")[2]].test}, (0.5, 60.0)).set_index("at")
     assert table.loc[60.0, "share cut"] == 0
-    assert table.loc[0.5, "heard"] <= 0.5
     assert table.loc[0.5, "share cut"] == 1
 
 
 def test_the_figure_draws_every_test_beside_its_whole_clips(scores):
-    figure = seconds_figures.hearing_curves(seconds.curve(scores), (seconds.FIRST,))
+    figure = figures.hearing_curves(hearing.curve(scores), (hearing.FIRST,))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(TESTS)
     (ax,) = figure.axes
     assert len(ax.lines) == 4  # a line and a level of each
-    rows = seconds.curve(scores).query("test == 'sound' and way == 'first'")
+    rows = hearing.curve(scores).query("test == 'sound' and way == 'first'")
     np.testing.assert_allclose(ax.lines[0].get_ydata(), 100 * rows["value"])

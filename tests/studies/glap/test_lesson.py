@@ -17,7 +17,7 @@ from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.lab import session
 from pullpush.show.layout import PAGE_WIDTH
-from pullpush.studies.glap import examples, gathering, lesson, lesson_figures, weights
+from pullpush.studies.glap import lesson, lesson_figures, weights
 from pullpush.studies.glap.grounds import DOMAINS, Grounds
 from pullpush.training.recipes import recipe
 from pullpush.training.trunk import Published
@@ -123,7 +123,7 @@ def test_the_printed_start_pushes_by_exactly_nothing(pairs):
         "after": {"tau": 0.07, "bias": -10 / 0.07, "form": "siglip"},
         "none": {"tau": 0.07, "bias": 0.0, "form": "siglip"},
     }
-    table = lesson.of_starts(similarity, options).set_index("start")
+    table = lesson.starts(similarity, options).set_index("start")
     assert table.loc["printed", "push"] == 0
     assert table.loc["printed", "pull"] == pytest.approx(1)
     assert table.loc["printed", "mean logit"] == pytest.approx(table.loc["after", "mean logit"], rel=1e-4)
@@ -149,15 +149,14 @@ def test_the_systems_are_one_softmax_and_three_starts_of_a_sigmoid():
     assert made[lesson.BALANCED].settings["bias"] == pytest.approx(-math.log(127))
     printed = made[lesson.PRINTED].settings
     assert (printed["form"], printed["tau"], printed["bias"]) == ("glap", 0.07, -10)
-    assert set(lesson.other_ears(8)) == {lesson.BALANCED}
 
 
 def test_a_softmax_is_a_sigmoid_with_the_bias_of_its_batch():
-    table = lesson.push_curves({"one": (0.1, -5.0)}, tau=0.1, positive=0.6).set_index(["panel", "line"])
-    similarity = table.loc[(lesson.SOFTMAX, "N = 16")]["similarity"].to_numpy()
-    scores = np.exp(np.stack([similarity, np.full_like(similarity, 0.6), *np.zeros((14, len(similarity)))]) / 0.1)
-    np.testing.assert_allclose(table.loc[(lesson.SOFTMAX, "N = 16")]["weight"], scores[0] / scores.sum(axis=0))
-    np.testing.assert_allclose(table.loc[(lesson.SIGMOID, "one")]["weight"], 1 / (1 + np.exp(5 - similarity / 0.1)))
+    left, right = lesson_figures.push_curves({"one": (0.1, -5.0)}, tau=0.1).axes
+    similarity, weight = right.lines[-1].get_data()  # N = 16
+    scores = np.exp(np.stack([similarity, np.full_like(similarity, 0.3), *np.zeros((14, len(similarity)))]) / 0.1)
+    np.testing.assert_allclose(weight, scores[0] / scores.sum(axis=0))
+    np.testing.assert_allclose(left.lines[0].get_ydata(), 1 / (1 + np.exp(5 - 10 * similarity)))
 
 
 # Several processes
@@ -167,16 +166,10 @@ def test_local_losses_leave_nothing_out_of_one_process(ground):
     config = WorldConfig("synthetic", n_train=16, n_valid=2, n_test=2, n_single_per_event=1)
     clips = load_world(config).train
     for name in ("siglip", "infonce"):
-        one, four = (gathering.gradient_left_out(run_of(name), clips, count) for count in (1, 4))
+        one, four = (weights.gradient_left_out(run_of(name), clips, count) for count in (1, 4))
         assert one.shape == four.shape == (1, 2)
         np.testing.assert_allclose(one, 0, atol=1e-5)
         assert (four > 0.05).all()
-
-
-def test_what_autograd_keeps_is_counted_once():
-    side = torch.randn(16, 4, requires_grad=True)
-    kept = gathering.kept_bytes(lambda audio, text: (audio @ text.T).exp().sum(), side, side)
-    assert kept == 16 * 16 * 4
 
 
 # Who is in a batch
@@ -203,28 +196,28 @@ def test_the_pairs_of_the_paper_are_those_of_its_table():
 
 
 def test_examples_are_one_of_each_domain(ground):
-    clips = examples.one_of_each(ground, "violin")
+    clips = lesson.one_of_each(ground, "violin")
     assert list(clips.columns["domain"]) == list(DOMAINS)
     trunk = Published("yamnet", {"pretrained": False}, seed=1)
     model = create("features", "hashed", dim=8, audio_dim=trunk.load().dim)
-    table = examples.nearness(model, trunk, clips, ["a frog", "a bell"])
+    table = lesson.nearness(model, trunk, clips, ["a frog", "a bell"])
     assert table["clip"].tolist() == list(DOMAINS)
     assert table[["a frog", "a bell"]].abs().to_numpy().max() <= 1
 
 
 def test_a_batch_is_random_and_sorted_by_domain(ground):
     test = ground.mixture("all").test
-    batch = examples.mixed_batch(test, 20, seed=0)
+    batch = lesson.mixed_batch(test, 20, seed=0)
     places = [DOMAINS.index(name) for name in batch.columns["domain"]]
     assert len(batch) == 20
     assert places == sorted(places)
     assert len(set(places)) == 3
-    assert examples.mixed_batch(test, 20, seed=1).key != batch.key
+    assert lesson.mixed_batch(test, 20, seed=1).key != batch.key
 
 
 def test_every_prompt_of_the_paper_is_tried_on_every_domain(ground):
     model = create("cnn", "hashed", dim=8)
-    table = examples.named_by_prompts(model, {"sound": ground.test("sound").singles})
+    table = lesson.named_by_prompts(model, {"sound": ground.test("sound").singles})
     assert len(table) == 3
     assert "{label}" in set(table["prompt"])
     assert table["accuracy"].between(0, 1).all()
@@ -242,16 +235,6 @@ def test_a_trial_is_trained_on_all_domains_and_tested_on_one(ground):
 # Figures
 
 
-def scores() -> pd.DataFrame:
-    rows = [
-        (ears, domain, system, 0.3, 0.2, 0.4, 0.01)
-        for ears, systems in (("yamnet", ("InfoNCE", "SigLIP", "other")), ("several", ("InfoNCE", "SigLIP")))
-        for domain in DOMAINS
-        for system in systems
-    ]
-    return pd.DataFrame(rows, columns=["ears", "domain", "system", "value", "low", "high", "chance"])
-
-
 def by_size() -> pd.DataFrame:
     rows = [(s, n, draw, 0.5, n / 99) for s in ("InfoNCE", "SigLIP") for n in (4, 8, 16) for draw in (0, 1)]
     return pd.DataFrame(rows, columns=["system", "clips", "draw", "pull", "push"])
@@ -263,13 +246,12 @@ def counts() -> pd.DataFrame:
 
 
 DRAWN = {
-    "push_curves": lambda: lesson_figures.push_curves(lesson.push_curves({"one": (0.1, -5.0)}, tau=0.1)),
+    "push_curves": lambda: lesson_figures.push_curves({"one": (0.1, -5.0)}, tau=0.1),
     "weight_by_batch": lambda: lesson_figures.weight_by_batch(by_size(), trained=8),
     "pair_matrices": lambda: lesson_figures.pair_matrices(
         {"InfoNCE": torch.rand(6, 6), "SigLIP": torch.rand(6, 6)}, ["sound"] * 3 + ["music"] * 2 + ["speech"]
     ),
     "batch_shares": lambda: lesson_figures.batch_shares(counts()),
-    "scores_by_domain": lambda: lesson_figures.scores_by_domain(scores()),
 }
 
 
@@ -286,10 +268,3 @@ def test_a_figure_fits_the_page_names_its_axes_and_keeps_legends_off_data(name):
         assert not any(legend.get_window_extent().overlaps(ax.get_window_extent()) for ax in shown)
     texts = [text.get_window_extent() for ax in shown for text in ax.texts]
     assert not any(one.overlaps(other) for n, one in enumerate(texts) for other in texts[:n])
-
-
-def test_systems_that_a_panel_lacks_leave_no_mark():
-    full, part = DRAWN["scores_by_domain"]().axes
-    assert len([line for line in full.lines if line.get_marker() == "o"]) == 3
-    assert len([line for line in part.lines if line.get_marker() == "o"]) == 2
-    assert len({line.get_color() for ax in (full, part) for line in ax.lines if line.get_marker() == "o"}) == 3
