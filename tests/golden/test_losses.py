@@ -10,7 +10,7 @@ import torch
 
 from pullpush import golden
 from pullpush.golden import losses
-from pullpush.losses import TERMS, Loss, Output, Tempered, _tiles, temperature
+from pullpush.losses import TERMS, Loss, Output, Tempered, _tiles
 
 versions = importlib.import_module("pullpush.golden.versions")
 
@@ -65,12 +65,6 @@ def test_tiles_are_seen_where_they_are_used(monkeypatch):
         "pullpush.losses._siglip.take_positives", lambda *given: tuple(1.001 * x for x in original(*given))
     )
     assert {value.partition(":")[0] for value in changed(before, found("siglip"))} == {"in tiles"}
-
-
-def test_a_temperature_that_is_unbounded_is_seen(monkeypatch):
-    before = found("temperature")
-    monkeypatch.setattr(temperature._Bounded, "apply", lambda value, bound: value)
-    assert changed(before, found("temperature"))
 
 
 class Own(Tempered):
