@@ -40,7 +40,7 @@ ROWS = {
     "losses": ["losses/_*.py", *(f"losses/{name}.py" for name in ("contract", "offer", "temperature"))],
     "metrics": [
         *(f"metrics/{name}.py" for name in ("_*", "annotations", "cards", "prompt_templates")),
-        "metrics/consistency.py: consistency_by_clip rank_agreement_by_clip rank_variance _ranks _apart _spread_of_ranks",
+        "metrics/consistency.py: consistency_by_clip rank_agreement_by_clip rank_variance _ranks _spread_of_ranks",
         "metrics/geometry.py: space space_by_clip closeness_by_clip _over_others _kernel _of_pairs _of_log _of_ratio",
     ],
     "training": [
