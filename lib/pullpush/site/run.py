@@ -27,6 +27,7 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from pullpush import __version__
+from pullpush.cache import atomic_path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
@@ -181,6 +182,8 @@ def _execute(
             "source_hash": source_hash,
             "seconds": round(took, 1),
             "version": __version__,
+            "packages": provenance.installed(),
+            "processor": provenance.processor(),
         }
         stderr = publishable(target, about)
         gaps = len(gaps_of(target))
@@ -244,10 +247,10 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:
     moved = [_move(path, out) for path in sorted(tables.iterdir())]
-    for path in [*out.glob(f"{chapter.name}.*.csv"), provenance.place(out, chapter.name)]:
+    for path in out.glob(f"{chapter.name}.*.csv"):
         if path not in moved:
             path.unlink(missing_ok=True)  # an earlier run's table that this one did not write
-    return tuple(path for path in moved if path.suffix == ".csv")
+    return tuple(moved)
 
 
 def _failure(chapter: Chapter, error: Exception, notebook: Path) -> str:
@@ -259,11 +262,6 @@ def _failure(chapter: Chapter, error: Exception, notebook: Path) -> str:
 
 
 def _move(path: Path, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    if path.stat().st_dev == folder.stat().st_dev:
-        os.replace(path, folder / path.name)
-    else:  # across file systems: copy beside the target first, so that the last step is atomic
-        beside = folder / f".{path.name}.{os.getpid()}"
-        shutil.copyfile(path, beside)
-        os.replace(beside, folder / path.name)
+    with atomic_path(folder / path.name) as partial:
+        shutil.copyfile(path, partial)
     return folder / path.name
