@@ -32,17 +32,3 @@ def test_the_scores_of_a_card_are_seen(name):
         assert golden.differences(
             numbers_of(dataclasses.replace(card, make=other)), before, metrics.PROBES.tolerance
         ), score
-
-
-@pytest.mark.parametrize("languages", [("eng",), ("eng", "deu")])
-def test_the_embeddings_are_as_a_metric_expects_them(languages):
-    known = Known(languages)
-    assert known.audio.norm(dim=1).tolist() == pytest.approx([1] * metrics.N)
-    for language in languages:
-        assert known.texts(language).norm(dim=2).flatten().tolist() == pytest.approx([1] * metrics.N * metrics.C)
-        assert (known.texts(language) == Known(languages).texts(language)).all()
-    assert (known.relevance.diagonal() == 1).all()
-    assert (known.relevance == known.relevance.T).all()
-    assert set(known.relevance.unique().tolist()) == {0, 0.25, 0.5, 0.75, 1}
-    values = METRICS["retrieval"].make(known)
-    assert 0 < values["T2A R@1"].mean() < 1, "some are found and others not"
