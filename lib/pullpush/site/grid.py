@@ -26,7 +26,7 @@ from pullpush.settings import check_fields, check_folder, read_yaml
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 from pullpush.site.run import run
-from pullpush.site.workers import SweepError, Swept, Tell, check_jobs, work_through
+from pullpush.site.workers import SweepError, Swept, Tell, work_through
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,6 @@ def sweep(
         SweepError: another process is running this sweep; or see `read` and `work_through`.
         KeyboardInterrupt: Ctrl-C or SIGTERM; finished cells are kept.
     """
-    check_jobs(jobs)
     cells, out = read(path, root=root)
     holder = out / ".holder"
     refusal = SweepError(
@@ -105,7 +104,7 @@ def sweep(
         todo = {cell.out.name: cell for cell in cells if cell not in there}
         for cell in there:
             report(f"finished before: {cell}")
-        threads = max(1, (os.cpu_count() or 1) // jobs)
+        threads = max(1, (os.cpu_count() or 1) // max(1, jobs))
         ran, failed = work_through(
             {key: partial(cell.run, threads) for key, cell in todo.items()},
             jobs=jobs,
