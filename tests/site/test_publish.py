@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from filelock import FileLock
 
 from pullpush.errors import PullPushError, UnknownNameError
-from pullpush.site import pages, run as running
+from pullpush.site import run as running
 from pullpush.site.cli import main
 from pullpush.site.publish import PublishError, publish
 from pullpush.site.workers import work_through
@@ -33,13 +33,14 @@ def two(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     book.joinpath("11-tiny.md").write_text((book / "10-tiny.md").read_text().replace('"10-tiny"', '"11-tiny"'))
     book.joinpath("claims").mkdir()
-    monkeypatch.setattr(pages, "run_page", executed)
-    monkeypatch.setattr(pages, "work_through", lambda *calls, **options: work_through(*calls, **options | {"jobs": 1}))
+    monkeypatch.setattr(running, "run_page", executed)
+    here = {"jobs": 1}
+    monkeypatch.setattr(running, "work_through", lambda *calls, **options: work_through(*calls, **options | here))
     return tiny
 
 
 def executed(name: str, *, profile: str, root: Path, **options) -> str:
-    """What `pages.run_page` leaves, without a kernel: a page that says what it is of, and its tables."""
+    """What `run.run_page` leaves, without a kernel: a page that says what it is of, and its tables."""
     from pullpush.site import chapters
     from pullpush.site.executions import place
 
@@ -218,7 +219,7 @@ def test_stopping_pages_that_run_side_by_side_says_that_finished_ones_are_kept(t
             raise KeyboardInterrupt
         return executed(name, *rest, **options)
 
-    monkeypatch.setattr(pages, "run_page", stopped)
+    monkeypatch.setattr(running, "run_page", stopped)
     said = CliRunner().invoke(main, ["run", "--all", "--profile", "smoke", "--jobs", "2"])
     assert said.exit_code == 130
     assert "finished pages are kept, the same command goes on" in said.output

@@ -152,17 +152,17 @@ def run(
 
 def _run_all(settings: profiles.Profile, root: Path, out: Path | None, *, jobs: int, again: bool) -> None:
     """Run all chapters, some at a time, and say which failed when all others are finished."""
-    from pullpush.site import executions, pages
+    from pullpush.site import executions, run as running
 
     names = [chapter.name for chapter in chapters.chapters(root)]
     folder = out or executions.place(root, settings.name)
-    finished = [] if again else pages.current(names, settings, root, folder)
+    finished = [] if again else running.current(names, settings, root, folder)
     for name in finished:
         click.echo(f"{name}  finished before")
     todo = [name for name in names if name not in finished]
     try:
         with Line(settings.name) as line:
-            failed = pages.run_all(todo, settings, root, jobs=jobs, report=line.above, watch=line.say, out=folder)
+            failed = running.run_all(todo, settings, root, jobs=jobs, report=line.above, watch=line.say, out=folder)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; finished pages are kept, the same command goes on") from None
     if failed:

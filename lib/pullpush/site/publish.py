@@ -25,7 +25,7 @@ from pullpush.lab import profiles
 from pullpush.lab.root import alone, find_root, workplace
 from pullpush.lab.session import write_table
 from pullpush.site import chapters, executions, ledger_page
-from pullpush.site.pages import current, run_all
+from pullpush.site.run import current, run_all
 from pullpush.site.status import held_back
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-8
