@@ -208,7 +208,7 @@ def digits(values: np.ndarray) -> np.ndarray:
 
 def _parts(values: np.ndarray) -> int | None:
     """What values are whole multiples of one over, in bytes, as xarray gives them back; None if of nothing."""
-    levels = np.unique(values.view(np.uint32)).view(np.float32)  # which tell −0 from 0
+    levels = np.unique(np.ascontiguousarray(values).view(np.uint32)).view(np.float32)  # which tell −0 from 0
     there = np.sort(levels[~np.isnan(levels)])
     if not len(there) or not np.isfinite(there).all() or np.signbit(there).any():
         return None
