@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import shutil
@@ -17,7 +16,6 @@ import pytest
 from click.testing import CliRunner
 from nbformat import NotebookNode
 
-from pullpush.lab import provenance
 from pullpush.site import chapters, publish
 from pullpush.site.chapters import Chapter
 from pullpush.site.cli import main
@@ -155,14 +153,6 @@ def test_the_committed_tables_are_those_that_the_chapter_saves(chapter):
     assert present == tables_that(chapter)
     for name in present:
         assert len(pd.read_csv(QUICK / name)), f"{name} is empty"
-
-
-@every_chapter
-def test_every_committed_table_says_where_it_comes_from(chapter):
-    made = json.loads(provenance.place(QUICK, chapter.name).read_text(encoding="utf-8"))["tables"]
-    assert {f"{chapter.name}.{name}.csv" for name in made} == {
-        path.name for path in QUICK.glob(f"{chapter.name}.*.csv")
-    }
 
 
 def test_nothing_else_is_committed():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -81,11 +81,11 @@ def clips(count: int = 12, *, name: str = "train") -> StoredClips:
     return StoredClips(name, f"probe {name}", store, np.arange(count), columns, _write, ask=ask)
 
 
-def silent(columns: dict[str, Any]) -> StoredClips:
-    """Three clips of one sample, with the captions that a column may hold."""
-    waves = Waveforms(np.zeros(3, np.int16), np.arange(1, 4))
-    write = partial(texts.captions_in, "eng") if "captions" in columns else lambda columns, language: []
-    return StoredClips("train", "probe", waves, np.arange(3), columns, write)
+def silent(columns: Mapping[str, Any], write: Any = lambda *asked: []) -> StoredClips:
+    """Clips of one sample each, of which columns tell, and texts that are written of these."""
+    count = len(next(iter(columns.values())))
+    waves = Waveforms(np.zeros(count, np.int16), np.arange(1, count + 1))
+    return StoredClips("train", "probe", waves, np.arange(count), columns, write)
 
 
 def _write(columns: Columns, language: str) -> list[list[str]]:
@@ -285,7 +285,8 @@ def of_tables() -> Values:
         table.write_text(TABLE, encoding="utf-8")
         asked.write_text(QUERIES, encoding="utf-8")
         read, train = read_captions(table), read_captions(table, split="train")
-        of_files = silent({"file": ["a.wav", "b.wav", "c.wav"], "captions": list(read.values())})
+        columns = {"file": ["a.wav", "b.wav", "c.wav"], "captions": list(read.values())}
+        of_files = silent(columns, partial(texts.captions_in, "eng"))
         queries = read_queries(asked, of_files, cleaning="ml-clap")
         further = texts.recorded_captions("probe", {"fra": table}, "dcase", of_files.columns, "fra")
     twins = texts.every_caption(of_files)

@@ -27,7 +27,7 @@ from pullpush.data.scenes.held_out import _Part, named_events, two_banks
 from pullpush.data.scenes.mixing import mix, partners, unite, unites
 from pullpush.data.scenes.renderer import layers, render
 from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
-from pullpush.data.scenes.synthetic import CATEGORIES, synthetic_clips, synthetic_events
+from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.scenes.world import WorldConfig, draw_scenes, draw_singles, split_of
 from pullpush.data.speech import spoken, stamps as speech
 from pullpush.data.store import to_int16
@@ -164,14 +164,6 @@ def pitch() -> Values:
         "first": shifts.first,
         "clips": torch.stack([looks(shifts.clip(event, event % 2, shift)) for event, shift in some]),
     }
-
-
-@DATA("synthetic")
-def synthetic() -> Values:
-    """The recordings that are made by formula, and their categories."""
-    made = zip(sorted(CATEGORIES), synthetic_clips(), strict=True)
-    waves = {name: torch.cat([looks(clip) for clip in clips]) for name, clips in made}
-    return {"categories": list(CATEGORIES.items()), **waves}
 
 
 @DATA("mixing")

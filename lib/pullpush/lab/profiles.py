@@ -17,11 +17,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from pullpush.encoders import AUDIO
 from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
-from pullpush.settings import check_fields, check_range, check_setting
+from pullpush.settings import check_fields, check_range, check_setting, read_yaml
 
 DEFAULT = "quick"
 SUFFIXES = (".yaml", ".yml")
@@ -185,12 +183,7 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
         raise DataNotFoundError(f"no profile at {path.absolute()}: give {', '.join(PROFILES)}, or a YAML file's path")
     if path.resolve() in seen:
         raise SettingError(f"{path} is like itself: its line `like:` must lead to one of {', '.join(PROFILES)}")
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PullPushError(f"{path} is not YAML: {error}") from error
-    if not isinstance(given, dict):
-        raise PullPushError(f"{path} must be a mapping of a profile's fields, such as like: full")
+    given = read_yaml(path)
     if path.stem in PROFILES:
         raise PullPushError(f"a profile called {path.stem!r} is there already: give {path} another name")
     like = given.pop("like", DEFAULT)
