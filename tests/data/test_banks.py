@@ -8,12 +8,11 @@ import soundfile
 import torch
 
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.banks import create_bank
-from pullpush.data.banks.folder import english_phrases
+from pullpush.data.banks import Bank, create_bank, prepare
+from pullpush.data.banks.recorded import english_phrases
 from pullpush.data.language.grammar import captions
 from pullpush.data.language.vocabulary import LANGUAGES, load_events
 from pullpush.data.scenes import bank as bank_module
-from pullpush.data.scenes.bank import Bank, prepare
 from pullpush.data.scenes.composer import SceneConfig, compose
 from pullpush.data.scenes.renderer import render
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError

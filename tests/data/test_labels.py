@@ -6,13 +6,12 @@ import unicodedata
 
 import pytest
 
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.grammar import prompts
-from pullpush.data.language.labels import TABLE, load_labels
-from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.vocabulary import TABLE, load_events, load_labels
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.music.instruments import load_instruments, music_prompts
 from pullpush.data.recordings.texts import label_prompts
-from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.encoders.pretrained_text import flores_codes
 from pullpush.errors import UnknownNameError
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.grammar import captions
 from pullpush.data.language.lexicon import LexiconConfig, _ZipfDice, narrow_phrases, worded_captions
 from pullpush.data.language.vocabulary import load_events
@@ -16,7 +17,6 @@ from pullpush.data.language.word_counts import word_frequencies
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 

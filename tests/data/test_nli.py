@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import load_data
 from pullpush.data.language import nli as nli_corpora
@@ -26,7 +27,6 @@ from pullpush.data.language.nli import NLIConfig, Triple, nli_corpus, scene_trip
 from pullpush.data.language.vocabulary import load_events
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.training.frozen import Encoded

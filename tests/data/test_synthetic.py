@@ -93,7 +93,7 @@ def test_events_differ_more_than_their_variants():
 
 def test_clips_are_the_same_in_another_process():
     program = (
-        "import hashlib; from pullpush.data.scenes.synthetic import synthetic_clips as f; "
+        "import hashlib; from pullpush.data.banks.synthetic import synthetic_clips as f; "
         "print(hashlib.sha256(b''.join(c.numpy().tobytes() for g in f() for c in g)).hexdigest())"
     )
     here = hashlib.sha256(b"".join(clip.numpy().tobytes() for clips in CLIPS for clip in clips)).hexdigest()

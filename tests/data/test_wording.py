@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.grammar import captions, load_grammar
 from pullpush.data.language.vocabulary import load_events
 from pullpush.data.language.wording import WordingConfig, _ways, aligned_captions, load_ways, transfer_pair
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 

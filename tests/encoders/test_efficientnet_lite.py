@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 from published import fetched, pixels
 
-from pullpush.data import tuxpaint
+from pullpush.data.recordings import tuxpaint
 from pullpush.data.recordings.picture_files import flat, square
 from pullpush.encoders.efficientnet_lite import EfficientNetLite
 

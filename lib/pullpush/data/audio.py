@@ -98,6 +98,17 @@ def normalise_rms(wave: Tensor, *, level_db: float = -20.0, peak: float = 0.99) 
     return wave * min(10 ** (level_db / 20) / rms, peak / highest)
 
 
+def loudest(wave: Tensor, most: int) -> Tensor:
+    """The `most` consecutive samples of `wave` `(T,)` with the most energy, the first of several; all of a shorter one.
+
+    >>> loudest(torch.tensor([0.1, 0.1, 0.9, 0.0]), 2)
+    tensor([0.1000, 0.9000])
+    """
+    energy = torch.nn.functional.pad(wave.double().square().cumsum(0), (1, 0))
+    start = int((energy[most:] - energy[: len(energy) - most]).argmax()) if len(wave) > most else 0
+    return wave[start : start + most]
+
+
 def _frame_levels(wave: Tensor) -> Tensor:
     """Level of each 10 ms, dB full scale, `(ceil(T / 160),)`."""
     size = round(FRAME * SAMPLE_RATE)

@@ -19,6 +19,7 @@ from PIL import Image
 
 from pullpush.data import store
 from pullpush.data.audio import load_audio, normalise_rms, trim_silence
+from pullpush.data.banks import prepare
 from pullpush.data.clips import StoredClips
 from pullpush.data.recordings import picture_files
 from pullpush.data.recordings.pictures import (
@@ -31,7 +32,6 @@ from pullpush.data.recordings.pictures import (
     groups,
 )
 from pullpush.data.recordings.takes import member
-from pullpush.data.scenes.bank import prepare
 from pullpush.data.speech import spoken as speakers, stamps as speaking
 from pullpush.data.speech.spoken import by_length, spotting
 from pullpush.data.speech.utterances import normalised, translations, wave_of

@@ -9,12 +9,12 @@ import soundfile
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.banks import MAX_SECONDS, BankCard, EventClips, decoded
 from pullpush.data.draws import number
 from pullpush.data.language.vocabulary import Event
 from pullpush.data.music.fonts import FONTS as PACKAGES, font_path, load_font, sound
 from pullpush.data.music.instruments import Instrument, event_of, load_instruments
 from pullpush.data.music.phrases import Phrase, kinds
-from pullpush.data.scenes.bank import MAX_SECONDS, BankCard, EventClips, decoded
 from pullpush.golden import versions
 
 FONTS = ("fluid", "timgm")

@@ -125,7 +125,7 @@ def triples(scenes: Sequence[Scene], events: Sequence[Event], *, seed: int = 0) 
     Raises:
         UnknownNameError: an event has no English phrases.
 
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
+    >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(7, 0, onset=1.0)), "sequence", None, 3.0)
     >>> for sentence in triples([scene], synthetic_events())[0]:
     ...     print(sentence)

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import soundfile
 import torch
-from torch import Tensor
 from torchaudio.functional import resample
 
-from pullpush.data.audio import check_audible, load_audio, normalise_rms
+from pullpush.data.audio import check_audible, load_audio, loudest, normalise_rms
 from pullpush.data.music.instruments import Instrument
 from pullpush.data.music.phrases import RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
@@ -126,14 +125,5 @@ def real_sounds(takes: Sequence[str], *, seconds: float, sample_rate: int) -> li
             wave = resample(torch.from_numpy(samples).mean(dim=1), rate, sample_rate)
         else:
             wave = load_audio(file, sample_rate=sample_rate)
-        waves.append(normalise_rms(_loudest(check_audible(wave, take), round(seconds * sample_rate))).numpy())
+        waves.append(normalise_rms(loudest(check_audible(wave, take), round(seconds * sample_rate))).numpy())
     return waves
-
-
-def _loudest(wave: Tensor, most: int) -> Tensor:
-    """The `most` samples with the most energy."""
-    if len(wave) <= most:
-        return wave
-    energy = torch.nn.functional.pad(wave.double().square().cumsum(0), (1, 0))
-    start = int((energy[most:] - energy[:-most]).argmax())
-    return wave[start : start + most].clone()

@@ -16,9 +16,8 @@ import numpy as np
 
 from pullpush.data.clips import Columns
 from pullpush.data.draws import number
-from pullpush.data.language.grammar import dative_of, load_grammar
-from pullpush.data.language.labels import Labels, load_labels
-from pullpush.data.language.vocabulary import Event, Phrases, parse_clause
+from pullpush.data.language.grammar import dative_of, distinct, load_grammar
+from pullpush.data.language.vocabulary import Event, Labels, Phrases, load_labels, parse_clause
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.music.phrases import ATTRIBUTES, Phrase
 from pullpush.errors import unknown
@@ -128,20 +127,15 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
     """
     if language not in load_words():
         raise unknown("language of music", language, load_words())
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
     rng = np.random.default_rng(number((phrase, seed, "" if aligned else language), size=16))
     forms = rng.permutation(len(load_words()[language]["forms"])).tolist()
-    choices: dict[tuple[int, tuple[str, ...]], None] = {}  # a set that keeps its order
-    attempt = fruitless = 0
-    while len(choices) < n and fruitless < PATIENCE:
+
+    def draw(attempt: int) -> tuple[tuple[int, tuple[str, ...]], str]:
         coins = dict(zip(ATTRIBUTES, (rng.random(len(ATTRIBUTES)) < P_TELL).tolist(), strict=True))
         choice = forms[attempt % len(forms)], tuple(name for name in phrase.known if coins[name])
-        attempt += 1
-        fruitless = fruitless + 1 if choice in choices else 0
-        choices[choice] = None
-    different = [_tell(phrase, form, told, language) for form, told in choices]
-    return [different[i % len(different)] for i in range(n)]
+        return choice, _tell(phrase, *choice, language)
+
+    return distinct(draw, n, patience=PATIENCE)
 
 
 def music_prompts(

@@ -22,7 +22,7 @@ import numpy as np
 from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import StoredClips, World, identity
-from pullpush.data.language.labels import load_labels
+from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.recordings.overlap import check_heard
 from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_home, find, listing
 from pullpush.data.recordings.texts import CLEANINGS, every_caption, label_prompts, recorded_captions

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Columns, NoLabelsError, StoredClips
-from pullpush.data.language.labels import Labels, load_labels
+from pullpush.data.language.vocabulary import Labels, load_labels
 from pullpush.data.recordings.registry import NAMED, official_table
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import PullPushError, unknown

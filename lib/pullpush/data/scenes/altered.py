@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torchaudio.functional import resample
 
 from pullpush.cache import content_key
-from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.audio import SAMPLE_RATE, loudest
 from pullpush.data.clips import StoredClips
 from pullpush.data.store import FULL_SCALE, Waveforms
 from pullpush.golden import rounded, versions
@@ -80,10 +80,7 @@ class Loudest(First):
 
     def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
         """See Alteration."""
-        size = self.samples(len(wave), sample_rate)
-        energy = torch.nn.functional.pad(wave.double().square().cumsum(0), (1, 0))
-        start = int((energy[size:] - energy[: len(energy) - size]).argmax())
-        return wave[start : start + size]
+        return loudest(wave, self.samples(len(wave), sample_rate))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pullpush.golden import versions
 from pullpush.settings import check_fields
 
 if TYPE_CHECKING:
-    from pullpush.data.scenes.bank import Bank
+    from pullpush.data.banks import Bank
 
 GAP = 0.1  # seconds of quiet between repetitions, and at least between sounds of a sequence
 SLACK = 0.5  # most seconds of quiet before, between and after sounds

@@ -24,10 +24,9 @@ from functools import partial
 from typing import ClassVar
 
 from pullpush.cache import content_key
-from pullpush.data.banks import create_bank
+from pullpush.data.banks import Bank, EventClips, create_bank
 from pullpush.data.clips import StoredClips, World
 from pullpush.data.draws import share as drawn
-from pullpush.data.scenes.bank import Bank, EventClips
 from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import (
     SCENES,

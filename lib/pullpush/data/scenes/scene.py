@@ -92,7 +92,7 @@ def relevance(scene_a: Scene, scene_b: Scene, events: Sequence[HasCategory]) -> 
 
     Pitch, level, distance, repetition and noise do not count: captions mention them only sometimes.
 
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
+    >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> one, two = Sound(2, 0, onset=0.0), Sound(1, 0, onset=1.0)
     >>> scenes = (Scene((one, two), relation, None, 3.0) for relation in ("sequence", "overlap"))
     >>> relevance(*scenes, synthetic_events())

@@ -7,9 +7,10 @@ are known by the components that make and caption them, and by all that decides 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -18,14 +19,12 @@ from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
-from pullpush.data.banks import create_bank
+from pullpush.data.banks import Bank, create_bank
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import captions, prompts
-from pullpush.data.language.labels import load_labels
-from pullpush.data.language.vocabulary import Event
+from pullpush.data.language.vocabulary import Event, load_labels
 from pullpush.data.languages import load_languages, told_by
-from pullpush.data.scenes.bank import Bank
 from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, single
 from pullpush.data.scenes.renderer import render
 from pullpush.data.scenes.scene import Scene, from_json, relevance_matrix, to_json
@@ -35,19 +34,8 @@ from pullpush.settings import check_fields, check_range
 
 SCENES = ("data/scenes", "data/renderer", "data/pitch")  # the components whose work the cache holds
 KNOWN = ("data/relevance", "data/labels")  # and those that clips of scenes ask
-__all__ = [
-    "World",
-    "WorldConfig",
-    "draw_scenes",
-    "draw_singles",
-    "load_world",
-    "scene_clips",
-    "split_of",
-    "words_of",
-    "write_captions",
-]
-
 Caption = Callable[[Columns, str], list[list[str]]]
+Tell = Callable[..., list[str]]
 
 COUNTS = ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene")
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
@@ -152,9 +140,24 @@ def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
     return "train" if point < SHARES["train"] else "valid" if point < 1 - SHARES["test"] else "test"
 
 
-def write_captions(events: Sequence[Event], each: int, seed: int, columns: Columns, language: str) -> list[list[str]]:
-    """`each` captions of every scene in one language; see `grammar.captions`."""
-    return [captions(scene, events, language=language, n=each, seed=seed) for scene in columns["scene"]]
+def write_captions(
+    events: Sequence[Event], each: int, seed: int, columns: Columns, language: str, *, tell: Tell = captions
+) -> list[list[str]]:
+    """`each` captions of every scene in one language; tell: see `grammar.captions`."""
+    return [tell(scene, events, language=language, n=each, seed=seed) for scene in columns["scene"]]
+
+
+def retold(config: Any, scenes: Any, tell: Tell, part: str, about: Callable[[str], list[Any]]) -> World:
+    """The world of a configuration of scenes with other captions in all its splits: clips keep their names and audio.
+
+    config: what describes the whole; tell: in place of `grammar.captions`; part: the component that tells; about: key
+    of the world's own words → what decides the new ones.
+    """
+    world = scenes.load()
+    write = partial(write_captions, world.bank.events, scenes.captions_per_scene, scenes.seed, tell=tell)
+    splits = {name: replace(clips, write=write, _captions={}) for name, clips in world.splits.items()}
+    words = content_key([versions(part), *about(world.words)])
+    return World(config, splits, words, world.bank, parts=(*world.parts, part))
 
 
 def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
