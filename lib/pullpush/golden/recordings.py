@@ -35,7 +35,7 @@ from pullpush.data.recordings.takes import member
 from pullpush.data.speech import spoken as speakers, stamps as speaking
 from pullpush.data.speech.spoken import by_length, spotting
 from pullpush.data.speech.utterances import normalised, translations, wave_of
-from pullpush.data.store import _decode_block
+from pullpush.data.store import _decoded
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, looks, numbers, seen
 
@@ -135,7 +135,7 @@ def decoding() -> Values:
         for path in paths:
             values[path.name] = looks(load_audio(path))
             values[f"{path.name} at 8 kHz"] = looks(load_audio(path, sample_rate=8000))
-        whole, cut = _decode_block(paths, None, 16_000), _decode_block(paths, 0.05, 16_000)
+        whole, cut = ([_decoded(path, seconds, 16_000) for path in paths] for seconds in (None, 0.05))
         store.write(paths[0].parent, cut)
         stored = store.read(paths[0].parent, sample_rate=16_000)
         values |= {

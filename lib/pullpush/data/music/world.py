@@ -24,12 +24,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
@@ -44,13 +42,11 @@ from pullpush.data.music.instruments import ask, families, load_instruments, loa
 from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
 from pullpush.errors import unknown
 from pullpush.golden import versions
-from pullpush.progress import hidden
 
 NEAR = 0.75  # the most that a phrase of another kind is relevant
 SOUNDS = ("data/music", "data/soundfont")  # the components whose work the cache holds
 PARTS = (*SOUNDS, "data/decoding", "data/relevance", "data/labels", *(f"languages/{code}" for code in LANGUAGES))
 SHARES = (0.8, 0.9)  # of the kinds of phrases: below the first train, below the second valid, the rest test
-BLOCK = 32  # phrases that a thread renders at a time
 
 
 def likeness(columns: Columns, other: Columns) -> Tensor:
@@ -215,20 +211,13 @@ def _rendered(name: str, phrases: Sequence[Phrase], fonts: Sequence[str], config
     key = content_key([versions(*SOUNDS), [path.stat().st_size for path in paths.values()], shaped])
     by_name = {item.name: item for item in load_instruments()}
 
-    def block(rows: range) -> list[np.ndarray]:
-        fitting = {"seconds": config.seconds, "sample_rate": config.sample_rate}
-        return [
-            sound(phrases[row], by_name[phrases[row].instrument], load_font(paths[chosen[row]]), **fitting)
-            for row in rows
-        ]
+    def play(row: int) -> np.ndarray:
+        phrase, font = phrases[row], load_font(paths[chosen[row]])
+        item = by_name[phrase.instrument]
+        return store.to_int16(sound(phrase, item, font, seconds=config.seconds, sample_rate=config.sample_rate))
 
     def waves() -> Iterator[np.ndarray]:
-        blocks = [range(start, min(start + BLOCK, len(phrases))) for start in range(0, len(phrases), BLOCK)]
-        parallel = joblib.Parallel(n_jobs=min(len(blocks), joblib.cpu_count()), prefer="threads", return_as="generator")
-        with tqdm(total=len(phrases), desc=f"rendering {name}", unit="phrase", disable=hidden()) as bar:
-            for group in parallel(joblib.delayed(block)(rows) for rows in blocks):
-                bar.update(len(group))
-                yield from (store.to_int16(wave) for wave in group)
+        return store.made(play, range(len(phrases)), f"rendering {name}")
 
     columns: dict[str, Sequence[Any]] = {"phrase": list(phrases), "font": chosen}
     return _clips(name, key, waves, columns, config)

@@ -28,9 +28,8 @@ from tqdm.auto import tqdm
 from pullpush.cache import cached_file, content_key
 from pullpush.data.audio import check_audible
 from pullpush.data.clips import Clips, StoredClips
-from pullpush.data.recordings.registry import NAMED
 from pullpush.data.store import FULL_SCALE
-from pullpush.errors import AudioError
+from pullpush.errors import AudioError, few
 from pullpush.progress import hidden
 
 KIND = "heard"
@@ -74,9 +73,8 @@ def check_heard(title: str, splits: Mapping[str, StoredClips]) -> None:
 
 def _warn(title: str, found: Sequence[str], what: str) -> None:
     if found:
-        more = " …" if found[NAMED:] else ""
         verb = "recordings are" if len(found) > 1 else "recording is"
-        warnings.warn(f"{title}: {len(found)} {verb} {what}. {'; '.join(found[:NAMED])}{more}", stacklevel=5)
+        warnings.warn(f"{title}: {len(found)} {verb} {what}. {few(found, '; ')}", stacklevel=5)
 
 
 def _notes(clips: StoredClips) -> dict[str, list[Any]]:

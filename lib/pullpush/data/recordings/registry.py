@@ -17,10 +17,9 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.catalogue import Card, Catalogue
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
 
 DATA = "PULLPUSH_DATA"
-NAMED = 5  # missing files that an error names
 
 
 class Listing(NamedTuple):
@@ -227,8 +226,8 @@ def require_all(title: str, paths: Sequence[Path], table: Path | str) -> None:
     missing = [str(path) for path in paths if not path.is_file()]
     if missing:
         raise DataNotFoundError(
-            f"{title} lacks {len(missing)} of the {len(paths)} recordings of {table}: {', '.join(missing[:NAMED])}"
-            f"{' …' if missing[NAMED:] else ''}; put them there, or remove their rows"
+            f"{title} lacks {len(missing)} of the {len(paths)} recordings of {table}: {few(missing)}; "
+            "put them there, or remove their rows"
         )
 
 

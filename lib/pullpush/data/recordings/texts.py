@@ -23,9 +23,9 @@ from torch import Tensor
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Columns, NoLabelsError, StoredClips
 from pullpush.data.language.vocabulary import Labels, load_labels
-from pullpush.data.recordings.registry import NAMED, official_table
+from pullpush.data.recordings.registry import official_table
 from pullpush.data.sets.folder import read_captions
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, few, unknown
 
 CLEANINGS = ("none", "ml-clap", "dcase")
 PROMPT = "This is a sound of {label}."  # SupCLAP §4.1
@@ -209,5 +209,4 @@ def _names(value: str, path: Path) -> list[str]:
 
 def _warn(what: str, names: Sequence[str], path: Path) -> None:
     if names:
-        some = f"{', '.join(names[:NAMED])}{' …' if names[NAMED:] else ''}"
-        warnings.warn(f"{path.name}: {len(names)} {what} left out: {some}", stacklevel=4)
+        warnings.warn(f"{path.name}: {len(names)} {what} left out: {few(names)}", stacklevel=4)

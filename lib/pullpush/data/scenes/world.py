@@ -6,16 +6,14 @@ are known by the components that make and caption them, and by all that decides 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
@@ -29,7 +27,6 @@ from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, sing
 from pullpush.data.scenes.renderer import render
 from pullpush.data.scenes.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.golden import versions
-from pullpush.progress import hidden
 from pullpush.settings import check_fields, check_range
 
 SCENES = ("data/scenes", "data/renderer", "data/pitch")  # the components whose work the cache holds
@@ -183,7 +180,10 @@ def scene_clips(
     """
 
     def build(folder: Path) -> None:
-        _write(folder, draw(), bank, config, name)
+        scenes = draw()
+        pitch_bank(bank, config.max_semitones)  # before the threads start, so that one of them makes it
+        store.write(folder, store.made(partial(_rendered, bank, config), scenes, f"rendering {name}"))
+        (folder / "scenes.jsonl").write_text(to_json(scenes), encoding="utf-8")
 
     folder = cached_dir("worlds", key, build)
     scenes = from_json((folder / "scenes.jsonl").read_text(encoding="utf-8"))
@@ -249,23 +249,5 @@ def draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
     ]
 
 
-def _write(folder: Path, scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> None:
-    """Render the scenes into `folder`: their samples (see store.py) and scenes.jsonl."""
-    store.write(folder, _rendered(scenes, bank, config, name))
-    (folder / "scenes.jsonl").write_text(to_json(scenes), encoding="utf-8")
-
-
-def _rendered(scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> Iterator[np.ndarray]:
-    """The scenes' samples in order, `(T,)` int16 each; threads suffice, as the FFTs release the GIL."""
-    pitch_bank(bank, config.max_semitones)  # before the threads start, so that one of them makes it
-    blocks = [scenes[start : start + BLOCK] for start in range(0, len(scenes), BLOCK)]
-    jobs = min(len(blocks), joblib.cpu_count())
-    parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-    with tqdm(total=len(scenes), desc=f"rendering {name}", unit="scene", disable=hidden()) as bar:
-        for block in parallel(joblib.delayed(_render_block)(block, bank, config) for block in blocks):
-            bar.update(len(block))
-            yield from block
-
-
-def _render_block(scenes: Sequence[Scene], bank: Bank, config: SceneConfig) -> list[np.ndarray]:
-    return [store.to_int16(render(scene, bank, config).numpy()) for scene in scenes]
+def _rendered(bank: Bank, config: SceneConfig, scene: Scene) -> np.ndarray:
+    return store.to_int16(render(scene, bank, config).numpy())

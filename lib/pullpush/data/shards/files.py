@@ -38,7 +38,7 @@ from pullpush.cache import atomic_path, cached_file, content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
 from pullpush.golden import versions
 
 INDEX = "index.json"
@@ -143,8 +143,7 @@ def shards_of(where: Where) -> tuple[Shard, ...]:
     """
     paths = [path for one in ([where] if isinstance(where, str | Path) else where) for path in _paths(str(one))]
     if missing := [str(path) for path in paths if not path.is_file()]:
-        some = f"{', '.join(missing[:5])}{' …' if missing[5:] else ''}"
-        raise DataNotFoundError(f"{len(missing)} of {len(paths)} shards are not there: {some}")
+        raise DataNotFoundError(f"{len(missing)} of {len(paths)} shards are not there: {few(missing)}")
     listed = {folder: _listed(folder) for folder in dict.fromkeys(path.parent for path in paths)}
     found = {path: listed[path.parent].get(path.name) for path in paths}
     found |= _counted([path for path, shard in found.items() if shard is None])

@@ -28,7 +28,7 @@ from pullpush.data.batches import GROUP, Batch, Item, apportioned, collate, shar
 from pullpush.data.mixture import SEVERAL
 from pullpush.data.pairing import Pairing
 from pullpush.data.shards.files import Annotation, DamagedError, Sample, Where, read_sample, samples_of, shards_of
-from pullpush.errors import PullPushError, TrainingError, unknown
+from pullpush.errors import PullPushError, TrainingError, few, unknown
 
 AHEAD = 2  # batches that are read while another one is trained on
 NAMED = 3  # damaged samples that a message names
@@ -214,7 +214,7 @@ class ShardDataset:
         self.offsets = np.cumsum(self.sizes) - self.sizes
         totals = {name: sum(one.samples for one in each) for name, each in sets.items()}
         if not (total := sum(totals.values())):
-            names = _few([str(one.path) for one in self.shards])
+            names = few([str(one.path) for one in self.shards], most=NAMED)
             raise PullPushError(f"none of the {len(self.shards)} shards has a sample that can be read: {names}")
         # Samples that follow each other lie in about as many shards as hold a window, in each of two windows.
         near = buffer * len(sets) // max(total // len(self.shards), 1)
@@ -298,7 +298,8 @@ class ShardDataset:
                 pool.shutdown(cancel_futures=True)
         if replaced:
             warnings.warn(
-                f"{len(replaced)} samples of epoch {epoch + 1} are damaged, replaced by others: {_few(replaced)}; "
+                f"{len(replaced)} samples of epoch {epoch + 1} are damaged, replaced by others: "
+                f"{few(replaced, most=NAMED)}; "
                 "`damaged` of the dataset lists them",
                 stacklevel=2,
             )
@@ -323,7 +324,8 @@ class ShardDataset:
             replaced.extend(problems[:1])
             return result
         raise PullPushError(
-            f"{len(problems)} samples from all over the shards cannot be used, such as {_few(problems)}: compare the "
+            f"{len(problems)} samples from all over the shards cannot be used, such as "
+            f"{few(problems, most=NAMED)}: compare the "
             "shards with their checksums (check_shards), and fetch them again"
         )
 
@@ -368,7 +370,3 @@ def captions_in(annotation: Annotation, languages: Sequence[str]) -> dict[str, S
         captions[SEVERAL] = [text for texts in known.values() for text in texts]
     captions[languages[0]] = captions[languages[0]] or known.get("", ())
     return captions
-
-
-def _few(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:NAMED])}{' …' if names[NAMED:] else ''}"
