@@ -147,7 +147,7 @@ def fetch(name: str) -> Path:
     return dataset.where(root)
 
 
-def unpack(root: Path, url: str, checksum: str | None) -> None:
+def unpack(root: Path, url: str, checksum: str | None = None) -> None:
     """Download an archive to `root`/archives and unpack it to `root`; checksum: such as "md5:…", None for any."""
     import pooch
 
