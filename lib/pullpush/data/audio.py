@@ -121,11 +121,7 @@ def _frame_levels(wave: Tensor) -> Tensor:
 
 
 def check_complete(path: Path) -> None:
-    """Refuse a WAV or AIFF file whose header promises more than is there; libsndfile would take the rest for all.
-
-    Raises:
-        AudioError: it is cut off.
-    """
+    """Refuse a WAV or AIFF file whose header promises more than is there; libsndfile would take the rest for all."""
     with open(path, "rb") as file:
         head = file.read(12)
     order = {b"RIFF": "<I", b"FORM": ">I"}.get(head[:4])
@@ -142,9 +138,6 @@ def check_complete(path: Path) -> None:
 def check_rate(path: Path, rate: int, sample_rate: int) -> None:
     """Refuse a sample rate whose filter to another would not fit into memory, as that of 44,101 Hz.
 
-    Raises:
-        AudioError: the two rates have no simple ratio.
-
     >>> check_rate(Path("a.wav"), 44_100, 16_000)
     """
     common = math.gcd(rate, sample_rate)
@@ -156,11 +149,7 @@ def check_rate(path: Path, rate: int, sample_rate: int) -> None:
 
 
 def check_scale(path: Path, wave: Tensor) -> None:
-    """Refuse samples `(T,)` far beyond full scale, such as 16-bit integers that were written as floats.
-
-    Raises:
-        AudioError: they pass four times full scale.
-    """
+    """Refuse samples `(T,)` far beyond full scale, such as 16-bit integers that were written as floats."""
     peak = float(wave.abs().max())
     if peak > LOUDEST:
         raise AudioError(

@@ -67,10 +67,6 @@ def apportioned(sizes: Mapping[str, int], weights: Mapping[str, float]) -> dict[
 
     sizes: clips of each group; weights: of every group; those of weight 0 are left out.
 
-    Raises:
-        ValueError: a negative weight, or none that is more than 0.
-        PullPushError: a group without a clip, without a weight, or whose share of an epoch is not one clip.
-
     >>> apportioned({"a": 1, "b": 3}, {"a": 1, "b": 1})
     {'a': 2, 'b': 2}
     """

@@ -56,12 +56,7 @@ class Part:
         return [self.domain, self.languages, self.own, self.groups, self.group]
 
     def told(self, clips: Clips) -> StoredClips:
-        """The clips with captions in "mul", too, and the columns "domain" and "group".
-
-        Raises:
-            TypeError: clips of another kind, such as features; encode the mixture instead.
-            UnknownNameError: the clips have no column `own`.
-        """
+        """The clips with captions in "mul", too, and the columns "domain" and "group"."""
         if not isinstance(clips, StoredClips):
             raise TypeError(f"a part of a mixture is clips with waveforms, got {type(clips).__name__}")
         if self.own and self.own not in clips.columns:
@@ -118,11 +113,7 @@ class MixtureConfig:
             raise ValueError("a mixture needs at least one part")
 
     def load(self) -> World:
-        """The clips of all parts, in the splits train, valid and test; clips without any caption are left out.
-
-        Raises:
-            DataNotFoundError: a part has nothing left to learn from.
-        """
+        """The clips of all parts, in the splits train, valid and test; clips without any caption are left out."""
         worlds = [(part, load_data(part.config)) for part in self.parts]
         splits = {name: Mixed.of(name, [_told(part, world, name) for part, world in worlds]) for name in SPLITS}
         splits["train"] = splits["train"].limited([part.limit for part in self.parts])

@@ -107,9 +107,6 @@ def read(folder: Path, *, sample_rate: int = SAMPLE_RATE) -> Waveforms:
 def row_numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.ndarray:
     """Which of `count` rows an index means, `(B,)` int64; negative numbers count from the end.
 
-    Raises:
-        IndexError: there is no such row.
-
     >>> row_numbers(-1, 10), row_numbers(slice(0, 3), 10)
     (array([9]), array([0, 1, 2]))
     """
@@ -132,10 +129,6 @@ def stored(
 
     Returns:
         The store, and the key of what it holds: of its bytes, their rate and the recordings' names.
-
-    Raises:
-        AudioError: a recording cannot be read; the message names it.
-        CacheError: the cache cannot be written.
     """
     names, prints = [path.name for path in paths], [[path.stat().st_mtime_ns, fingerprint(path)] for path in paths]
     key = content_key([versions("data/decoding"), *about, seconds, sample_rate, names, prints])

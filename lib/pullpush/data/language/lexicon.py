@@ -83,10 +83,6 @@ def worded_captions(
 
     Were they all different, the second and third choices would come up in every scene, and no word would be rare.
 
-    Raises:
-        UnknownNameError: there is no such language, or an event has no phrases in it.
-        ValueError: n < 1.
-
     >>> from pullpush.data.scenes.scene import Sound
     >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(7, 0, onset=0.5)), "overlap", None, 2.0)

@@ -149,9 +149,6 @@ def with_triples(world: World, sentences: Sequence[Triple], *, seed: int = 0) ->
     Captions, audio and relevance are the world's own, be it of waveforms or of features. Runs are named apart by the
     triples. What is trained in another process is loaded from its configuration, which knows of no triples: describe
     such a world by `NLIConfig`.
-
-    Raises:
-        SettingError: there is no triple.
     """
     if not sentences:
         raise SettingError(

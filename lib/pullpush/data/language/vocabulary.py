@@ -84,10 +84,6 @@ def parse_events(
         table: event → category and recordings.
         words: language → event → phrases.
         required: the languages in which every event must have its phrases.
-
-    Raises:
-        VocabularyError: an entry is malformed or of no event, a language lacks an event, a recording is there twice,
-            or two events share a phrase.
     """
     for code, phrases in words.items():
         if strange := sorted(set(phrases) - set(table)):
@@ -174,9 +170,6 @@ class Labels(NamedTuple):
     def prompts(self, names: Sequence[str], language: str, template: str | None = None) -> list[str]:
         """One sentence a name: a template, or the language's own.
 
-        Raises:
-            UnknownNameError: there are no labels in this language, or not of one of the names.
-
         >>> load_labels().prompts(["cello", "rain"], "rus")
         ['Это звук: виолончель.', 'Это звук: дождь.']
         """
@@ -193,9 +186,6 @@ class Labels(NamedTuple):
 @cache
 def load_labels() -> Labels:
     """What `labels.yaml` says.
-
-    Raises:
-        VocabularyError: a label is no text, a sentence lacks its slot, or a language its sentence.
 
     >>> load_labels().names["ita"]["owl"]
     'gufo'

@@ -66,10 +66,6 @@ def aligned_captions(scene: Scene, events: Sequence[Event], *, language: str, n:
 
     They differ as long as there are that many ways to tell the scene.
 
-    Raises:
-        UnknownNameError: the ways are not translated into this language, or an event has no phrases in it.
-        ValueError: n < 1.
-
     >>> from pullpush.data.scenes.scene import Sound
     >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(9, 0, onset=1.0)), "sequence", None, 3.0)
@@ -91,12 +87,7 @@ def aligned_captions(scene: Scene, events: Sequence[Event], *, language: str, n:
 
 @cache
 def load_ways() -> Mapping[str, tuple[Mapping[str, str], ...]]:
-    """Relation → its ways, each a form by language.
-
-    Raises:
-        VocabularyError: a way lacks a language, or its languages do not tell the same sounds by the same kinds of
-            phrases.
-    """
+    """Relation → its ways, each a form by language."""
     table = read_table(TABLE)
     for relation, ways in table.items():
         for row, way in enumerate(ways):

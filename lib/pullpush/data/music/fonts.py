@@ -71,12 +71,7 @@ REAL: Mapping[str, Source] = {
 
 
 def font_path(name: str) -> Path:
-    """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is.
-
-    Raises:
-        UnknownNameError: there is none of that name.
-        DataNotFoundError: it cannot be fetched.
-    """
+    """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is."""
     if name.endswith(SUFFIXES):
         return Path(name).expanduser()
     if name not in FONTS:
@@ -92,12 +87,7 @@ def load_font(path: Path) -> SoundFont:
 
 
 def sound(phrase: Phrase, instrument: Instrument, font: SoundFont, *, seconds: float, sample_rate: int) -> np.ndarray:
-    """A phrase as a font plays it: `(round(seconds * sample_rate),)` float32 at -20 dB RMS, faded at its end.
-
-    Raises:
-        DataNotFoundError: the font has no such instrument.
-        AudioError: it plays it too softly to be heard.
-    """
+    """A phrase as a font plays it: `(round(seconds * sample_rate),)` float32 at -20 dB RMS, faded at its end."""
     played = notes(phrase, seconds, keys=instrument.keys, drums=instrument.drums)
     wave = play(font, played, seconds, program=instrument.program, drums=bool(instrument.drums))
     fade = round(FADE * RATE)
@@ -107,12 +97,7 @@ def sound(phrase: Phrase, instrument: Instrument, font: SoundFont, *, seconds: f
 
 
 def real_sounds(takes: Sequence[str], *, seconds: float, sample_rate: int) -> list[np.ndarray]:
-    """Real recordings, "package/path" or "package/path:member", each the loudest part of at most `seconds`.
-
-    Raises:
-        DataNotFoundError: a package cannot be fetched, or lacks a recording.
-        AudioError: one is damaged or silent.
-    """
+    """Real recordings, "package/path" or "package/path:member", each the loudest part of at most `seconds`."""
     names = sorted({take.partition("/")[0] for take in takes})
     folders = dict(zip(names, trees([REAL[name].package for name in names]), strict=True))
     waves = []

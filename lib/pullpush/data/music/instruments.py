@@ -59,9 +59,6 @@ class Instrument:
 def load_instruments() -> tuple[Instrument, ...]:
     """All instruments, in the order of the table.
 
-    Raises:
-        VocabularyError: an instrument lacks a name in one of the eight languages, or shares one with another.
-
     >>> violin = next(item for item in load_instruments() if item.name == "violin")
     >>> violin.called("spa"), violin.label("spa"), violin.family
     ('un violín', 'violín', 'bowed')
@@ -117,10 +114,6 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
 
     aligned: what is told, and in which form, is drawn for all languages at once.
 
-    Raises:
-        UnknownNameError: there are no words in this language.
-        ValueError: n < 1.
-
     >>> phrase = Phrase("violin", "rising", "slow", "minor", "high", "legato")
     >>> music_captions(phrase, language="eng", n=1)
     ['In this recording, a violin plays a rising scale in a minor key, legato.']
@@ -144,9 +137,6 @@ def music_prompts(
     """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it.
 
     further: labels in other languages than the eight; default: those of `labels.yaml`.
-
-    Raises:
-        UnknownNameError: nothing says what instruments are called in this language.
 
     >>> music_prompts(load_instruments()[:1], "deu"), music_prompts(load_instruments()[:1], "rus")
     (['Dies ist ein Geräusch: Klavier.'], ['Это звук: пианино.'])

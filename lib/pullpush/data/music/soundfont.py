@@ -96,11 +96,7 @@ class Sample:
 
 
 class SoundFont:
-    """A file's presets and recordings, read as they are asked for.
-
-    Raises:
-        DataNotFoundError: there is no such file, or it is no SoundFont.
-    """
+    """A file's presets and recordings, read as they are asked for."""
 
     def __init__(self, path: str | Path) -> None:
         try:
@@ -114,11 +110,7 @@ class SoundFont:
         self.sample = lru_cache(maxsize=256)(self._sample)
 
     def zones(self, bank: int, program: int, key: int, velocity: int) -> list[Zone]:
-        """What sounds when a key is struck: several zones where it was recorded in stereo, or layered.
-
-        Raises:
-            DataNotFoundError: the font has no such preset; those of the bank are named.
-        """
+        """What sounds when a key is struck: several zones where it was recorded in stereo, or layered."""
         if (bank, program) not in self.presets:
             known = sorted(number for other, number in self.presets if other == bank)
             raise DataNotFoundError(f"the soundfont has no preset {program} in bank {bank}, only {known}")

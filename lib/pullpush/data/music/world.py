@@ -130,13 +130,7 @@ class MusicConfig:
 
 
 def load_music(config: MusicConfig) -> World:
-    """Render the splits, or read them from the cache.
-
-    Raises:
-        UnknownNameError: a soundfont is unknown.
-        DataNotFoundError: a package cannot be fetched, or a font lacks an instrument.
-        CacheError: the cache cannot be written.
-    """
+    """Render the splits, or read them from the cache."""
     table, seed, size = load_instruments(), config.seed, config.n_test
     never = never_named(config)
     named = [row for row in range(len(table)) if row not in never]

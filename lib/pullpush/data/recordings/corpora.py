@@ -82,7 +82,6 @@ def load_corpus(config: CorpusConfig) -> World:
         DataNotFoundError: it is not on disk; the message says where it is looked for and how to get it.
         AudioError: a recording cannot be read; the message names it.
         PullPushError: it has labels in place of captions, or a reading library is not installed.
-        CacheError: the cache cannot be written.
     """
     splits = {split: load_split(config, split) for split in SPLITS}
     dataset = find(config.dataset)

@@ -54,10 +54,6 @@ def unpack(archive: Path, tree: Path, files: Sequence[str] = ("*",)) -> None:
         archive: a file.
         tree: a folder.
         files: patterns of the paths that are wanted, such as "usr/share/sounds/*"; a * stands for slashes, too.
-
-    Raises:
-        UnsafeMember: such a member is in it.
-        DataNotFoundError: the archive is damaged or incomplete.
     """
     try:
         with _tar_of(archive) as tar:
@@ -171,7 +167,6 @@ def trees(packages: Sequence[Package]) -> list[Path]:
     Raises:
         DataNotFoundError: one cannot be had; the message says what to do.
         UnsafeMember: one holds paths or links that lead out of it.
-        CacheError: the cache cannot be written or the disk is full.
     """
     with apt() as download:
         return [cached_dir(KIND, _key(package), partial(_build, package, download)) for package in packages]
@@ -182,9 +177,6 @@ def apt() -> Iterator[Download]:
     """A function (package, folder) → the distribution's package, left in that folder and verified by apt.
 
     Apt gets lists and caches of its own, so that no root is needed; they are fetched once, with the first package.
-
-    Raises:
-        DataNotFoundError: (the function) there is no apt, or it cannot fetch the package; what it says is repeated.
     """
     with tempfile.TemporaryDirectory(prefix="pullpush-apt-") as folder:
         state = Path(folder)

@@ -40,11 +40,7 @@ class Pixels(Waveforms):
         return cls(rows.reshape(-1), np.arange(1, len(rows) + 1, dtype=np.int64) * rows.shape[1])
 
     def audio(self, rows: Iterable[int], *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """Some pictures, `(B, 3 S²)` float32 in [-1, 1], and the numbers in each, `(B,)` int64.
-
-        Raises:
-            AudioError: a sample rate was asked for, which pictures have none of.
-        """
+        """Some pictures, `(B, 3 S²)` float32 in [-1, 1], and the numbers in each, `(B,)` int64."""
         if sample_rate is not None:
             raise AudioError(
                 f"pictures have no sample rate, got {sample_rate}: take an encoder of pictures, such as 'picture-cnn'"
@@ -65,11 +61,7 @@ def read(folder: Path) -> Pixels:
 
 
 def opened(path: str, size: int) -> Image.Image:
-    """A PNG as it is, or an SVG drawn `size` pixels high, in RGBA.
-
-    Raises:
-        DataNotFoundError: the file cannot be read as a picture; the message names it.
-    """
+    """A PNG as it is, or an SVG drawn `size` pixels high, in RGBA."""
     try:
         source = io.BytesIO(drawn(path, size)) if path.endswith(".svg") else path
         with Image.open(source) as image:

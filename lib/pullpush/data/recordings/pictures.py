@@ -52,9 +52,6 @@ class Category:
 def load_categories() -> tuple[Category, ...]:
     """All categories, in the order of the table, which is that of the labels.
 
-    Raises:
-        VocabularyError: a category lacks a name in one of the eight languages.
-
     >>> load_categories()[0].names["fra"]
     'un oiseau'
     """
@@ -68,9 +65,6 @@ def load_categories() -> tuple[Category, ...]:
 
 def category_of(stamp: str) -> int:
     """The number of a stamp's category, that with the longest folder that the stamp lies in.
-
-    Raises:
-        VocabularyError: there is none.
 
     >>> load_categories()[category_of("animals/birds/cartoon/tux")].name, category_of("animals/birds/crow")
     ('bird', 0)
@@ -188,11 +182,6 @@ def load_pictures(config: PictureConfig) -> World:
         Clips of `3 size²` pixels (see picture_files.py) with the columns "stamp", "file" (the same: names the picture),
         "caption" (in English), "category" (its folder) and "label" (the number of its category, see pictures.yaml).
         A stamp has one caption a language, and none where it was not translated. Relevance is graded, see `grade`.
-
-    Raises:
-        DataNotFoundError: the stamps cannot be fetched.
-        ValueError: no pictures are left to learn from.
-        CacheError: the cache cannot be written.
     """
     root = tuxpaint.fetch()
     table = _table(root, config.letters)
@@ -227,11 +216,7 @@ def load_pictures(config: PictureConfig) -> World:
 
 
 def write_captions(root: Path, columns: Columns, language: str) -> list[list[str]]:
-    """The caption of every stamp in one language, none where it was not translated.
-
-    Raises:
-        UnknownNameError: no stamp is captioned in it.
-    """
+    """The caption of every stamp in one language, none where it was not translated."""
     texts = _captions(root)
     if language not in texts:
         raise unknown("language of captions", language, texts)
@@ -262,9 +247,6 @@ def ask(language: str, template: str | None = None) -> list[str]:
     """One sentence a category, as captions are written: "A bird."
 
     template: such as "A picture of {label}.", where the label is "a bird".
-
-    Raises:
-        UnknownNameError: categories have no names in this language.
 
     >>> ask("eng")[:2], ask("fra", "Une image : {label}.")[0]
     (['A bird.', 'A sea animal.'], 'Une image : un oiseau.')

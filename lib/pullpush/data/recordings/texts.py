@@ -67,9 +67,6 @@ def recorded_captions(
 ) -> list[list[str]]:
     """The captions of recordings: in the set's own language from their column, in others from tables; none for files
     that are not in a table.
-
-    Raises:
-        UnknownNameError: the dataset has no captions in this language.
     """
     if language in tables:
         table = read_captions(tables[language])
@@ -135,10 +132,6 @@ def label_prompts(
     """One sentence a class, by a template or else a prompt with "{label}" in it, or as SupCLAP asks for it.
 
     further: what classes are called in other languages than their own; default: what `labels.yaml` says.
-
-    Raises:
-        NoLabelsError: there are no classes.
-        UnknownNameError: nothing says what a class is called in this language.
 
     >>> label_prompts(["dog_bark"]), label_prompts(["dog_bark"], "jpn")
     (['This is a sound of dog bark.'], ['これは犬の吠え声の音です。'])

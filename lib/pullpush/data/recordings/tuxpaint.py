@@ -67,11 +67,6 @@ def fetch(*, progress: bool = True) -> Path:
     """The folder of stamps: fetched and unpacked when first asked for, by one process where several ask.
 
     progress: tell on standard error what is being done.
-
-    Raises:
-        DataNotFoundError: it cannot be fetched, or `$PULLPUSH_TUXPAINT` names nothing that it could be.
-        PullPushError: an archive holds paths or links that lead out of it.
-        CacheError: the cache cannot be written or the disk is full.
     """
     named = os.environ.get(SOURCE)
     if not named:
@@ -92,11 +87,7 @@ def fetch(*, progress: bool = True) -> Path:
 
 
 def recording(stamps: Path, stamp: str) -> Path:
-    """The sound of one stamp below the folder `stamps`.
-
-    Raises:
-        DataNotFoundError: this copy has no such sound.
-    """
+    """The sound of one stamp below the folder `stamps`."""
     for suffix in SOUNDS:
         if (path := stamps / f"{stamp}{suffix}").is_file():
             return path
@@ -107,11 +98,7 @@ def recording(stamps: Path, stamp: str) -> Path:
 
 
 def index(root: Path | None = None) -> Stamps:
-    """The tables of the stamps in `root` (default: those of `fetch()`), sorted by stamp; read once a process.
-
-    Raises:
-        DataNotFoundError: there are no stamps.
-    """
+    """The tables of the stamps in `root` (default: those of `fetch()`), sorted by stamp; read once a process."""
     return _index(fetch() if root is None else Path(root))
 
 

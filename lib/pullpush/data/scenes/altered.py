@@ -148,10 +148,6 @@ class AlteredWaveforms(Waveforms):
 def altered(clips: StoredClips, alteration: Alteration) -> StoredClips:
     """The same clips, heard otherwise: captions, labels and columns are the clips' own.
 
-    Raises:
-        TypeError: clips that are no waveforms in a store, such as features; alter them before they are encoded.
-        ValueError: clips that are altered already.
-
     >>> from pullpush.data.scenes.world import WorldConfig, load_world
     >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
     >>> altered(world.test, First(0.25)).audio(0)[0].shape

@@ -52,9 +52,6 @@ class Rewriter(Protocol):
         """One caption for each of `captions`, in their order.
 
         number: of the copy; other numbers bring other words, as far as there are any.
-
-        Raises:
-            RewritingError: a caption cannot be rewritten.
         """
         ...
 
@@ -62,9 +59,6 @@ class Rewriter(Protocol):
         """The same for the captions of these clips in one language, where it has to know what they tell.
 
         events: of the bank, where clips are scenes.
-
-        Raises:
-            RewritingError: it cannot rewrite captions of such clips, or in this language.
         """
         return self
 
@@ -73,12 +67,7 @@ class Merger(Protocol):
     """Two captions as one, for two clips that are mixed; the same holds as for `Rewriter`."""
 
     def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
-        """One caption for each pair of captions.
-
-        Raises:
-            RewritingError: two captions cannot be merged.
-            ValueError: there are not as many first captions as second ones.
-        """
+        """One caption for each pair of captions."""
         ...
 
     def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
@@ -127,12 +116,6 @@ class AugmentedConfig:
 
     def load(self) -> World:
         """The world with its training clips augmented; all captions are written now, so that runs are named by them.
-
-        Raises:
-            TypeError: clips of another kind, such as features or a mixture: augment what they are made of.
-            RewritingError: a rewriter cannot rewrite the captions of these clips.
-            PullPushError: there are not as many pairs of clips to mix.
-            CacheError: the cache cannot be written.
 
         >>> from pullpush.data.scenes.world import WorldConfig
         >>> from pullpush.rewriting import create

@@ -64,9 +64,6 @@ def pitch_bank(bank: Bank, most: int) -> PitchBank:
     """The bank at all shifts from -`most` to `most` semitones: made once, then read from the cache.
 
     A shift changes speed with pitch, as a tape does, so that a recording up a semitone is 6 % shorter.
-
-    Raises:
-        CacheError: the cache cannot be written.
     """
     key = content_key([versions("data/pitch"), bank.key, most])
     folder = cached_dir("pitch", key, lambda path: _write(path, shifted(bank, most)))

@@ -95,11 +95,6 @@ def load_held_out(config: HeldOutConfig) -> World:
 
     Of a bank of one's own (see `OwnHeldOutConfig`) those splits that the bank is large enough for.
 
-    Raises:
-        UnknownNameError, DataNotFoundError: a bank is unknown, or cannot be fetched.
-        PullPushError: no named event has a further recording, or too few events are left for the splits.
-        CacheError: the cache cannot be written.
-
     >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
     >>> world = load_held_out(HeldOutConfig(small, takes=""))
     >>> {name: len(clips) for name, clips in world.splits.items() if name not in ("train", "valid")}

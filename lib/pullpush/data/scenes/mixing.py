@@ -25,9 +25,6 @@ def unite(first: Scene, second: Scene) -> Scene:
 
     The noise of both is heard under the sounds of both, which are as strong: snr_db follows from the two ratios.
 
-    Raises:
-        ValueError: one is a sequence, or both hold the same event.
-
     >>> from pullpush.data.scenes.scene import Sound
     >>> frog, rain = (Scene((Sound(event, 0, onset=0.25),), "single", None, 3.0) for event in (4, 9))
     >>> unite(frog, rain).graph
@@ -68,9 +65,6 @@ def partners(
         clips: how many there are.
         seed: of the draws.
         taken: sets of events that no union may have, those of other splits.
-
-    Raises:
-        PullPushError: there are not as many pairs.
 
     >>> partners(None, 3, 10, seed=0)
     [(0, 1), (0, 3), (1, 9)]

@@ -111,7 +111,6 @@ def load_world(config: WorldConfig) -> World:
     Raises:
         UnknownNameError, DataNotFoundError: the bank is unknown, or cannot be fetched.
         PullPushError: the bank is too small for the splits.
-        CacheError: the cache cannot be written.
 
     >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
     >>> audio, lengths = world.train.audio([0, 1])
@@ -174,9 +173,6 @@ def scene_clips(
         bank: what they are composed of.
         config: what they sound like.
         write: (columns, language) → captions of every scene.
-
-    Raises:
-        CacheError: the cache cannot be written.
     """
 
     def build(folder: Path) -> None:

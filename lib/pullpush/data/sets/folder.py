@@ -59,11 +59,6 @@ def read_captions(path: str | Path, *, split: str | None = None) -> dict[str, li
 
     The CSV has a column `file_name` and either `caption` (one row per caption; rows of one file are gathered) or
     `caption_1`, `caption_2`, …; empty cells are left out. Where it has a column `split`, `split` selects rows.
-
-    Raises:
-        DataNotFoundError: there is no such file.
-        PullPushError: it is not such a table, or a recording has no caption.
-        UnknownNameError: no row has this `split`.
     """
     path = Path(path)
     rows = rows_of(path)
@@ -86,14 +81,7 @@ def gathered(path: Path, rows: Iterable[Row]) -> dict[str, list[str]]:
 
 
 def rows_of(path: Path) -> list[Row]:
-    """The rows of a table.
-
-    Raises:
-        DataNotFoundError: there is no such file.
-        PullPushError: it is not in UTF-8, parts its fields otherwise than by commas, as spreadsheets save it, lacks a
-            column, or has a row of more or fewer fields than its header, as an unquoted comma in a caption makes; how
-            to save it is told, or the line is named.
-    """
+    """The rows of a table."""
     if not path.is_file():
         raise DataNotFoundError(f"no caption table at {path}")
     try:

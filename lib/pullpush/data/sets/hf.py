@@ -55,10 +55,6 @@ class Row(NamedTuple):
 def parsed(argument: str) -> tuple[str, dict[str, str]]:
     """The name and the options of `name?option=value&…`.
 
-    Raises:
-        UnknownNameError: an unknown option.
-        PullPushError: it cannot be read.
-
     >>> parsed("owner/name?text=caption&test=eval")
     ('owner/name', {'text': 'caption', 'test': 'eval'})
     """
@@ -86,12 +82,7 @@ def located(card: DatasetCard, argument: str) -> DatasetCard:
 
 
 def fetch(name: str, options: Mapping[str, str], folder: str, root: Path) -> None:
-    """Download a dataset by `datasets` and write its recordings and captions to a folder, all of it or nothing.
-
-    Raises:
-        PullPushError: `datasets` is not installed; there is no column of audio or captions, or no split to train on.
-        DataNotFoundError: there is no such dataset.
-    """
+    """Download a dataset by `datasets` and write its recordings and captions to a folder, all of it or nothing."""
     place = root / folder
     if place.is_dir():
         return
@@ -104,13 +95,7 @@ def fetch(name: str, options: Mapping[str, str], folder: str, root: Path) -> Non
 
 
 def load_dataset(name: str, *arguments: Any, **options: Any) -> Any:
-    """What `datasets` reads from the hub, which it keeps in its cache, or from files of this machine.
-
-    Raises:
-        DataNotFoundError: there is no such dataset.
-        PullPushError: `datasets` is not installed, or cannot read it.
-        OSError: there is no network, or the disk is full.
-    """
+    """What `datasets` reads from the hub, which it keeps in its cache, or from files of this machine."""
     try:
         return importlib.import_module("datasets").load_dataset(name, *arguments, **options)
     except ModuleNotFoundError as error:

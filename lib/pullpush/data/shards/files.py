@@ -103,7 +103,6 @@ def write_shards(
         ValueError: less than one sample in a shard.
         PullPushError: the folder holds shards; clips have no caption in any of the languages.
         UnknownNameError: the clips have no such language or column.
-        CacheError: the folder cannot be written.
     """
     folder, counts = Path(folder).expanduser(), []
     if (folder / INDEX).exists():
@@ -317,9 +316,6 @@ def read_sample(
 
     Returns:
         `(T,)` float32 in [-1, 1], of 16 bits exactly what `write_shards` was given; then its captions and columns.
-
-    Raises:
-        DamagedError: a member is missing, cut short, or cannot be decoded.
     """
     places = {name: place for name, place in sample.members.items() if name in (*AUDIO, "json", "txt")}
     start, stop = min((first for first, _ in places.values()), default=0), max(map(sum, places.values()), default=0)
@@ -341,9 +337,6 @@ def read_sample(
 
 def annotation(raw: Mapping[str, bytes]) -> Annotation:
     """What the members "json" and "txt" of a sample hold.
-
-    Raises:
-        DamagedError: the JSON cannot be read, or has captions of no known form.
 
     >>> annotation({"json": b'{"captions": {"eng": ["a dog"]}, "group": "sound"}'})
     Annotation(captions={'eng': ['a dog']}, columns={'group': 'sound'})

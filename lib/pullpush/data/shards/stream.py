@@ -128,11 +128,7 @@ class Schedule:
         return len(self.stream)
 
     def steps(self, batch_size: int, processes: int) -> int:
-        """Batches of an epoch that have a sample for every process.
-
-        Raises:
-            TrainingError: none has.
-        """
+        """Batches of an epoch that have a sample for every process."""
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         if (most := min(batch_size, len(self))) < processes:

@@ -97,7 +97,6 @@ def load_spoken(config: SpokenConfig | None = None) -> World:
         UnknownNameError: nobody speaks such a language, or has such a voice, or says such a kind.
         DataNotFoundError: recordings cannot be fetched, or a split would be empty.
         AudioError: a recording is damaged or silent; it is named.
-        CacheError: the cache cannot be written.
     """
     config = config or SpokenConfig()
     table = _table(config)

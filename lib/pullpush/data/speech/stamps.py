@@ -79,7 +79,6 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     Raises:
         DataNotFoundError: no recordings in a language, or too few stamps to split.
         AudioError: a recording is damaged or silent; it is named.
-        CacheError: the cache cannot be written.
     """
     config = config or SpeechConfig()
     stamps = tuxpaint.index(root)
