@@ -8,7 +8,6 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,7 @@ def clips(count: int = 12, *, name: str = "train") -> StoredClips:
 def silent(columns: dict[str, Any]) -> StoredClips:
     """Three clips of one sample, with the captions that a column may hold."""
     waves = Waveforms(np.zeros(3, np.int16), np.arange(1, 4))
-    write = partial(texts.captions_in, "eng") if "captions" in columns else lambda columns, language: []
+    write = lambda columns, language: columns.get("captions", [])  # noqa: E731
     return StoredClips("train", "probe", waves, np.arange(3), columns, write)
 
 

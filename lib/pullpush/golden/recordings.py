@@ -21,7 +21,6 @@ from pullpush.data import store
 from pullpush.data.audio import load_audio, normalise_rms, trim_silence
 from pullpush.data.banks import prepare
 from pullpush.data.clips import StoredClips
-from pullpush.data.recordings import picture_files
 from pullpush.data.recordings.pictures import (
     ask,
     category_of,
@@ -30,6 +29,9 @@ from pullpush.data.recordings.pictures import (
     folder_of,
     grade as grade_pictures,
     groups,
+    likeness as likeness_of,
+    read_pixels,
+    write_pixels,
 )
 from pullpush.data.recordings.takes import member
 from pullpush.data.speech import spoken as speakers, stamps as speaking
@@ -251,11 +253,11 @@ def pictures() -> Values:
         (place / "red.svg").write_text(SVG, encoding="utf-8")
         for name, image in {"plain.png": plain, "clear.png": clear, "turned.png": plain.rotate(180)}.items():
             image.save(place / name)
-        picture_files.write(place, [f"{place}/{name}" for name in (*PNG, "turned.png", "red.svg")], 8)
-        drawn = picture_files.read(place)
+        write_pixels(place, [f"{place}/{name}" for name in (*PNG, "turned.png", "red.svg")], 8)
+        drawn = read_pixels(place)
         of_files = {
             "drawn": [looks(row) for row in drawn.audio(range(4))[0]],
-            "likeness": picture_files.likeness(drawn),
+            "likeness": likeness_of(drawn),
         }
     likeness = np.eye(5)
     likeness[0, 2] = likeness[2, 0] = 0.91

@@ -28,7 +28,7 @@ from pullpush.data.scenes.composer import SceneConfig, compose, ratio, shifted, 
 from pullpush.data.scenes.held_out import _Part, named_events, two_banks
 from pullpush.data.scenes.mixing import mix, partners, unite, unites
 from pullpush.data.scenes.renderer import layers, render
-from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
+from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance_matrix, to_json
 from pullpush.data.scenes.world import WorldConfig, draw_scenes, draw_singles, split_of
 from pullpush.data.speech import spoken, stamps as speech
 from pullpush.data.store import to_int16
@@ -227,7 +227,7 @@ def relevance() -> Values:
     spoken_words = {"key": list("aabc"), "text": ["Ohr", "ear", "ohr", "eye"], "language": ["deu", "eng", "deu", "eng"]}
     return {
         "scenes": relevance_matrix(some, some[::2], events),
-        "pair": fits(some[0], some[1], events),
+        "pair": float(relevance_matrix(some[:1], some[1:2], events)[0, 0]),
         "phrases": likeness({"phrase": phrases}, {"phrase": phrases}),
         "spoken": spoken.same_meaning(spoken_words, spoken_words),
         "groups": speech.same_group({"group": ["a", "b"]}, {"group": ["b", "c", "a"]}),

@@ -18,7 +18,7 @@ import numpy as np
 
 from pullpush.data.draws import number
 from pullpush.data.language.vocabulary import Clause, Event, Labels, Phrases, load_labels
-from pullpush.data.languages import LANGUAGES, check_language, language as find_language, load_languages
+from pullpush.data.languages import check_language, language as find_language, load_languages
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import unknown
 
@@ -198,7 +198,8 @@ def distinct(draw: Callable[[int], tuple[Hashable, T] | None], n: int, *, patien
 def prompts(
     events: Sequence[Event], language: str, template: str | None = None, *, further: Labels | None = None
 ) -> list[str]:
-    """One sentence per event that names its label, for zero-shot classification: a template, or that of `PROMPTS`.
+    """One sentence per event that names its label, for zero-shot classification: a template, or the grammar's own; in
+    English that of SupCLAP.
 
     further: labels in languages without a file of their own; default: those of `labels.yaml`.
 
@@ -228,10 +229,6 @@ def load_grammar(language: str) -> Grammar:
     contractions = tuple((re.compile(pattern), text) for pattern, text in entry.pop("contractions").items())
     progressive = re.compile(entry.pop("progressive")) if entry["progressive"] else entry.pop("progressive")
     return Grammar(**entry, contractions=contractions, progressive=progressive, forms=forms)
-
-
-PROMPTS: dict[str, str] = {language: load_grammar(language).prompt for language in LANGUAGES}
-"""The sentence around a label; "This is a sound of {label}." is that of SupCLAP."""
 
 
 # ------------------------------------------------------------------------------------------------------------- forms

@@ -34,16 +34,6 @@ FONTS: Mapping[str, tuple[Package, str]] = {  # the package, and the font's path
         ),
         "usr/share/fluidr3mono-gm-soundfont/FluidR3Mono_GM.sf3",
     ),
-    "musescore": (  # made from fluid: it shares many recordings with it
-        Package(
-            "musescore-general-soundfont-small",
-            "0.2.1-1",
-            "65f9c1cb658c49e8713d2c95238d5d26868f520341f74a4fe26248a8f763c739",
-            34.2,
-            ("*.sf3",),
-        ),
-        "usr/share/sounds/sf3/MuseScore_General_Lite.sf3",
-    ),
     "timgm": (
         Package(
             "timgm6mb-soundfont",
@@ -55,19 +45,7 @@ FONTS: Mapping[str, tuple[Package, str]] = {  # the package, and the font's path
         "usr/share/sounds/sf2/TimGM6mb.sf2",
     ),
 }
-REAL: Mapping[str, Source] = {
-    "gcompris": TAKES["gcompris"],
-    "sonic_pi": Source(
-        Package(
-            "sonic-pi-samples",
-            "3.2.2~repack-8",
-            "25f2312d2fae005e6ad0f4726b8ed3084e776006a5a132083506e960224ac79d",
-            21.9,
-            ("*samples/drum_*.flac",),
-        ),
-        "usr/share/sonic-pi/samples",
-    ),
-}
+REAL: Mapping[str, Source] = {"gcompris": TAKES["gcompris"]}
 
 
 def font_path(name: str) -> Path:

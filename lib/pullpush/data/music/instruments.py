@@ -155,11 +155,6 @@ def write_captions(each: int, seed: int, aligned: bool, columns: Columns, langua
     ]
 
 
-def ask(further: Labels, language: str, template: str | None = None) -> list[str]:
-    """One prompt an instrument; see `music_prompts`."""
-    return music_prompts(load_instruments(), language, template, further=further)
-
-
 def _tell(phrase: Phrase, form: int, told: Sequence[str], language: str) -> str:
     """One caption; shapes are always told, since a sentence needs its object."""
     words = load_words()[language]

@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -38,7 +38,7 @@ from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.language.wording import FORMS
 from pullpush.data.languages import LANGUAGES, told_by
 from pullpush.data.music.fonts import REAL, font_path, load_font, real_sounds, sound
-from pullpush.data.music.instruments import ask, families, load_instruments, load_words, write_captions
+from pullpush.data.music.instruments import families, load_instruments, load_words, music_prompts, write_captions
 from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
 from pullpush.errors import unknown
 from pullpush.golden import versions
@@ -63,25 +63,23 @@ def likeness(columns: Columns, other: Columns) -> Tensor:
     """
     family = {item.name: item.family for item in load_instruments()}
 
-    def coded(values: Callable[[Phrase], str]) -> tuple[np.ndarray, np.ndarray]:
-        rows, cols = ([values(phrase) for phrase in side["phrase"]] for side in (columns, other))
-        codes, _ = pd.factorize(np.array(rows + cols, dtype=object))
-        there = np.array([bool(value) for value in rows + cols])
-        codes = np.where(there, codes, -1)
-        return codes[: len(rows), None], codes[None, len(rows) :]
+    def pairs(value: Callable[[Phrase], str]) -> tuple[np.ndarray, np.ndarray]:
+        """Where both have the same, and where either has any, `(N, M)` bool."""
+        mine, theirs = (np.array([value(each) for each in side["phrase"]], dtype=object) for side in (columns, other))
+        mine, theirs = mine[:, None], theirs[None]
+        return (mine == theirs) & (mine != ""), (mine != "") | (theirs != "")
 
-    def same(values: Callable[[Phrase], str]) -> np.ndarray:
-        a, b = coded(values)
-        return ((a == b) & (a >= 0)).astype(np.float32)
-
-    instrument, shape = same(lambda phrase: phrase.instrument), same(lambda phrase: phrase.shape)
-    shared = instrument + same(lambda phrase: family[phrase.instrument]) + shape
-    total = np.full(shared.shape, 3.0)
+    shared, total = np.zeros((len(columns["phrase"]), len(other["phrase"]))), 3
+    for value in (
+        lambda phrase: phrase.instrument,
+        lambda phrase: family[phrase.instrument],
+        lambda phrase: phrase.shape,
+    ):
+        shared += pairs(value)[0]
     for name in ATTRIBUTES:
-        a, b = coded(lambda phrase, name=name: getattr(phrase, name))
-        shared = shared + ((a == b) & (a >= 0))
-        total += (a >= 0) | (b >= 0)
-    alike = same(lambda phrase: repr(phrase.kind))
+        both, either = pairs(attrgetter(name))
+        shared, total = shared + both, total + either
+    alike = pairs(lambda phrase: repr(phrase.kind))[0]
     return torch.from_numpy(np.where(alike, 1.0, NEAR * shared / total).astype(np.float32))
 
 
@@ -90,7 +88,7 @@ class MusicConfig:
     """What is played, and what is kept for the tests.
 
     fonts, new_fonts: names of soundfonts (see fonts.py) or paths, heard in training and never heard; real: packages
-    of real recordings ("gcompris"; "sonic_pi" has drums); share: of each family's instruments, how many training never
+    of real recordings; share: of each family's instruments, how many training never
     names; n_train, n_valid, n_test: phrases (`n_test` in each of test, recordings and instruments);
     n_single_per_instrument: in singles; captions_per_phrase, form: "retold" or "aligned"; seconds: of a phrase;
     sample_rate: in Hz, that phrases are kept in; seed: of all draws.
@@ -262,6 +260,6 @@ def _clips(
         columns,
         partial(write_captions, config.captions_per_phrase, config.seed, config.form == "aligned"),
         likeness,
-        partial(ask, load_labels()),
+        partial(music_prompts, load_instruments(), further=load_labels()),
         graded=True,
     )

@@ -55,13 +55,6 @@ def clean(text: str, cleaning: str) -> str:
     return " ".join(_SPACED.sub(" ", text.lower()).split())
 
 
-def captions_in(spoken: str, columns: Columns, language: str) -> list[list[str]]:
-    """The column "captions", which is in one language; `UnknownNameError` for others."""
-    if language != spoken:
-        raise unknown("language of these captions", language, [spoken])
-    return [list(texts) for texts in columns["captions"]]
-
-
 def recorded_captions(
     title: str, tables: Mapping[str, Path], cleaning: str, columns: Columns, language: str, *, own: str = "eng"
 ) -> list[list[str]]:

@@ -20,8 +20,9 @@ import pooch
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data.languages import load_languages
-from pullpush.data.recordings import debian, debian as archives
+from pullpush.data.recordings import debian
 from pullpush.errors import DataNotFoundError
+from pullpush.progress import tell
 
 SOURCE = "PULLPUSH_TUXPAINT"
 PACKAGE = debian.Package(
@@ -78,12 +79,7 @@ def fetch(*, progress: bool = True) -> Path:
         raise DataNotFoundError(f"{SOURCE} is {named}, but there is nothing: correct it, or {ADVICE}")
     facts = given.stat()
     key = content_key([str(given), facts.st_size, facts.st_mtime_ns])
-
-    def build(folder: Path) -> None:
-        _compare(given)
-        _unpack(given, folder, progress)
-
-    return cached_dir("tuxpaint", key, build) / "stamps"
+    return cached_dir("tuxpaint", key, lambda folder: _unpack(given, folder, progress)) / "stamps"
 
 
 def recording(stamps: Path, stamp: str) -> Path:
@@ -116,23 +112,21 @@ def _download(folder: Path, progress: bool) -> None:
         except DataNotFoundError as error:
             failures.append(f"{source}: {error}")
             continue
-        _compare(archive)
         _unpack(archive, folder, progress)
-        shutil.rmtree(work)
-        return
+        return shutil.rmtree(work)
     raise DataNotFoundError(f"cannot fetch the Tux Paint stamps ({'; '.join(failures)}): {ADVICE}")
 
 
 def _from_apt(work: Path, progress: bool) -> Path:
     """The distribution's package."""
-    _tell(progress, f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt")
+    tell(f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt", progress)
     with debian.apt() as download:
         return download(PACKAGE, work)
 
 
 def _from_upstream(work: Path, progress: bool) -> Path:
     """The project's release, against its checksum."""
-    _tell(progress, f"fetching {RELEASE}")
+    tell(f"fetching {RELEASE}", progress)
     pooch.get_logger().setLevel("WARNING")
     name = RELEASE.rsplit("/", 1)[-1]
     try:
@@ -143,23 +137,15 @@ def _from_upstream(work: Path, progress: bool) -> Path:
         raise DataNotFoundError(f"{name}: {str(error).splitlines()[0]}") from error
 
 
-def _compare(archive: Path) -> None:
-    """Warn where an archive is not one that the book was measured on; its signature is apt's to check."""
-    debian.compare(archive, "version 2022.06.04 of the stamps", PACKAGE.sha256, RELEASE_SHA256)
-
-
-def _tell(progress: bool, message: str) -> None:
-    if progress:
-        debian.say(message)
-
-
 def _unpack(archive: Path, folder: Path, progress: bool) -> None:
-    """Unpack a .deb or a tarball, and leave its stamps as `folder`/stamps."""
-    _tell(progress, f"unpacking {archive.name}")
+    """Unpack a .deb or a tarball, and leave its stamps as `folder`/stamps; warn where it is another version's, whose
+    signature is apt's to check."""
+    debian.compare(archive, "version 2022.06.04 of the stamps", PACKAGE.sha256, RELEASE_SHA256)
+    tell(f"unpacking {archive.name}", progress)
     tree = folder / "unpacked"
     tree.mkdir()
     try:
-        archives.unpack(archive, tree)
+        debian.unpack(archive, tree)
     except DataNotFoundError as error:
         raise DataNotFoundError(f"{error}, or {ADVICE}") from error
     os.replace(_stamps_in(tree), folder / "stamps")

@@ -157,7 +157,7 @@ def retold(config: Any, scenes: Any, tell: Tell, part: str, about: Callable[[str
 
 
 def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
-    """Graded relevance of scenes; see `scene.relevance`."""
+    """Graded relevance of scenes; see `scene.relevance_matrix`."""
     return relevance_matrix(columns["scene"], other["scene"], events)
 
 
