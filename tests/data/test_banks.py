@@ -7,12 +7,11 @@ import pytest
 import soundfile
 import torch
 
+from pullpush.data import banks as bank_module
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.banks import Bank, create_bank, prepare
-from pullpush.data.banks.recorded import english_phrases
 from pullpush.data.language.grammar import captions
 from pullpush.data.language.vocabulary import LANGUAGES, load_events
-from pullpush.data.scenes import bank as bank_module
 from pullpush.data.scenes.composer import SceneConfig, compose
 from pullpush.data.scenes.renderer import render
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
@@ -79,10 +78,6 @@ def test_a_bank_may_hold_some_categories_only(home):
     assert torch.equal(part.clips[0][0], whole.clips[twin][0])
 
 
-def test_the_order_of_categories_does_not_matter(home):
-    assert create_bank("synthetic:sweep,noise").key == create_bank("synthetic:noise,sweep").key
-
-
 @pytest.mark.parametrize("name", ["synthetic:3", "synthetic:sweep,nose", "synthetic:sweep,"])
 def test_an_unknown_category_names_the_known(name):
     with pytest.raises(UnknownNameError, match="category of events"):
@@ -105,13 +100,6 @@ def test_a_folders_scenes_can_be_composed_heard_and_told_in_english(home, classe
     assert any("alarm" in text or "dog bark" in text for text in captions(scene, bank.events, language="eng"))
     with pytest.raises(UnknownNameError, match="'fra': known: eng"):
         captions(scene, bank.events, language="fra")
-
-
-def test_names_get_the_right_article():
-    assert english_phrases("alarm").nouns == ("an alarm sound",)
-    told = [english_phrases(label).nouns[0] for label in ("one", "hour_bell", "unicorn", "unimportant", "8")]
-    assert told == ["a one sound", "an hour bell sound", "a unicorn sound", "an unimportant sound", "an 8 sound"]
-    assert english_phrases("Dog_bark-2").nouns == ("a dog bark 2 sound",)
 
 
 def test_recordings_are_decoded_once_and_again_when_they_change(home, classes, monkeypatch):

@@ -71,15 +71,6 @@ def test_clips_that_are_gone_are_counted(root):
     assert sum(len(clips) for clips in corpus.splits.values()) == 25
 
 
-def test_two_clips_of_one_video_are_told_by_their_start(root):
-    table = root / "MusicCaps/musiccaps-public.csv"
-    line = '-_02-xyz789,50,60,/m/0,[],"Song 2, again.",3,False,True\n'
-    table.write_text(table.read_text() + line)
-    miniature.tone(root / "MusicCaps/audio/-_02-xyz789_50.wav", 3, rate=8000, seconds=0.3)
-    clips = load_corpus(CorpusConfig("musiccaps")).test
-    assert clips.columns["file"][-1] == "-_02-xyz789_50.wav"
-
-
 def test_without_sounds_it_says_what_is_expected(root):
     for file in (root / "MusicCaps/audio").iterdir():
         file.unlink()

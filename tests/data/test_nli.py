@@ -21,11 +21,10 @@ from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import load_data
 from pullpush.data.language import nli as nli_corpora
-from pullpush.data.language.entailment import GENERAL, KIN, Statement, general_events, holds, words_for
+from pullpush.data.language.entailment import GENERAL, KIN, Statement, general_events, holds
 from pullpush.data.language.lexicon import LexiconConfig
 from pullpush.data.language.nli import NLIConfig, Triple, nli_corpus, scene_triples, triples, with_triples
 from pullpush.data.language.vocabulary import load_events
-from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
@@ -217,11 +216,6 @@ def test_names_of_kin_are_perhaps_true():
         Statement("overlap", ("drake",))
 
 
-def test_every_general_word_is_of_some_event_and_has_phrases():
-    words = {word for event in (*EVENTS, *synthetic_events()) for word in words_for(event)}
-    assert words == set(GENERAL)
-
-
 def test_nothing_is_said_where_nothing_contradicts():
     alone = Scene((Sound(0, 0, 0.0),), "single", None, 2.0)
     assert triples([alone], synthetic_events()[:1]) == []
@@ -258,11 +252,6 @@ def test_triples_name_worlds_apart(module_home):
     assert len({json.dumps(world.identity) for world in worlds}) == len(worlds)
     assert len(set(worlds[3].train.columns["premise"])) == 3
     assert pickle.loads(pickle.dumps(configs[1])).load().identity == worlds[1].identity  # as it travels
-
-
-def test_scenes_may_be_wrapped(module_home):
-    expected = scene_triples(SMALL)
-    assert scene_triples(LexiconConfig(HeldOutConfig(SMALL, takes=""), "narrow")) == expected
 
 
 def test_features_bring_triples_too(module_home):

@@ -15,7 +15,7 @@ from pullpush.data.mixture import MixtureConfig, Part
 from pullpush.data.scenes import world as module
 from pullpush.data.scenes.augmented import AugmentedConfig
 from pullpush.data.scenes.held_out import HeldOutConfig
-from pullpush.data.scenes.scene import relevance
+from pullpush.data.scenes.scene import relevance_matrix
 from pullpush.data.scenes.world import WorldConfig, load_world, split_of
 from pullpush.errors import UnknownNameError
 from pullpush.golden import versions
@@ -104,7 +104,8 @@ def test_relevance_is_that_of_the_scenes(world):
     matrix = world.test.relevance()
     assert matrix.shape == (30, 30)
     assert torch.equal(matrix.diagonal(), torch.ones(30))
-    expected = relevance(world.test.columns["scene"][2], world.test.columns["scene"][5], world.bank.events)
+    scenes = world.test.columns["scene"]
+    expected = relevance_matrix([scenes[2]], [scenes[5]], world.bank.events)
     assert float(matrix[2, 5]) == pytest.approx(expected)
     assert world.test.relevance(world.valid).shape == (30, 30)
 
