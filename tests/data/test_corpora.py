@@ -313,10 +313,10 @@ def test_a_set_is_fetched_and_unpacked(root, tmp_path):
         card = replace(registry.find("esc50"), fetch=functools.partial(registry.unpack, url=here))
         with registry.SETS.standing_in({"esc50": card}):
             assert registry.fetch("esc50") == root / "ESC-50-master"
-        server.shutdown()
-        shutil.rmtree(root)
-        with registry.SETS.standing_in({"esc50": card}), pytest.raises(DataNotFoundError, match="cannot fetch ESC-50"):
-            registry.fetch("esc50")
+            server.shutdown()
+    shutil.rmtree(root)
+    with registry.SETS.standing_in({"esc50": card}), pytest.raises(DataNotFoundError, match="cannot fetch ESC-50"):
+        registry.fetch("esc50")
     with pytest.raises(DataNotFoundError, match=r"vggsound\.csv"):
         registry.fetch("vggsound")
 

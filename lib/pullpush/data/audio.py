@@ -62,10 +62,14 @@ def check_audible(wave: Tensor, name: str | Path) -> Tensor:
     >>> check_audible(torch.full((160,), 0.1), "a.wav").shape
     torch.Size([160])
     """
-    loudest = float(_frame_levels(wave).max()) if wave.numel() else -float("inf")
-    if loudest < SILENCE_DB:
-        raise AudioError(f"{name} is silent (its loudest 10 ms reach {loudest:.0f} dB): remove it, or record it again")
+    if not is_audible(wave):
+        raise AudioError(f"{name} is silent (below {SILENCE_DB:.0f} dB): remove it, or record it again")
     return wave
+
+
+def is_audible(wave: Tensor) -> bool:
+    """Whether any 10 ms of a waveform `(T,)` are louder than -60 dB full scale."""
+    return bool(wave.numel()) and float(_frame_levels(wave).max()) >= SILENCE_DB
 
 
 def trim_silence(wave: Tensor, *, floor_db: float = -40.0) -> Tensor:
@@ -76,9 +80,9 @@ def trim_silence(wave: Tensor, *, floor_db: float = -40.0) -> Tensor:
     >>> trim_silence(torch.cat([torch.zeros(800), torch.ones(160), torch.zeros(800)])).shape
     torch.Size([160])
     """
-    levels = _frame_levels(wave)
-    if wave.numel() == 0 or levels.max() < SILENCE_DB:
+    if not is_audible(wave):
         return wave
+    levels = _frame_levels(wave)
     (loud,) = torch.where(levels >= levels.max() + floor_db)
     size = round(FRAME * SAMPLE_RATE)
     return wave[int(loud[0]) * size : (int(loud[-1]) + 1) * size]

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -102,7 +101,16 @@ def load_split(config: CorpusConfig, split: str) -> StoredClips:
         raise PullPushError(f"{dataset.title} has labels, not captions: it is for zero-shot classification")
     if config.subset is not None and config.subset not in dataset.subsets:
         raise unknown(f"subset of {dataset.title}", config.subset, dataset.subsets)
-    return _captioned(dataset, config, split)
+    files = listing(config.dataset, split)
+    if split == "test" and config.subset is not None:
+        subset = dataset.subsets[config.subset]
+        files = files.rows(row for row, path in enumerate(files.paths) if subset.holds(path.stem))
+        if lost := max(0, subset.clips - len(files.paths)):
+            told = f"{lost} of the {subset.clips} clips of subset {config.subset} are missing"
+            warnings.warn(f"{dataset.title}: {told}", stacklevel=4)
+    files = files.rows(range(len(files.paths))[: getattr(config, f"n_{split}")])
+    options = {"cleaning": config.text_cleaning, "seconds": config.seconds, "sample_rate": config.sample_rate}
+    return _clips(dataset, config.dataset, split, files, {"captions": files.captions}, **options)
 
 
 def load_labelled(
@@ -125,20 +133,7 @@ def load_labelled(
     if n is not None and n < len(files.paths):  # spread, since labelled sets are often sorted by class
         files = files.rows(int(row) for row in np.linspace(0, len(files.paths) - 1, n).round())
     columns: dict[str, Sequence] = {"label": [files.classes.index(label) for label in files.labels]}
-    return _clips(dataset, name, "test", files, columns, {}, seconds=seconds, sample_rate=sample_rate)
-
-
-def _captioned(dataset: DatasetCard, config: CorpusConfig, split: str) -> StoredClips:
-    """One split of a captioned dataset."""
-    files = listing(config.dataset, split)
-    if split == "test" and config.subset is not None:
-        files = _subset(dataset, config.subset, files)
-    most = getattr(config, f"n_{split}")
-    if most is not None and most < len(files.paths):
-        files = files.rows(range(most))
-    tables = _tables(dataset.where(datasets_home()))
-    options = {"cleaning": config.text_cleaning, "seconds": config.seconds, "sample_rate": config.sample_rate}
-    return _clips(dataset, config.dataset, split, files, {"captions": files.captions}, tables, **options)
+    return _clips(dataset, name, "test", files, columns, seconds=seconds, sample_rate=sample_rate)
 
 
 def _clips(
@@ -147,7 +142,6 @@ def _clips(
     split: str,
     files: Listing,
     columns: dict[str, Sequence],
-    tables: dict[str, Path],
     *,
     cleaning: str = "none",
     seconds: float | None,
@@ -158,6 +152,7 @@ def _clips(
         raise PullPushError(f"{dataset.title} has no clip for {split}: see {dataset.where(datasets_home())}")
     longest = dataset.seconds if seconds is None else None if seconds == math.inf else seconds
     about, title = [name.partition(":")[0], split], f"{dataset.title} {split}"
+    tables = {} if dataset.labelled else _tables(dataset.where(datasets_home()))
     waveforms, key = stored(files.paths, about, longest, sample_rate, title)
     return StoredClips(
         split,
@@ -169,16 +164,6 @@ def _clips(
         identity,
         partial(label_prompts, files.classes, prompt=dataset.prompt, further=load_labels(), own=dataset.language),
     )
-
-
-def _subset(dataset: DatasetCard, name: str, files: Listing) -> Listing:
-    """The test files of a subset; a warning says how many of it are not on disk."""
-    subset: Any = dataset.subsets[name]
-    rows = [row for row, path in enumerate(files.paths) if subset.holds(path.stem)]
-    if len(rows) < subset.clips:
-        lost = subset.clips - len(rows)
-        warnings.warn(f"{dataset.title}: {lost} of the {subset.clips} clips of subset {name} are missing", stacklevel=5)
-    return files.rows(rows)
 
 
 def _tables(folder: Path) -> dict[str, Path]:

@@ -161,23 +161,19 @@ def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Q
     if not {"audio_filenames", "file_name"} & set(table.columns):
         raise PullPushError(f"{path} needs a column audio_filenames or file_name, has {', '.join(table.columns)}")
     listed = "audio_filenames" in table.columns
-    column = table["audio_filenames" if listed else "file_name"]
     wanted: dict[str, list[str]] = {}
-    for query, value in zip(table["query"], column, strict=True):
+    for query, value in zip(table["query"], table["audio_filenames" if listed else "file_name"], strict=True):
         wanted.setdefault(clean(query.strip(), cleaning), []).extend(_names(value, path) if listed else [value])
-    return _matched(wanted, clips, path)
-
-
-def _matched(wanted: dict[str, list[str]], clips: Clips, path: Path) -> Queries:
-    row = {name: number for number, name in enumerate(clips.columns["file"])}
-    right = {query: [row[name] for name in names if name in row] for query, names in wanted.items()}
+    place = {name: number for number, name in enumerate(clips.columns["file"])}
+    right = {query: [place[name] for name in names if name in place] for query, names in wanted.items()}
     texts = [query for query, rows in right.items() if rows]
     if not texts:
         raise PullPushError(f"no file of {path} is among the {len(clips)} clips: is it the table of this dataset?")
-    _warn(
-        "files that are none of the clips", sorted({n for names in wanted.values() for n in names} - row.keys()), path
-    )
-    _warn("queries without a clip", [query for query, rows in right.items() if not rows], path)
+    strange = sorted({name for names in wanted.values() for name in names} - place.keys())
+    lost = [query for query, rows in right.items() if not rows]
+    for what, names in {"files that are none of the clips": strange, "queries without a clip": lost}.items():
+        if names:
+            warnings.warn(f"{path.name}: {len(names)} {what} left out: {few(names)}", stacklevel=2)
     relevance = torch.zeros(len(texts), len(clips), dtype=torch.bool)
     for number, query in enumerate(texts):
         relevance[number, right[query]] = True
@@ -191,8 +187,3 @@ def _names(value: str, path: Path) -> list[str]:
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise PullPushError(f"{path}: audio_filenames must be lists such as ['a.wav'], got {value[:80]!r}") from error
     return [str(name) for name in names]
-
-
-def _warn(what: str, names: Sequence[str], path: Path) -> None:
-    if names:
-        warnings.warn(f"{path.name}: {len(names)} {what} left out: {few(names)}", stacklevel=4)
