@@ -168,20 +168,6 @@ def test_the_loudest_part_of_a_long_recording_is_kept():
     assert kept[0] == kept[-1] == 0, "faded where it is cut"
 
 
-def test_silence_around_a_recording_goes():
-    quiet = torch.zeros(SAMPLE_RATE)
-    burst = 0.2 * torch.sin(torch.arange(SAMPLE_RATE // 2) * 0.3)
-    kept = prepare(torch.cat([quiet, burst, quiet]), "burst")
-    assert len(kept) == pytest.approx(len(burst), abs=0.02 * SAMPLE_RATE)
-    assert kept.square().mean().sqrt() == pytest.approx(0.1, abs=1e-3)
-
-
-def test_tuxpaint_without_stamps_says_what_to_do(home, tmp_path, monkeypatch):
-    monkeypatch.setenv("PULLPUSH_TUXPAINT", str(tmp_path / "nothing"))
-    with pytest.raises(DataNotFoundError, match="synthetic"):
-        create_bank("tuxpaint")
-
-
 def test_a_curated_stamp_that_is_missing_is_named(home, tmp_path, monkeypatch):
     (tmp_path / "stamps" / "animals").mkdir(parents=True)
     monkeypatch.setenv("PULLPUSH_TUXPAINT", str(tmp_path / "stamps"))

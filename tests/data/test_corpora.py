@@ -28,15 +28,6 @@ CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
 NAMES = ("audiocaps", "clotho", "macs", "wavcaps", "esc50", "urbansound8k", "vggsound")
 
 
-@pytest.fixture
-def root(tmp_path, monkeypatch):
-    """An empty place for datasets, and a cache."""
-    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
-    return tmp_path / "data"
-
-
 @pytest.mark.parametrize("name", ["audiocaps", "clotho"])
 def test_a_captioned_dataset_is_three_splits_of_clips(root, name):
     getattr(miniature, name)(root)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pullpush.data.scenes import held_out
-from pullpush.data.scenes.held_out import TESTS, HeldOutConfig, load_held_out, named_events, two_banks
+from pullpush.data.scenes.held_out import TESTS, HeldOutConfig, named_events, two_banks
 from pullpush.data.scenes.renderer import render
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.store import to_int16
@@ -17,7 +17,7 @@ WORLD = WorldConfig("synthetic", n_train=120, n_valid=10, n_test=20, n_single_pe
 
 @pytest.fixture(scope="module")
 def world(module_home):
-    return load_held_out(HeldOutConfig(WORLD, takes=""))
+    return HeldOutConfig(WORLD, takes="").load()
 
 
 def events(split) -> set[int]:
@@ -97,7 +97,7 @@ def test_a_bank_without_further_recordings_is_refused(module_home, monkeypatch):
     none = held_out._part(unheard, "none", ((),) * len(unheard))
     monkeypatch.setattr(held_out, "two_banks", lambda bank, takes: (heard, none))
     with pytest.raises(PullPushError, match="no event that training names has a further recording in 'synthetic'"):
-        load_held_out(HeldOutConfig(WORLD, takes=""))
+        HeldOutConfig(WORLD, takes="").load()
 
 
 def test_a_share_outside_0_to_1_is_refused():

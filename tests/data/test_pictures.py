@@ -13,12 +13,10 @@ from pullpush.data.recordings import pictures as picture_files, tuxpaint
 from pullpush.data.recordings.pictures import (
     PictureConfig,
     Pixels,
-    ask,
     category_of,
     dealt,
     groups,
     load_categories,
-    load_pictures,
 )
 from pullpush.encoders import create
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
@@ -87,13 +85,6 @@ def test_a_picture_is_fitted_into_a_white_square():
     assert (found[:2] == 255).all()
     assert (found[6:] == 255).all()
     assert (found[2:6] == (255, 0, 0)).all()
-
-
-def test_the_colour_of_what_is_transparent_does_not_bleed():
-    image = Image.new("RGBA", (8, 8), (255, 0, 0, 0))
-    ImageDraw.Draw(image).line((0, 0, 7, 7), fill="black")
-    found = np.asarray(picture_files.square(image, 31)).astype(int)
-    assert abs(found - found[..., :1]).max() <= 1  # greys alone
 
 
 @pytest.mark.parametrize("unit", ["", "pt", "mm"])
@@ -224,19 +215,11 @@ def test_the_size_changes_no_split(world):
     assert other.identity != world.identity
 
 
-def test_prompts_are_sentences_or_follow_a_template(world):
-    assert world.singles.prompts()[0] == "A bird."
-    assert ask("jpn")[0] == "鳥。"
-    assert ask("deu", "Das Bild zeigt: {label}!")[0] == "Das Bild zeigt: ein Vogel!"
-    with pytest.raises(UnknownNameError, match="unknown language of categories 'ita'"):
-        ask("ita")
-
-
 def test_sizes_that_leave_nothing_are_refused(world):
     with pytest.raises(ValueError, match="n_test must be at least 1, got 0"):
         PictureConfig(n_test=0)
     with pytest.raises(ValueError, match="leave none to learn from"):
-        load_pictures(PictureConfig(size=SIZE, n_valid=100, n_test=100))
+        PictureConfig(size=SIZE, n_valid=100, n_test=100).load()
 
 
 # ------------------------------------------------------------------------------------------------------------- training

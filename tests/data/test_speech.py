@@ -8,7 +8,7 @@ import soundfile
 import torch
 
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.data.speech.stamps import SpeechConfig, caption_groups, load_speech, stamps_of
+from pullpush.data.speech.stamps import SpeechConfig, load_speech, stamps_of
 from pullpush.errors import AudioError, DataNotFoundError
 
 CODES = {"eng": "en", "fra": "fr", "deu": "de", "spa": "es", "nld": "nl", "cat": "ca", "jpn": "ja", "zho": "zh_CN"}
@@ -124,11 +124,6 @@ def test_too_few_stamps_are_refused(tmp_path, home):
     write_stamp(tmp_path / "stamps", "animals/one", 1)
     with pytest.raises(DataNotFoundError, match="nothing is left for"):
         load_speech(root=tmp_path / "stamps")
-
-
-def test_groups_follow_shared_captions_through_all_languages():
-    texts = {"eng": {"a": "A cat.", "b": "a cat", "c": "Puss."}, "fra": {"b": "Minou.", "c": "Minou.", "d": "Chien."}}
-    assert caption_groups(texts) == {"a": "a", "b": "a", "c": "a", "d": "d"}
 
 
 @pytest.mark.parametrize("wrong", [{"spoken": ()}, {"test": 0.9, "valid": 0.2}, {"longest": 0}, {"crossed": 2}])

@@ -20,13 +20,6 @@ from pullpush.errors import DataNotFoundError, UnknownNameError
 HOME = cache.home()  # before any test points it elsewhere
 
 
-@pytest.fixture(autouse=True)
-def root(home, tmp_path, monkeypatch):
-    """An empty place for datasets."""
-    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
 def said_by(spoken, language: str) -> dict[str, str]:
     return {each.key: each.text for each in spoken.utterances if each.language == language}
 

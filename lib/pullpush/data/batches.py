@@ -246,7 +246,6 @@ class PairDataset(Dataset[Item]):
         return len(self.split)
 
     def steps(self, batch_size: int, *, processes: int = 1) -> int:
-        """See `TrainingData`."""
         return len(self._rows(batch_size, seed=self.pairing.seed, epoch=0, processes=processes))
 
     def batches(

@@ -87,13 +87,7 @@ def in_several(write: Write, languages: Sequence[str], own: str, columns: Column
 
 
 def asked_in(language: str, clips: StoredClips) -> StoredClips:
-    """The clips with prompts in "mul", too: those in one language.
-
-    >>> from pullpush.data.scenes.world import WorldConfig, load_world
-    >>> singles = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1)).singles
-    >>> asked_in("fra", singles).prompts("mul") == singles.prompts("fra")
-    True
-    """
+    """The clips with prompts in "mul", too: those in one language."""
     return replace(clips, ask=partial(_ask, clips.ask, language))
 
 
@@ -157,7 +151,6 @@ class Mixed:
 
     @cached_property
     def key(self) -> str:
-        """See `Clips`."""
         return content_key([[clips.key for clips in self.sources], self.part.tolist(), self.row.tolist()])
 
     def __len__(self) -> int:
@@ -171,11 +164,9 @@ class Mixed:
 
     @property
     def lengths(self) -> Tensor:
-        """See `Clips`."""
         return torch.tensor(self._gathered([clips.lengths.tolist() for clips in self.sources]), dtype=torch.int64)
 
     def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """See `Clips`."""
         rows = row_numbers(index, len(self))
         parts = self.part[rows]
         found = {}
@@ -189,7 +180,6 @@ class Mixed:
         return waves, lengths
 
     def captions(self, language: str) -> list[list[str]]:
-        """See `Clips`."""
         return self._gathered([clips.captions(language) for clips in self.sources])
 
     @property
@@ -214,12 +204,10 @@ class Mixed:
         return fits
 
     def select(self, rows: Sequence[int], *, name: str | None = None) -> Mixed:
-        """See `Clips`."""
         chosen = row_numbers(rows, len(self))
         return replace(self, name=name or self.name, part=self.part[chosen], row=self.row[chosen])
 
     def head(self, n: int) -> Mixed:
-        """See `Clips`."""
         return self.select(range(min(n, len(self))))
 
     def limited(self, limits: Sequence[int | None]) -> Mixed:

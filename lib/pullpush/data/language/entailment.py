@@ -78,12 +78,7 @@ class Statement:
 
 
 def words_for(event: Event) -> tuple[str, ...]:
-    """The general words that are true of an event, from near to far.
-
-    >>> from pullpush.data.language.vocabulary import load_events
-    >>> words_for(next(event for event in load_events() if event.name == "frog"))
-    ('amphibian', 'animal')
-    """
+    """The general words that are true of an event, from near to far."""
     known = event.category in GENERAL and event.name not in UNHEARD
     return (event.category,) * known + ("animal",) * (known and event.category in ANIMALS)
 
@@ -92,11 +87,6 @@ def holds(scene: Statement, sentence: Statement, events: Sequence[Event], *, per
     """Whether a sentence is true of a scene: its names fit different sounds, in its relation and order.
 
     perhaps: whether it might be called true, by the names in `KIN`.
-
-    >>> from pullpush.data.language.vocabulary import load_events
-    >>> scene = Statement("sequence", ("crow", "frog"))
-    >>> [holds(scene, Statement("sequence", names), load_events()) for names in (("bird", "frog"), ("frog", "bird"))]
-    [True, False]
     """
     if sentence.relation not in ("single", scene.relation):
         return False

@@ -82,12 +82,6 @@ def worded_captions(
     """`n` captions of a scene, each drawn for itself, so that some may be equal: unlike those of `grammar.captions`.
 
     Were they all different, the second and third choices would come up in every scene, and no word would be rare.
-
-    >>> from pullpush.data.scenes.scene import Sound
-    >>> from pullpush.data.banks.synthetic import synthetic_events
-    >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(7, 0, onset=0.5)), "overlap", None, 2.0)
-    >>> worded_captions(scene, synthetic_events(), language="eng", vocabulary="narrow", n=2)
-    ['Rain can be heard while a bell can be heard.', 'A bell can be heard while rain can be heard.']
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
@@ -109,13 +103,7 @@ def worded_captions(
 
 
 def narrow_phrases(phrases: Phrases, language: str) -> Phrases:
-    """The one way to name an event: in English its label, in other languages its first clause and noun.
-
-    >>> from pullpush.data.language.vocabulary import load_events
-    >>> names = [narrow_phrases(event.phrases["eng"], "eng").nouns[0] for event in load_events()]
-    >>> [name for name in names if not name.startswith("a ")]
-    ['an elephant', 'fireworks', 'an electric kettle', 'an orca', 'an owl', 'scissors', 'thunder']
-    """
+    """The one way to name an event: in English its label, in other languages its first clause and noun."""
     if language != "eng":
         return replace(phrases, clauses=phrases.clauses[:1], nouns=phrases.nouns[:1])
     named = _with_article(phrases)

@@ -65,12 +65,6 @@ def aligned_captions(scene: Scene, events: Sequence[Event], *, language: str, n:
     """`n` captions of a scene, caption by caption translations of those in every other language.
 
     They differ as long as there are that many ways to tell the scene.
-
-    >>> from pullpush.data.scenes.scene import Sound
-    >>> from pullpush.data.banks.synthetic import synthetic_events
-    >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(9, 0, onset=1.0)), "sequence", None, 3.0)
-    >>> [aligned_captions(scene, synthetic_events(), language=code, n=1)[0] for code in ("eng", "deu")]
-    ['A bell rings, then a siren wails.', 'Eine Glocke läutet, dann heult eine Sirene.']
     """
     if language not in LANGUAGES:
         raise unknown("language of aligned captions", language, LANGUAGES)

@@ -123,33 +123,28 @@ class MusicConfig:
             raise ValueError(f"share must lie in [0, 1), got {self.share}")
 
     def load(self) -> World:
-        """See `load_music`."""
-        return load_music(self)
-
-
-def load_music(config: MusicConfig) -> World:
-    """Render the splits, or read them from the cache."""
-    table, seed, size = load_instruments(), config.seed, config.n_test
-    never = never_named(config)
-    named = [row for row in range(len(table)) if row not in never]
-    test = _deal("test", named, size, seed, split="test")
-    singles = _deal("singles", range(len(table)), config.n_single_per_instrument * len(table), seed)
-    phrases = {
-        "train": (_deal("train", named, config.n_train, seed, split="train"), config.fonts),
-        "valid": (_deal("valid", named, config.n_valid, seed, split="valid"), config.fonts),
-        "test": (test, config.fonts),
-        "recordings": (test, config.new_fonts),
-        "instruments": (_deal("instruments", sorted(never), size, seed), config.fonts),
-        "singles": (singles, config.fonts),
-        "recording_singles": (singles, config.new_fonts),
-    }
-    splits = {name: _rendered(name, *part, config) for name, part in phrases.items() if part[0] and part[1]}
-    if config.real:
-        splits["real"] = _real(config)
-    told = [config.form, config.captions_per_phrase, config.seed]
-    known = [[item.name, item.family, item.names] for item in table]
-    words = content_key([*told, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
-    return World(config, splits, words, parts=PARTS)
+        """Render the splits, or read them from the cache."""
+        table, seed, size = load_instruments(), self.seed, self.n_test
+        never = never_named(self)
+        named = [row for row in range(len(table)) if row not in never]
+        test = _deal("test", named, size, seed, split="test")
+        singles = _deal("singles", range(len(table)), self.n_single_per_instrument * len(table), seed)
+        phrases = {
+            "train": (_deal("train", named, self.n_train, seed, split="train"), self.fonts),
+            "valid": (_deal("valid", named, self.n_valid, seed, split="valid"), self.fonts),
+            "test": (test, self.fonts),
+            "recordings": (test, self.new_fonts),
+            "instruments": (_deal("instruments", sorted(never), size, seed), self.fonts),
+            "singles": (singles, self.fonts),
+            "recording_singles": (singles, self.new_fonts),
+        }
+        splits = {name: _rendered(name, *part, self) for name, part in phrases.items() if part[0] and part[1]}
+        if self.real:
+            splits["real"] = _real(self)
+        told = [self.form, self.captions_per_phrase, self.seed]
+        known = [[item.name, item.family, item.names] for item in table]
+        words = content_key([*told, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
+        return World(self, splits, words, parts=PARTS)
 
 
 def never_named(config: MusicConfig) -> set[int]:

@@ -65,7 +65,6 @@ class CorpusConfig:
             raise unknown("text cleaning", self.text_cleaning, CLEANINGS)
 
     def load(self) -> World:
-        """See `load_corpus`."""
         return load_corpus(self)
 
 

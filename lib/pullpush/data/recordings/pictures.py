@@ -261,48 +261,43 @@ class PictureConfig:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     def load(self) -> World:
-        """See `load_pictures`."""
-        return load_pictures(self)
+        """Draw the pictures, or read them from the cache.
 
-
-def load_pictures(config: PictureConfig) -> World:
-    """Draw the pictures, or read them from the cache.
-
-    Returns:
-        Clips of `3 size²` pixels (see `Pixels`) with the columns "stamp", "file" (the same: names the picture),
-        "caption" (in English), "category" (its folder) and "label" (the number of its category, see pictures.yaml).
-        A stamp has one caption a language, and none where it was not translated. Relevance is graded, see `grade`.
-    """
-    root = tuxpaint.fetch()
-    table = _table(root, config.letters)
-    stamps, paths, captions = (list(table[name]) for name in ("stamp", "path", "text"))
-    alike = likeness(read_pixels(_drawn(root, stamps, paths, COMPARED)))
-    sizes = {"test": config.n_test, "valid": config.n_valid}
-    rows = dealt(groups(stamps, captions, alike).tolist(), stamps, sizes, config.seed)
-    if not rows["train"]:
-        raise ValueError(f"{len(stamps)} pictures leave none to learn from: lower n_valid or n_test")
-    columns = {
-        "stamp": stamps,
-        "file": stamps,
-        "caption": captions,
-        "category": [folder_of(stamp) for stamp in stamps],
-        "label": [category_of(stamp) for stamp in stamps],
-    }
-    folder = _drawn(root, stamps, paths, config.size)
-    whole = StoredClips(
-        "pictures",
-        content_key([bytes_key(folder), columns]),
-        read_pixels(folder),
-        np.arange(len(stamps)),
-        columns,
-        partial(write_captions, root),
-        grade,
-        ask,
-        graded=True,
-    )
-    splits = {name: whole.select(rows[name], name=name) for name in ("train", "valid", "test")}
-    splits["singles"] = splits["test"]
-    return World(config, splits, content_key(_captions(root)), parts=("data/pictures", "data/relevance"))
+        Returns:
+            Clips of `3 size²` pixels (see `Pixels`) with the columns "stamp", "file" (the same: names the picture),
+            "caption" (in English), "category" (its folder) and "label" (the number of its category, see pictures.yaml).
+            A stamp has one caption a language, and none where it was not translated. Relevance is graded, see `grade`.
+        """
+        root = tuxpaint.fetch()
+        table = _table(root, self.letters)
+        stamps, paths, captions = (list(table[name]) for name in ("stamp", "path", "text"))
+        alike = likeness(read_pixels(_drawn(root, stamps, paths, COMPARED)))
+        sizes = {"test": self.n_test, "valid": self.n_valid}
+        rows = dealt(groups(stamps, captions, alike).tolist(), stamps, sizes, self.seed)
+        if not rows["train"]:
+            raise ValueError(f"{len(stamps)} pictures leave none to learn from: lower n_valid or n_test")
+        columns = {
+            "stamp": stamps,
+            "file": stamps,
+            "caption": captions,
+            "category": [folder_of(stamp) for stamp in stamps],
+            "label": [category_of(stamp) for stamp in stamps],
+        }
+        folder = _drawn(root, stamps, paths, self.size)
+        whole = StoredClips(
+            "pictures",
+            content_key([bytes_key(folder), columns]),
+            read_pixels(folder),
+            np.arange(len(stamps)),
+            columns,
+            partial(write_captions, root),
+            grade,
+            ask,
+            graded=True,
+        )
+        splits = {name: whole.select(rows[name], name=name) for name in ("train", "valid", "test")}
+        splits["singles"] = splits["test"]
+        return World(self, splits, content_key(_captions(root)), parts=("data/pictures", "data/relevance"))
 
 
 def write_captions(root: Path, columns: Columns, language: str) -> list[list[str]]:

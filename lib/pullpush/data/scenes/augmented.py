@@ -71,7 +71,6 @@ class Merger(Protocol):
         ...
 
     def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
-        """See `Rewriter`."""
         return self
 
 
@@ -115,15 +114,7 @@ class AugmentedConfig:
             raise ValueError(f"{self.mixes} mixes need a merger to write their captions, such as create('grammar')")
 
     def load(self) -> World:
-        """The world with its training clips augmented; all captions are written now, so that runs are named by them.
-
-        >>> from pullpush.data.scenes.world import WorldConfig
-        >>> from pullpush.rewriting import create
-        >>> small = WorldConfig("synthetic", n_train=9, n_valid=2, n_test=2, n_single_per_event=1, captions_per_scene=2)
-        >>> world = AugmentedConfig(small, [create("grammar")], merger=create("grammar"), mixes=2).load()
-        >>> len(world.train), len(world.train.captions("eng")[0]), len(world.test)
-        (11, 4, 2)
-        """
+        """The world with its training clips augmented; all captions are written now, so that runs are named by them."""
         world = self.data.load()
         clips = world.train
         if not isinstance(clips, StoredClips):
@@ -174,7 +165,6 @@ class Augmented(Mixed):
 
     @property
     def graded(self) -> bool:  # pyrefly: ignore[bad-override]
-        """See `Clips`."""
         return self.sources[0].graded
 
     @classmethod
@@ -192,13 +182,6 @@ def mixed_clips(clips: StoredClips, pairs: Sequence[tuple[int, int]], merger: Me
     """Each pair of clips as one clip: summed once and kept, captioned by a merger that knows the captions of `clips`.
 
     Columns are "scene", "file" (as far as the clips have them), and "first" and "second", all that is known of the two.
-
-    >>> from pullpush.data.scenes.world import WorldConfig, load_world
-    >>> from pullpush.rewriting import create
-    >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
-    >>> merger = create("grammar").of(world.singles, "eng", world.bank.events)
-    >>> mixed_clips(world.singles, [(1, 9)], merger, "eng").captions("eng")[0][0]
-    'You can hear both the wailing of a siren and the ringing of a bell.'
     """
     rate, scenes = clips.waveforms.sample_rate, clips.columns.get("scene")
 

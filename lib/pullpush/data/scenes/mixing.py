@@ -24,11 +24,6 @@ def unite(first: Scene, second: Scene) -> Scene:
     """The scene of both, whose sounds begin together: an overlap.
 
     The noise of both is heard under the sounds of both, which are as strong: snr_db follows from the two ratios.
-
-    >>> from pullpush.data.scenes.scene import Sound
-    >>> frog, rain = (Scene((Sound(event, 0, onset=0.25),), "single", None, 3.0) for event in (4, 9))
-    >>> unite(frog, rain).graph
-    ('overlap', (4, 9))
     """
     if not unites(first, second):
         raise ValueError(f"only scenes of different events that sound together have a union, got {first}, {second}")

@@ -86,12 +86,6 @@ def relevance_matrix(queries: Sequence[Scene], scenes: Sequence[Scene], events: 
     - 0: nothing in common.
 
     Pitch, level, distance, repetition and noise do not count: captions mention them only sometimes.
-
-    >>> from pullpush.data.banks.synthetic import synthetic_events
-    >>> one, two = Sound(2, 0, onset=0.0), Sound(1, 0, onset=1.0)
-    >>> scenes = [Scene((one, two), relation, None, 3.0) for relation in ("sequence", "overlap")]
-    >>> relevance_matrix(scenes[:1], scenes, synthetic_events()).tolist()
-    [[1.0, 0.75]]
     """
     names = sorted({event.category for event in events})
     category = np.array([names.index(event.category) for event in events], dtype=np.int64)

@@ -44,23 +44,13 @@ def words_of(bank: Bank, *, each: int, seed: int) -> str:
     """A name for what decides the captions of a bank's scenes: what its events are called, and how they are told.
 
     each, seed: how many captions a scene has, and what they are drawn by.
-
-    >>> from pullpush.data.banks import create_bank
-    >>> bank = create_bank("synthetic")
-    >>> words_of(bank, each=5, seed=0) == words_of(bank, each=5, seed=0) != words_of(bank, each=5, seed=1)
-    True
     """
     events = [[event.name, event.category, event.phrases] for event in bank.events]
     return content_key([events, told_by(_languages(bank)), each, seed])
 
 
 def parts_of(bank: Bank) -> tuple[str, ...]:
-    """The components (see `pullpush.golden`) that make scenes of a bank, and tell them.
-
-    >>> from pullpush.data.banks import create_bank
-    >>> parts_of(create_bank("synthetic"))[:4]
-    ('data/scenes', 'data/renderer', 'data/pitch', 'data/relevance')
-    """
+    """The components (see `pullpush.golden`) that make scenes of a bank, and tell them."""
     return *SCENES, *KNOWN, *(f"languages/{code}" for code in _languages(bank))
 
 
@@ -94,7 +84,6 @@ class WorldConfig:
         check_range("world", **{name: (getattr(self, name), 1) for name in COUNTS})
 
     def load(self) -> World:
-        """See `load_world`."""
         return load_world(self)
 
 

@@ -134,20 +134,19 @@ def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
 def _rows(name: str, splits: Mapping[str, Any], options: Mapping[str, str]) -> Iterator[Row]:
     """The clips of all splits, their files as they are: decoding is our own business. Of a dataset without validation
     or test, every tenth training clip serves for it."""
-    from datasets import Audio
-
+    sound_type = importlib.import_module("datasets").Audio
     chosen = _splits(name, list(splits), options)
     tenths = {tenth: split for split, tenth in TENTHS.items() if split not in chosen}
     for split, theirs in chosen.items():
         features = splits[theirs].features
-        sounds = [column for column, kind in features.items() if isinstance(kind, Audio)][:1]
+        sounds = [column for column, kind in features.items() if isinstance(kind, sound_type)][:1]
         numbered = sorted(
             (column for column in features if NUMBERED.fullmatch(column)), key=lambda text: (len(text), text)
         )
         known = numbered or [column for column in TEXTS if column in features][:1]
         audio = _columns(name, features, options, "audio", sounds)[0]
         texts = _columns(name, features, options, "text", known)
-        data = splits[theirs].select_columns([audio, *texts]).cast_column(audio, Audio(decode=False))
+        data = splits[theirs].select_columns([audio, *texts]).cast_column(audio, sound_type(decode=False))
         for number, row in enumerate(tqdm(data, desc=f"writing {name} {theirs}", unit="clip", disable=hidden())):
             sound = row[audio] or {}
             path = sound.get("path") or ""

@@ -261,14 +261,12 @@ class ShardDataset:
         return dict.fromkeys([*columns, *([GROUP] if self.groups.any() else [])], ())
 
     def bring(self, columns: Sequence[str]) -> None:
-        """See `TrainingData`."""
         for name in columns:
             if name not in self.offered:
                 raise unknown("column of the shards", name, self.offered)
         self.columns = tuple(columns)
 
     def steps(self, batch_size: int, *, processes: int = 1) -> int:
-        """See `TrainingData`."""
         return self.schedule.steps(batch_size, processes)
 
     def batches(

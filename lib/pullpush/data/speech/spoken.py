@@ -79,7 +79,6 @@ class SpokenConfig:
             raise ValueError(f"longest must be more than 0 s, got {self.longest}")
 
     def load(self) -> World:
-        """See `load_spoken`."""
         return load_spoken(self)
 
 

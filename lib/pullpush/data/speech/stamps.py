@@ -58,7 +58,6 @@ class SpeechConfig:
             raise ValueError(f"need a spoken language, shares that leave stamps to train on, and a length, got {self}")
 
     def load(self) -> World:
-        """See `load_speech`."""
         return load_speech(self)
 
 
