@@ -13,7 +13,7 @@ from pullpush.data import store
 from pullpush.data.clips import StoredClips, World, load_data
 from pullpush.data.language.grammar import captions
 from pullpush.data.scenes.augmented import AugmentedConfig, Merger, Rewriter
-from pullpush.data.scenes.mixing import mix, partners, unite, unites
+from pullpush.data.scenes.mixing import partners, unite, unites
 from pullpush.data.scenes.scene import Scene, Sound, relevance_matrix
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError
@@ -213,12 +213,6 @@ def test_a_union_starts_its_sounds_together_and_has_the_noise_of_both():
     assert not unites(other, other)
     with pytest.raises(ValueError, match="only scenes of different events"):
         unite(other, turned)
-
-
-def test_mixes_never_clip_and_silence_adds_nothing():
-    loud = np.full(100, 0.9, np.float32)
-    assert np.abs(mix(loud, loud, longest=100)).max() == pytest.approx(0.95)
-    np.testing.assert_array_equal(mix(loud, np.zeros(50, np.float32), longest=100), loud)
 
 
 def test_pairs_are_different_and_the_first_ones_do_not_depend_on_their_number():

@@ -47,18 +47,6 @@ def test_a_captioned_dataset_is_three_splits_of_clips(root, name):
     assert batch.texts == [own[0] for own in corpus.train.captions("eng")[:4]]
 
 
-def test_sounds_stay_with_their_captions(root):
-    miniature.clotho(root)
-    clips = load_corpus(CorpusConfig("clotho")).test
-    audio, lengths = clips.audio([3, 7])
-    assert lengths.tolist() == [round(16_000 * (0.5 + 0.02 * row)) for row in (3, 7)]
-    for row, wave, length in zip((3, 7), audio, lengths, strict=True):
-        loudest = int(torch.fft.rfft(wave[:length]).abs().argmax()) * 16_000 / int(length)
-        assert loudest == pytest.approx(200 + 90 * row, abs=2)
-        assert clips.captions("eng")[row][1] == miniature.sentence(300 + row, 1)
-        assert not wave[length:].any()
-
-
 def test_clips_are_cut_as_long_as_the_dataset_has_them_unless_told_otherwise(root):
     miniature.clotho(root)
     miniature.audiocaps(root)
@@ -180,17 +168,6 @@ def test_every_caption_can_be_a_pair_of_its_own(root):
     assert len(every.train.head(7)) == 7
 
 
-def test_captions_in_another_language_lie_beside_the_dataset(root):
-    miniature.clotho(root)
-    names = [f"Sound {300 + row}, take 1.wav" for row in range(9)]
-    rows = [(name, f"Un son {row}") for row, name in enumerate(names[:7])]
-    miniature.table(root / "CLOTHO_v2.1/captions.fra.csv", rows, ["file_name", "caption"])
-    clips = load_corpus(CorpusConfig("clotho")).test
-    assert clips.captions("fra") == [[f"Un son {row}"] for row in range(7)] + [[], []]
-    with pytest.raises(UnknownNameError, match="eng, fra"):
-        clips.captions("deu")
-
-
 @pytest.mark.parametrize(
     ("name", "classes", "title"),
     [
@@ -277,20 +254,6 @@ def test_the_extra_is_named_where_its_library_is_not_installed(root, monkeypatch
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(PullPushError, match=r"pip install 'pullpush\[full\]'"):
         load_corpus(CorpusConfig("audiocaps"))
-
-
-def test_a_folder_of_your_own_is_a_dataset(root, tmp_path):
-    mine = tmp_path / "mine"
-    rows = []
-    for number, split in enumerate(("train", "train", "val", "test")):
-        miniature.tone(mine / "audio" / f"{number}.wav", number)
-        rows.append((split, f"{number}.wav", miniature.sentence(number)))
-    miniature.table(mine / "captions.csv", rows, ["split", "file_name", "caption"])
-    corpus = load_corpus(CorpusConfig(f"folder:{mine}"))
-    assert [len(split) for split in (corpus.train, corpus.valid, corpus.test)] == [2, 1, 1]
-    assert corpus.valid.captions("eng") == [[miniature.sentence(2)]]
-    with pytest.raises(DataNotFoundError, match="nowhere"):
-        load_corpus(CorpusConfig(f"folder:{tmp_path / 'nowhere'}"))
 
 
 def test_a_set_is_fetched_and_unpacked(root, tmp_path):

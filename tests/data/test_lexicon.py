@@ -14,7 +14,6 @@ from pullpush.data.language.grammar import captions
 from pullpush.data.language.lexicon import LexiconConfig, _ZipfDice, narrow_phrases, worded_captions
 from pullpush.data.language.vocabulary import load_events
 from pullpush.data.language.word_counts import word_frequencies
-from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
@@ -95,12 +94,6 @@ def test_worlds_in_other_words_have_the_same_audio_and_other_names(module_home):
     scene = plain.valid.columns["scene"][0]
     how = {"language": "fra", "vocabulary": "narrow", "skew": 1.0}
     assert worlds[2].valid.captions("fra")[0] == worded_captions(scene, synthetic_events(), **how)
-
-
-def test_worlds_that_hold_out_can_be_told_in_few_words(module_home):
-    world = LexiconConfig(HeldOutConfig(SMALL, takes=""), "narrow", 1.0).load()
-    for name in ("recordings", "events", "singles"):
-        assert all(len(texts) == 5 for texts in world.split(name).captions("eng"))
 
 
 def test_a_narrow_vocabulary_has_at_most_half_the_words_and_far_fewer_forms(corpora):

@@ -35,11 +35,6 @@ def test_the_clips_of_all_parts_are_there_once_and_in_order(mixture):
     assert mixture.test.lengths.tolist() == [*sound.test.lengths.tolist(), *music.test.lengths.tolist()]
 
 
-def test_a_limit_takes_clips_at_equal_distances(mixture):
-    whole = load_data(world(1)).train
-    torch.testing.assert_close(mixture.train.audio(7)[0], whole.audio(2)[0])  # of 0, 2 (2.5 rounds to even), 5
-
-
 def test_mul_is_all_languages_of_a_part(mixture):
     sound = load_data(world()).train
     expected = [eng + fra for eng, fra in zip(sound.captions("eng"), sound.captions("fra"), strict=True)]

@@ -173,14 +173,6 @@ def test_the_three_sentences_differ_and_are_the_same_each_time(told):
     assert triples(some, EVENTS, seed=1) != [triple for _, triple in told[:50]]
 
 
-def test_words_are_no_sign_of_what_contradicts(told):
-    """General words and numbers of sounds come with either kind of sentence, so that neither gives it away."""
-    for column in ("entailment", "contradiction"):
-        parts = [read(getattr(triple, column))[1] for _, triple in told]
-        assert 0.05 < np.mean([any(name in GENERAL for name in names) for names in parts]) < 0.6, column
-        assert 0.2 < np.mean([len(names) == 1 for names in parts]) < 0.9, column
-
-
 @pytest.mark.parametrize(
     ("scene", "sentence", "expected"),
     [

@@ -114,10 +114,3 @@ def test_tables_as_spreadsheets_save_them_say_how_to_save_them(mine, raw, says):
     (mine / "captions.csv").write_bytes(raw)
     with pytest.raises(PullPushError, match=says):
         load_corpus(CorpusConfig(f"folder:{mine}"))
-
-
-def test_the_byte_that_is_not_utf_8_is_counted_from_the_start_of_the_file(mine):
-    raw = (HEAD + GOOD + "train,3.wav,A dog\n" * 2000).encode() + b"train,3.wav,\xe9\n"
-    (mine / "captions.csv").write_bytes(raw)
-    with pytest.raises(PullPushError, match=rf"byte {raw.index(0xE9) + 1}\)"):
-        load_corpus(CorpusConfig(f"folder:{mine}"))

@@ -190,14 +190,6 @@ def test_substitutes_are_every_other_sample(count, data):
     assert sorted(found) == list(range(count))
 
 
-def test_epochs_and_seeds_differ_and_come_again(folder):
-    dataset = ShardDataset(folder, buffer=8)
-    first = order_of(dataset)
-    assert first == order_of(ShardDataset(folder, buffer=8))
-    assert first != order_of(dataset, epoch=1) != order_of(dataset, seed=1) != first
-    assert sorted(order_of(dataset, epoch=1)) == list(range(20))
-
-
 @pytest.mark.parametrize("weights", [{}, {"a": 1, "b": 2}])
 def test_shares_of_processes_and_resumed_runs_are_those_of_one(folder, tmp_path, weights):
     second = write_shards(clips(9, 1), tmp_path / "second", languages=LANGUAGES, per_shard=4)
@@ -258,15 +250,6 @@ def test_a_small_set_starts_anew_and_none_is_seen_twice_before_all_were(folder, 
     assert all(sorted(one) == [20, 21, 22] for one in passes[:7])
     assert len(set(passes)) > 2, "each pass has an order of its own"
     assert sorted(large[:20]) == list(range(20))
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [({"lrge": 1}, "empty group 'lrge'"), ({"large": -1}, "0 or more"), ({"large": 1}, "no weight for group 'small'")],
-)
-def test_weights_that_make_no_sense(folder, weights, message):
-    with pytest.raises((ValueError, PullPushError), match=message):
-        ShardDataset({"large": folder, "small": folder}, weights=weights)
 
 
 # Damage
@@ -331,21 +314,6 @@ def test_a_shard_that_is_cut_short_gives_what_it_has(folder, cut, indexed):
     assert str(path) in set(dataset.damaged["shard"])
     assert len(warned) == 1 or not indexed
     assert check_shards(folder)["shard"].tolist() == [str(path)]
-
-
-def test_a_shard_that_is_no_tar_is_replaced(folder):
-    whole = order_of(ShardDataset(folder))
-    (folder / "000002.tar").write_bytes(b"<html>not found</html>" * 100)
-    dataset = ShardDataset(folder)
-    with pytest.warns(UserWarning, match="6 samples of epoch 1"):
-        rows = order_of(dataset)
-    assert [row for row in whole if not 12 <= row < 18] == [
-        now for now, row in zip(rows, whole, strict=True) if not 12 <= row < 18
-    ]
-    (folder / INDEX).unlink()
-    without = ShardDataset(folder)
-    assert len(without) == 14
-    assert without.damaged["shard"].tolist() == [str(folder / "000002.tar")]
 
 
 @pytest.mark.filterwarnings("ignore:.*damaged")

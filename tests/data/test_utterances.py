@@ -122,13 +122,6 @@ def test_packages_that_are_not_there_are_named(root):
         load_corpus(CorpusConfig("prompts"))
 
 
-def test_a_damaged_table_is_named(root):
-    place = speakers.keywords(root)
-    next(place.rglob("fr.soundtheme")).write_text("<language><sound name='ear'")
-    with pytest.raises(DataNotFoundError, match=r"fr\.soundtheme is not a table"):
-        spoken_words.keywords(place)
-
-
 def test_every_word_belongs_to_a_language_that_is_spoken():
     spoken = set(spoken_words.CODES.values())
     for key, words in spoken_words.texts().items():

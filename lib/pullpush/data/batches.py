@@ -157,7 +157,7 @@ class PairDataset(Dataset[Item]):
         weights: of the clips' groups (their column "group"), by name; every batch then has groups in this proportion,
             whatever their sizes. An epoch stays as many clips as there are, of a small group some more than once (with
             the caption that the epoch has drawn), of a large one some not at all; the next epoch goes on from there
-            (see balance.py). Every group needs a weight, 0 leaves it out. Empty: each clip once, in random order.
+            (see `balanced_order`). Every group needs a weight, 0 leaves it out. Empty: each clip once, in random order.
 
     Missing translations: "fixed", "random" and "pair" choose among the languages that a clip has captions in, in their
     order; with "all" the text is None. A warning says how many there are, and so do `missing` and `coverage`.
@@ -168,7 +168,7 @@ class PairDataset(Dataset[Item]):
     Raises:
         UnknownNameError: an unknown language, sampling or caption choice.
         PullPushError: clips without a caption in any language, or, for "pair", in two; weights of clips that have no
-            groups, or of other groups than they have (see `balance.shares`).
+            groups, or of other groups than they have (see `shares`).
     """
 
     def __init__(

@@ -14,7 +14,7 @@ import torch
 from pullpush.data.audio import loudest
 from pullpush.data.banks import MAX_SECONDS, Bank
 from pullpush.data.banks.music import _phrases
-from pullpush.data.banks.synthetic import CATEGORIES, synthetic_clips, synthetic_events
+from pullpush.data.banks.synthetic import synthetic_clips, synthetic_events
 from pullpush.data.clips import identity
 from pullpush.data.language.grammar import captions, dative_of, load_grammar, prompts
 from pullpush.data.language.vocabulary import Event, load_events
@@ -170,9 +170,9 @@ def pitch() -> Values:
 @DATA("synthetic")
 def synthetic() -> Values:
     """The recordings that are made by formula, and their categories."""
-    made = zip(sorted(CATEGORIES), synthetic_clips(), strict=True)
-    waves = {name: torch.cat([looks(clip) for clip in clips]) for name, clips in made}
-    return {"categories": list(CATEGORIES.items()), **waves}
+    made = list(zip(synthetic_events(), synthetic_clips(), strict=True))
+    waves = {event.name: torch.cat([looks(clip) for clip in clips]) for event, clips in made}
+    return {"categories": [[event.name, event.category] for event, _ in made], **waves}
 
 
 @DATA("mixing")

@@ -62,9 +62,9 @@ CARD = BankCard(
     megabytes=sum(PACKAGES[font][0].megabytes for font in FONTS),
     title="Instruments",
     about="47 instruments and drums, each in four short phrases from two soundfonts.",
-    source="the soundfonts FluidR3Mono and TimGM6mb, played by notes.py",
-    authors="Frank Wen, Michael Cowgill (FluidR3Mono); Tim Brechbill, David Bolton (TimGM6mb); of real recordings in "
-    "`music.py`: Sylvain Dechy, Jérome Blanchard, Julie Jules, Chloé Tuvuku (GCompris)",
+    source="the soundfonts FluidR3Mono and TimGM6mb, played by music/phrases.py",
+    authors="Frank Wen, Michael Cowgill (FluidR3Mono); Tim Brechbill, David Bolton (TimGM6mb); of real recordings: "
+    "Sylvain Dechy, Jérome Blanchard, Julie Jules, Chloé Tuvuku (GCompris)",
     licence="MIT (FluidR3Mono), GPL-2.0 (TimGM6mb); GPL-3.0-or-later (GCompris)",
     version="Debian: fluidr3mono-gm-soundfont 2.315, timgm6mb-soundfont 1.3",
 )

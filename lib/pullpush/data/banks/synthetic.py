@@ -30,7 +30,7 @@ def synthetic_events() -> tuple[Event, ...]:
     ['beep', 'bell', 'buzz']
     """
     words = {code: language.synthetic for code, language in load_languages().items()}
-    return tuple(Event(name, CATEGORIES[name], (), phrases_of(name, words)) for name in sorted(FORMULAS))
+    return tuple(Event(name, EVENTS[name][0], (), phrases_of(name, words)) for name in EVENTS)
 
 
 @cache
@@ -46,9 +46,10 @@ def _clip(name: str, number: int, variant: int) -> Tensor:
     """One variant: its formula at a pitch and a length that the variant decides, faded and normalised."""
     rng = np.random.default_rng([number, variant])
     height = 2 ** rng.uniform(-0.2, 0.2)  # up to 2.4 semitones either way: scenes shift further
-    seconds = rng.uniform(0.8, 1.2) * SECONDS.get(name, 1.0)
+    _, about, formula = EVENTS[name]
+    seconds = rng.uniform(0.8, 1.2) * about
     time = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
-    wave = FORMULAS[name](time, height, rng)
+    wave = formula(time, height, rng)
     edge = np.linspace(0, 1, round(FADE * SAMPLE_RATE))
     wave[: len(edge)] *= edge
     wave[-len(edge) :] *= edge[::-1]
@@ -110,35 +111,21 @@ def _buzz(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarr
     return _tone(time, 220 * height, harmonics=25) * (1 + 0.3 * np.sin(2 * np.pi * 55 * time))
 
 
-FORMULAS: dict[str, Callable[[np.ndarray, float, np.random.Generator], np.ndarray]] = {
-    "beep": _beep,
-    "bell": _bell,
-    "buzz": _buzz,
-    "fall": _fall,
-    "hiss": _hiss,
-    "hum": _hum,
-    "knock": _knock,
-    "rain": _rain,
-    "rise": _rise,
-    "siren": _siren,
-    "tick": _tick,
-    "whistle": _whistle,
+Formula = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
+EVENTS: dict[str, tuple[str, float, Formula]] = {  # category, about how many seconds, formula
+    "beep": ("signal", 0.6, _beep),
+    "bell": ("percussion", 1.2, _bell),
+    "buzz": ("machine", 1.0, _buzz),
+    "fall": ("sweep", 0.7, _fall),
+    "hiss": ("noise", 1.0, _hiss),
+    "hum": ("machine", 1.0, _hum),
+    "knock": ("percussion", 0.6, _knock),
+    "rain": ("noise", 1.2, _rain),
+    "rise": ("sweep", 0.7, _rise),
+    "siren": ("signal", 1.0, _siren),
+    "tick": ("percussion", 1.0, _tick),
+    "whistle": ("signal", 0.6, _whistle),
 }
-CATEGORIES = {
-    "beep": "signal",
-    "bell": "percussion",
-    "buzz": "machine",
-    "fall": "sweep",
-    "hiss": "noise",
-    "hum": "machine",
-    "knock": "percussion",
-    "rain": "noise",
-    "rise": "sweep",
-    "siren": "signal",
-    "tick": "percussion",
-    "whistle": "signal",
-}
-SECONDS = {"beep": 0.6, "knock": 0.6, "rise": 0.7, "fall": 0.7, "whistle": 0.6, "bell": 1.2, "rain": 1.2}  # about
 
 
 def _tone(time: np.ndarray, frequency: np.ndarray | float, *, harmonics: int = 1) -> np.ndarray:

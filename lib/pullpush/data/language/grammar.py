@@ -45,10 +45,6 @@ def article_of(noun: str) -> tuple[str, str]:
     return first.replace("’", "'"), rest
 
 
-def _nominative(noun: str) -> str:
-    return noun
-
-
 def _accusative(noun: str) -> str:
     """German: only the masculine article shows the case: der tiefe Klang → den tiefen Klang."""
     article, rest = article_of(noun)
@@ -78,7 +74,7 @@ def _weak(rest: str) -> str:
     return re.sub(r"e\b", "en", before) + noun
 
 
-CASES = {"noun": _nominative, "accusative": _accusative, "dative": _dative}
+CASES: dict[str, Callable[[str], str | None]] = {"noun": str, "accusative": _accusative, "dative": _dative}
 
 
 def connective(text: str) -> str:

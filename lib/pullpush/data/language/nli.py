@@ -104,7 +104,7 @@ class NLIConfig:
     """Any data, with a triple of sentences beside each clip.
 
     data: the world; sentences: a world of scenes, whose training scenes make a triple each (only its events and sizes
-    count: nothing is rendered), or a corpus: "snli", "mnli", "nli" (see `nli_corpora.nli_corpus`); n: most triples,
+    count: nothing is rendered), or a corpus: "snli", "mnli", "nli" (see `nli_corpus`); n: most triples,
     None for all; seed: of what is drawn, the triples and which clip has which.
     """
 

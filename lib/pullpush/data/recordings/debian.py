@@ -129,7 +129,7 @@ class Package:
     """A package of Debian.
 
     name, version, sha256: what the book was measured on; megabytes: of the download; files: patterns of the paths
-    that are kept of it (see `archives.unpack`).
+    that are kept of it (see `unpack`).
     """
 
     name: str

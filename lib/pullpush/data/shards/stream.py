@@ -4,7 +4,7 @@
     data = ShardDataset({"sound": "/data/sound", "speech": "/data/speech"}, weights={"sound": 1, "speech": 1})
     train(model, recipe, data, read_shards("/data/valid"))
 
-What shards are, and how to write them, is in `shard_files`. In which order their samples come is arithmetic on (seed,
+What shards are, and how to write them, is in files.py. In which order their samples come is arithmetic on (seed,
 epoch): it is known from how many samples each shard has, before any is read. A run that goes on therefore skips what
 it has seen at once, and each process reads its share of a batch and nothing else.
 """
@@ -180,7 +180,7 @@ class ShardDataset:
     Raises:
         DataNotFoundError: there are no such shards.
         UnknownNameError: an unknown sampling or caption choice, or no such column.
-        PullPushError: no shard has a sample, or weights of other sets (see `balance.apportioned`).
+        PullPushError: no shard has a sample, or weights of other sets (see `batches.apportioned`).
     """
 
     def __init__(
