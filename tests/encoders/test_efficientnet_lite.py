@@ -9,7 +9,7 @@ from PIL import Image
 from published import fetched, pixels
 
 from pullpush.data.recordings import tuxpaint
-from pullpush.data.recordings.picture_files import flat, square
+from pullpush.data.recordings.pictures import flat, square
 from pullpush.encoders.efficientnet_lite import EfficientNetLite
 
 SEEN = {  # a stamp → classes of ImageNet of which one has the highest probability
