@@ -40,6 +40,8 @@ class Profile:
         batch_size: pairs in a batch.
         seeds: how many training runs a comparison averages over.
         about: one line for `pullpush list`.
+        points: an experiment has at most so many seeds, and numbers of each that varies (`Experiment.reduced`), and is
+            computed however long it takes; None: all.
         encoder_options: keyword arguments of `encoders.create`, such as `audio_model`: weights in a folder of yours.
         fine_tuning: fields of the recipe where the audio encoder is trained, too; pretrained ones want a low rate.
         dataset: a real dataset (`data.registry`) for the chapters that can take one; "" for scenes.
@@ -60,6 +62,7 @@ class Profile:
     batch_size: int
     seeds: int
     about: str
+    points: int | None = None
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     fine_tuning: Mapping[str, Any] = field(default_factory=dict)
     dataset: str = ""
@@ -73,6 +76,7 @@ class Profile:
         of = f"profile {self.name!r}"
         check_fields(self, of=of, but=("file",))
         least = {"dim": 1, "epochs": 1, "batch_size": 2, "seeds": 1}  # a batch of one has nothing to push away
+        least |= {} if self.points is None else {"points": 1}
         check_range(of, **{name: (getattr(self, name), n) for name, n in least.items()})
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
@@ -122,6 +126,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 batch_size=16,
                 seeds=2,
                 about="synthetic sounds, no network, tiny models: does it run?",
+                points=2,
                 pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
             ),
             Profile(
