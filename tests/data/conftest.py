@@ -46,4 +46,4 @@ def stamps():
         pytest.skip(f"no Tux Paint stamps here: run `pullpush fetch`, or set {tuxpaint.SOURCE}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULLPUSH_HOME", str(HOME))
-        return tuxpaint.fetch(progress=False)
+        return tuxpaint.fetch()

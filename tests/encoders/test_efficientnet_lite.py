@@ -45,7 +45,7 @@ def chequered(side=224):
 
 def seen(stamp, side):
     """One stamp's picture, `(1, 3 S²)`."""
-    root = fetched(lambda: tuxpaint.fetch(progress=False))
+    root = fetched(tuxpaint.fetch)
     with Image.open(root / f"{stamp}.png") as image:
         return torch.from_numpy(flat(square(image.convert("RGBA"), side)).astype(np.float32))[None] / 127.5 - 1
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pullpush.data.draws import number
-from pullpush.data.language.vocabulary import Clause, Event, Labels, Phrases, load_labels
+from pullpush.data.language.vocabulary import Clause, Event, Phrases, load_labels
 from pullpush.data.languages import check_language, language as find_language, load_languages
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import unknown
@@ -191,20 +191,16 @@ def distinct(draw: Callable[[int], tuple[Hashable, T] | None], n: int, *, patien
     return [values[i % len(values)] for i in range(n)]
 
 
-def prompts(
-    events: Sequence[Event], language: str, template: str | None = None, *, further: Labels | None = None
-) -> list[str]:
+def prompts(events: Sequence[Event], language: str, template: str | None = None) -> list[str]:
     """One sentence per event that names its label, for zero-shot classification: a template, or the grammar's own; in
     English that of SupCLAP.
-
-    further: labels in languages without a file of their own; default: those of `labels.yaml`.
 
     >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> prompts(synthetic_events(), "fra")[0], prompts(synthetic_events(), "ita")[0]
     ('Ceci est un son de réveil.', 'Questo è un suono: sveglia.')
     """
     if language not in load_languages():
-        return (further or load_labels()).prompts([event.name for event in events], language, template)
+        return load_labels().prompts([event.name for event in events], language, template)
     grammar = load_grammar(language)
     prompt = template or grammar.prompt
     return [grammar.contract(prompt.format(label=phrases_in(event, language).label)) for event in events]

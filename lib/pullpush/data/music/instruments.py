@@ -17,7 +17,7 @@ import numpy as np
 from pullpush.data.clips import Columns
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import dative_of, distinct, load_grammar
-from pullpush.data.language.vocabulary import Event, Labels, Phrases, load_labels, parse_clause
+from pullpush.data.language.vocabulary import Event, Phrases, load_labels, parse_clause
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.music.phrases import ATTRIBUTES, Phrase
 from pullpush.errors import unknown
@@ -131,18 +131,14 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
     return distinct(draw, n, patience=PATIENCE)
 
 
-def music_prompts(
-    instruments: Sequence[Instrument], language: str, template: str | None = None, *, further: Labels | None = None
-) -> list[str]:
+def music_prompts(instruments: Sequence[Instrument], language: str, template: str | None = None) -> list[str]:
     """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it.
-
-    further: labels in other languages than the eight; default: those of `labels.yaml`.
 
     >>> music_prompts(load_instruments()[:1], "deu"), music_prompts(load_instruments()[:1], "rus")
     (['Dies ist ein Geräusch: Klavier.'], ['Это звук: пианино.'])
     """
     if language not in LANGUAGES:
-        return (further or load_labels()).prompts([item.name for item in instruments], language, template)
+        return load_labels().prompts([item.name for item in instruments], language, template)
     grammar = load_grammar(language)
     prompt = template or grammar.prompt
     return [grammar.contract(prompt.format(label=item.label(language))) for item in instruments]

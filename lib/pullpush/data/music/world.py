@@ -34,7 +34,6 @@ from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number, share
-from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.language.wording import FORMS
 from pullpush.data.languages import LANGUAGES, told_by
 from pullpush.data.music.fonts import REAL, font_path, load_font, real_sounds, sound
@@ -255,6 +254,6 @@ def _clips(
         columns,
         partial(write_captions, config.captions_per_phrase, config.seed, config.form == "aligned"),
         likeness,
-        partial(music_prompts, load_instruments(), further=load_labels()),
+        partial(music_prompts, load_instruments()),
         graded=True,
     )

@@ -21,7 +21,6 @@ import numpy as np
 from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import StoredClips, World, identity
-from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.recordings.overlap import check_heard
 from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_home, find, listing
 from pullpush.data.recordings.texts import CLEANINGS, every_caption, label_prompts, recorded_captions
@@ -161,7 +160,7 @@ def _clips(
         {"file": [path.name for path in files.paths], **columns},
         partial(recorded_captions, dataset.title, tables, cleaning, own=dataset.language),
         identity,
-        partial(label_prompts, files.classes, prompt=dataset.prompt, further=load_labels(), own=dataset.language),
+        partial(label_prompts, files.classes, prompt=dataset.prompt, own=dataset.language),
     )
 
 

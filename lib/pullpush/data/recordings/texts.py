@@ -22,7 +22,7 @@ from torch import Tensor
 
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Columns, NoLabelsError, StoredClips
-from pullpush.data.language.vocabulary import Labels, load_labels
+from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.recordings.registry import official_table
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import PullPushError, few, unknown
@@ -119,12 +119,9 @@ def label_prompts(
     template: str | None = None,
     *,
     prompt: str = "",
-    further: Labels | None = None,
     own: str = "eng",
 ) -> list[str]:
     """One sentence a class, by a template or else a prompt with "{label}" in it, or as SupCLAP asks for it.
-
-    further: what classes are called in other languages than their own; default: what `labels.yaml` says.
 
     >>> label_prompts(["dog_bark"]), label_prompts(["dog_bark"], "jpn")
     (['This is a sound of dog bark.'], ['これは犬の吠え声の音です。'])
@@ -132,7 +129,7 @@ def label_prompts(
     if not classes:
         raise NoLabelsError("these clips have captions, not labels: take a classification set such as esc50")
     if language != own:
-        return (further or load_labels()).prompts(classes, language, template or prompt or None)
+        return load_labels().prompts(classes, language, template or prompt or None)
     return [(template or prompt or PROMPT).format(label=label.replace("_", " ")) for label in classes]
 
 

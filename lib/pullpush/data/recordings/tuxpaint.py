@@ -64,14 +64,13 @@ class Stamps:
     pictures: pd.DataFrame
 
 
-def fetch(*, progress: bool = True) -> Path:
+def fetch() -> Path:
     """The folder of stamps: fetched and unpacked when first asked for, by one process where several ask.
 
-    progress: tell on standard error what is being done.
     """
     named = os.environ.get(SOURCE)
     if not named:
-        return cached_dir("tuxpaint", "stamps", lambda folder: _download(folder, progress)) / "stamps"
+        return cached_dir("tuxpaint", "stamps", _download) / "stamps"
     given = Path(named).expanduser().absolute()
     if given.is_dir():
         return _stamps_in(given)
@@ -79,7 +78,7 @@ def fetch(*, progress: bool = True) -> Path:
         raise DataNotFoundError(f"{SOURCE} is {named}, but there is nothing: correct it, or {ADVICE}")
     facts = given.stat()
     key = content_key([str(given), facts.st_size, facts.st_mtime_ns])
-    return cached_dir("tuxpaint", key, lambda folder: _unpack(given, folder, progress)) / "stamps"
+    return cached_dir("tuxpaint", key, lambda folder: _unpack(given, folder)) / "stamps"
 
 
 def recording(stamps: Path, stamp: str) -> Path:
@@ -101,32 +100,32 @@ def index(root: Path | None = None) -> Stamps:
 # ---------------------------------------------------------------- fetching
 
 
-def _download(folder: Path, progress: bool) -> None:
+def _download(folder: Path) -> None:
     """Fetch the package by apt, or else the project's release, and unpack it to `folder`/stamps."""
     work = folder / "download"
     work.mkdir()
     failures = []
     for source, get in (("apt", _from_apt), ("upstream", _from_upstream)):
         try:
-            archive = get(work, progress)
+            archive = get(work)
         except DataNotFoundError as error:
             failures.append(f"{source}: {error}")
             continue
-        _unpack(archive, folder, progress)
+        _unpack(archive, folder)
         return shutil.rmtree(work)
     raise DataNotFoundError(f"cannot fetch the Tux Paint stamps ({'; '.join(failures)}): {ADVICE}")
 
 
-def _from_apt(work: Path, progress: bool) -> Path:
+def _from_apt(work: Path) -> Path:
     """The distribution's package."""
-    tell(f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt", progress)
+    tell(f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt")
     with debian.apt() as download:
         return download(PACKAGE, work)
 
 
-def _from_upstream(work: Path, progress: bool) -> Path:
+def _from_upstream(work: Path) -> Path:
     """The project's release, against its checksum."""
-    tell(f"fetching {RELEASE}", progress)
+    tell(f"fetching {RELEASE}")
     pooch.get_logger().setLevel("WARNING")
     name = RELEASE.rsplit("/", 1)[-1]
     try:
@@ -137,11 +136,11 @@ def _from_upstream(work: Path, progress: bool) -> Path:
         raise DataNotFoundError(f"{name}: {str(error).splitlines()[0]}") from error
 
 
-def _unpack(archive: Path, folder: Path, progress: bool) -> None:
+def _unpack(archive: Path, folder: Path) -> None:
     """Unpack a .deb or a tarball, and leave its stamps as `folder`/stamps; warn where it is another version's, whose
     signature is apt's to check."""
     debian.compare(archive, "version 2022.06.04 of the stamps", PACKAGE.sha256, RELEASE_SHA256)
-    tell(f"unpacking {archive.name}", progress)
+    tell(f"unpacking {archive.name}")
     tree = folder / "unpacked"
     tree.mkdir()
     try:

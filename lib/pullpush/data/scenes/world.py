@@ -21,7 +21,7 @@ from pullpush.data.banks import Bank, create_bank
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import captions, prompts
-from pullpush.data.language.vocabulary import Event, load_labels
+from pullpush.data.language.vocabulary import Event
 from pullpush.data.languages import load_languages, told_by
 from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, single
 from pullpush.data.scenes.renderer import render
@@ -183,7 +183,7 @@ def scene_clips(
         columns,
         write,
         partial(grade, bank.events),
-        partial(prompts, bank.events, further=load_labels()),
+        partial(prompts, bank.events),
         graded=True,
     )
 
