@@ -134,7 +134,6 @@ def test_well_formed_tables_parse_in_order_of_name():
 def test_a_language_that_is_not_required_may_lack_events():
     events = parse_events({"frog": entry()}, words("frog") | {"ita": {}})
     assert "ita" not in events[0].phrases
-    assert parse_events({"frog": entry()}, {"eng": words("frog")["eng"]}, required=("eng",))
 
 
 @pytest.mark.parametrize(

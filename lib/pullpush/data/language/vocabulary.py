@@ -72,23 +72,16 @@ def _load_events(_files: Sequence[tuple[Path, int]]) -> tuple[Event, ...]:
     return parse_events(read_table(FOLDER / "events.yaml"), words)
 
 
-def parse_events(
-    table: Mapping[str, Mapping[str, Any]],
-    words: Mapping[str, Mapping[str, Any]],
-    *,
-    required: Sequence[str] = LANGUAGES,
-) -> tuple[Event, ...]:
+def parse_events(table: Mapping[str, Mapping[str, Any]], words: Mapping[str, Mapping[str, Any]]) -> tuple[Event, ...]:
     """Events as read from YAML, checked, sorted by name.
 
-    Args:
-        table: event → category and recordings.
-        words: language → event → phrases.
-        required: the languages in which every event must have its phrases.
+    table: event → category and recordings; words: language → event → phrases, of every event in the languages of the
+    book.
     """
     for code, phrases in words.items():
         if strange := sorted(set(phrases) - set(table)):
             raise VocabularyError(f"{code}.yaml: {strange[0]}: no such event in events.yaml")
-        if code in required and (missing := sorted(set(table) - set(phrases))):
+        if code in LANGUAGES and (missing := sorted(set(table) - set(phrases))):
             raise VocabularyError(f"{code}.yaml: missing the event {missing[0]!r}")
     events = tuple(_parse_event(name, table[name], words) for name in sorted(table))
     _check_distinct(events)

@@ -65,9 +65,7 @@ class Stamps:
 
 
 def fetch() -> Path:
-    """The folder of stamps: fetched and unpacked when first asked for, by one process where several ask.
-
-    """
+    """The folder of stamps: fetched and unpacked when first asked for, by one process where several ask."""
     named = os.environ.get(SOURCE)
     if not named:
         return cached_dir("tuxpaint", "stamps", _download) / "stamps"

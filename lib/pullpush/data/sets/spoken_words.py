@@ -13,11 +13,11 @@ import gzip
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
-import yaml
-
+from pullpush.data.languages import read_table
 from pullpush.data.recordings.debian import Package
 from pullpush.data.speech.utterances import Spoken, Utterance, card, normalised, tree_in
 from pullpush.errors import DataNotFoundError
@@ -87,13 +87,14 @@ def language_of(variant: str) -> str:
     return CODES.get(re.split("[@_]", variant)[0], variant)
 
 
+@cache
 def texts() -> dict[str, dict[str, str]]:
     """Key of KTuberling → language → word.
 
     >>> texts()["egypt_camel"]["dan"]
     'kamel'
     """
-    return yaml.safe_load(Path(__file__).with_name("keywords.yaml").read_text(encoding="utf-8"))
+    return read_table(Path(__file__).with_name("keywords.yaml"))
 
 
 def keywords(place: Path) -> Spoken:
