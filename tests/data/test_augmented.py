@@ -12,8 +12,7 @@ from pullpush.cache import content_key
 from pullpush.data import store
 from pullpush.data.clips import StoredClips, World, load_data
 from pullpush.data.language.grammar import captions
-from pullpush.data.scenes.augmented import AugmentedConfig, Merger, Rewriter
-from pullpush.data.scenes.mixing import partners, unite, unites
+from pullpush.data.scenes.augmented import AugmentedConfig, Merger, Rewriter, partners, unite, unites
 from pullpush.data.scenes.scene import Scene, Sound, relevance_matrix
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError

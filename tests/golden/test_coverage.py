@@ -47,7 +47,8 @@ ROWS = {
         "training/distributed.py: normalised _remember",
     ],
     "data: scenes and their sound": [
-        *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "mixing", "renderer", "scene")),
+        *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "renderer", "scene")),
+        "data/scenes/augmented.py: unite unites partners mix",
         *(f"data/{name}.py" for name in ("banks/synthetic", "draws", "mixture", "music/phrases", "music/soundfont")),
     ],
     "data: grammar": [

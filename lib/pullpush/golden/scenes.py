@@ -24,9 +24,9 @@ from pullpush.data.music.instruments import Instrument, event_of, load_instrumen
 from pullpush.data.music.phrases import RATE, SHAPES, Note, Phrase, kinds, notes, play
 from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
 from pullpush.data.music.world import MusicConfig, _deal, likeness, never_named, owned
+from pullpush.data.scenes.augmented import mix, partners, unite, unites
 from pullpush.data.scenes.composer import SceneConfig, compose, ratio, shifted, single
 from pullpush.data.scenes.held_out import _Part, named_events, two_banks
-from pullpush.data.scenes.mixing import mix, partners, unite, unites
 from pullpush.data.scenes.renderer import layers, render
 from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance_matrix, to_json
 from pullpush.data.scenes.world import WorldConfig, draw_scenes, draw_singles, split_of
