@@ -50,12 +50,13 @@ ROWS = {
         "training/frozen.py: Activated.read Activated.rows Activated.select Heard.audio",
     ],
     "data: scenes and their sound": [
-        *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "mixing", "renderer", "scene", "synthetic")),
-        *(f"data/{name}.py" for name in ("draws", "mixture", "music/phrases", "music/soundfont")),
+        *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "renderer", "scene")),
+        "data/scenes/augmented.py: unite unites partners mix",
+        *(f"data/{name}.py" for name in ("banks/synthetic", "draws", "mixture", "music/phrases", "music/soundfont")),
     ],
     "data: grammar": [
-        *(f"data/language/{name}.py" for name in ("grammar", "labels", "vocabulary")),
-        "data/language/wording.py: tell_aligned tell_retold aligned_captions",
+        *(f"data/language/{name}.py" for name in ("grammar", "vocabulary")),
+        "data/language/wording.py: aligned_captions _tell _phrase",
     ],
     "data: pairs and batches": [f"data/{name}.py" for name in ("batches", "pairing")],
 }

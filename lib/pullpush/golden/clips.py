@@ -16,16 +16,17 @@ import numpy as np
 import torch
 
 from pullpush.cache import content_key
-from pullpush.data.banks.folder import english_phrases
+from pullpush.data.banks.recorded import english_phrases
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.batches import PairDataset, balanced_order, shares
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.language.entailment import Statement, holds, triples
-from pullpush.data.language.labels import load_labels
+from pullpush.data.language.grammar import captions
 from pullpush.data.language.lexicon import worded_captions
 from pullpush.data.language.nli import LABELS, grouped, with_triples
-from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.vocabulary import load_events, load_labels
 from pullpush.data.language.word_counts import word_frequencies, words
-from pullpush.data.language.wording import aligned_captions, load_ways, tell_retold
+from pullpush.data.language.wording import aligned_captions, load_ways
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
 from pullpush.data.pairing import CAPTIONS, SAMPLING, Item, Pairing, collate
@@ -34,7 +35,6 @@ from pullpush.data.recordings.texts import read_queries
 from pullpush.data.scenes.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
 from pullpush.data.scenes.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.sets.folder import read_captions
 from pullpush.data.shards.files import annotation, read_sample, samples_of, shards_of, write_shards
 from pullpush.data.shards.stream import Order, Schedule, ShardDataset, captions_in, substitutes
@@ -317,11 +317,11 @@ def wording() -> Values:
     scenes = every_scene(len(events))
     values: dict[str, Any] = {"ways": content_key(load_ways())}
     for code in LANGUAGES:
-        captions = [aligned_captions(scene, events, language=code, n=1, seed=3) for scene in scenes[1::2]]
-        values[f"aligned {code}"] = [text for each in captions for text in each]
+        told = [aligned_captions(scene, events, language=code, n=1, seed=3) for scene in scenes[1::2]]
+        values[f"aligned {code}"] = [text for each in told for text in each]
     values["several"] = aligned_captions(scenes[2], events, language="fra", n=5)
     for kind in ("sentences", "titles"):
-        values[kind] = tell_retold((kind,), events, 1, 2, {"scene": scenes[::5]}, "nld")
+        values[kind] = [captions(scene, events, language="nld", n=1, seed=2, kinds=[kind]) for scene in scenes[::5]]
     return values
 
 
@@ -334,8 +334,8 @@ def lexicon() -> Values:
     for code in ("eng", "deu", "jpn"):
         for vocabulary, skew in (("narrow", 0.0), ("rich", 1.5), ("narrow", 0.5)):
             options = {"language": code, "vocabulary": vocabulary, "skew": skew, "n": 2, "seed": 1}
-            captions = [worded_captions(scene, events, **options) for scene in scenes]
-            values[f"{code} {vocabulary} {skew}"] = captions[:4] if vocabulary == "rich" else captions[3:]
+            told = [worded_captions(scene, events, **options) for scene in scenes]
+            values[f"{code} {vocabulary} {skew}"] = told[:4] if vocabulary == "rich" else told[3:]
     return values
 
 
