@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from pullpush.errors import PullPushError
-from pullpush.studies.forces import batches, means
+from pullpush.studies import means
+from pullpush.studies.forces import batches
 
 
 def test_batches_are_held_against_the_whole_only_where_two_fit(unit):

@@ -10,7 +10,7 @@ from torch import Tensor
 from pullpush.errors import PullPushError
 from pullpush.forces import LocalGlobal, local_global
 from pullpush.metrics import Difference
-from pullpush.studies.forces.means import by_clip
+from pullpush.studies.means import by_clip
 
 
 def batches_against_whole(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pullpush.lab.ledger import Ledger
 from pullpush.show.palette import method_name
-from pullpush.studies.forces.means import by_seed
+from pullpush.studies.means import by_seed
 
 AS_PRINTED = "gradient_drift_pull"  # Figure 1 read literally: the gradient against F_pull
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from pullpush.data.clips import Clips
 from pullpush.metrics.inference import Array
 from pullpush.studies.glap.weights import loss_of
-from pullpush.studies.language_encoder.forces import drawn
+from pullpush.studies.term_forces import drawn
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
 

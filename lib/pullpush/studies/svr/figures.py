@@ -25,7 +25,7 @@ from pullpush.show.layout import (
 )
 from pullpush.show.marks import band, density, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION, method_name, method_styles
-from pullpush.studies.forces.figures import drift_curves
+from pullpush.studies.drift import drift_curves
 
 __all__ = [
     "convergence", "departure_curves", "drift_curves", "gain_intervals", "gains_by_length", "push_fan",
