@@ -15,8 +15,8 @@ from pullpush.forces import decompose, tangent
 from pullpush.losses import Offer, cross_cyclic, in_modal_cyclic, info_nce, simcse
 from pullpush.studies.language_encoder import figures
 from pullpush.studies.term_forces import (
-    forces_by_term,
     drawn,
+    forces_by_term,
     forces_of,
     gradient_cosines,
     term_forces,

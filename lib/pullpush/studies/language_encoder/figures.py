@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike
 
 from pullpush.show.intervals import note
 from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels
-from pullpush.show.marks import dots, matrix
+from pullpush.show.marks import density, dots, matrix
 from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from pullpush.show.words import word_frequencies as word_frequencies
 from pullpush.studies.language_encoder.geometry import asymmetry
+from pullpush.studies.language_encoder.lesson import PAIRS, TEXTS
 from pullpush.studies.language_encoder.systems import base_of, systems
 from pullpush.studies.term_forces import mean_of
 from pullpush.training.recipes import title
@@ -34,6 +35,7 @@ TERMS = {  # by a system's last letter
     "e": (PURPLE, "e: SimCSE on NLI sentences"),
 }
 CYCLIC = {False: ("o", "without cyclic terms"), True: ("s", "Cy: with cyclic terms")}
+SUMMARIES = {PAIRS: "dashed: their mean, the alignment", TEXTS: "dashed: −½ of the uniformity"}
 # Where a number may stand beside its mark: points to the right and up, and how it is aligned there.
 PLACES = (
     (6, 5, "left", "bottom"), (-6, 5, "right", "bottom"), (6, -5, "left", "top"), (-6, -5, "right", "top"),
@@ -209,6 +211,22 @@ def _write_beside(fig: Figure, texts: Sequence[tuple[Axes, Mapping[str, Any], st
 
 def _key(marker: str, colour: str, label: str) -> Line2D:
     return Line2D([], [], linestyle="none", marker=marker, color=colour, label=label)
+
+
+def distance_densities(table: pd.DataFrame) -> Figure:
+    """Densities of squared distances, a panel for pairs and one for captions; a dashed line is what sums each up.
+
+    table: see `lesson.squared_distances`; four models at most.
+    """
+    fig, axes = panels(len(SUMMARIES), height=3.0)
+    colours = dict(zip(dict.fromkeys(table["model"]), (GREY, BLUE, VERMILION, SKY), strict=False))
+    for ax, (between, about) in zip(axes, SUMMARIES.items(), strict=True):
+        for model, rows in table[table["between"] == between].groupby("model", sort=False):
+            density(ax, rows["squared"], label=str(model), colour=colours[model], limits=(0, 4))
+            ax.axvline(rows["summary"].iloc[0], color=colours[model], linestyle="--", linewidth=1.2)
+        ax.set(xlabel=f"squared distance of {between}", ylim=(0, None), title=about)
+    axes[0].set_ylabel("density")
+    return finish(fig)
 
 
 # ---------------------------------------------------------------- rules

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, whole_numbers
+from pullpush.show.layout import finish, mark_zero, panels, whole_numbers
 from pullpush.show.marks import band, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from pullpush.studies.svr.drifts import DRIFTS
@@ -24,27 +23,6 @@ SPANS = "95 % intervals over seeds and clips"
 
 def _protocols(table: pd.DataFrame) -> list[str]:
     return [name for name in TITLES if name in set(table["protocol"])]
-
-
-def effects(table: pd.DataFrame) -> Figure:
-    """What each effect of the radius adds; see `decomposition.main_effects`. Open marks: alone, where the design's
-    other cells were not trained.
-    """
-    names = list(dict.fromkeys(table["effect"]))
-    fig, (ax,) = panels(1, height=1.4 + 0.55 * len(names))
-    for number, protocol in enumerate(_protocols(table)):
-        rows = table[table["protocol"] == protocol].set_index("effect").loc[names]
-        alone = bool((rows["kind"] == "alone").all())
-        label = TITLES[protocol] + (" (alone)" if alone else "")
-        places = np.arange(len(names)) + dodge(number, len(TITLES), 0.7)
-        style = {"colour": COLOURS[protocol], "marker": MARKERS[protocol]}
-        dots(ax, rows, places, scale=100, label=label, **style)
-        if alone:
-            ax.plot(100 * rows["value"], places, MARKERS[protocol], color="white", markersize=2.5, zorder=3)
-    name_places(ax, names)
-    mark_zero(ax)
-    ax.set_xlabel("what it adds to R@1 (points)")
-    return finish(fig, SPANS)
 
 
 def scaled_push(table: pd.DataFrame) -> Figure:

@@ -57,9 +57,7 @@ def proof_errors(anchor: Tensor, positive: Tensor, radius: float, tau: float, al
     )
 
 
-def push_by_negative(
-    anchor: Tensor, positive: Tensor, radius: float, tau: float, *, similarity: str = "dot", on_sphere: bool = False
-) -> Tensor:
+def push_by_negative(anchor: Tensor, positive: Tensor, radius: float, tau: float, *, similarity: str = "dot") -> Tensor:
     """What each negative adds to ∇_t L_svr, by autograd: `(N, d)`, `(N, d)` → `(N, N, d)`, zero for the positive.
 
     A candidate's share is P_sup,j · ∂s(t_sup, a_j)/∂t, since ∂L/∂s_j = P_sup,j (Eq. 3).
@@ -69,7 +67,6 @@ def push_by_negative(
         radius: R.
         tau: temperature.
         similarity: "dot" or "cosine".
-        on_sphere: keep the tangent part at t⁺ alone: all that can move a normalised embedding.
 
     Example:
         >>> push_by_negative(torch.eye(2), torch.eye(2).flip(0), 0.0, 1.0)[0]
@@ -83,8 +80,7 @@ def push_by_negative(
 
     share = torch.func.vmap(torch.func.jacrev(scores))(anchor, positive)  # (N, candidates, d)
     push = share * probabilities(anchor, positive, radius, tau, similarity=similarity)[:, :, None]
-    push[torch.eye(len(anchor), dtype=torch.bool)] = 0
-    return tangent(push, anchor[:, None]) if on_sphere else push
+    return _of_negatives(push)
 
 
 def probabilities(anchor: Tensor, positive: Tensor, radius: float, tau: float, *, similarity: str = "dot") -> Tensor:
