@@ -56,7 +56,7 @@ def interaction_matrix(values: np.ndarray, factors: Sequence[str], stands: Seque
                 j, i, signed(points[i, j], "+z.1f"), ha="center", va="center", fontsize=9,
                 color="white" if dark else BLACK, fontweight="bold" if name in stands else "normal",
             )  # fmt: skip
-        ax.add_patch(Rectangle((i - 0.5, i - 0.5), 1, 1, fill=False, edgecolor=BLACK))
+        ax.add_patch(Rectangle((i - 0.5, i - 0.5), 1, 1, fill=False, edgecolor=BLACK, linewidth=1.5))
     name_places(ax, list(factors), axis="x", rotation=35)
     name_places(ax, list(factors))
     return finish(fig)
