@@ -22,6 +22,7 @@ from pullpush.data.languages import LANGUAGES
 from pullpush.show import words
 from pullpush.show.layout import PAGE_WIDTH
 from pullpush.show.palette import PARTS, language_colour
+from pullpush.studies import drift, term_forces
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.distill import figures as distill
 from pullpush.studies.forces import figures as forces
@@ -274,7 +275,7 @@ DRAWN = {
     "share_by_setting": lambda: forces.share_by_setting(settings()),
     "local_global_bars": lambda: forces.local_global_bars(local_global()),
     "distance_terms": lambda: forces.distance_terms(over_steps("ideal", "noise_penalty", "penalty_ratio")),
-    "drift_curves": lambda: forces.drift_curves(over_steps("a", "b"), {"a": "one", "b": "other"}),
+    "drift_curves": lambda: drift.drift_curves(over_steps("a", "b"), {"a": "one", "b": "other"}),
     "force_plane": lambda: forces.force_plane(
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
@@ -314,15 +315,20 @@ DRAWN = {
 
 def test_every_figure_of_every_study_is_tried_here():
     chapters = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
-    modules = [words, *(import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters)]
+    modules = [
+        words,
+        drift,
+        term_forces,
+        *(import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters),
+    ]
     functions = [f for module in modules for _, f in inspect.getmembers(module, inspect.isfunction)]
     figures = {
         f.__name__
         for f in functions
-        if f.__module__.endswith((".figures", ".words")) and f.__annotations__["return"] == "Figure"
+        if f.__module__ in {module.__name__ for module in modules} and f.__annotations__.get("return") == "Figure"
     }
     tried = {name for name in DRAWN if not name.startswith("intervals")}  # which are of no study
-    assert figures - {"scene_timeline", "stages"} == tried, "those two have tests of their own"
+    assert figures - {"scene_timeline", "stages", "distance_densities"} == tried, "those three have tests of their own"
 
 
 def names(ticks: Sequence[Text]) -> bool:
@@ -377,9 +383,9 @@ def test_families_of_losses_have_panels_of_their_own():
         ["InfoNCE", "InfoNCE + bi-StaticSVR", "InfoNCE + bi-DynamicSVR"],
         ["SigLIP", "SigLIP + bi-StaticSVR", "SigLIP + bi-DynamicSVR"],
     ]
-    curves = forces.drift_curves(over_steps("a", "b", recipes=tuple(SIX)), {"a": "one", "b": "other"})
+    curves = drift.drift_curves(over_steps("a", "b", recipes=tuple(SIX)), {"a": "one", "b": "other"})
     assert [len(ax.lines) for ax in curves.axes] == [3, 3, 3, 3]
-    assert [len(ax.lines) for ax in forces.drift_curves(over_steps("a"), {"a": "one"}).axes] == [2]
+    assert [len(ax.lines) for ax in drift.drift_curves(over_steps("a"), {"a": "one"}).axes] == [2]
 
 
 def test_gains_are_points_a_colour_a_direction():

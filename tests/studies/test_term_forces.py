@@ -14,8 +14,9 @@ from torch.nn import functional as F
 from pullpush.forces import decompose, tangent
 from pullpush.losses import Offer, cross_cyclic, in_modal_cyclic, info_nce, simcse
 from pullpush.studies.language_encoder import figures
-from pullpush.studies.language_encoder.forces import (
+from pullpush.studies.term_forces import (
     drawn,
+    forces_by_term,
     forces_of,
     gradient_cosines,
     term_forces,
@@ -198,7 +199,7 @@ def test_frozen_weights_do_not_count():
 
 def test_figures_name_the_terms(found):
     *_, forces, cosines = found
-    left, right = figures.forces_by_term(forces).axes
+    left, right = forces_by_term(forces).axes
     assert [label.get_text() for label in left.get_yticklabels()] == [
         "InfoNCE",
         "InfoNCE, pull",

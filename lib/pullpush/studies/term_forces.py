@@ -7,18 +7,24 @@ through which it moves them after all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import permutations, zip_longest
 
+import numpy as np
 import pandas as pd
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.data.batches import Batch
 from pullpush.forces import drift, tangent
 from pullpush.losses import InfoNCE, Offer, apply
+from pullpush.metrics import difference
+from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, signed
+from pullpush.show.marks import dots
+from pullpush.show.palette import GREEN, PURPLE, SKY
 from pullpush.training.objective import Objective, share_temperature
 from pullpush.training.recipes import Recipe, title
 from pullpush.training.runs import drawn as drawn
@@ -26,6 +32,13 @@ from pullpush.training.runs import drawn as drawn
 # Side → the embeddings of an offer that belong to it; a second pass of a text counts as that text.
 SIDES = {"text": ("text", "second_text"), "clip": ("audio",)}
 PARTS = ("along", "across", "norm", "from_mean")
+# Part of a force → its name and colour.
+DRAWN: Mapping[str, tuple[str, str]] = {
+    "along": ("along the pull, towards the partner", GREEN),
+    "across": ("across it", PURPLE),
+    "from_mean": ("away from the mean of the side", SKY),
+}
+TITLES = {"text": "on a text", "clip": "on a clip"}
 
 
 def term_forces(model: nn.Module, one: Recipe, given: Iterable[Batch], *, seed: int = 0) -> pd.DataFrame:
@@ -131,6 +144,36 @@ def gradient_cosines(model: nn.Module, one: Recipe, given: Iterable[Batch], *, s
                     cosine = float(drift(gradients[term], gradients[other]))
                     rows.append((number, encoder, term, other, cosine, float(gradients[term].norm())))
     return pd.DataFrame(rows, columns=["batch", "encoder", "term", "other", "cosine", "norm"])
+
+
+def forces_by_term(table: pd.DataFrame) -> Figure:
+    """What each weighted term does to a text and to a clip: along the pull, across it, away from the mean.
+
+    table: of `term_forces`; marks are means over samples with 95 % intervals.
+    """
+    forces = list(table.groupby(["term", "part"], sort=False).groups)
+    fig, axes = panels(len(TITLES), height=max(2.6, 0.5 + 0.5 * len(forces)), sharex=True, sharey=True)
+    for ax, (side, name) in zip(axes, TITLES.items(), strict=True):
+        for number, (column, (label, colour)) in enumerate(DRAWN.items()):
+            found = table[table["side"] == side].groupby(["term", "part"], sort=False)[column]
+            rows = pd.DataFrame([mean_of(found.get_group(force)) for force in forces])
+            dots(ax, rows, np.arange(len(forces)) + dodge(number, len(DRAWN)), label=label, colour=colour)
+        mark_zero(ax)
+        ax.set(title=name, xlabel="force, logarithmic beyond ±1")
+    most = max(10.0, table[list(DRAWN)].abs().max(axis=None))
+    ticks = [sign * 10.0**power for sign in (-1, 1) for power in range(int(np.log10(most)) + 1)]
+    axes[0].set_xscale("symlog", linthresh=1, linscale=1)  # terms differ by orders of magnitude
+    axes[0].set_xticks([*ticks, 0], [signed(tick) for tick in (*ticks, 0)])
+    axes[0].set_xlim(-1.5 * most, 1.5 * most)
+    axes[0].minorticks_off()
+    name_places(axes[0], [force_name(*force) for force in forces])
+    return finish(fig)
+
+
+def mean_of(values: pd.Series) -> dict[str, float]:
+    """The mean of independent numbers with its 95 % interval."""
+    found = difference(values.to_numpy(float)[None])
+    return {"value": found.value, "low": found.value - found.half_width, "high": found.value + found.half_width}
 
 
 def _pull_and_push(offer: Offer, side: str, loss: InfoNCE) -> dict[str, Tensor]:

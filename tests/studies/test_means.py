@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pullpush.metrics import difference
-from pullpush.studies.forces import means
+from pullpush.studies import means
 
 
 def test_a_mean_is_written_with_its_half_width():
