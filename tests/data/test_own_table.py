@@ -9,7 +9,7 @@ import pytest
 
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
 from pullpush.data.sets.folder import read_captions
-from pullpush.errors import PullPushError
+from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 
 HEAD = "split,file_name,caption\n"
 GOOD = "train,0.wav,A dog\nvalid,1.wav,A cat\ntest,2.wav,A bird\n"
@@ -95,12 +95,6 @@ def test_what_is_wrong_with_translations_is_told_too(mine):
         load(mine, GOOD, further="file_name;caption\n0.wav;Un chien\n")
 
 
-def test_a_quoted_comma_a_line_break_and_a_mark_of_utf_8_are_taken(tmp_path):
-    path = tmp_path / "captions.csv"
-    path.write_text('\ufefffile_name,caption\n\na.wav,"A dog,\na cat"\nb.wav,"say ""hi"""\n', encoding="utf-8")
-    assert read_captions(path) == {"a.wav": ["A dog,\na cat"], "b.wav": ['say "hi"']}
-
-
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
@@ -114,3 +108,46 @@ def test_tables_as_spreadsheets_save_them_say_how_to_save_them(mine, raw, says):
     (mine / "captions.csv").write_bytes(raw)
     with pytest.raises(PullPushError, match=says):
         load_corpus(CorpusConfig(f"folder:{mine}"))
+
+
+# ---------------------------------------------------------------- layouts
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A table in Clotho's layout."""
+    (tmp_path / "captions.csv").write_text(
+        'split,file_name,caption_1,caption_2\ntest,a.wav,A tone.,"One tone, high."\nval,"b, c.flac",A long tone.,\n'
+    )
+    return tmp_path
+
+
+def test_clothos_layout_has_a_column_per_caption(folder):
+    assert read_captions(folder / "captions.csv") == {
+        "a.wav": ["A tone.", "One tone, high."],
+        "b, c.flac": ["A long tone."],
+    }
+    assert list(read_captions(folder / "captions.csv", split="val")) == ["b, c.flac"]
+
+
+def test_audiocaps_layout_has_a_row_per_caption(tmp_path):
+    path = tmp_path / "captions.csv"
+    path.write_text(
+        '\ufefffile_name,caption\n\nx.wav,A dog.\ny.wav,"A cat,\n""miaow"""\nx.wav, A barking dog. \n', encoding="utf-8"
+    )
+    assert read_captions(path) == {"x.wav": ["A dog.", "A barking dog."], "y.wav": ['A cat,\n"miaow"']}
+
+
+def test_what_is_wrong_with_a_table_is_told(tmp_path, folder):
+    with pytest.raises(DataNotFoundError, match="no caption table"):
+        read_captions(tmp_path / "nothing.csv")
+    with pytest.raises(UnknownNameError, match="test, val"):
+        read_captions(folder / "captions.csv", split="valid")
+    for text, complaint in (
+        ("", "needs the columns"),
+        ("name,caption\na,b\n", "needs the columns"),
+        ("file_name,caption\na.wav,\n", "no caption for a.wav"),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        with pytest.raises(PullPushError, match=complaint):
+            read_captions(tmp_path / "bad.csv")
