@@ -114,7 +114,7 @@ def shown(source: str) -> list[Shown]:
     return figures
 
 
-SHARED = ("drift_curves", "forces_by_term", "forces.forces_by_term")  # figures that several chapters draw
+SHARED = ("drift_curves", "forces_by_term")  # figures that several chapters draw
 
 
 def drawn(source: str) -> int:

@@ -46,6 +46,11 @@ def local_share(found: LocalGlobal) -> Difference:
     return by_clip(_share(found.variance, found.batch))
 
 
+def nearer_to_all(found: LocalGlobal, less: LocalGlobal) -> Difference:
+    """How much larger the cosine with the force of all pairs is in some mini-batches than in others."""
+    return by_clip(found.cosine - less.cosine)
+
+
 def _share(part: Tensor, whole: Tensor) -> Tensor:
     """mean(part) / mean(whole) as a mean over clips, `(N,)`: linear in both means, as in `Scores.contrast`."""
     ratio = part.mean() / whole.mean()

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from pullpush.show.layout import finish, mark_zero, panels, plain_logarithm, spread_note
 from pullpush.show.marks import band, bars, scatter
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION
+from pullpush.studies.drift import drift_curves as drift_curves
 
 
 def force_history(table: pd.DataFrame, *, recipe: str = "infonce") -> Figure:

@@ -27,7 +27,7 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import CANNOT_TELL, Array, adjusted
 from pullpush.show.layout import signed
 from pullpush.studies.language_encoder.geometry import encoder_uniformity
-from pullpush.studies.words import counted
+from pullpush.studies.language_encoder.words import counted
 
 # Fact → how a sentence names it, and how its numbers are written.
 FACTS: Mapping[str, tuple[str, str]] = {

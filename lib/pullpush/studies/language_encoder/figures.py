@@ -25,7 +25,7 @@ from pullpush.show.words import word_frequencies as word_frequencies
 from pullpush.studies.language_encoder.geometry import asymmetry
 from pullpush.studies.language_encoder.lesson import PAIRS, TEXTS
 from pullpush.studies.language_encoder.systems import base_of, systems
-from pullpush.studies.term_forces import mean_of
+from pullpush.studies.term_forces import forces_by_term as forces_by_term, mean_of
 from pullpush.training.recipes import title
 
 TERMS = {  # by a system's last letter

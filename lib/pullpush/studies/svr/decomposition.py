@@ -8,8 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from pullpush.lab import common
 from pullpush.lab.comparisons import differences, gains
 from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.ledger import Ledger
+from pullpush.lab.page import Measure, judge_measures
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, difference
 from pullpush.studies.svr import comparisons, histories
@@ -71,19 +74,19 @@ def _is_whole(scores: Scores, protocol: str) -> bool:
 
 
 def over(scores: Scores, baseline: str, metric: str = "R@1") -> pd.DataFrame:
-    """What every system has over one, by protocol: `lab.comparisons.gains` of each, p by Holm within a protocol."""
+    """What every system has over one, by protocol, p by Holm within it: columns protocol, system, and those of GAIN."""
     tables = []
     for protocol in protocols(scores):
         pairs = [(system, baseline) for system in systems(scores, protocol) if system != baseline]
         tables.append(gains(scores, pairs, [metric], [{"protocol": protocol}]))
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat(tables, ignore_index=True).drop(columns=["baseline", "metric"])
 
 
 def scaled(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     """What a scaled push has over InfoNCE: the columns of `over`, with part ("perpendicular" or "sideways") and factor;
     InfoNCE itself has factor 1 and difference 0.
     """
-    table = over(scores, "infonce", metric).drop(columns=["baseline", "metric"])
+    table = over(scores, "infonce", metric)
     table = table[table["system"].isin(SCALED)].copy()
     options = [SCALED[name][1] for name in table["system"]]
     table["factor"] = [float(option["perpendicular"]) for option in options]
@@ -94,9 +97,10 @@ def scaled(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
 
 
-def by_protocol(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The rows of some systems, whose names say their protocol, such as of `over` for `show.tables.gains`."""
-    table = table[table["system"].isin(names)]
+def table_over(scores: Scores, baseline: str, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
+    """`over` for some systems with the columns that `show.tables.gains` takes; the system's name says its protocol."""
+    table = over(scores, baseline, metric)
+    table = table[table["system"].isin(names)].assign(baseline=baseline, metric=metric)
     return table.assign(system=table["protocol"].map(TITLES) + ": " + table["system"]).reset_index(drop=True)
 
 
@@ -107,6 +111,15 @@ def effects_table(by_point: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     table = pd.concat(by_point, names=["point"]).reset_index("point").reset_index(drop=True)
     table["protocol"] = table["protocol"].map(TITLES)
     return comparisons.readable(comparisons.in_points(table))
+
+
+def standings(scores: Scores, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
+    """Some systems by protocol, in %: seeds, mean ± standard deviation, and what validation still gained at the end."""
+    table = scores.table[scores.table["system"].isin(names)].rename(columns={"unconverged": "still gained"})
+    by_protocol = table.groupby(table["protocol"].map(TITLES), sort=False)
+    columns = [metric, "still gained"]
+    parts = {name: common.mean_and_spread(rows, "system", columns, percent=True) for name, rows in by_protocol}
+    return pd.concat(parts, names=["protocol"]).reset_index("protocol")
 
 
 def race(scores: Scores, names: Sequence[str]) -> pd.DataFrame:
@@ -152,3 +165,11 @@ def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str 
     if not rows:
         raise ExperimentError(f"{first.experiment.name} and {second.experiment.name} declare no run alike")
     return pd.DataFrame(rows)
+
+
+JACOBIAN = Measure(["effects"], lambda scores: effect(scores["effects"], "J", "tuned/yamnet"))
+
+
+def judge(ledger: Ledger, scores: Scores) -> None:
+    """Judge the claim about the mechanism that no single contrast is: what the Jacobian adds in one protocol."""
+    judge_measures(ledger, {"jacobian-effect": JACOBIAN}, {"effects": scores})

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pullpush.show.intervals import intervals
 from pullpush.show.layout import finish, mark_zero, panels, signed, whole_numbers
 from pullpush.show.marks import band, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
@@ -28,6 +29,15 @@ SPANS = "95 % intervals over seeds and clips"
 
 def _protocols(table: pd.DataFrame) -> list[str]:
     return [name for name in TITLES if name in set(table["protocol"])]
+
+
+def effects(table: pd.DataFrame) -> Figure:
+    """What each effect of the radius adds; see `decomposition.main_effects`; *alone* where the design's other cells
+    were not trained.
+    """
+    titles = table["protocol"].map(TITLES)
+    table = table.assign(protocol=titles.where(table["kind"] == "main", titles + " (alone)"))
+    return intervals(table, rows="effect", colours="protocol", xlabel="what it adds to R@1 (points)")
 
 
 def scaled_push(table: pd.DataFrame) -> Figure:
