@@ -97,6 +97,10 @@ class Grounds:
 
     def data(self) -> World:
         """The clips as audio."""
+        return self._data
+
+    @cached_property
+    def _data(self) -> World:
         return self.material.data()
 
     @cached_property
