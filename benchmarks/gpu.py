@@ -12,8 +12,8 @@ adam8bit      Adam in eight bits, where bitsandbytes is installed
 
 Random weights and random data in the papers' sizes: nothing is fetched. Needs an NVIDIA GPU of 40 GiB or more and what
 `pullpush[train]` brings. Each part's table, `gpu-<part>.csv`, is written when its time is over, with the device and the
-versions beside it in `gpu-<part>.json`; the chapters show them by `pullpush.studies.gpu`. A part that fails is reported
-and the others go on; the exit status is then 1.
+versions beside it in `gpu-<part>.json`; the chapters show them by `pullpush.studies.measured`. A part that fails is
+reported and the others go on; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from on_gpu import adam8bit, correct, tables, throughput, tiles
 from on_gpu.meter import NotHereError, Run
 
 from pullpush import golden
-from pullpush.studies.gpu import COMPONENTS
+from pullpush.studies.measured import SOURCES
 
 MEASURED = Path(__file__).resolve().parents[1] / "book" / "measured"
 PACKAGES = ("torch", "transformers", "accelerate", "torchaudio", "numpy", "bitsandbytes", "open_clip_torch")
@@ -133,7 +133,7 @@ def origin(run: Run, name: str, seconds: float, command: str) -> dict[str, Any]:
         "float32_products": torch.get_float32_matmul_precision(),
         "python": platform.python_version(),
         "packages": dict(packages()),
-        "versions": golden.versions(*COMPONENTS[name]),
+        "versions": golden.versions(*SOURCES[f"gpu-{name}"].parts),
     }
 
 

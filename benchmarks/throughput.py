@@ -31,12 +31,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import soundfile
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pullpush.cache import atomic_path
 from pullpush.data.audio import load_audio
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.scenes.world import WorldConfig, load_world
@@ -47,13 +49,15 @@ from pullpush.encoders.minilm import MiniLM
 from pullpush.encoders.spectrogram_vit import CED, Dasheng
 from pullpush.encoders.yamnet import YAMNet
 from pullpush.losses import plain, siglip
-from pullpush.studies import costs
+from pullpush.studies import measured
 from pullpush.studies.counting import cost
-from pullpush.studies.glap import throughput
+from pullpush.studies.glap.scale import BOTH, FORWARD, KEPT, WEIGHTS
 from pullpush.training.distributed import gather
 
-RATE, SECONDS, DIM = 16_000, 5, 1024
+RATE, CLIP, DIM = 16_000, 5, 1024
 LENGTHS, TOKENS = (1, 2, 5, 10), (8, 16, 32)  # of what is counted
+COLUMNS = ["how", "machine", "what", "size", "quantity", "value"]
+SECONDS, FLOPS, PEAK = "seconds", "FLOP/s", "MiB"  # quantities
 SIZES = {"cpu": (1024, 2048), "cuda": (1024, 4096, 8192, 16_384, 32_768)}  # of a batch, for the loss alone
 Row = tuple[str, float, str, float]  # what, size, quantity, value
 Step = Callable[[], Any]
@@ -107,12 +111,12 @@ def counted() -> Iterator[Row]:
     """Rows of what is counted."""
     for name, make in AUDIO.items():
         encoder = make().train()
-        yield name, 0, throughput.WEIGHTS, float(sum(p.numel() for p in encoder.parameters()))
+        yield name, 0, WEIGHTS, float(sum(p.numel() for p in encoder.parameters()))
         for seconds in (30,) if name.startswith("whisper") else LENGTHS:
             clip = 0.1 * torch.randn(1, RATE * seconds)
             yield from of_cost(name, seconds, cost(encoder, partial(encoder, clip)))
     with torch.device("meta"):
-        yield "sonar", 0, throughput.WEIGHTS, float(sum(p.numel() for p in sonar().parameters()))
+        yield "sonar", 0, WEIGHTS, float(sum(p.numel() for p in sonar().parameters()))
     text = sonar(vocabulary=1000).train()  # looking tokens up computes nothing
     for tokens in TOKENS:
         numbers = torch.full((1, tokens), 7)
@@ -120,7 +124,7 @@ def counted() -> Iterator[Row]:
 
 
 def of_cost(name: str, size: float, found: Any) -> Iterator[Row]:
-    quantities = (throughput.FORWARD, throughput.BOTH, throughput.KEPT)
+    quantities = (FORWARD, BOTH, KEPT)
     yield from ((name, size, quantity, float(value)) for quantity, value in zip(quantities, found, strict=True))
 
 
@@ -165,14 +169,14 @@ def arithmetic(clock: Clock) -> Iterator[Row]:
     side = 8192 if clock.device == "cuda" else 1024
     for name, dtype in types.items():
         a, b = (torch.randn(side, side, device=clock.device, dtype=dtype) for _ in range(2))
-        yield f"products in {name}", side, throughput.RATE, 2 * side**3 / clock(lambda: a @ b)  # noqa: B023
+        yield f"products in {name}", side, FLOPS, 2 * side**3 / clock(lambda: a @ b)  # noqa: B023
 
 
 def decoding(clock: Clock) -> Iterator[Row]:
     """Seconds of work to read a file of 5 s as one channel at 16 kHz, by format."""
     world = load_world(WorldConfig("synthetic", n_train=8, n_valid=1, n_test=1))
     audio, lengths = world.train.audio(slice(None))
-    wave = torch.cat([row[:length] for row, length in zip(audio, lengths.tolist(), strict=True)])[: SECONDS * RATE]
+    wave = torch.cat([row[:length] for row, length in zip(audio, lengths.tolist(), strict=True)])[: CLIP * RATE]
     formats = {"FLAC, 16 kHz": ("flac", 1), "FLAC, 48 kHz, stereo": ("flac", 3), "OGG, 16 kHz": ("ogg", 1)}
     formats |= {"OGG, 48 kHz, stereo": ("ogg", 3), "WAV, 16 kHz": ("wav", 1)}
     with tempfile.TemporaryDirectory() as folder:
@@ -181,13 +185,13 @@ def decoding(clock: Clock) -> Iterator[Row]:
             samples = wave if factor == 1 else F.interpolate(wave[None, None], scale_factor=factor, mode="linear")[0, 0]
             channels = samples.numpy() if factor == 1 else np.stack([samples, 0.5 * samples], axis=1)
             soundfile.write(path, channels, RATE * factor)
-            yield f"decoding {name}", SECONDS, throughput.SECONDS, clock(lambda: load_audio(path))  # noqa: B023
+            yield f"decoding {name}", CLIP, SECONDS, clock(lambda: load_audio(path))  # noqa: B023
 
 
 def encoders(clock: Clock) -> Iterator[Row]:
     """Seconds a clip of 5 s: log-mel, YAMNet heard and trained, and Dasheng-base trained, which was counted, too."""
     batch = 32 if clock.device == "cuda" else 2
-    audio = 0.1 * torch.randn(batch, SECONDS * RATE, device=clock.device)
+    audio = 0.1 * torch.randn(batch, CLIP * RATE, device=clock.device)
     mel, yamnet = LogMel().to(clock.device), YAMNet(pretrained=False).to(clock.device)
 
     def heard(encoder: nn.Module) -> Step:
@@ -202,15 +206,15 @@ def encoders(clock: Clock) -> Iterator[Row]:
 
         return step
 
-    yield "log-mel", SECONDS, throughput.SECONDS, clock(heard(mel)) / batch
-    yield "yamnet, heard", SECONDS, throughput.SECONDS, clock(heard(yamnet.eval())) / batch
-    yield "yamnet, trained", SECONDS, throughput.SECONDS, clock(trained(yamnet.train())) / batch
+    yield "log-mel", CLIP, SECONDS, clock(heard(mel)) / batch
+    yield "yamnet, heard", CLIP, SECONDS, clock(heard(yamnet.eval())) / batch
+    yield "yamnet, trained", CLIP, SECONDS, clock(trained(yamnet.train())) / batch
     names = AUDIO if clock.device == "cuda" else ("dasheng",)
     for name in names:
         step = trained(AUDIO[name]().train().to(clock.device))
-        yield f"{name}, trained", SECONDS, throughput.SECONDS, clock(step) / batch
+        yield f"{name}, trained", CLIP, SECONDS, clock(step) / batch
         if clock.device == "cuda":
-            yield f"{name}, trained", SECONDS, throughput.PEAK, clock.peak(step) / batch
+            yield f"{name}, trained", CLIP, PEAK, clock.peak(step) / batch
 
 
 def texts(clock: Clock) -> Iterator[Row]:
@@ -222,9 +226,9 @@ def texts(clock: Clock) -> Iterator[Row]:
     english = [text for several in world.train.captions("eng") for text in several]
     words = round(float(np.mean([len(text.split()) for text in english])))
     use, minilm = UseEncoder(), MiniLM(pretrained=False).eval()
-    yield "use", words, throughput.SECONDS, clock(lambda: use(captions)) / len(captions)
+    yield "use", words, SECONDS, clock(lambda: use(captions)) / len(captions)
     reads = torch.no_grad()(lambda: minilm(english))
-    yield "minilm", words, throughput.SECONDS, clock(reads) / len(english)
+    yield "minilm", words, SECONDS, clock(reads) / len(english)
 
 
 def losses(clock: Clock) -> Iterator[Row]:
@@ -243,9 +247,9 @@ def losses(clock: Clock) -> Iterator[Row]:
                 peak, seconds = clock.peak(step), clock(step)
             except torch.OutOfMemoryError:
                 continue
-            yield name, n, throughput.SECONDS, seconds
+            yield name, n, SECONDS, seconds
             if clock.device == "cuda":
-                yield name, n, throughput.PEAK, peak
+                yield name, n, PEAK, peak
 
 
 def gathering(clock: Clock) -> Iterator[Row]:
@@ -256,7 +260,7 @@ def gathering(clock: Clock) -> Iterator[Row]:
         for n in SIZES["cpu"]:
             out = Path(folder) / f"{n}.txt"
             torch.multiprocessing.spawn(_exchange, (folder, n, clock.rounds, str(out)), nprocs=2)
-            yield "gathering, 2 processes, gloo", n, throughput.SECONDS, float(out.read_text())
+            yield "gathering, 2 processes, gloo", n, SECONDS, float(out.read_text())
 
 
 def _exchange(rank: int, folder: str, n: int, rounds: int, out: str) -> None:
@@ -285,6 +289,18 @@ def machine(device: str) -> str:
     return f"{names[0] if names else platform.processor() or platform.machine()}, one thread"
 
 
+def write(rows: Sequence[tuple[Any, ...]], how: str, path: Path) -> None:
+    """Add rows to a file, in place of those of the same way, machine and thing."""
+    new = pd.DataFrame(rows, columns=COLUMNS)
+    if path.is_file():
+        old = pd.read_csv(path)
+        same = (old["how"] == how) & old["machine"].isin(new["machine"]) & old["what"].isin(new["what"])
+        new = pd.concat([old[~same], new]).sort_values("how", kind="stable")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as partial:
+        new.to_csv(partial, index=False, float_format="%.15g")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="to measure; default: all")
@@ -296,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     start, where = time.monotonic(), "any" if options.count else machine(options.device)
-    how = costs.COUNTED if options.count else throughput.measured(options.device)
+    how = measured.COUNTED if options.count else f"measured, {options.device}"
     clock, rows = Clock(options.device, options.rounds), []
     sources = [counted()] if options.count else [PARTS[name](clock) for name in options.parts or PARTS]
     for source in sources:
@@ -305,7 +321,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(*row, sep=", ", flush=True)
     if options.out:
         command = shlex.join(["python", "benchmarks/throughput.py", *(arguments or sys.argv[1:])])
-        throughput.write(rows, how, time.monotonic() - start, command, path=options.out)
+        write(rows, how, options.out)
+        measured.note("throughput", how, time.monotonic() - start, command, path=options.out)
 
 
 if __name__ == "__main__":

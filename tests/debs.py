@@ -11,13 +11,20 @@ from pathlib import Path
 import pytest
 
 
-def write_deb(folder: Path, name: str, files: Mapping[str, bytes], *, version: str = "1") -> Path:
-    """A package: an `ar` archive of a version, control files and data."""
+def write_deb(
+    folder: Path,
+    name: str,
+    files: Mapping[str, bytes],
+    *,
+    version: str = "1",
+    unusual: Mapping[str, object] | None = None,
+) -> Path:
+    """A package: an `ar` archive of a version, control files and data; unusual: attributes of a further entry in it."""
     control = f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: T\nDescription: t\n".encode()
     members = {
         "debian-binary": b"2.0\n",
         "control.tar.xz": tarball({"./control": control}),
-        "data.tar.xz": tarball({f"./{path}": content for path, content in files.items()}),
+        "data.tar.xz": tarball({f"./{path}": content for path, content in files.items()}, unusual=unusual),
     }
     place = folder / f"{name}_{version.replace(':', '%3a')}_all.deb"
     with place.open("wb") as file:
@@ -28,14 +35,19 @@ def write_deb(folder: Path, name: str, files: Mapping[str, bytes], *, version: s
     return place
 
 
-def tarball(files: Mapping[str, bytes]) -> bytes:
-    """A compressed tar archive."""
+def tarball(files: Mapping[str, bytes], *, mode: str = "xz", unusual: Mapping[str, object] | None = None) -> bytes:
+    """A compressed tar archive; unusual: attributes of a further entry."""
     memory = io.BytesIO()
-    with tarfile.open(fileobj=memory, mode="w:xz") as tar:
+    with tarfile.open(fileobj=memory, mode=f"w:{mode}") as tar:
         for name, content in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
+        if unusual:
+            entry = tarfile.TarInfo()
+            for name, value in unusual.items():
+                setattr(entry, name, value)
+            tar.addfile(entry)
     return memory.getvalue()
 
 

@@ -30,7 +30,7 @@ def fetched(make: Callable[[], T]) -> T:
 
 def stamp(name: str, *, sample_rate: int) -> Tensor:
     """The recording of one of Tux Paint's stamps, `(T,)`."""
-    root = fetched(lambda: tuxpaint.fetch(progress=False))
+    root = fetched(tuxpaint.fetch)
     return load_audio(tuxpaint.recording(root, name), sample_rate=sample_rate)
 
 

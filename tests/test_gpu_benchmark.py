@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from pullpush.errors import DataNotFoundError, UnknownNameError
-from pullpush.studies import costs, gpu
+from pullpush.studies import costs, gpu, measured as reader
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "benchmarks" / "gpu.py"
@@ -70,8 +70,8 @@ def test_a_table_says_where_it_comes_from(measured, monkeypatch):
     assert "--quick" in said
     assert "Tiny sizes" in said
     assert "Older" not in said
-    assert set(about["versions"]) == set(gpu.COMPONENTS["tiles"])
-    monkeypatch.setattr(costs, "versions", lambda *names: about["versions"] | {"losses/svr": "another"})
+    assert set(about["versions"]) == set(reader.SOURCES["gpu-tiles"].parts)
+    monkeypatch.setattr(reader, "versions", lambda *names: about["versions"] | {"losses/svr": "another"})
     assert "Older than today's** losses/svr." in gpu.origin("tiles", folder=measured).data
 
 
@@ -80,7 +80,7 @@ def test_where_no_gpu_has_measured_the_page_says_what_would(tmp_path):
     assert "`make gpu`" in gpu.origin("tables", folder=tmp_path).data
     with pytest.raises(DataNotFoundError, match="make gpu"):
         gpu.table("tables", folder=tmp_path)
-    with pytest.raises(UnknownNameError, match="tables"):
+    with pytest.raises(UnknownNameError, match="gpu-tables"):
         gpu.there("table", folder=tmp_path)
 
 

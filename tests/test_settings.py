@@ -16,7 +16,7 @@ from pullpush.errors import PullPushError, SettingError
 from pullpush.lab import profiles, session
 from pullpush.settings import check_folder, check_options, check_setting
 from pullpush.site import chapters
-from pullpush.site.grid import SweepError, read
+from pullpush.site.grid import read
 from pullpush.training.__main__ import main, parser as training_parser, recipe_of
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
@@ -141,9 +141,9 @@ def test_a_profile_s_file_is_checked(tmp_path, text, message):
         ("chapter: [a]\ngrid: {tau: [1]}", "chapter must be a text"),
         ("chapter: 10-tiny\nprofile: [a]\ngrid: {tau: [1]}", "profile must be a text"),
         ("chapter: 10-tiny\nout: 5\ngrid: {tau: [1]}", "out must be a text, got 5"),
-        ("chapter: 10-tiny\nfixed: [a]\ngrid: {tau: [1]}", "fixed must be a mapping or null"),
+        ("chapter: 10-tiny\nfixed: [a]\ngrid: {tau: [1]}", "fixed must be a mapping"),
         ("chapter: 10-tiny\nout: FILE\ngrid: {tau: [1]}", "out must be a folder, but .* is a file"),
-        ("chapter: 10-tiny\n5: a\ngrid: {tau: [1]}", "unknown key of a sweep file '5'"),
+        ("chapter: 10-tiny\n5: a\ngrid: {tau: [1]}", "unknown field of .*plan.yaml '5'"),
         ("chapter: 10-tiny\ngrid: {tau: [.inf]}", "parameter 'tau' must be a number, got inf"),
         ("chapter: 10-tiny\ngrid: {name: [[a]]}", "parameter 'name' must be a text"),
     ],
@@ -154,7 +154,7 @@ def test_a_sweep_s_file_is_checked(tiny, tmp_path, text, message):
     with pytest.raises(PullPushError, match=message):
         read(file, root=tiny)
     file.write_bytes(bytes(range(256)))
-    with pytest.raises(SweepError, match="is not YAML"):
+    with pytest.raises(PullPushError, match="is not YAML"):
         read(file, root=tiny)
 
 

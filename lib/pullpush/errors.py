@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -47,3 +47,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     near = get_close_matches(str(name), names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return UnknownNameError(f"unknown {kind} {name!r}: {hint}known: {', '.join(names) or 'none'}")
+
+
+def few(names: Sequence[str], mark: str = ", ", *, most: int = 5) -> str:
+    """The first names of a list for a message, with "…" where there are more: `few(["a", "b"], most=1)` is "a …"."""
+    return f"{mark.join(names[:most])}{' …' if names[most:] else ''}"

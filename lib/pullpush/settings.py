@@ -14,9 +14,10 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from pullpush.errors import SettingError, unknown
+from pullpush.errors import DataNotFoundError, SettingError, unknown
 
 SHOWN = 60  # letters of a value that a message shows
 
@@ -85,6 +86,24 @@ def check_range(of: str, **settings: tuple[float | None, float]) -> None:
     for name, (value, least) in settings.items():
         if value is not None and value < least:
             raise SettingError(f"{of}: {name} must be at least {least}, got {value}")
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping that a YAML file holds.
+
+    Raises:
+        DataNotFoundError: no such file.
+        SettingError: it is no YAML, or no mapping.
+    """
+    if not path.is_file():
+        raise DataNotFoundError(f"no file {path.absolute()}")
+    try:
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path} is not YAML: {error}") from error
+    if not isinstance(told, dict):
+        raise SettingError(f"{path} must be a mapping of settings, got {_short(told)}")
+    return told
 
 
 def check_folder(path: Path, name: str) -> None:

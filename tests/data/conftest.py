@@ -22,6 +22,13 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
+@pytest.fixture
+def root(home, tmp_path, monkeypatch):
+    """An empty place for datasets, and a cache."""
+    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
 @pytest.fixture(scope="module")
 def module_home(tmp_path_factory):
     """A cache that the tests of one file share."""
@@ -39,4 +46,4 @@ def stamps():
         pytest.skip(f"no Tux Paint stamps here: run `pullpush fetch`, or set {tuxpaint.SOURCE}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULLPUSH_HOME", str(HOME))
-        return tuxpaint.fetch(progress=False)
+        return tuxpaint.fetch()

@@ -9,9 +9,7 @@ from clip_sources import LABELLED, LANGUAGES, SOURCES, scenes
 from torchaudio.functional import resample
 
 from pullpush.data import store
-from pullpush.data.batches import PairDataset, collate
 from pullpush.data.clips import NoLabelsError, StoredClips, World, load_data
-from pullpush.data.recordings import registry
 from pullpush.data.recordings.corpora import CorpusConfig, load_labelled
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
@@ -80,11 +78,6 @@ def test_what_is_given_is_a_copy(clips):
 
 
 @waveforms
-def test_the_stores_own_rate_changes_nothing(clips):
-    assert torch.equal(clips.audio([0, 1], sample_rate=16_000)[0], clips.audio([0, 1])[0])
-
-
-@waveforms
 def test_another_rate_is_that_of_torchaudio(clips):
     audio, lengths = clips.audio([0, 1], sample_rate=8000)
     for row in (0, 1):
@@ -108,11 +101,6 @@ def test_every_clip_has_its_captions_in_each_language(clips, name):
         clips.captions("klingon")
 
 
-def test_columns_hold_one_value_a_clip(clips):
-    assert clips.columns
-    assert {len(values) for values in clips.columns.values()} == {len(clips)}
-
-
 def test_a_selection_takes_all_that_is_known_along(clips, name):
     part = clips.select([3, 1], name="part")
     assert (len(part), part.name, part.graded) == (2, "part", clips.graded)
@@ -126,12 +114,6 @@ def test_a_selection_takes_all_that_is_known_along(clips, name):
         assert part.captions(language) == [captions[3], captions[1]]
     assert torch.equal(part.relevance(clips), clips.relevance()[[3, 1]])
     assert torch.equal(part.select([1]).audio(0)[0], clips.audio(1)[0])
-
-
-def test_the_head_is_the_first_clips(clips):
-    assert torch.equal(clips.head(2).audio(slice(None))[0], clips.audio([0, 1])[0])
-    assert clips.head(2).name == clips.name
-    assert len(clips.head(10**6)) == len(clips)
 
 
 def test_a_clip_is_relevant_for_itself_and_relevance_is_symmetric(clips):
@@ -168,13 +150,6 @@ def test_features_of_any_clips_keep_all_but_the_audio(sources, name):
         Encoded(clips, features[1:], "key")
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if LANGUAGES[name]])
-def test_clips_make_batches(clips):
-    batch = collate([PairDataset(clips)[row] for row in (0, 1)])
-    assert batch.texts == [texts[0] for texts in clips.captions("eng")[:2]]
-    assert torch.equal(batch.audio, clips.audio([0, 1])[0])
-
-
 # ---------------------------------------------------------------- stores and worlds
 
 
@@ -185,10 +160,6 @@ def test_a_store_gives_back_what_was_written(tmp_path):
     assert [read[row].tolist() for row in range(len(read))] == [wave.tolist() for wave in waves]
     assert read.lengths.tolist() == [3, 1, 2]
     assert torch.equal(read.audio([2])[0], torch.tensor([[1.0, -1.0]]))
-
-
-def test_samples_are_rounded_not_cut():
-    assert store.to_int16(np.array([0.9999, -0.9999, 0.6 / 32767])).tolist() == [32764, -32764, 1]
 
 
 def test_a_dataset_may_be_kept_at_its_own_rate(sources):
@@ -219,13 +190,3 @@ def test_a_world_names_its_splits(sources):
     assert load_data(WorldConfig("synthetic", n_train=12, n_valid=4, n_test=4, n_single_per_event=1)).identity == (
         world.identity
     )
-
-
-@pytest.mark.parametrize("name", registry.SETS)
-def test_a_dataset_says_what_it_is_and_where_it_comes_from(name):
-    card = registry.find(name)
-    assert card.about.endswith(".")
-    assert card.title
-    assert card.source
-    assert card.folder
-    assert card.fetch or card.how

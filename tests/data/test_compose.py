@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.banks import create_bank
 from pullpush.data.scenes import renderer as module
-from pullpush.data.scenes.composer import GAP, SceneConfig, compose, pitch_bank, ratio, seconds, shift, single
+from pullpush.data.scenes.composer import GAP, SceneConfig, compose, pitch_bank, ratio, seconds, shift
 from pullpush.data.scenes.renderer import layers, render
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import PullPushError
@@ -80,24 +80,9 @@ def test_every_choice_occurs_about_as_often_as_asked(bank):
     assert {sound.event for sound in sounds} == set(range(len(bank)))
 
 
-def test_only_allowed_sets_are_drawn(bank):
-    def allowed(events):
-        return 0 in events
-
-    for index in range(50):
-        assert 0 in compose(bank, CONFIG, seed=1, index=index, events_allowed=allowed).events
-
-
 def test_no_allowed_set_says_so(bank):
     with pytest.raises(PullPushError, match="no set of 1 to 3"):
         compose(bank, CONFIG, seed=0, index=0, events_allowed=lambda events: False)
-
-
-def test_singles_hold_their_event_and_nothing_else(bank):
-    for event in range(len(bank)):
-        scene = single(bank, event, CONFIG, seed=3, index=1)
-        assert scene.events == (event,)
-        assert scene == single(bank, event, CONFIG, seed=3, index=1)
 
 
 @pytest.mark.parametrize(

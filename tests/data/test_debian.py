@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from pathlib import Path
 
 import debs
 import pytest
 
-from pullpush.data.recordings.debian import SOURCE, Package, apt, tree, trees
+from pullpush.data.recordings.debian import SOURCE, Package, tree, trees
 from pullpush.errors import DataNotFoundError
 
 FILES = {"usr/share/words/a.ogg": b"a", "usr/share/words/deep/b.ogg": b"b", "usr/share/man/words.1": b"manual"}
@@ -56,13 +55,6 @@ def test_another_version_is_taken_with_a_warning_where_the_pinned_one_is_gone(re
     assert below(place) == {"usr/share/words/new.ogg": b"new"}
 
 
-def test_what_was_fetched_is_there_without_a_distribution(repository):
-    package = pinned(repository)
-    place = tree(package)
-    (repository / "Packages").unlink()
-    assert tree(package) == place
-
-
 def test_only_wanted_files_are_kept(repository):
     ogg = pinned(repository, files=("usr/share/words/*",))
     assert below(tree(ogg)) == {name: content for name, content in FILES.items() if "words/" in name}
@@ -100,20 +92,3 @@ def test_without_apt_the_message_says_what_to_do(home, monkeypatch, tmp_path):
 def test_a_package_that_nobody_has_is_named(repository):
     with pytest.raises(DataNotFoundError, match="Unable to locate package nothing"):
         tree(Package("nothing", "1", "0" * 64, 0.1))
-
-
-def test_a_folder_that_is_not_there_is_named(home, monkeypatch, tmp_path):
-    monkeypatch.setenv(SOURCE, str(tmp_path / "none"))
-    with pytest.raises(DataNotFoundError, match="no such folder"):
-        tree(Package("words", "1", "0" * 64, 0.1))
-
-
-def test_lists_of_packages_are_not_kept(repository, monkeypatch, tmp_path):
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    with apt() as download:
-        (tmp_path / "work").mkdir()
-        assert download(pinned(repository), tmp_path / "work").is_file()
-        assert list((tmp_path / "temporary").iterdir())
-    assert not list((tmp_path / "temporary").iterdir())

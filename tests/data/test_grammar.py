@@ -1,17 +1,13 @@
 """Captions: hand-written sentences as the oracle of grammar, properties over random scenes as that of truth."""
 
-import os
 import re
-import subprocess
-import sys
-import time
 from functools import cache
 from itertools import permutations
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pullpush.data.language.grammar import PROMPTS, _forms, captions, load_grammar, prompts
+from pullpush.data.language.grammar import _forms, captions, load_grammar, prompts
 from pullpush.data.language.vocabulary import LANGUAGES, Event, load_events, parse_phrases
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import UnknownNameError
@@ -357,34 +353,6 @@ def test_captions_of_one_clip_differ(language):
             assert len(set(captions(each, EVENTS, language=language, n=5, seed=seed))) == 5
 
 
-def test_more_captions_than_there_are_come_round_again():
-    texts = captions(scene(FROG), EVENTS, language="eng", n=200)
-    assert len(texts) == 200
-    assert 5 <= len(set(texts)) < 50
-
-
-@each_language
-def test_same_seed_same_captions_other_seed_others(language):
-    one, same, other = (captions(PAIR, EVENTS, language=language, seed=seed) for seed in (3, 3, 4))
-    assert one == same
-    assert one != other
-
-
-def test_captions_do_not_depend_on_the_process():
-    code = (
-        "from pullpush.data.language.grammar import captions; from pullpush.data.scenes.scene import Scene, Sound;"
-        "from pullpush.data.language.vocabulary import load_events;"
-        "s = Scene((Sound(0, 0, 0.0, far=True), Sound(1, 0, 1.5)), 'sequence', 3.0, 4.0);"
-        "print(*captions(s, load_events(), language='deu', seed=7), sep='\\n')"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"}
-    run = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, check=True, encoding="utf-8"
-    )
-    each = Scene((Sound(0, 0, 0.0, far=True), Sound(1, 0, 1.5)), "sequence", 3.0, 4.0)
-    assert run.stdout.splitlines() == captions(each, load_events(), language="deu", seed=7)
-
-
 @each_language
 def test_tells_only_what_is_there_and_that_about_half_of_the_time(language):
     for words, has in (
@@ -441,12 +409,6 @@ def test_a_sequence_is_told_in_its_order(language, order):
         assert places == sorted(places, reverse=turned), text
 
 
-def test_real_events_have_five_captions_each_in_every_language():
-    for event in range(len(load_events())):
-        for language in LANGUAGES:
-            assert len(set(captions(scene(event), load_events(), language=language))) == 5
-
-
 @each_language
 def test_every_form_is_used_and_speaks_of_every_sound(language):
     grammar = load_grammar(language)
@@ -464,8 +426,6 @@ def test_every_form_is_used_and_speaks_of_every_sound(language):
 
 
 def test_prompts_name_the_label():
-    assert PROMPTS["eng"] == "This is a sound of {label}."  # SupCLAP
-    assert set(PROMPTS) == set(LANGUAGES)
     assert prompts(EVENTS, "eng") == [f"This is a sound of {label}." for label in ("frog", "cow", "owl")]
     assert prompts(EVENTS, "fra")[2] == "Ceci est un son d'orque."
     assert prompts(EVENTS, "cat")[2] == "Això és un so d'ànec."
@@ -484,13 +444,3 @@ def test_refuses_what_it_cannot_write():
         prompts([english], "fra")
     with pytest.raises(ValueError, match="n must be"):
         captions(PAIR, EVENTS, language="eng", n=0)
-
-
-def test_thousands_of_captions_a_second():
-    scenes = [scene(FROG, COW, OWL, far=(i % 3,), noise=bool(i % 2)) for i in range(2)]
-    captions(scenes[0], EVENTS, language="eng")
-    start = time.process_time()
-    for seed in range(100):
-        for language in LANGUAGES:
-            captions(scenes[seed % 2], EVENTS, language=language, seed=seed)
-    assert 100 * len(LANGUAGES) * 5 / (time.process_time() - start) > 2_000  # about 30,000 on an idle core

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import soundfile
 
 from pullpush.data.scenes import held_out
-from pullpush.data.scenes.held_out import TESTS, HeldOutConfig, load_held_out, named_events, two_banks
+from pullpush.data.scenes.held_out import TESTS, HeldOutConfig, OwnHeldOutConfig, named_events, two_banks
 from pullpush.data.scenes.renderer import render
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.store import to_int16
-from pullpush.errors import PullPushError
+from pullpush.lab import session
+from pullpush.studies.world import ears, listening, tagging
 
 WORLD = WorldConfig("synthetic", n_train=120, n_valid=10, n_test=20, n_single_per_event=2)
 
 
 @pytest.fixture(scope="module")
 def world(module_home):
-    return load_held_out(HeldOutConfig(WORLD, takes=""))
+    return HeldOutConfig(WORLD, takes="").load()
 
 
 def events(split) -> set[int]:
@@ -63,20 +65,6 @@ def test_clips_of_one_event_are_labelled_in_the_order_of_all_events(world):
     assert len(singles.prompts()) == len(further.prompts()) == len(world.bank)
 
 
-def test_relevance_and_captions_speak_of_the_same_events_in_all_splits(world):
-    scene = world.split("recordings").columns["scene"][0]
-    twin = world.split("heard").relevance(world.split("recordings"))
-    assert twin.diagonal().tolist() == [1.0] * WORLD.n_test
-    caption = " ".join(world.split("recordings").captions("eng")[0]).lower()
-    nouns = {
-        word
-        for event in scene.events
-        for noun in world.bank.events[event].phrases["eng"].nouns
-        for word in noun.split()
-    }
-    assert any(word in caption for word in nouns - {"the", "a", "of", "an"})
-
-
 def test_a_share_of_each_category_is_never_named(module_home):
     heard, unheard = two_banks("synthetic", "")
     for share, expected in ((0.5, 7), (0.34, 10), (0.01, 12)):
@@ -92,14 +80,62 @@ def test_events_with_further_recordings_are_named_first(module_home, monkeypatch
     assert {0, 5} <= set(named_events(heard, some, 0.5, seed=3))
 
 
-def test_a_bank_without_further_recordings_is_refused(module_home, monkeypatch):
-    heard, unheard = two_banks("synthetic", "")
-    none = held_out._part(unheard, "none", ((),) * len(unheard))
-    monkeypatch.setattr(held_out, "two_banks", lambda bank, takes: (heard, none))
-    with pytest.raises(PullPushError, match="no event that training names has a further recording in 'synthetic'"):
-        load_held_out(HeldOutConfig(WORLD, takes=""))
-
-
 def test_a_share_outside_0_to_1_is_refused():
     with pytest.raises(ValueError, match="between 0 and 1"):
         HeldOutConfig(share=1.5)
+
+
+# ---------------------------------------------------------------- a bank of one's own
+
+SMALL = {"n_train": 6, "n_valid": 3, "n_test": 3, "n_single_per_event": 1}
+
+
+def own_bank(folder, **recordings: int) -> str:
+    """Tones of one's own, so many of each kind; the name of the bank."""
+    seconds = np.arange(16_000) / 16_000
+    for kind, (name, count) in enumerate(recordings.items()):
+        (folder / name).mkdir(parents=True)
+        for take in range(count):
+            tone = 0.3 * np.sin(2 * np.pi * (300 * (kind + 1) + 20 * take) * seconds)
+            soundfile.write(folder / name / f"{take}.wav", tone, 16_000)
+    return f"folder:{folder}"
+
+
+def test_half_of_the_kinds_are_never_named_though_none_share_a_category(home, tmp_path):
+    world = OwnHeldOutConfig(WorldConfig(own_bank(tmp_path, bell=2, drum=2, horn=2, saw=2), **SMALL)).load()
+    named = events(world.train) | events(world.valid)
+    assert len(named) == len(events(world.split("events"))) == 2
+    assert not named & events(world.split("events"))
+    assert events(world.split("recordings")) <= named
+
+
+def test_what_a_bank_is_too_small_for_is_left_out(home, tmp_path):
+    world = OwnHeldOutConfig(WorldConfig(own_bank(tmp_path / "one", bell=2), **SMALL)).load()
+    assert {"recordings", "heard"} < set(world.splits)
+    assert "events" not in world.splits
+    world = OwnHeldOutConfig(WorldConfig(own_bank(tmp_path / "single", bell=1, saw=1), **SMALL)).load()
+    assert set(world.splits) == {"train", "valid", "test", "events", "singles"}
+
+
+@pytest.fixture
+def ground(home, tmp_path):
+    bank = own_bank(tmp_path / "classes", bell=1, drum=1, saw=1)
+    profile = tmp_path / "mine.yaml"
+    profile.write_text(f"like: smoke\nworld: {{bank: '{bank}', n_train: 24}}\n", encoding="utf-8")
+    return ears.Ears(session.start("00-ears", profile=str(profile), out=tmp_path / "out"))
+
+
+def test_the_page_of_ears_tests_what_a_bank_of_ones_own_has(ground):
+    assert list(ground.tests) == ["new combinations", "held-out events"]
+    world = ground.view("sound").data
+    table = ears.contents(world).set_index("scenes of")
+    assert table.loc["held-out recordings"].tolist() == [0, 0, 0]
+    experiment = ears.on_tests("a", ears.systems_of(ground.book), {}, seeds=(0,), tests=ground.tests)
+    assert {trial.where["test"] for trial in experiment.trials} == set(ground.tests)
+    bridge = tagging.bridge(ground.book)
+    assert tagging.zero_shot_by_classes(bridge, world)["clips"].tolist() == ["of the bank"]
+    assert set(tagging.on_tests(bridge, world)["test"]) == set(ground.tests)
+    with pytest.raises(listening.PullPushError, match="one recording of each"):
+        listening.without_words(world, listening.ears(fetched=False))
+    with pytest.raises(listening.PullPushError, match="one event"):
+        listening.nearest(listening.torch.eye(2), [0, 0])

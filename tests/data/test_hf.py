@@ -49,7 +49,7 @@ def test_a_dataset_of_the_hub_is_fetched_once_and_read_as_a_folder(hub, monkeypa
     with pytest.raises(DataNotFoundError, match="pullpush fetch hf:"):
         load_corpus(CorpusConfig(name))
     registry.fetch(name)
-    monkeypatch.setattr(hf, "_library", None)  # from now on nobody may ask for it
+    monkeypatch.setattr(hf, "load_dataset", None)  # from now on nobody may ask for it
     registry.fetch(name)
     corpus = load_corpus(CorpusConfig(name))
     assert {split: len(clips) for split, clips in corpus.splits.items()} == {"train": 12, "valid": 2, "test": 2}

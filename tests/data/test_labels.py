@@ -6,14 +6,13 @@ import unicodedata
 
 import pytest
 
+from pullpush.data.banks.synthetic import synthetic_events
+from pullpush.data.language import vocabulary
 from pullpush.data.language.grammar import prompts
-from pullpush.data.language.labels import TABLE, load_labels
-from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.vocabulary import LABELS, load_events, load_labels
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.music.instruments import load_instruments, music_prompts
 from pullpush.data.recordings.texts import label_prompts
-from pullpush.data.scenes.synthetic import synthetic_events
-from pullpush.encoders.pretrained_text import flores_codes
 from pullpush.errors import UnknownNameError
 
 FURTHER = ("ara", "ita", "kor", "pol", "por", "rus", "tha", "tur")
@@ -76,7 +75,7 @@ def test_the_sets_of_table_7_are_asked_in_its_languages(name, count):
 
 
 def test_the_table_names_nothing_that_is_nowhere_and_lacks_no_language():
-    table = read_table(TABLE)["labels"]
+    table = read_table(LABELS)["labels"]
     own = set().union(*NAMES.values())
     published = set(" ".join(SETS.values()).split())
     assert set(table) == own | published
@@ -106,16 +105,7 @@ def test_what_nobody_translated_is_named():
     ],
 )
 def test_a_malformed_table_is_refused(tmp_path, monkeypatch, table, complaint):
-    from pullpush.data.language import labels
-
     (tmp_path / "labels.yaml").write_text(table, encoding="utf-8")
-    monkeypatch.setattr(labels, "TABLE", tmp_path / "labels.yaml")
+    monkeypatch.setattr(vocabulary, "LABELS", tmp_path / "labels.yaml")
     with pytest.raises(VocabularyError, match=complaint):
         load_labels.__wrapped__()
-
-
-def test_text_encoders_that_mark_the_language_know_all_of_them():
-    codes = flores_codes()
-    assert set(FURTHER) | set(LANGUAGES) <= set(codes)
-    assert codes["rus"] == "rus_Cyrl"
-    assert codes["zho"] == "zho_Hans"

@@ -1,11 +1,8 @@
 """Several worlds as one."""
 
-import numpy as np
 import pytest
 import torch
 
-from pullpush.cache import content_key
-from pullpush.data.batches import PairDataset
 from pullpush.data.clips import load_data
 from pullpush.data.mixture import SEVERAL, Mixed, MixtureConfig, Part, captioned
 from pullpush.data.scenes.world import WorldConfig
@@ -38,11 +35,6 @@ def test_the_clips_of_all_parts_are_there_once_and_in_order(mixture):
     assert mixture.test.lengths.tolist() == [*sound.test.lengths.tolist(), *music.test.lengths.tolist()]
 
 
-def test_a_limit_takes_clips_at_equal_distances(mixture):
-    whole = load_data(world(1)).train
-    torch.testing.assert_close(mixture.train.audio(7)[0], whole.audio(2)[0])  # of 0, 2 (2.5 rounds to even), 5
-
-
 def test_mul_is_all_languages_of_a_part(mixture):
     sound = load_data(world()).train
     expected = [eng + fra for eng, fra in zip(sound.captions("eng"), sound.captions("fra"), strict=True)]
@@ -62,14 +54,6 @@ def test_relevance_is_that_of_the_parts_and_nothing_between_them(mixture):
         mixture.test.relevance(load_data(world()).test)
 
 
-def test_batches_draw_captions_in_any_of_the_languages(mixture):
-    dataset = PairDataset(mixture.train, languages=(SEVERAL,), captions="random", seed=3)
-    told = {text for epoch in range(8) for batch in dataset.batches(4, seed=0, epoch=epoch) for text in batch.texts}
-    possible = {text for texts in mixture.train.captions(SEVERAL) for text in texts}
-    assert told <= possible
-    assert len(told) > len(mixture.train)
-
-
 def test_each_source_is_encoded_by_itself_and_shared(mixture, tmp_path, monkeypatch):
     monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path))
     trunk = Published("cnn", seed=1)
@@ -82,12 +66,6 @@ def test_each_source_is_encoded_by_itself_and_shared(mixture, tmp_path, monkeypa
     assert heard.train.captions(SEVERAL) == mixture.train.captions(SEVERAL)
 
 
-def test_selections_have_names_of_their_own(mixture):
-    keys = {content_key([mixture.test.select(rows).key]) for rows in ([0, 1], [1, 0], [0, 5])}
-    assert len(keys) == 3
-    assert np.array_equal(mixture.test.select([5, 0]).head(1).part, [1])
-
-
 def test_what_cannot_be_mixed_is_refused():
     with pytest.raises(ValueError, match="at least one part"):
         MixtureConfig(())
@@ -96,12 +74,6 @@ def test_what_cannot_be_mixed_is_refused():
     with pytest.raises(DataNotFoundError, match="leave this part out"):
         load_data(MixtureConfig((Part(world(), "sound", ()),)))
     assert len(captioned(Part(world(), "sound", ("eng",)).told(load_data(world()).test))) == 4
-
-
-def test_a_part_of_a_mixture_is_heard_as_the_whole(mixture):
-    few = load_data(MixtureConfig((Part(world(), "sound", limit=2),))).train
-    assert few.sources[0].key == mixture.train.sources[0].key
-    assert few.row.tolist() == [0, 5]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +89,3 @@ def test_how_parts_are_told_and_grouped_makes_another_world_for_runs(part):
     plain, other = (load_data(MixtureConfig((each,))) for each in (Part(world(), "sound", ("eng", "fra")), part))
     assert other.train.key == plain.train.key
     assert other.identity != plain.identity
-
-
-def test_configurations_have_a_hash():
-    one, same = (MixtureConfig((Part(world(), "sound", groups={"eng": "English"}),)) for _ in range(2))
-    assert hash(one) == hash(same)
-    assert one != MixtureConfig((Part(world(), "sound", groups={"eng": "other"}),))

@@ -14,23 +14,17 @@ NAMES = ("{id}", "[{id}]-[{start}-{end}]", "{id}_{start}", "{id}_{start}000_{end
 HEAD = ["ytid", "start_s", "end_s", "audioset_positive_labels", "aspect_list", "caption", "author_id"]
 
 
-@pytest.fixture
-def root(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def songs_there(root):
     """MusicCaps, 20 clips to learn from and 8 to test, called as people call them; two of them are one video's."""
-    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
     rows = []
     for number in range(28):
         clip, start = f"-_{number:02d}-xyz789", 10 * (number % 4)
         name = NAMES[number % 4].format(id=clip, start=start, end=start + 10)
-        miniature.tone(tmp_path / f"data/MusicCaps/audio/{name}.wav", number, rate=8000, seconds=0.3)
+        miniature.tone(root / f"MusicCaps/audio/{name}.wav", number, rate=8000, seconds=0.3)
         rows.append([clip, start, start + 10, "/m/0", "['calm, slow']", f"Song {number}, slow.\n", 3])
         rows[-1] += [number % 2 == 0, number >= 20]
-    miniature.table(
-        tmp_path / "data/MusicCaps/musiccaps-public.csv", rows, [*HEAD, "is_balanced_subset", "is_audioset_eval"]
-    )
-    return tmp_path / "data"
+    miniature.table(root / "MusicCaps/musiccaps-public.csv", rows, [*HEAD, "is_balanced_subset", "is_audioset_eval"])
 
 
 def songs(clips) -> list[int]:
@@ -69,15 +63,6 @@ def test_clips_that_are_gone_are_counted(root):
     with pytest.warns(UserWarning, match=r"MusicCaps: \d of \d+ clips for"):
         corpus = load_corpus(CorpusConfig("musiccaps"))
     assert sum(len(clips) for clips in corpus.splits.values()) == 25
-
-
-def test_two_clips_of_one_video_are_told_by_their_start(root):
-    table = root / "MusicCaps/musiccaps-public.csv"
-    line = '-_02-xyz789,50,60,/m/0,[],"Song 2, again.",3,False,True\n'
-    table.write_text(table.read_text() + line)
-    miniature.tone(root / "MusicCaps/audio/-_02-xyz789_50.wav", 3, rate=8000, seconds=0.3)
-    clips = load_corpus(CorpusConfig("musiccaps")).test
-    assert clips.columns["file"][-1] == "-_02-xyz789_50.wav"
 
 
 def test_without_sounds_it_says_what_is_expected(root):

@@ -34,10 +34,6 @@ def test_a_source_is_one_file(extra):
     audio, lengths = corpus.test.audio(0)
     loudest = int(torch.fft.rfft(audio[0]).abs().argmax()) * 16_000 / int(lengths)
     assert loudest == pytest.approx(200, abs=3)
-    result = Plan(corpus, recipe("infonce", **SMALL)).train()
-    table = retrieval_table(result.model, corpus.test)
-    assert set(table["direction"]) == {"T2A", "A2T"}
-    assert table["value"].between(0, 1).all()
 
 
 def test_a_language_is_one_file(extra):
@@ -52,12 +48,6 @@ def test_a_language_is_one_file(extra):
     result = Plan(world, recipe("cacl", languages=("eng", "qty"), **SMALL)).train()
     table = retrieval_table(result.model, world.test, ("eng", "qty"))
     assert set(table["language"]) == {"eng", "qty"}
-
-
-def test_the_eight_of_the_paper_stay_what_they_are(extra):
-    miniature.toy_language(extra)
-    assert LANGUAGES == ("eng", "fra", "deu", "spa", "nld", "cat", "jpn", "zho")
-    assert tuple(code for code, one in load_languages().items() if one.book) == LANGUAGES
 
 
 def test_captions_in_another_language_make_another_world_for_runs(extra):
@@ -75,24 +65,17 @@ def test_captions_in_another_language_make_another_world_for_runs(extra):
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("old", "new", "complaint"),
     [
-        ("native: hsiyot", r"qty\.yaml: missing \['native'\]"),
-        ("name: Toyish", r"qty\.yaml: missing \['name'\]"),
+        ("native: hsiyot", "", r"qty\.yaml: missing \['native'\]"),
+        ("native:", "tongue: forked\nnative:", r"qty\.yaml: missing nothing, unexpected \['tongue'\]"),
     ],
 )
-def test_a_language_that_lacks_a_key_is_named(extra, change, complaint):
+def test_a_language_with_other_keys_is_named(extra, old, new, complaint):
     file = miniature.toy_language(extra)
-    file.write_text(file.read_text(encoding="utf-8").replace(change, ""), encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     with pytest.raises(VocabularyError, match=complaint):
         load_languages()
-
-
-def test_a_language_with_a_key_that_nobody_reads_is_named(extra):
-    file = miniature.toy_language(extra)
-    file.write_text(file.read_text(encoding="utf-8") + "tongue: forked\n", encoding="utf-8")
-    with pytest.raises(VocabularyError, match=r"qty\.yaml: missing nothing, unexpected \['tongue'\]"):
-        check_language("qty")
 
 
 def test_an_unknown_language_gets_the_nearest(extra):

@@ -92,13 +92,7 @@ def test_a_rate_whose_filter_would_need_gigabytes_is_named(mine, rate):
         load(mine)
 
 
-@pytest.mark.parametrize("rate", [8_000, 11_025, 22_050, 44_100, 48_000, 96_000, 192_000])
-def test_every_usual_rate_is_heard(tmp_path, rate):
-    write(tmp_path / "a.wav", noise(), rate)
-    assert abs(len(load_audio(tmp_path / "a.wav")) - 16_000 * 16_000 / rate) <= 1
-
-
-def test_a_recording_edited_in_its_middle_is_not_taken_for_the_old_one(mine):
+def test_a_recording_edited_in_its_middle_is_decoded_anew(mine):
     path = mine / "audio" / "5.wav"
     before = load(mine).test.audio([0])[0]
     whole = bytearray(path.read_bytes())
@@ -106,20 +100,7 @@ def test_a_recording_edited_in_its_middle_is_not_taken_for_the_old_one(mine):
     whole[middle : middle + 2000] = bytes(2000)
     path.write_bytes(whole)
     os.utime(path, (1, 1))
-    with pytest.raises(AudioError, match=r"5\.wav was edited.*Save it under another name"):
-        load(mine)
-    path.rename(path.with_name("quieter.wav"))
-    table = mine / "captions.csv"
-    table.write_text(table.read_text().replace("5.wav", "quieter.wav"))
     assert not load(mine).test.audio([0])[0].equal(before)
-
-
-def test_a_recording_that_was_only_touched_or_copied_is_the_same(mine):
-    load(mine)
-    for path in (mine / "audio").iterdir():
-        os.utime(path, (1, 1))
-    load(mine)
-    load(mine)
 
 
 def test_silence_and_clipping_are_told_with_names(mine):

@@ -9,7 +9,7 @@ import pytest
 
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
 from pullpush.data.sets.folder import read_captions
-from pullpush.errors import DataNotFoundError, PullPushError
+from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 
 HEAD = "split,file_name,caption\n"
 GOOD = "train,0.wav,A dog\nvalid,1.wav,A cat\ntest,2.wav,A bird\n"
@@ -42,7 +42,7 @@ def test_a_table_as_the_page_shows_it_is_taken(mine):
         (GOOD + "train,3.wav,A dog, then a cat\n", r"line 5: 4 fields in place of 3 \(split, file_name, caption\)"),
         ("train,0.wav,A dog, a cat\nvalid,1.wav,A, b\ntest,2.wav,A, b\n", "line 2: 4 fields.*into quotes"),
         (GOOD + "train,3.wav\n", "line 5: 2 fields"),
-        (GOOD + 'train,3.wav,"A dog\n', "EOF inside string starting at row 4"),
+        (GOOD + 'train,3.wav,"A dog\n', "line 5: unexpected end of data; are its quotes closed"),
         (GOOD + "train,../0.wav,A\n", r"line 5: \.\./0\.wav leads out of the folder"),
         (GOOD + "train,far/../../0.wav,A\n", "leads out of the folder"),
         (GOOD + "train,/etc/0.wav,A\n", r"line 5: /etc/0\.wav leads out of the folder"),
@@ -88,21 +88,11 @@ def test_translations_that_find_no_recording_are_told(mine):
     assert corpus.valid.captions("fra") == [["Un chat"]]
 
 
-def test_an_unquoted_comma_in_a_translation_is_told(mine):
-    corpus = load(mine, GOOD, further="file_name,caption\n0.wav,Un chien, un chat\n")
+def test_what_is_wrong_with_translations_is_told_too(mine):
     with pytest.raises(PullPushError, match=r"captions.fra.csv, line 2: 3 fields in place of 2"):
-        corpus.train.captions("fra")
-
-
-def test_a_quoted_comma_a_line_break_and_a_mark_of_utf_8_are_taken(tmp_path):
-    path = tmp_path / "captions.csv"
-    path.write_text('\ufefffile_name,caption\n\na.wav,"A dog,\na cat"\nb.wav,"say ""hi"""\n', encoding="utf-8")
-    assert read_captions(path) == {"a.wav": ["A dog,\na cat"], "b.wav": ['say "hi"']}
-
-
-def test_no_table_is_told_as_before(mine):
-    with pytest.raises(DataNotFoundError, match=r"no caption table at .*captions\.csv"):
-        load_corpus(CorpusConfig(f"folder:{mine}"))
+        load(mine, GOOD, further="file_name,caption\n0.wav,Un chien, un chat\n")
+    with pytest.raises(PullPushError, match=r"captions\.fra\.csv parts its fields by ';'"):
+        load(mine, GOOD, further="file_name;caption\n0.wav;Un chien\n")
 
 
 @pytest.mark.parametrize(
@@ -120,14 +110,44 @@ def test_tables_as_spreadsheets_save_them_say_how_to_save_them(mine, raw, says):
         load_corpus(CorpusConfig(f"folder:{mine}"))
 
 
-def test_translations_as_spreadsheets_save_them_say_so_too(mine):
-    corpus = load(mine, GOOD, further="file_name;caption\n0.wav;Un chien\n")
-    with pytest.raises(PullPushError, match=r"captions\.fra\.csv parts its fields by ';'"):
-        corpus.train.captions("fra")
+# ---------------------------------------------------------------- layouts
 
 
-def test_the_byte_that_is_not_utf_8_is_counted_from_the_start_of_the_file(mine):
-    raw = (HEAD + GOOD + "train,3.wav,A dog\n" * 2000).encode() + b"train,3.wav,\xe9\n"
-    (mine / "captions.csv").write_bytes(raw)
-    with pytest.raises(PullPushError, match=rf"byte {raw.index(0xE9) + 1}\)"):
-        load_corpus(CorpusConfig(f"folder:{mine}"))
+@pytest.fixture
+def folder(tmp_path):
+    """A table in Clotho's layout."""
+    (tmp_path / "captions.csv").write_text(
+        'split,file_name,caption_1,caption_2\ntest,a.wav,A tone.,"One tone, high."\nval,"b, c.flac",A long tone.,\n'
+    )
+    return tmp_path
+
+
+def test_clothos_layout_has_a_column_per_caption(folder):
+    assert read_captions(folder / "captions.csv") == {
+        "a.wav": ["A tone.", "One tone, high."],
+        "b, c.flac": ["A long tone."],
+    }
+    assert list(read_captions(folder / "captions.csv", split="val")) == ["b, c.flac"]
+
+
+def test_audiocaps_layout_has_a_row_per_caption(tmp_path):
+    path = tmp_path / "captions.csv"
+    path.write_text(
+        '\ufefffile_name,caption\n\nx.wav,A dog.\ny.wav,"A cat,\n""miaow"""\nx.wav, A barking dog. \n', encoding="utf-8"
+    )
+    assert read_captions(path) == {"x.wav": ["A dog.", "A barking dog."], "y.wav": ['A cat,\n"miaow"']}
+
+
+def test_what_is_wrong_with_a_table_is_told(tmp_path, folder):
+    with pytest.raises(DataNotFoundError, match="no caption table"):
+        read_captions(tmp_path / "nothing.csv")
+    with pytest.raises(UnknownNameError, match="test, val"):
+        read_captions(folder / "captions.csv", split="valid")
+    for text, complaint in (
+        ("", "needs the columns"),
+        ("name,caption\na,b\n", "needs the columns"),
+        ("file_name,caption\na.wav,\n", "no caption for a.wav"),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        with pytest.raises(PullPushError, match=complaint):
+            read_captions(tmp_path / "bad.csv")

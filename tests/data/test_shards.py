@@ -22,7 +22,7 @@ from pullpush.data.batches import PairDataset, balanced_order
 from pullpush.data.shards import stream as streams
 from pullpush.data.shards.files import INDEX, check_shards, expand, read_sample, shards_of, write_shards
 from pullpush.data.shards.stream import Order, Schedule, ShardDataset, substitutes
-from pullpush.errors import DataNotFoundError, PullPushError, TrainingError, UnknownNameError
+from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 
 
 @pytest.fixture
@@ -168,13 +168,6 @@ def test_shards_by_folder_pattern_and_list(folder):
     assert [shard[:2] for shard in shards_of(folder)] == [shard[:2] for shard in every]
 
 
-def test_mul_takes_the_captions_in_all_languages(folder):
-    dataset = ShardDataset(folder, languages=("mul",), captions="random")
-    texts = [text for epoch in range(8) for batch in dataset.batches(4, seed=0, epoch=epoch) for text in batch.texts]
-    assert {text[:3] for text in texts} == {"eng", "fra"}
-    assert set(texts) <= {text for language in LANGUAGES for held in clips().captions(language) for text in held}
-
-
 # Order
 
 
@@ -189,39 +182,12 @@ def test_a_pass_has_every_sample_once(counts, window, seed):
     assert sorted(found) == [(shard, sample) for shard, count in enumerate(counts) for sample in range(count)]
 
 
-def test_samples_stay_near_those_of_their_shard():
-    order = Order([10] * 100, window=50, seed=(0,))
-    shards = np.array([order.at(position)[0] for position in range(1000)])
-    spans = [np.ptp(np.flatnonzero(shards == shard)) for shard in range(100)]
-    assert max(spans) < 50 + 50, "a shard is in two windows at most"
-    whole = Order([10] * 100, window=1000, seed=(0,))
-    shards = np.array([whole.at(position)[0] for position in range(1000)])
-    positions = [np.flatnonzero(shards == shard) for shard in range(100)]
-    assert np.mean([place.mean() for place in positions]) == pytest.approx(499.5)
-    assert np.std([place.mean() for place in positions]) < 2 * 1000 / np.sqrt(12 * 10), "each is spread over the pass"
-
-
 @given(st.integers(1, 90), st.data())
 def test_substitutes_are_every_other_sample(count, data):
     position = data.draw(st.integers(0, count - 1))
     found = list(substitutes(position, count))
     assert found[0] == position
     assert sorted(found) == list(range(count))
-
-
-def test_substitutes_of_a_shard_lie_next_to_each_other_and_far_away():
-    found = [list(substitutes(position, 10_000)) for position in range(100, 200)]
-    assert all(len(each) == 100 for each in found)
-    assert [each[1] for each in found] == list(range(5100, 5200))
-    assert len({each[1] for each in found} | {each[2] for each in found}) == 200
-
-
-def test_epochs_and_seeds_differ_and_come_again(folder):
-    dataset = ShardDataset(folder, buffer=8)
-    first = order_of(dataset)
-    assert first == order_of(ShardDataset(folder, buffer=8))
-    assert first != order_of(dataset, epoch=1) != order_of(dataset, seed=1) != first
-    assert sorted(order_of(dataset, epoch=1)) == list(range(20))
 
 
 @pytest.mark.parametrize("weights", [{}, {"a": 1, "b": 2}])
@@ -254,13 +220,6 @@ def test_what_is_skipped_and_what_others_have_is_not_read(folder, monkeypatch):
     assert len(read) == 2 * 2
 
 
-def test_batches_too_small_for_the_processes(folder):
-    dataset = ShardDataset(folder)
-    assert dataset.steps(19, processes=2) == 1
-    with pytest.raises(TrainingError, match="too small for 5 processes"):
-        list(dataset.batches(4, seed=0, epoch=0, processes=5))
-
-
 # Groups
 
 
@@ -291,29 +250,6 @@ def test_a_small_set_starts_anew_and_none_is_seen_twice_before_all_were(folder, 
     assert all(sorted(one) == [20, 21, 22] for one in passes[:7])
     assert len(set(passes)) > 2, "each pass has an order of its own"
     assert sorted(large[:20]) == list(range(20))
-
-
-def test_without_weights_all_sets_are_shuffled_together(folder, tmp_path):
-    small = write_shards(clips(3, 1), tmp_path / "small", languages=LANGUAGES)
-    dataset = ShardDataset({"large": folder, "small": small}, columns=("group",))
-    assert sorted(order_of(dataset)) == list(range(23))
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [({"lrge": 1}, "empty group 'lrge'"), ({"large": -1}, "0 or more"), ({"large": 1}, "no weight for group 'small'")],
-)
-def test_weights_that_make_no_sense(folder, weights, message):
-    with pytest.raises((ValueError, PullPushError), match=message):
-        ShardDataset({"large": folder, "small": folder}, weights=weights)
-
-
-def test_a_set_of_weight_0_is_left_out(folder):
-    sets = {"one": folder / "000000.tar", "other": folder / "000001.tar"}
-    dataset = ShardDataset(sets, weights={"one": 0, "other": 1})
-    assert len(dataset) == 12
-    rows = order_of(dataset)
-    assert sorted(rows[:6]) == sorted(rows[6:]) == list(range(6, 12))
 
 
 # Damage
@@ -380,34 +316,6 @@ def test_a_shard_that_is_cut_short_gives_what_it_has(folder, cut, indexed):
     assert check_shards(folder)["shard"].tolist() == [str(path)]
 
 
-def test_a_shard_that_is_no_tar_is_replaced(folder):
-    whole = order_of(ShardDataset(folder))
-    (folder / "000002.tar").write_bytes(b"<html>not found</html>" * 100)
-    dataset = ShardDataset(folder)
-    with pytest.warns(UserWarning, match="6 samples of epoch 1"):
-        rows = order_of(dataset)
-    assert [row for row in whole if not 12 <= row < 18] == [
-        now for now, row in zip(rows, whole, strict=True) if not 12 <= row < 18
-    ]
-    (folder / INDEX).unlink()
-    without = ShardDataset(folder)
-    assert len(without) == 14
-    assert without.damaged["shard"].tolist() == [str(folder / "000002.tar")]
-
-
-@pytest.mark.parametrize("indexed", [True, False])
-def test_shards_of_which_none_can_be_read(folder, indexed):
-    for path in folder.glob("*.tar"):
-        path.write_bytes(b"\0" * 700)
-    if not indexed:
-        (folder / INDEX).unlink()
-        with pytest.raises(PullPushError, match="none of the 4 shards has a sample that can be read"):
-            ShardDataset(folder)
-        return
-    with pytest.raises(PullPushError, match="20 samples from all over the shards cannot be used"):
-        list(ShardDataset(folder).batches(4, seed=0, epoch=0))
-
-
 @pytest.mark.filterwarnings("ignore:.*damaged")
 def test_processes_see_the_same_replacements(folder):
     damage(folder)
@@ -424,16 +332,6 @@ def test_processes_see_the_same_replacements(folder):
     ]
     assert [[*a[0], *b[0]] for a, b in zip(*shares, strict=True)] == [batch[0] for batch in whole]
     assert content(dataset.batches(5, seed=0, epoch=0, skip=2)) == whole[2:]
-
-
-def test_long_recordings_are_cut_as_elsewhere(folder):
-    dataset = ShardDataset(folder, seconds=0.06, sample_rate=8000)
-    (batch,) = dataset.batches(20, seed=0, epoch=0)
-    waves, lengths = clips().audio(batch.index, sample_rate=8000)
-    most = round(0.06 * 8000)
-    assert torch.equal(batch.lengths, lengths.clamp(max=most))
-    assert batch.audio.shape[1] == most
-    torch.testing.assert_close(batch.audio, waves[:, :most] * (torch.arange(most) < lengths[:, None]))
 
 
 # What can go wrong

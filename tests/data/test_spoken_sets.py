@@ -24,15 +24,6 @@ LABELLED = {
 CAPTIONED = ("librispeech", "aishell", "aishell:2", "song_describer")
 
 
-@pytest.fixture
-def root(tmp_path, monkeypatch):
-    """An empty place for datasets, and a cache."""
-    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
-    return tmp_path / "data"
-
-
 def heard(clips) -> list[int]:
     """The numbers of the tones that clips hold."""
     audio, lengths = clips.audio(slice(None))

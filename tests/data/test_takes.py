@@ -12,32 +12,12 @@ from scipy.signal import fftconvolve
 from pullpush import cache
 from pullpush.data.banks import create_bank
 from pullpush.data.language.vocabulary import load_events
-from pullpush.data.languages import VocabularyError
 from pullpush.data.recordings import takes
 from pullpush.data.recordings.takes import member, openttd_sounds, qt_resources
 from pullpush.errors import DataNotFoundError
+from pullpush.golden.recordings import _resource as qt_file
 
 HOME = cache.home()  # before any test points it elsewhere
-
-
-def qt_file(files: dict[str, tuple[int, bytes]], *, version: int = 2) -> bytes:
-    """A resource file with one folder of files, each with its flags and stored bytes, after Qt's description of it."""
-    size = 22 if version >= 2 else 14
-    names, contents, places = b"", b"", []
-    for name in ("folder", *files):
-        places.append(len(names))
-        names += struct.pack(">HI", len(name), 0) + name.encode("utf-16-be")
-    entries = [struct.pack(">IHII", 0, 2, 1, 1), struct.pack(">IHII", places[0], 2, len(files), 2)]
-    for (flags, data), place in zip(files.values(), places[1:], strict=True):
-        entries.append(struct.pack(">IHHHI", place, flags, 0, 0, len(contents)))
-        contents += struct.pack(">I", len(data)) + data
-    tree = b"".join(entry + bytes(size - len(entry)) for entry in entries)
-    return (
-        struct.pack(">4s4I", b"qres", version, 20, 20 + len(tree), 20 + len(tree) + len(contents))
-        + tree
-        + contents
-        + names
-    )
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -48,9 +28,9 @@ def test_files_are_found_in_qt_resources_plain_and_compressed(version):
 
 
 def test_damaged_resources_are_named(tmp_path):
-    whole = qt_file({"cow.ogg": (0, b"OggS cow")})
+    whole = qt_file({"cow.ogg": (0, b"OggS cow")}, 2)
     loop = whole[:20] + struct.pack(">IHII", 0, 2, 1, 0) + whole[30:]  # the root is its own child
-    zstandard = qt_file({"cow.ogg": (4, b"packed")})
+    zstandard = qt_file({"cow.ogg": (4, b"packed")}, 2)
     for name, data in {"cut": whole[:60], "none": b"RIFF" + whole[4:], "loop": loop, "zstd": zstandard}.items():
         path = tmp_path / f"{name}.rcc"
         path.write_bytes(data)
@@ -81,18 +61,6 @@ def test_every_take_is_of_an_event_of_tux_paint_and_of_a_known_package():
     assert (len(found), len(every), len(set(every))) == (20, 31, 31)
     assert {take.partition("/")[0] for take in every} == set(takes.SOURCES)
     assert sum(source.package.megabytes for source in takes.SOURCES.values()) < 90
-
-
-def test_a_table_that_names_an_unknown_package_is_refused(monkeypatch, tmp_path):
-    table = tmp_path / "takes.yaml"
-    table.write_text("cow: [barn/cow.ogg]\n")
-    monkeypatch.setattr(takes, "TABLE", table)
-    takes.load_takes.cache_clear()
-    try:
-        with pytest.raises(VocabularyError, match=r"cow: expected paths below .*gcompris.* got \['barn/cow.ogg'\]"):
-            takes.load_takes()
-    finally:
-        takes.load_takes.cache_clear()
 
 
 def test_the_real_takes_are_31_recordings_of_20_events(monkeypatch):

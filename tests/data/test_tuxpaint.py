@@ -5,17 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
-import io
-import os
-import subprocess
-import sys
 import tarfile
 import threading
 from pathlib import Path
 
+import debs
 import pytest
+import yaml
 
-from pullpush.data.language.vocabulary import load_events, load_excluded
+from pullpush.data.language.vocabulary import load_events
 from pullpush.data.recordings import tuxpaint
 from pullpush.errors import DataNotFoundError, PullPushError
 
@@ -39,53 +37,21 @@ UNSAFE = {
 }
 
 
-def tarball(prefix: str = "usr/share/tuxpaint/stamps", *, mode: str = "w:xz", extra: dict | None = None) -> bytes:
-    """A tar archive of FILES, and one more entry with the attributes `extra`."""
-    memory = io.BytesIO()
-    with tarfile.open(fileobj=memory, mode=mode) as tar:
-        for name, content in FILES.items():
-            entry = tarfile.TarInfo(f"{prefix}/{name}")
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-        if extra:
-            entry = tarfile.TarInfo()
-            for name, value in extra.items():
-                setattr(entry, name, value)
-            tar.addfile(entry)
-    return memory.getvalue()
+def below(prefix: str) -> dict[str, bytes]:
+    return {f"{prefix}/{name}": content for name, content in FILES.items()}
 
 
-def write_deb(path: Path, data: bytes | None = None) -> Path:
-    """A Debian package, put together by hand: an `ar` archive of a version, control files and data."""
-    control = io.BytesIO()
-    with tarfile.open(fileobj=control, mode="w:xz") as tar:
-        text = b"Package: tuxpaint-stamps-default\nVersion: 1\nArchitecture: all\nMaintainer: T\nDescription: t\n"
-        entry = tarfile.TarInfo("./control")
-        entry.size = len(text)
-        tar.addfile(entry, io.BytesIO(text))
-    members = {"debian-binary": b"2.0\n", "control.tar.xz": control.getvalue(), "data.tar.xz": data or tarball()}
-    with path.open("wb") as file:
-        file.write(b"!<arch>\n")
-        for name, content in members.items():
-            file.write(f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode())
-            file.write(content + b"\n" * (len(content) % 2))
-    return path
+def write_deb(folder: Path, unusual: dict | None = None) -> Path:
+    files = below("usr/share/tuxpaint/stamps")
+    return debs.write_deb(folder, tuxpaint.PACKAGE.name, files, unusual=unusual)
 
 
 @pytest.fixture
 def offline(monkeypatch, tmp_path):
     """No distribution and no project: apt has no sources, and nobody answers at the release's address."""
-    configure_apt(monkeypatch, tmp_path, "")
+    debs.use(monkeypatch, tmp_path, None)
     monkeypatch.setattr(tuxpaint, "RELEASE", "http://127.0.0.1:9/tuxpaint-stamps-1.tar.gz")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-def configure_apt(monkeypatch, folder: Path, sources: str) -> None:
-    (folder / "sources.list").write_text(sources)
-    (folder / "apt.conf").write_text(
-        f'Dir::Etc::SourceList "{folder}/sources.list";\nDir::Etc::SourceParts "-";\nAcquire::Retries "0";\n'
-    )
-    monkeypatch.setenv("APT_CONFIG", str(folder / "apt.conf"))
 
 
 @pytest.fixture
@@ -95,17 +61,10 @@ def repository(monkeypatch, tmp_path, offline):
         pytest.skip("this system has no apt")
     folder = tmp_path / "repository"
     folder.mkdir()
-    publish(folder, write_deb(folder / "tuxpaint-stamps-default_1_all.deb"))
-    configure_apt(monkeypatch, tmp_path, f"deb [trusted=yes] file:{folder} ./\n")
+    write_deb(folder)
+    debs.publish(folder)
+    debs.use(monkeypatch, tmp_path, folder)
     return folder
-
-
-def publish(folder: Path, package: Path) -> None:
-    content = package.read_bytes()
-    (folder / "Packages").write_text(
-        f"Package: tuxpaint-stamps-default\nVersion: 1\nArchitecture: all\nFilename: ./{package.name}\n"
-        f"Size: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\nDescription: t\n"
-    )
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -158,7 +117,7 @@ def release(monkeypatch, tmp_path, offline):
     folder = tmp_path / "upstream"
     folder.mkdir()
     archive = folder / "tuxpaint-stamps-1.tar.gz"
-    archive.write_bytes(tarball("tuxpaint-stamps-1/stamps", mode="w:gz"))
+    archive.write_bytes(debs.tarball(below("tuxpaint-stamps-1/stamps"), mode="gz"))
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args):
@@ -187,41 +146,13 @@ def test_half_a_download_is_refused_and_tried_again(home, release):
     assert files_below(tuxpaint.fetch()) == FILES
 
 
-def test_what_a_killed_process_left_is_not_taken_for_the_stamps(home, release):
-    left = home / "tuxpaint" / ".partial-stamps-killed" / "stamps" / "animals"
-    left.mkdir(parents=True)
-    assert files_below(tuxpaint.fetch()) == FILES
-    assert not left.exists()
-
-
-def test_two_processes_fetch_once(home, tmp_path):
-    package = write_deb(tmp_path / "stamps.deb")
-    program = "from pullpush.data.recordings import tuxpaint; print(tuxpaint.fetch())"
-    environment = {**os.environ, tuxpaint.SOURCE: str(package), "PULLPUSH_PROGRESS": "1"}
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", program],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    said = [process.communicate(timeout=60) for process in both]
-    assert all(process.returncode == 0 for process in both), said
-    assert said[0][0] == said[1][0]
-    assert files_below(Path(said[0][0].strip())) == FILES
-    assert sum(errors.count("unpacking") for _, errors in said) == 1
-
-
 # ---------------------------------------------------------------- a copy that is there
 
 
 @pytest.mark.filterwarnings("ignore:.*is not version")
 @pytest.mark.parametrize("tools", ["dpkg-deb", "python"])
 def test_a_package_on_disk_is_unpacked(home, tmp_path, monkeypatch, tools):
-    monkeypatch.setenv(tuxpaint.SOURCE, str(write_deb(tmp_path / "stamps.deb")))
+    monkeypatch.setenv(tuxpaint.SOURCE, str(write_deb(tmp_path)))
     if tools == "python":
         monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     assert files_below(tuxpaint.fetch()) == FILES
@@ -248,7 +179,7 @@ def test_a_wrong_name_is_told(home, tmp_path, monkeypatch, what):
 @pytest.mark.parametrize("tools", ["dpkg-deb", "python"])
 @pytest.mark.parametrize("kept", [0.0, 0.2, 0.9])
 def test_half_a_package_is_refused(home, tmp_path, monkeypatch, tools, kept):
-    package = write_deb(tmp_path / "stamps.deb")
+    package = write_deb(tmp_path)
     package.write_bytes(package.read_bytes()[: int(kept * package.stat().st_size)])
     monkeypatch.setenv(tuxpaint.SOURCE, str(package))
     if tools == "python":
@@ -262,9 +193,11 @@ def test_half_a_package_is_refused(home, tmp_path, monkeypatch, tools, kept):
 @pytest.mark.parametrize("kind", ["deb", "tarball"])
 @pytest.mark.parametrize("reason", UNSAFE)
 def test_an_unsafe_archive_writes_nothing_outside(home, tmp_path, monkeypatch, kind, reason):
-    data = tarball(extra=UNSAFE[reason])
-    archive = tmp_path / ("stamps.deb" if kind == "deb" else "stamps.tar.xz")
-    write_deb(archive, data) if kind == "deb" else archive.write_bytes(data)
+    archive = tmp_path / "stamps.tar.xz"
+    if kind == "deb":
+        archive = write_deb(tmp_path, UNSAFE[reason])
+    else:
+        archive.write_bytes(debs.tarball(below("stamps"), unusual=UNSAFE[reason]))
     monkeypatch.setenv(tuxpaint.SOURCE, str(archive))
     with pytest.raises(PullPushError, match="not safe to unpack"):
         tuxpaint.fetch()
@@ -335,4 +268,5 @@ def test_the_real_stamps_are_what_the_book_says(stamps):
 def test_every_real_sound_is_curated_or_left_out_for_a_reason(stamps):
     named = {stamp for event in load_events() for stamp in event.recordings}
     found = set(tuxpaint.index(stamps).effects.stamp)
-    assert named | set(load_excluded()) == found
+    excluded = yaml.safe_load((Path(__file__).parent / "excluded.yaml").read_text(encoding="utf-8"))
+    assert named | set(excluded) == found

@@ -10,21 +10,9 @@ from hypothesis import given, strategies as st
 from pullpush.data.language.word_counts import word_frequencies, words
 
 
-def test_words_are_lower_case_without_punctuation():
-    assert words("A dog barks, then (suddenly) a dog BARKS.") == [
-        "a",
-        "dog",
-        "barks",
-        "then",
-        "suddenly",
-        "a",
-        "dog",
-        "barks",
-    ]
+def test_words_are_lower_case_without_punctuation_but_within():
+    assert words("A dog barks, then (suddenly)") == ["a", "dog", "barks", "then", "suddenly"]
     assert words("") == words(" .,! ") == []
-
-
-def test_apostrophes_and_hyphens_within_a_word_stay():
     assert words("L'horloge fait tic-tac; someone's dog-") == ["l'horloge", "fait", "tic-tac", "someone's", "dog"]
 
 
@@ -54,8 +42,3 @@ def test_counts_agree_with_splitting_at_spaces(captions):
     assert table["count"].is_monotonic_decreasing
     if len(table):
         assert table.frequency.sum() == pytest.approx(1)
-
-
-def test_one_text_is_not_several():
-    with pytest.raises(TypeError, match="several texts"):
-        word_frequencies("a dog barks")

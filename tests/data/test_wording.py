@@ -1,17 +1,16 @@
-"""Aligned captions are translations of each other; worlds for transfer differ in what they say, and in nothing else."""
+"""Aligned captions are translations of each other, and worlds of them differ in what they say, and in nothing else."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.grammar import captions, load_grammar
 from pullpush.data.language.vocabulary import load_events
-from pullpush.data.language.wording import WordingConfig, _ways, aligned_captions, load_ways, transfer_pair
+from pullpush.data.language.wording import WordingConfig, _ways, aligned_captions, load_ways
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 
@@ -64,13 +63,15 @@ def test_distance_and_repetition_are_told_in_all_languages_or_in_none():
     }
     heard = set()
     for scene in scenes():
-        for number in range(8):
-            counts = []
-            for language in LANGUAGES:
-                text = aligned_captions(scene, EVENTS, language=language, n=8)[number]
-                counts.append(tuple(text.count(word) for word in words[language]))
-            assert len(set(counts)) == 1, (counts, scene)
-            heard.add(counts[0])
+        counts = [
+            [
+                tuple(map(text.count, words[language]))
+                for text in aligned_captions(scene, EVENTS, language=language, n=8)
+            ]
+            for language in LANGUAGES
+        ]
+        assert all(other == counts[0] for other in counts), (counts, scene)
+        heard |= set(counts[0])
     assert {(0, 0), (1, 0), (0, 1), (1, 1)} <= heard
 
 
@@ -118,13 +119,6 @@ def test_a_worded_world_has_the_audio_of_its_scenes_and_other_captions(module_ho
     assert WordingConfig(SMALL, "retold").load().test.captions("fra") == plain.test.captions("fra")
 
 
-def test_worlds_that_hold_out_can_be_told_in_aligned_captions(module_home):
-    world = WordingConfig(HeldOutConfig(SMALL, takes="")).load()
-    assert set(world.splits) >= {"recordings", "events"}
-    for clips in world.splits.values():
-        assert len(clips.captions("jpn")) == len(clips)
-
-
 def test_sentences_and_titles_share_no_caption():
     for language in LANGUAGES:
         sentences = set(captions(BELL, synthetic_events(), language=language, n=20, kinds=("sentences",)))
@@ -135,35 +129,6 @@ def test_sentences_and_titles_share_no_caption():
         assert both <= sentences | titles
 
 
-def test_worlds_for_transfer_share_events_and_combinations_but_neither_sound_nor_words(module_home):
-    a, b = (config.load() for config in transfer_pair(SMALL).values())
-    assert a.bank.key == b.bank.key
-    assert all(scene.snr_db is not None for scene in b.test.columns["scene"])
-    together = [[scene.relation == "overlap" for scene in world.train.columns["scene"]] for world in (a, b)]
-    assert sum(together[1]) > sum(together[0])
-    for world, other in ((a, b), (b, a)):
-        met = {frozenset(s.events) for s in world.train.columns["scene"] if len(s.events) > 1}
-        new = {frozenset(s.events) for s in other.test.columns["scene"] if len(s.events) > 1}
-        assert new
-        assert not met & new
-    words = [{text for texts in world.test.captions("eng") for text in texts} for world in (a, b)]
-    assert not words[0] & words[1]
-    assert a.identity != b.identity
-
-
-def test_worlds_for_transfer_can_differ_in_one_respect_alone(module_home):
-    for name, audio, words in (("wording", True, False), ("noise", False, True)):
-        a, b = (config.load() for config in transfer_pair(SMALL, differ=[name]).values())
-        assert (a.test.key == b.test.key) == audio
-        assert (a.config.kinds == b.config.kinds) == words
-    with pytest.raises(UnknownNameError, match="difference of worlds 'colour'"):
-        transfer_pair(SMALL, differ=["colour"])
-
-
 def test_a_wording_that_there_is_not_is_refused():
     with pytest.raises(UnknownNameError, match="form of captions 'aligne'"):
         WordingConfig(SMALL, "aligne")
-    with pytest.raises(ValueError, match="kinds must be some of"):
-        WordingConfig(SMALL, "retold", ("poems",))
-    with pytest.raises(ValueError, match="aligned captions have both kinds"):
-        WordingConfig(SMALL, "aligned", ("titles",))

@@ -15,7 +15,7 @@ from pullpush.data.mixture import MixtureConfig, Part
 from pullpush.data.scenes import world as module
 from pullpush.data.scenes.augmented import AugmentedConfig
 from pullpush.data.scenes.held_out import HeldOutConfig
-from pullpush.data.scenes.scene import relevance
+from pullpush.data.scenes.scene import relevance_matrix
 from pullpush.data.scenes.world import WorldConfig, load_world, split_of
 from pullpush.errors import UnknownNameError
 from pullpush.golden import versions
@@ -31,11 +31,6 @@ def world(module_home):
 
 def combinations(split) -> set[tuple[int, ...]]:
     return {tuple(sorted(scene.events)) for scene in split.columns["scene"] if len(scene.events) > 1}
-
-
-def test_splits_are_as_large_as_asked(world):
-    assert [len(split) for split in world.splits.values()] == [150, 30, 30, 24]
-    assert [split.name for split in world.splits.values()] == ["train", "valid", "test", "singles"]
 
 
 def test_no_combination_of_events_is_in_two_splits(world):
@@ -55,11 +50,6 @@ def test_combinations_are_dealt_by_name_in_the_shares_that_are_asked_for(world):
     assert min(dealt.count("valid"), dealt.count("test")) > 0.05 * len(dealt)
     assert split_of((1, 2), world.bank, seed=0) == split_of((2, 1), world.bank, seed=0)
     assert dealt != [split_of(pair, world.bank, seed=1) for pair in pairs]
-
-
-def test_test_scenes_differ_in_their_graphs(world):
-    several = [scene.graph for scene in world.test.columns["scene"] if len(scene.events) > 1]
-    assert len(set(several)) == len(several)
 
 
 def test_waveforms_are_int16_of_the_scenes_lengths(world):
@@ -85,15 +75,6 @@ def test_audio_is_what_the_scene_renders_to(world):
     assert world.train.audio(slice(0, 4))[0].shape[0] == 4
 
 
-def test_captions_are_five_in_each_language_and_stay_the_same(world):
-    for language in ("eng", "jpn"):
-        captions = world.test.captions(language)
-        assert [len(texts) for texts in captions] == [5] * len(world.test)
-        assert load_world(CONFIG).test.captions(language) == captions
-    with pytest.raises(UnknownNameError, match="english"):
-        world.test.captions("english")
-
-
 def test_singles_are_labelled_with_their_event(world):
     assert world.singles.labels.tolist() == [event for event in range(12) for _ in range(2)]
     with pytest.raises(ValueError, match="have no labels: take clips of a single event"):
@@ -104,7 +85,8 @@ def test_relevance_is_that_of_the_scenes(world):
     matrix = world.test.relevance()
     assert matrix.shape == (30, 30)
     assert torch.equal(matrix.diagonal(), torch.ones(30))
-    expected = relevance(world.test.columns["scene"][2], world.test.columns["scene"][5], world.bank.events)
+    scenes = world.test.columns["scene"]
+    expected = relevance_matrix([scenes[2]], [scenes[5]], world.bank.events)
     assert float(matrix[2, 5]) == pytest.approx(expected)
     assert world.test.relevance(world.valid).shape == (30, 30)
 
@@ -116,13 +98,6 @@ def test_the_same_configuration_gives_the_same_world_anywhere(world, home):
         assert old.columns["scene"] == new.columns["scene"]
         assert old.key == new.key
         assert np.array_equal(old.waveforms.samples, new.waveforms.samples)
-
-
-def test_another_seed_gives_another_world(world):
-    other = load_world(WorldConfig(bank="synthetic", n_train=150, n_valid=30, n_test=30, n_single_per_event=2, seed=1))
-    for old, new in zip(world.splits.values(), other.splits.values(), strict=True):
-        assert old.columns["scene"] != new.columns["scene"]
-        assert old.key != new.key
 
 
 def test_a_larger_training_split_begins_with_the_smaller(world):

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 from published import fetched, pixels
 
-from pullpush.data import tuxpaint
-from pullpush.data.recordings.picture_files import flat, square
+from pullpush.data.recordings import tuxpaint
+from pullpush.data.recordings.pictures import flat, square
 from pullpush.encoders.efficientnet_lite import EfficientNetLite
 
 SEEN = {  # a stamp → classes of ImageNet of which one has the highest probability
@@ -45,7 +45,7 @@ def chequered(side=224):
 
 def seen(stamp, side):
     """One stamp's picture, `(1, 3 S²)`."""
-    root = fetched(lambda: tuxpaint.fetch(progress=False))
+    root = fetched(tuxpaint.fetch)
     with Image.open(root / f"{stamp}.png") as image:
         return torch.from_numpy(flat(square(image.convert("RGBA"), side)).astype(np.float32))[None] / 127.5 - 1
 

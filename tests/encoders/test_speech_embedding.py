@@ -8,7 +8,7 @@ from published import fetched, tune
 
 from pullpush.data.audio import load_audio
 from pullpush.data.recordings import debian
-from pullpush.data.sets import keywords
+from pullpush.data.sets import spoken_words
 from pullpush.encoders.speech_embedding import SpeechEmbedding
 
 WINDOW, STEP = 12_512, 1280  # samples that an embedding hears, and between two
@@ -59,8 +59,8 @@ def test_features_are_mean_and_maximum_over_the_clips_windows(random):
 
 
 def test_a_word_is_known_again_in_another_voice(speech, random, tmp_path):
-    (tmp_path / keywords.PACKAGE.name).symlink_to(fetched(lambda: debian.tree(keywords.PACKAGE)))
-    spoken = keywords.utterances(tmp_path).utterances
+    (tmp_path / spoken_words.KTUBERLING.name).symlink_to(fetched(lambda: debian.tree(spoken_words.KTUBERLING)))
+    spoken = spoken_words.keywords(tmp_path).utterances
     russian, ukrainian = ({each.key: each for each in spoken if each.language == code} for code in ("rus", "ukr"))
     words = [key for key in sorted(russian.keys() & ukrainian) if russian[key].text == ukrainian[key].text]
     assert len(words) > 30

@@ -53,7 +53,7 @@ def test_a_quiet_clip_is_raised_and_a_loud_one_is_not(voice):
 
 
 def test_a_voice_is_known_again_whatever_it_says(voice, random):
-    root = fetched(lambda: tuxpaint.fetch(progress=False))
+    root = fetched(tuxpaint.fetch)
     speech = tuxpaint.index(root).speech
     languages = ["be", "bg", "cat", "da", "el", "fra", "ro", "ru", "spa"]
     kept = speech.language.isin(languages) & ~speech.stamp.str.startswith("symbols")

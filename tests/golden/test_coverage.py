@@ -1,4 +1,4 @@
-"""Probes run nearly every line that decides numbers: what they do not run could change and keep its version."""
+"""Probes run nearly every line that a key stands for: what they do not run could change and keep its version."""
 
 from __future__ import annotations
 
@@ -34,25 +34,29 @@ versions = importlib.import_module("pullpush.golden.versions")
 for name in versions.names():
     versions.probe(name)
 """
-# Rows of files, and of functions where a file also has what decides no number of its own: where things lie in a cache
-# (`frozen.encoded`), several processes (`distributed`, of which each gets what one alone would), tables of runs.
+# Rows of files, and of functions where a file also has what stands in no key: where things lie in a cache
+# (`frozen.encoded`), what is said of scores that are kept (`inference`), plain versions for pages and tests.
 ROWS = {
-    "losses": ["losses/*.py", "forces.py"],
-    "metrics": ["metrics/*.py"],
+    "losses": ["losses/_*.py", *(f"losses/{name}.py" for name in ("contract", "offer", "temperature"))],
+    "metrics": [
+        *(f"metrics/{name}.py" for name in ("_*", "annotations", "cards", "prompt_templates")),
+        "metrics/consistency.py: consistency_by_clip rank_agreement_by_clip rank_variance _ranks _spread_of_ranks",
+        "metrics/geometry.py: space space_by_clip closeness_by_clip _over_others _kernel _of_pairs _of_log _of_ratio",
+    ],
     "training": [
         *(f"training/{name}.py" for name in ("chunked", "diagnostics", "evaluate", "loop", "objective")),
-        *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "recipes", "terms")),
+        *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "terms")),
         "training/frozen.py: write_features write_activations blocks Encoded.read Encoded.rows Encoded.select",
         "training/frozen.py: Activated.read Activated.rows Activated.select Heard.audio",
-        "training/distributed.py: normalised _remember",
     ],
     "data: scenes and their sound": [
-        *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "mixing", "renderer", "scene", "synthetic")),
-        *(f"data/{name}.py" for name in ("draws", "mixture", "music/phrases", "music/soundfont")),
+        *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "renderer", "scene")),
+        "data/scenes/augmented.py: unite unites partners mix",
+        *(f"data/{name}.py" for name in ("banks/synthetic", "draws", "mixture", "music/phrases", "music/soundfont")),
     ],
     "data: grammar": [
-        *(f"data/language/{name}.py" for name in ("grammar", "labels", "vocabulary")),
-        "data/language/wording.py: tell_aligned tell_retold aligned_captions",
+        *(f"data/language/{name}.py" for name in ("grammar", "vocabulary")),
+        "data/language/wording.py: aligned_captions _tell _phrase",
     ],
     "data: pairs and batches": [f"data/{name}.py" for name in ("batches", "pairing")],
 }

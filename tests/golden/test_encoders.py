@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from pullpush.encoders import AUDIO, audio_transformer as transformer, frontend, store, use, yamnet
 from pullpush.encoders.cnn import CNN, MaskedBatchNorm
@@ -18,7 +17,6 @@ from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.frozen import DropoutText
 from pullpush.encoders.text_transformers import WordTransformer
 from pullpush.golden import GoldenError, check, probe, version
-from pullpush.golden.encoders import Dice, thinned
 
 versions = importlib.import_module("pullpush.golden.versions")
 LOUDNESS = '''
@@ -88,15 +86,6 @@ def again(monkeypatch):
     return ask
 
 
-@pytest.mark.parametrize("name", ["audio/cnn", "audio/ast", "audio/picture-cnn", "text/minilm", "text/words"])
-def test_what_was_drawn_before_does_not_matter(name):
-    torch.manual_seed(1)
-    first = probe(name)
-    torch.manual_seed(2)
-    torch.rand(7)
-    assert not versions.differences(first, probe(name), 0.0)
-
-
 def test_an_encoder_that_is_renamed_and_split_keeps_its_version(add, again):
     file = add("encoders/loudness.py", LOUDNESS)
     before = again("audio/loudness")
@@ -153,15 +142,15 @@ def doubled_momentum(self, *sizes):
 @pytest.mark.parametrize(
     ("place", "name", "other", "changed", "unchanged"),
     [
-        (frontend, "DB_CENTRE", -15.0, ["audio/cnn", "audio/ast", "audio/front-end"], ["audio/yamnet"]),
-        (frontend, "OFFSET", 0.002, ["audio/yamnet", "audio/several", "audio/bridge"], ["audio/cnn"]),
+        (frontend, "DB_CENTRE", -15.0, ["audio/cnn", "audio/ast"], ["audio/yamnet"]),
+        (frontend, "OFFSET", 0.002, ["audio/yamnet", "audio/several"], ["audio/cnn"]),
         (frontend.LogMel, "_augment", lambda self, mel: mel, ["audio/cnn", "audio/ast"], ["audio/audio_transformer"]),
         (MaskedBatchNorm, "__init__", doubled_momentum, ["audio/cnn", "audio/dual-encoder"], ["audio/picture-cnn"]),
         (transformer, "sinusoids", halved(transformer.sinusoids), ["audio/ast"], ["text/words"]),
         (DropoutText.__init__, "__kwdefaults__", {"of": "use", "rate": 0.2}, ["text/dropout"], ["text/hashed"]),
         (WordTransformer.__init__, "__kwdefaults__", {"width": 64}, ["text/words"], ["text/transformer"]),
         (use, "batches", lambda pieces, layout: [], ["text/use"], ["text/hashed"]),
-        (store.FeatureStore, "rows", no_features, ["text/store", "text/hashed"], ["text/use"]),
+        (store.FeatureStore, "rows", no_features, ["text/hashed"], ["text/use"]),
         (DualEncoder, "encode_text", not_projected, ["audio/dual-encoder"], ["audio/projection"]),
     ],
 )
@@ -185,9 +174,9 @@ def test_an_encoder_that_cannot_be_built_says_what_its_card_needs(add):
     add("encoders/loudness.py", LOUDNESS.replace("size: int = 4", "size: int"))
     with pytest.raises(GoldenError, match=r"'loudness' cannot be probed \(TypeError: .*let `probe` on its card"):
         probe("audio/loudness")
-    add("encoders/other.py", LOUDNESS.replace('name="loudness"', 'name="windows"'))
-    with pytest.raises(GoldenError, match="'windows' is called as a part of the library is"):
-        probe("audio/windows")
+    add("encoders/other.py", LOUDNESS.replace('name="loudness"', 'name="projection"'))
+    with pytest.raises(GoldenError, match="'projection' is called as a part of the library is"):
+        probe("audio/projection")
 
 
 def test_options_on_the_card_build_it(add):
@@ -195,43 +184,3 @@ def test_options_on_the_card_build_it(add):
     add("encoders/loudness.py", told.replace("CARD =", 'SMALL = lambda: {"size": 3}\nCARD ='))
     assert probe("audio/loudness")["dim"] == 3
     assert AUDIO["loudness"].small == {"size": 3}
-
-
-@pytest.mark.parametrize(
-    "drop",
-    [
-        lambda x: F.dropout(x, 0.25),
-        lambda x: nn.Dropout(0.25)(x),
-        lambda x: F.scaled_dot_product_attention(*torch.zeros(2, 1, 64, 4), x.view(1, 64, 4), dropout_p=0.25),
-    ],
-)
-def test_dropout_of_probes_draws_what_every_machine_draws(drop):
-    x = torch.ones(256, requires_grad=True)
-
-    def drawn(draw):
-        torch.manual_seed(3)
-        with Dice():
-            found = draw(x)
-        return found, torch.get_rng_state()
-
-    one, after = drawn(drop)
-    two, _ = drawn(drop)
-    assert torch.equal(one, two)
-    assert not torch.equal(one, torch.ones_like(one))
-    if one.shape == x.shape:
-        torch.manual_seed(3)
-        kept = torch.rand(256) < 0.75  # uniform numbers are the same wherever torch runs
-        torch.testing.assert_close(one, kept / 0.75)
-        assert torch.equal(after, torch.get_rng_state())
-    one.sum().backward()
-    assert x.grad is not None
-
-
-def test_any_number_of_a_tensor_is_seen():
-    x = torch.randn(1000, generator=torch.Generator().manual_seed(0))
-    before = thinned(x)
-    for place in (1, 500, 998):
-        changed = x.clone()
-        changed[place] += 0.1
-        assert (thinned(changed) - before).abs().max() > 1e-3
-    assert not torch.equal(thinned(x.flip(0)), before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import socket
 
@@ -17,7 +16,6 @@ from pullpush.golden import GoldenError, agreed, version
 from pullpush.losses import _info_nce
 
 versions = importlib.import_module("pullpush.golden.versions")
-FILES = [*golden.FILES.glob("*/*.json")]
 LOOKED_AT = agreed._as_in_files
 READER = '''
     """A loss of a reader's own."""
@@ -104,8 +102,7 @@ def no_network(monkeypatch):
 @pytest.mark.parametrize("name", golden.names())
 def test_each_agrees_with_its_file_and_needs_no_network(name, no_network):
     assert not list(golden.check([name]))
-    text = (golden.FILES / f"{name}.json").read_text(encoding="utf-8")
-    assert ("NaN" in text) == (name == "metrics/languages"), "the angle of no vector is no number"
+    assert "NaN" not in (golden.FILES / f"{name}.json").read_text(encoding="utf-8")
 
 
 def test_a_version_is_the_hash_of_the_file_where_both_agree(files, monkeypatch):
@@ -221,14 +218,6 @@ def test_the_process_is_left_as_it_was():
     assert drawn == (torch.rand(1), np.random.rand())  # noqa: NPY002
     assert torch.get_num_threads() == threads
     assert not golden.differences(first, versions.probe("losses/svr"), 0.0)
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_a_file_is_small_and_agrees_with_itself(file):
-    assert file.stat().st_size <= 10_240
-    held = json.loads(file.read_text(encoding="utf-8"))
-    assert held
-    assert not golden.differences(held, held, 0.0)
 
 
 @pytest.mark.parametrize(

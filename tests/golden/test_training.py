@@ -6,7 +6,6 @@ import importlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from pandas.testing import assert_frame_equal
@@ -125,10 +124,3 @@ def test_a_measurement_is_told_by_what_it_reports():
     assert told[0] == told[1]
     assert told[3] == told[4] == golden.version("training/diagnostics"), "keys hold the fields beside it"
     assert len({*told}) == 3
-
-
-def test_watching_does_not_change_the_run():
-    with tiny.alone():
-        usual, watched = (tiny.trained(RECIPE, diagnostics=each).steps for each in (None, Diagnostics(every=2)))
-    assert_frame_equal(watched[usual.columns], usual)
-    assert pd.isna(watched["pull"]).tolist() == [False, True] * 3

@@ -85,6 +85,11 @@ def test_what_nobody_kept_says_how_to_get_it():
     assert evidence.origin(replace(unnamed, stamp=replace(unnamed.stamp, command=""))).data.count("`pullpush sweep`")
 
 
+def test_an_installed_book_says_where_kept_results_are(monkeypatch):
+    monkeypatch.setattr(evidence, "is_packaged", lambda: True)
+    assert "clone it and point `PULLPUSH_BOOK` to the clone" in evidence.not_kept(scores(empty=True))
+
+
 @pytest.mark.parametrize(("numbers", "text"), [([3], "3"), ([2, 0, 1], "0–2"), ([0, 2, 3, 1000], "0, 2–3, 1000")])
 def test_seeds_are_written_as_ranges(numbers, text):
     assert evidence.ranges(numbers) == text

@@ -219,3 +219,5 @@ def test_an_experiment_is_reduced_to_its_first_values_and_seeds(scores):
     )
     assert [trial.where["value"] for trial in tried.reduced().trials] == [0.05, 0.1, 1e-3], "two of each setting"
     assert declared.reduced(9) == declared
+    named = Experiment.of("x", {"a": ("infonce", {})}, seeds=(0,), varies={"test": {name: {} for name in "abc"}})
+    assert named.reduced() == named, "pages ask for what has a name"

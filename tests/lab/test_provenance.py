@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from dataclasses import replace
 
@@ -81,13 +80,3 @@ def test_the_commit_is_that_of_the_repository_and_none_where_there_is_none(tmp_p
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
     assert len(provenance.commit()) == 40
-
-
-def test_tables_of_a_chapter_are_noted_one_by_one(tmp_path):
-    made = replace(stamp({"losses/svr": "1"}, seeds=[0], seconds=2.0), command="")
-    provenance.record(tmp_path, "10-tiny", "one", made)
-    provenance.record(tmp_path, "10-tiny", "two", replace(made, seconds=3.0))
-    noted = json.loads(provenance.place(tmp_path, "10-tiny").read_text())
-    found = {name: Stamp.from_dict(table | {"command": ""}) for name, table in noted["tables"].items()}
-    assert found == {"one": made, "two": replace(made, seconds=3.0)}
-    assert noted["chapter"] == "10-tiny"

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from pullpush import __version__
 from pullpush.errors import UnknownNameError
-from pullpush.lab import provenance, session
-
-
-def stamps(folder: Path, chapter: str) -> dict[str, provenance.Stamp]:
-    """What is noted beside a chapter's tables."""
-    tables = json.loads(provenance.place(folder, chapter).read_text())["tables"]
-    return {name: provenance.Stamp.from_dict(table | {"command": ""}) for name, table in tables.items()}
+from pullpush.lab import session
 
 
 def test_a_seed_fixes_python_numpy_and_torch(tmp_path):
@@ -43,33 +34,6 @@ def test_tables_have_six_digits_and_no_index(tmp_path):
     book.save(pd.DataFrame({"a": [1]}), "more-of_it")
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["01-x.more-of_it.csv", "01-x.results.csv"]
     assert (tmp_path / "01-x.results.csv").read_text(encoding="utf-8") == "a,b\n0.333333,é\n2e-09,x\n"
-
-
-def test_every_table_says_where_it_comes_from(tmp_path):
-    book = session.start("10-tiny", "smoke", 5, out=tmp_path)
-    book.save(pd.DataFrame({"a": [1]}))
-    book.save(pd.DataFrame({"seed": [3, 1, 3]}), "more")
-    made = stamps(tmp_path, "10-tiny")
-    assert {name: one.seeds for name, one in made.items()} == {"results": (5, 6), "more": (1, 3)}
-    assert made["more"].seconds >= made["results"].seconds >= 0
-    assert made["more"].version == __version__
-    assert "torch" in made["more"].packages
-    assert made["more"].processor == provenance.processor()
-    assert not [path for path in tmp_path.iterdir() if path.is_file() and path.suffix not in (".csv", ".json")]
-
-
-def test_a_table_that_is_written_again_says_so_and_a_damaged_note_is_written_anew(tmp_path):
-    book = session.start("notebook", "smoke", out=tmp_path)
-    book.save(pd.DataFrame({"a": [1]}))
-    book.save(pd.DataFrame({"seed": [4]}), "more")
-    book.save(pd.DataFrame({"seed": [7]}), "more")
-    assert {name: one.seeds for name, one in stamps(tmp_path, "notebook").items()} == {
-        "results": (0, 1),
-        "more": (7,),
-    }
-    provenance.place(tmp_path, "notebook").write_text('{"tables": ')
-    book.save(pd.DataFrame({"a": [1]}))
-    assert set(stamps(tmp_path, "notebook")) == {"results"}
 
 
 @pytest.mark.parametrize("name", ["", "../out", "a b", "a.csv"])

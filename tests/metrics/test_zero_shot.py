@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
-from pullpush.data.language.labels import load_labels
+from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.languages import LANGUAGES
 from pullpush.errors import UnknownNameError, unknown
 from pullpush.metrics import METRICS, difference, pseudo_values, zero_shot, zero_shot_predictions

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pullpush.show.intervals import intervals
+from pullpush.studies import term_forces
 from pullpush.studies.distill import figures as distill
 from pullpush.studies.together import effects, figures as together, terms
 from pullpush.studies.together.design import full
@@ -55,11 +56,6 @@ TOPIC = np.arange(30) % 3  # the last has no name: grey
 # ---------------------------------------------------------------- chapter 7
 
 
-def several() -> pd.DataFrame:
-    """Main effects by metric; of the mean of languages alone there are three."""
-    return crossed(metric=tuple(together.TITLES), effect=FACTORS)
-
-
 def prices() -> pd.DataFrame:
     return pd.DataFrame({"system": FACTORS, "time": [1, 1.5, 2], "FLOPs ratio": [1, 1.1, 4], "memory ratio": [1, 1, 3]})
 
@@ -97,10 +93,6 @@ def forces() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["term", "part", "side", "sample", "along", "across", "from_mean"])
 
 
-def confirmed() -> pd.DataFrame:
-    return crossed(protocol=("frozen encoder", "encoder in training"), system=("English", "Japanese"))
-
-
 DRAWN = {
     "fitting": lambda: distill.fitting(fits(), fits().head(2)),
     "intervals": lambda: intervals(by_system(), colours="ears", panels="metric", xlabel="%", names={"R@1": "recall"}),
@@ -112,11 +104,9 @@ DRAWN = {
     "map_of_topics": lambda: distill.map_of_topics(MAPPED, TOPIC, ["bell, ring", "frog, croak"]),
     "by_members": lambda: distill.by_members(subsets(), {"E1": 0.45, "equal": 0.42}),
     "design_figure": lambda: together.design_figure(terms.half()),
-    "main_effects": lambda: together.main_effects(several(), FACTORS),
     "interaction_matrix": lambda: together.interaction_matrix(matrix(), FACTORS, [FACTORS[0]]),
     "half_normal_plot": lambda: together.half_normal_plot(*half_normal()),
     "costs_figure": lambda: together.costs_figure(prices()),
     "pareto_front": lambda: together.pareto_front(front(), marked={"InfoNCE": "InfoNCE", "SVR + cycles": "the recipe"}),
-    "forces_by_term": lambda: together.forces_by_term(forces()),
-    "confirmed": lambda: together.confirmed(confirmed()),
+    "forces_by_term": lambda: term_forces.forces_by_term(forces()),
 }

@@ -22,10 +22,11 @@ from pullpush.data.languages import LANGUAGES
 from pullpush.show import words
 from pullpush.show.layout import PAGE_WIDTH
 from pullpush.show.palette import PARTS, language_colour
+from pullpush.studies import drift, term_forces
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.distill import figures as distill
 from pullpush.studies.forces import figures as forces
-from pullpush.studies.glap import figures as glap
+from pullpush.studies.glap import figures as glap, scale
 from pullpush.studies.language_encoder import figures as language
 from pullpush.studies.svr import figures as svr
 from pullpush.studies.world import figures as world_figures
@@ -200,28 +201,9 @@ def predicted() -> pd.DataFrame:
 SPANS = {"value": 0.4, "low": 0.3, "high": 0.5, "chance": 0.1, "seeds": 3, "clips": 40}
 
 
-def on_tests() -> pd.DataFrame:
-    rows = [(t, s, "R@1") for t in ("sound", "music") for s in ("all", "silent", "a system of nobody")]
-    return pd.DataFrame(rows, columns=["test", "system", "metric"]).assign(**SPANS)
-
-
-def gained_on_tests() -> pd.DataFrame:
-    return on_tests()[on_tests()["system"] != "all"].assign(baseline="all")
-
-
-def at_sizes() -> pd.DataFrame:
-    rows = [(n, t, s) for n in (16, 64, 256) for t in ("sound", "music") for s in ("InfoNCE", "SigLIP")]
-    return pd.DataFrame(rows, columns=["batch", "test", "system"]).assign(**SPANS)
-
-
 def biases() -> pd.DataFrame:
     rows = [(s, n, k, -10.0 + k, 0.1) for s in ("SigLIP", "Eq. 2") for n in (16, 64, 256) for k in (0, 1)]
     return pd.DataFrame(rows, columns=["system", "batch", "seed", "bias", "tau"])
-
-
-def labelled() -> pd.DataFrame:
-    rows = [(t, k, s) for t in ("sound", "music") for k in ("rus", "eng", "deu") for s in ("GLAP", "English")]
-    return pd.DataFrame(rows, columns=["test", "language", "system"]).assign(**SPANS)
 
 
 def spotted() -> pd.DataFrame:
@@ -230,14 +212,11 @@ def spotted() -> pd.DataFrame:
     return table.assign(low=0.05, high=0.4, chance=0.02, length=0.03, seeds=3)
 
 
-def when_best() -> pd.DataFrame:
-    rows = [("domains", 0.8, 2), ("domains", 1.0, 9), ("batches", 0.5, 1)]
-    return pd.DataFrame(rows, columns=["experiment", "share", "runs"])
-
-
-def groups() -> pd.DataFrame:
-    rows = [("sound and music", 3500, 3.1), ("other speech", 900, 0.4)]
-    return pd.DataFrame(rows, columns=["group", "clips", "hours"])
+def heard() -> pd.DataFrame:
+    at = [("whole", np.inf), *(("first", each) for each in (0.5, 1, 2)), *(("gain", each) for each in (-10, -20, -30))]
+    rows = [(test, way, where, 0.1) for test in ("sound", "music") for way, where in at]
+    table = pd.DataFrame(rows, columns=["test", "way", "at", "value"])
+    return table.assign(metric="T2A R@1", low=0.05, high=0.2, seeds=3)
 
 
 DRAWN = {
@@ -254,7 +233,7 @@ DRAWN = {
     "share_by_setting": lambda: forces.share_by_setting(settings()),
     "local_global_bars": lambda: forces.local_global_bars(local_global()),
     "distance_terms": lambda: forces.distance_terms(over_steps("ideal", "noise_penalty", "penalty_ratio")),
-    "drift_curves": lambda: forces.drift_curves(over_steps("a", "b"), {"a": "one", "b": "other"}),
+    "drift_curves": lambda: drift.drift_curves(over_steps("a", "b"), {"a": "one", "b": "other"}),
     "force_plane": lambda: forces.force_plane(
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
@@ -275,32 +254,30 @@ DRAWN = {
     "trade_off": lambda: language.trade_off(traced(), {"text": ("one", "x"), "clip": ("other", "x")}),
     "gradient_cosine_figure": lambda: language.gradient_cosine_figure(pulled()),
     "predicted_gains": lambda: language.predicted_gains(predicted()),
-    "training_data": lambda: glap.training_data(groups()),
-    "levels_by_test": lambda: glap.levels_by_test(on_tests(), panels_of={"one": ["sound"], "two": ["music", "speech"]}),
-    "gains_by_test": lambda: glap.gains_by_test(gained_on_tests()),
-    "gains_by_variant": lambda: glap.gains_by_variant(gained_on_tests()),
-    "over_batches": lambda: glap.over_batches(at_sizes(), titles={"sound": "sound", "music": "music"}),
     "learnt_biases": lambda: glap.learnt_biases(biases(), start=-10.0),
-    "named_by_language": lambda: glap.named_by_language(
-        labelled(), titles={"sound": "sound", "music": "music"}, captioned=("eng", "deu")
-    ),
     "keyword_accuracies": lambda: glap.keyword_accuracies(spotted()),
-    "best_epochs": lambda: glap.best_epochs(when_best()),
+    "hearing_curves": lambda: glap.hearing_curves(heard(), ("first", "gain")),
+    "cost_by_batch": lambda: glap.cost_by_batch(scale.PAPER, scale.A800, [1024, 4096, 16384]),
     **later_figures.DRAWN,
 }
 
 
 def test_every_figure_of_every_study_is_tried_here():
     chapters = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
-    modules = [words, *(import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters)]
+    modules = [
+        words,
+        drift,
+        term_forces,
+        *(import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters),
+    ]
     functions = [f for module in modules for _, f in inspect.getmembers(module, inspect.isfunction)]
     figures = {
         f.__name__
         for f in functions
-        if f.__module__.endswith((".figures", ".words")) and f.__annotations__["return"] == "Figure"
+        if f.__module__ in {module.__name__ for module in modules} and f.__annotations__.get("return") == "Figure"
     }
     tried = {name for name in DRAWN if not name.startswith("intervals")}  # which are of no study
-    assert figures - {"scene_timeline", "stages"} == tried, "those two have tests of their own"
+    assert figures - {"scene_timeline", "stages", "distance_densities"} == tried, "those three have tests of their own"
 
 
 def names(ticks: Sequence[Text]) -> bool:
@@ -355,9 +332,9 @@ def test_families_of_losses_have_panels_of_their_own():
         ["InfoNCE", "InfoNCE + bi-StaticSVR", "InfoNCE + bi-DynamicSVR"],
         ["SigLIP", "SigLIP + bi-StaticSVR", "SigLIP + bi-DynamicSVR"],
     ]
-    curves = forces.drift_curves(over_steps("a", "b", recipes=tuple(SIX)), {"a": "one", "b": "other"})
+    curves = drift.drift_curves(over_steps("a", "b", recipes=tuple(SIX)), {"a": "one", "b": "other"})
     assert [len(ax.lines) for ax in curves.axes] == [3, 3, 3, 3]
-    assert [len(ax.lines) for ax in forces.drift_curves(over_steps("a"), {"a": "one"}).axes] == [2]
+    assert [len(ax.lines) for ax in drift.drift_curves(over_steps("a"), {"a": "one"}).axes] == [2]
 
 
 def test_gains_are_points_a_colour_a_direction():

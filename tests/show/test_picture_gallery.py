@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from pullpush.data.clips import StoredClips
-from pullpush.data.recordings.picture_files import Pixels
+from pullpush.data.recordings.pictures import Pixels
 from pullpush.errors import AudioError
 from pullpush.show.picture_gallery import pictures
 

@@ -34,6 +34,7 @@ def mini(tmp_path_factory):
         "epochs": 1,
         "batch_size": 8,
         "seeds": 2,
+        "points": 2,
     }
     (folder / "mini.yaml").write_text(yaml.safe_dump(own))
     with miniature.at_home(folder):

@@ -107,13 +107,6 @@ def test_damage_is_told_with_what_to_do(files, tiny, standing):
     assert files.read_text().startswith("{\n")
 
 
-def test_every_component_is_listed_with_the_time_of_its_probe(monkeypatch):
-    monkeypatch.setattr("pullpush.golden.names", lambda: (NAME, "losses/kcl"))
-    code, said = run("--list")
-    assert code == 0
-    assert re.fullmatch(r"losses/infonce +\d+\.\d\d s\nlosses/kcl +\d+\.\d\d s\n", said)
-
-
 def test_a_trunk_that_is_made_again_says_whether_it_is_another(monkeypatch):
     note = {"validation R@1": 0.4, "seconds": 61.0, "sha256": "a"}
     for before, other in ((note, False), ({}, False), (note | {"sha256": "b", "validation R@1": 0.39}, True)):

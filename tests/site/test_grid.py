@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 
 from pullpush.cache.locks import named
-from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.errors import DataNotFoundError, SettingError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
 from pullpush.site.grid import SweepError, key_of, read, sweep
@@ -95,11 +95,12 @@ def test_a_sweep_says_how_many_cells_are_finished(plan):
     ("text", "error", "says"),
     [
         ("chapter: 10-tiny", SweepError, "lacks grid"),
-        ("chapter: 10-tiny\ngrid: {tau: 1}", SweepError, "list with at least one"),
+        ("chapter: 10-tiny\ngrid: {tau: 1}", SettingError, "must be a list"),
+        ("chapter: 10-tiny\ngrid: {tau: []}", SweepError, "list with at least one"),
         ("chapter: 10-tiny\ngrid: {taw: [1]}", UnknownNameError, "did you mean 'tau'"),
         ("chapter: 10-tiny\ngird: {tau: [1]}", UnknownNameError, "did you mean 'grid'"),
         ("chapter: 10-tiny\ngrid: {tau: [1]}\nfixed: {tau: 2}", SweepError, "in grid and in fixed"),
-        ("chapter: [", SweepError, "not YAML"),
+        ("chapter: [", SettingError, "not YAML"),
     ],
 )
 def test_a_wrong_plan_says_what_is_wrong(plan, text, error, says):

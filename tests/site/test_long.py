@@ -89,7 +89,7 @@ def swept(sizes: str, tau: float, **options):
         said.append(line)
         report(line)
 
-    return long.sweep("10-tiny", profile=sizes, parameters={"tau": tau}, report=both, **options), said
+    return long.declared("10-tiny", profile=sizes, parameters={"tau": tau}).sweep(**options, report=both), said
 
 
 def once(act):
@@ -139,9 +139,8 @@ def test_after_a_process_was_killed_the_rest_goes_on(sizes):
 
     done, _ = swept(sizes, 0.11, jobs=2, report=once(kill))
     assert (len(done.ran), done.failed) == (RUNS, ())
-    assert all(
-        state.finished == state.runs for state in long.states("10-tiny", profile=sizes, parameters={"tau": 0.11})
-    )
+    plan = long.declared("10-tiny", profile=sizes, parameters={"tau": 0.11})
+    assert all(state.finished == state.runs for state in plan.states())
 
 
 def test_an_interrupted_sweep_ends_its_processes_and_keeps_what_was_trained(sizes):
@@ -218,19 +217,19 @@ def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
     assert not scores_of(sizes, 0.07), "nobody has kept it"
     assert scores_of(sizes, 0.07).stamp.command.startswith("pullpush sweep 10-tiny --only radius")
     swept(sizes, 0.07, jobs=1)
-    (path,) = long.keep("10-tiny", **told)
+    (path,) = long.declared("10-tiny", **told).keep()
     found = scores_of(sizes, 0.07)
     assert found.stored
     assert found.stale == ()
     assert len(found.table) == RUNS
     assert found.stamp.command.endswith(f"&& pullpush keep 10-tiny radius --profile {sizes} -p tau 0.07")
     assert not scores_of(sizes, 0.2), "other parameters"
-    (state,) = long.states("10-tiny", only=("radius",), **told)
+    (state,) = long.declared("10-tiny", **told).states(("radius",))
     assert state == ("radius", True, RUNS, RUNS, f"kept {found.stamp.made}")
 
     changed_component(path)
     assert scores_of(sizes, 0.07).stale == ("losses/svr",)
-    (state,) = long.states("10-tiny", only=("radius",), **told)
+    (state,) = long.declared("10-tiny", **told).states(("radius",))
     assert state.kept.endswith("stale: losses/svr")
     path.with_suffix(".json").write_text("{")
     with pytest.raises(KeptError, match="is damaged"):
@@ -257,11 +256,11 @@ def test_an_experiment_may_stand_on_another_ground_than_the_chapters(sizes, tiny
     page.write_text(CHAPTER.replace("short = Experiment", f"{OTHER.strip()}\nshort = Experiment"))
     told = {"profile": sizes, "parameters": {"tau": 0.07}}
     swept(sizes, 0.07, only=("moved",), jobs=1)
-    (path,) = long.keep("10-tiny", only=("moved",), **told)
+    (path,) = long.declared("10-tiny", **told).keep(("moved",))
     assert "data/altered" in json.loads(path.with_suffix(".json").read_text())["golden"], (
         "what that ground goes through"
     )
-    (state,) = long.states("10-tiny", only=("moved",), **told)
+    (state,) = long.declared("10-tiny", **told).states(("moved",))
     assert (state.finished, state.runs) == (RUNS, RUNS)
     assert "stale" not in state.kept
     plan = long.declared("10-tiny", **told)
@@ -273,7 +272,7 @@ def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
     with pytest.raises(
         SweepError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"
     ):
-        long.keep("10-tiny", profile=sizes, parameters={"tau": 0.16})
+        long.declared("10-tiny", profile=sizes, parameters={"tau": 0.16}).keep()
     assert kept.about("10-tiny", "radius") is None
 
 
@@ -287,7 +286,7 @@ def changed_component(path: Path) -> None:
 
 def test_what_is_kept_says_what_it_learnt_from(sizes):
     swept(sizes, 0.07, jobs=1)
-    (path,) = long.keep("10-tiny", profile=sizes, parameters={"tau": 0.07})
+    (path,) = long.declared("10-tiny", profile=sizes, parameters={"tau": 0.07}).keep()
     told = json.loads(path.with_suffix(".json").read_text())
     assert list(told["data"]) == ["whole"]
     assert len(told["data"]["whole"]) == 1
@@ -301,21 +300,21 @@ def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
     told = {"profile": sizes, "parameters": {"tau": 0.26}}
     more = {"profile": sizes, "parameters": {"tau": 0.26, "more": 3}}
     swept(sizes, 0.26, jobs=1)
-    (path,) = long.keep("10-tiny", **told)
+    (path,) = long.declared("10-tiny", **told).keep()
     first = scores_of(sizes, 0.26)
     plan = long.declared("10-tiny", **told)
-    for run in long.runs_of(plan, plan.experiments["radius"]).values():
+    for run in compute.plans_of(plan.ground, plan.experiments["radius"]).values():
         shutil.rmtree(run.path)  # as on another machine: what was kept is all there is
-    (state,) = long.states("10-tiny", only=("radius",), **more)
+    (state,) = long.declared("10-tiny", **more).states(("radius",))
     assert state == ("radius", True, 0, 2, f"kept {first.stamp.made} with other seeds")
     with pytest.raises(SweepError, match="2 of 2 runs of radius are missing"):
-        long.keep("10-tiny", **more)
+        long.declared("10-tiny", **more).keep()
     said: list[str] = []
-    done = long.sweep("10-tiny", **more, jobs=1, report=said.append)
+    done = long.declared("10-tiny", **more).sweep(jobs=1, report=said.append)
     assert done.ran == ("radius: InfoNCE, seed 2", "radius: SVR, seed 2")
     assert said[0] == "radius: 4 runs were kept, 2 of further seeds are added"
 
-    assert long.keep("10-tiny", **more) == [path]
+    assert long.declared("10-tiny", **more).keep() == [path]
     plan = long.declared("10-tiny", **more)
     found = compute.run(plan.ground, plan.experiments["radius"])
     assert found.stale == ()
@@ -335,7 +334,7 @@ def test_an_experiment_that_gains_seeds_trains_these_alone(sizes):
 @pytest.mark.parametrize("reason", ["component", "damaged", "other options", "stages"])
 def test_what_is_not_of_today_does_not_grow(sizes, reason, monkeypatch):
     swept(sizes, 0.27, jobs=1)
-    (path,) = long.keep("10-tiny", profile=sizes, parameters={"tau": 0.27})
+    (path,) = long.declared("10-tiny", profile=sizes, parameters={"tau": 0.27}).keep()
     if reason == "component":
         changed_component(path)
     elif reason == "damaged":
@@ -345,7 +344,7 @@ def test_what_is_not_of_today_does_not_grow(sizes, reason, monkeypatch):
     if reason == "stages":
         view = plan.ground.view("whole")._replace(before=lambda seed: ())
         monkeypatch.setattr(plan.ground, "view", lambda name: view)
-    cells, before = long.remaining(plan, plan.experiments["radius"])
+    cells, before = plan.remaining(plan.experiments["radius"])
     assert before is None
     assert len(cells) == 6
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from pullpush.errors import UnknownNameError
-from pullpush.lab import provenance
 from pullpush.site import chapters
 from pullpush.site.executions import describe, last_time, place, why_stale
 from pullpush.site.run import ChapterError, run
@@ -19,6 +18,8 @@ def test_a_run_leaves_the_notebook_and_its_table(tiny):
     assert pd.read_csv(done.tables[0]).to_dict("records") == [{"double": 1.0, "epochs": 2}]
     about = describe(done.notebook)
     assert about["parameters"] == {"tau": 0.5, "profile": "smoke"}
+    assert about["packages"]["torch"]
+    assert about["processor"]
     assert "noise" in done.stderr
     text = done.notebook.read_text(encoding="utf-8")
     assert "noise" not in "".join(str(c.get("outputs")) for c in nbformat.reads(text, 4).cells)
@@ -26,9 +27,8 @@ def test_a_run_leaves_the_notebook_and_its_table(tiny):
     assert [path.name for path in (tiny / "executed").iterdir()] == ["local"]
 
 
-def test_a_run_without_tables_leaves_no_older_note_of_them(tiny):
+def test_a_run_without_tables_leaves_no_older_one(tiny):
     notebook = run("10-tiny", profile="smoke").notebook
-    assert provenance.place(notebook.parent, "10-tiny").is_file()
     path = tiny / "book" / "10-tiny.md"
     path.write_text(path.read_text().replace("book.save(table)\n", ""))
     assert run("10-tiny", profile="smoke").tables == ()

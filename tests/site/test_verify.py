@@ -78,8 +78,9 @@ def once(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "sizes.yaml").write_text(PROFILE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULLPUSH_BOOK", str(root))
-        assert not long.sweep("10-tiny", profile=str(root / "sizes.yaml"), jobs=1).failed
-        long.keep("10-tiny", profile=str(root / "sizes.yaml"))
+        plan = long.declared("10-tiny", profile=str(root / "sizes.yaml"))
+        assert not plan.sweep(jobs=1).failed
+        plan.keep()
     return root
 
 

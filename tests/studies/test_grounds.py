@@ -15,7 +15,7 @@ from pullpush.studies.distill.grounds import Grounds as Distill
 from pullpush.studies.distill.lesson_ground import LessonGround
 from pullpush.studies.glap import test_sets
 from pullpush.studies.glap.grounds import Grounds as Glap
-from pullpush.studies.glap.seconds import Altering
+from pullpush.studies.glap.hearing import Altering
 from pullpush.studies.language_encoder.grounds import Grounds as LanguageEncoder
 from pullpush.studies.svr.protocols import Protocols
 from pullpush.studies.together.grounds import Grounds as Together

@@ -17,8 +17,8 @@ from pullpush.studies.distill.lesson_ground import BOTH, SMOOTHED, SOFT, LessonG
 from pullpush.studies.distill.stages import Stage
 from pullpush.studies.distill.topic_labels import ByText
 from pullpush.studies.glap import experiments
-from pullpush.studies.glap.examples import named_by_prompts
 from pullpush.studies.glap.grounds import QUIET, Grounds
+from pullpush.studies.glap.lesson import named_by_prompts
 from pullpush.studies.own_data import check_classes, check_retold, is_small, languages_of
 from pullpush.studies.together import experiments as together, grounds as joined
 from pullpush.topics import TopicsError

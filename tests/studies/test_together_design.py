@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from pullpush.errors import UnknownNameError
 from pullpush.studies.together import terms
-from pullpush.studies.together.design import DesignError, fraction, full, resolution_name, saturated
+from pullpush.studies.together.design import DesignError, fraction, full, resolution_name
 
 # Box, Hunter & Hunter, Statistics for Experimenters, 2nd ed., Table 6.22: factors, generators, runs, resolution.
 PUBLISHED = [
@@ -74,7 +74,7 @@ def test_aliases_are_the_effects_with_the_same_column_of_signs(design):
 @settings(max_examples=25, deadline=None)
 @given(design=designs())
 def test_a_saturated_set_of_contrasts_is_an_orthogonal_basis(design):
-    columns = np.stack([np.ones(len(design)), *(design.contrast(*one) for one in saturated(design))])
+    columns = np.stack([np.ones(len(design)), *(design.contrast(*one) for one in design.saturated())])
     assert np.array_equal(columns @ columns.T, len(design) * np.eye(len(design)))
 
 

@@ -12,7 +12,7 @@ from pullpush.studies.together.effects import (
     half_normal,
     interactions,
     lenth,
-    several,
+    shown,
     standing,
 )
 
@@ -64,10 +64,13 @@ def test_few_of_many_effects_of_nothing_stand_after_holm():
     assert wrong <= 6, "5 % of the tables, and what chance adds"
 
 
-def test_several_metrics_stand_below_each_other():
-    values = {"R@1": simulated(HALF, 0), "T2A R@1": simulated(HALF, 1)}
-    table = several(HALF, values.__getitem__, values)
-    assert table["metric"].tolist() == ["R@1"] * 5 + ["T2A R@1"] * 5
+def test_what_stands_has_a_star_and_recall_is_in_points():
+    table = pd.DataFrame({"effect": ["A", "B"], "value": [0.08, -0.03], "low": [0.06, -0.07], "high": [0.1, 0.01]})
+    table = table.assign(**{"half width": [0.02, 0.04], "p": [0.01, 0.2]})
+    both = pd.concat([table.assign(metric=name) for name in ("R@1", "log rank variance")], ignore_index=True)
+    found = shown(both).set_index("effect")
+    assert found["R@1"].tolist() == ["+8.0 ± 2.0 *", "−3.0 ± 4.0"]
+    assert found.loc["A", "log rank variance"] == "+0.080 ± 0.020 *"
 
 
 def test_the_matrix_of_interactions_has_main_effects_on_its_diagonal():

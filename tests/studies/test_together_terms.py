@@ -113,7 +113,7 @@ def test_the_search_chooses_the_rate_that_is_best_in_both_companies(ground):
 
 
 def test_a_factorial_has_every_run_once():
-    of_all = experiments.factorial("all", terms.half(), dim=8, tuned={}, seeds=(0, 1))
+    of_all = experiments.combined("all", terms.half().runs, dim=8, tuned={}, seeds=(0, 1))
     assert len(of_all.trials) == 64
     assert len({str(trial) for trial in of_all.trials}) == 64
 
@@ -122,7 +122,8 @@ def test_a_factorial_has_every_run_once():
 
 
 def test_steps_are_counted_beside_the_baseline(ground):
-    table = cost.step_costs(ground.view("frozen"), [(), {terms.SVR}, {terms.ALL}], rounds=3).set_index("system")
+    steps = cost.steps_of(ground.view("frozen"), [(), {terms.SVR}, {terms.ALL}])
+    table = cost.step_costs(steps, rounds=3).set_index("system")
     assert table.loc["InfoNCE", ["time", "FLOPs ratio", "memory ratio"]].tolist() == [1, 1, 1]
     assert (table.loc[[terms.SVR, terms.ALL], ["FLOPs ratio", "memory ratio"]] > 1).all(axis=None)
     assert table.loc[terms.ALL, "FLOPs"] > table.loc[terms.SVR, "FLOPs"]

@@ -40,7 +40,9 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
         raise AudioError(f"no recording at {path}")
     check_complete(path)
     try:
-        samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+        with soundfile.SoundFile(path) as file:
+            rate, written = file.samplerate, file.subtype
+            samples = file.read(dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError) as error:
         raise AudioError(f"cannot read {path}: {error}; is it a complete WAV, FLAC, OGG or MP3 file?") from error
     if len(samples) == 0:
@@ -48,7 +50,8 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
     wave = torch.from_numpy(samples).mean(dim=1)
     if not torch.isfinite(wave).all():
         raise AudioError(f"{path} holds values that are not finite (NaN or infinity): convert it again from its source")
-    check_scale(path, wave)
+    if written in ("FLOAT", "DOUBLE"):  # a lossy codec may pass full scale by itself
+        check_scale(path, wave)
     check_rate(path, rate, sample_rate)
     return wave if rate == sample_rate else resample(wave, rate, sample_rate)
 
@@ -62,10 +65,14 @@ def check_audible(wave: Tensor, name: str | Path) -> Tensor:
     >>> check_audible(torch.full((160,), 0.1), "a.wav").shape
     torch.Size([160])
     """
-    loudest = float(_frame_levels(wave).max()) if wave.numel() else -float("inf")
-    if loudest < SILENCE_DB:
-        raise AudioError(f"{name} is silent (its loudest 10 ms reach {loudest:.0f} dB): remove it, or record it again")
+    if not is_audible(wave):
+        raise AudioError(f"{name} is silent (below {SILENCE_DB:.0f} dB): remove it, or record it again")
     return wave
+
+
+def is_audible(wave: Tensor) -> bool:
+    """Whether any 10 ms of a waveform `(T,)` are louder than -60 dB full scale."""
+    return bool(wave.numel()) and float(_frame_levels(wave).max()) >= SILENCE_DB
 
 
 def trim_silence(wave: Tensor, *, floor_db: float = -40.0) -> Tensor:
@@ -76,9 +83,9 @@ def trim_silence(wave: Tensor, *, floor_db: float = -40.0) -> Tensor:
     >>> trim_silence(torch.cat([torch.zeros(800), torch.ones(160), torch.zeros(800)])).shape
     torch.Size([160])
     """
-    levels = _frame_levels(wave)
-    if wave.numel() == 0 or levels.max() < SILENCE_DB:
+    if not is_audible(wave):
         return wave
+    levels = _frame_levels(wave)
     (loud,) = torch.where(levels >= levels.max() + floor_db)
     size = round(FRAME * SAMPLE_RATE)
     return wave[int(loud[0]) * size : (int(loud[-1]) + 1) * size]
@@ -98,6 +105,17 @@ def normalise_rms(wave: Tensor, *, level_db: float = -20.0, peak: float = 0.99) 
     return wave * min(10 ** (level_db / 20) / rms, peak / highest)
 
 
+def loudest(wave: Tensor, most: int) -> Tensor:
+    """The `most` consecutive samples of `wave` `(T,)` with the most energy, the first of several; all of a shorter one.
+
+    >>> loudest(torch.tensor([0.1, 0.1, 0.9, 0.0]), 2)
+    tensor([0.1000, 0.9000])
+    """
+    energy = torch.nn.functional.pad(wave.double().square().cumsum(0), (1, 0))
+    start = int((energy[most:] - energy[: len(energy) - most]).argmax()) if len(wave) > most else 0
+    return wave[start : start + most]
+
+
 def _frame_levels(wave: Tensor) -> Tensor:
     """Level of each 10 ms, dB full scale, `(ceil(T / 160),)`."""
     size = round(FRAME * SAMPLE_RATE)
@@ -110,11 +128,7 @@ def _frame_levels(wave: Tensor) -> Tensor:
 
 
 def check_complete(path: Path) -> None:
-    """Refuse a WAV or AIFF file whose header promises more than is there; libsndfile would take the rest for all.
-
-    Raises:
-        AudioError: it is cut off.
-    """
+    """Refuse a WAV or AIFF file whose header promises more than is there; libsndfile would take the rest for all."""
     with open(path, "rb") as file:
         head = file.read(12)
     order = {b"RIFF": "<I", b"FORM": ">I"}.get(head[:4])
@@ -131,9 +145,6 @@ def check_complete(path: Path) -> None:
 def check_rate(path: Path, rate: int, sample_rate: int) -> None:
     """Refuse a sample rate whose filter to another would not fit into memory, as that of 44,101 Hz.
 
-    Raises:
-        AudioError: the two rates have no simple ratio.
-
     >>> check_rate(Path("a.wav"), 44_100, 16_000)
     """
     common = math.gcd(rate, sample_rate)
@@ -145,11 +156,7 @@ def check_rate(path: Path, rate: int, sample_rate: int) -> None:
 
 
 def check_scale(path: Path, wave: Tensor) -> None:
-    """Refuse samples `(T,)` far beyond full scale, such as 16-bit integers that were written as floats.
-
-    Raises:
-        AudioError: they pass four times full scale.
-    """
+    """Refuse samples `(T,)` far beyond full scale, such as 16-bit integers that were written as floats."""
     peak = float(wave.abs().max())
     if peak > LOUDEST:
         raise AudioError(

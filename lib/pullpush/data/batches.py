@@ -67,10 +67,6 @@ def apportioned(sizes: Mapping[str, int], weights: Mapping[str, float]) -> dict[
 
     sizes: clips of each group; weights: of every group; those of weight 0 are left out.
 
-    Raises:
-        ValueError: a negative weight, or none that is more than 0.
-        PullPushError: a group without a clip, without a weight, or whose share of an epoch is not one clip.
-
     >>> apportioned({"a": 1, "b": 3}, {"a": 1, "b": 1})
     {'a': 2, 'b': 2}
     """
@@ -161,7 +157,7 @@ class PairDataset(Dataset[Item]):
         weights: of the clips' groups (their column "group"), by name; every batch then has groups in this proportion,
             whatever their sizes. An epoch stays as many clips as there are, of a small group some more than once (with
             the caption that the epoch has drawn), of a large one some not at all; the next epoch goes on from there
-            (see balance.py). Every group needs a weight, 0 leaves it out. Empty: each clip once, in random order.
+            (see `balanced_order`). Every group needs a weight, 0 leaves it out. Empty: each clip once, in random order.
 
     Missing translations: "fixed", "random" and "pair" choose among the languages that a clip has captions in, in their
     order; with "all" the text is None. A warning says how many there are, and so do `missing` and `coverage`.
@@ -172,7 +168,7 @@ class PairDataset(Dataset[Item]):
     Raises:
         UnknownNameError: an unknown language, sampling or caption choice.
         PullPushError: clips without a caption in any language, or, for "pair", in two; weights of clips that have no
-            groups, or of other groups than they have (see `balance.shares`).
+            groups, or of other groups than they have (see `shares`).
     """
 
     def __init__(
@@ -250,7 +246,6 @@ class PairDataset(Dataset[Item]):
         return len(self.split)
 
     def steps(self, batch_size: int, *, processes: int = 1) -> int:
-        """See `TrainingData`."""
         return len(self._rows(batch_size, seed=self.pairing.seed, epoch=0, processes=processes))
 
     def batches(

@@ -149,11 +149,9 @@ class StoredClips:
 
     @property
     def lengths(self) -> Tensor:
-        """See `Clips`."""
         return torch.from_numpy(self.waveforms.lengths[self.rows])
 
     def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """See `Clips`."""
         return self.waveforms.audio(self.rows[row_numbers(index, len(self))], sample_rate=sample_rate)
 
     def captions(self, language: str) -> list[list[str]]:
@@ -164,7 +162,6 @@ class StoredClips:
 
     @property
     def labels(self) -> Tensor:
-        """See `Clips`."""
         if "label" not in self.columns:
             raise NoLabelsError(
                 f"the clips of {self.name!r} have no labels: take clips of a single event (`world.singles`), or a "
@@ -173,15 +170,12 @@ class StoredClips:
         return torch.tensor(self.columns["label"], dtype=torch.int64)
 
     def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
-        """See `Clips`."""
         return self.ask(language, template)
 
     def relevance(self, other: Clips | None = None) -> Tensor:
-        """See `Clips`."""
         return self.compare(self.columns, self.columns if other is None else other.columns)
 
     def select(self, rows: Sequence[int], *, name: str | None = None) -> StoredClips:
-        """See `Clips`."""
         rows = row_numbers(rows, len(self)).tolist()
         return replace(
             self,
@@ -193,7 +187,6 @@ class StoredClips:
         )
 
     def head(self, n: int) -> StoredClips:
-        """See `Clips`."""
         return self.select(range(min(n, len(self))))
 
 

@@ -56,12 +56,7 @@ class Part:
         return [self.domain, self.languages, self.own, self.groups, self.group]
 
     def told(self, clips: Clips) -> StoredClips:
-        """The clips with captions in "mul", too, and the columns "domain" and "group".
-
-        Raises:
-            TypeError: clips of another kind, such as features; encode the mixture instead.
-            UnknownNameError: the clips have no column `own`.
-        """
+        """The clips with captions in "mul", too, and the columns "domain" and "group"."""
         if not isinstance(clips, StoredClips):
             raise TypeError(f"a part of a mixture is clips with waveforms, got {type(clips).__name__}")
         if self.own and self.own not in clips.columns:
@@ -92,13 +87,7 @@ def in_several(write: Write, languages: Sequence[str], own: str, columns: Column
 
 
 def asked_in(language: str, clips: StoredClips) -> StoredClips:
-    """The clips with prompts in "mul", too: those in one language.
-
-    >>> from pullpush.data.scenes.world import WorldConfig, load_world
-    >>> singles = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1)).singles
-    >>> asked_in("fra", singles).prompts("mul") == singles.prompts("fra")
-    True
-    """
+    """The clips with prompts in "mul", too: those in one language."""
     return replace(clips, ask=partial(_ask, clips.ask, language))
 
 
@@ -118,11 +107,7 @@ class MixtureConfig:
             raise ValueError("a mixture needs at least one part")
 
     def load(self) -> World:
-        """The clips of all parts, in the splits train, valid and test; clips without any caption are left out.
-
-        Raises:
-            DataNotFoundError: a part has nothing left to learn from.
-        """
+        """The clips of all parts, in the splits train, valid and test; clips without any caption are left out."""
         worlds = [(part, load_data(part.config)) for part in self.parts]
         splits = {name: Mixed.of(name, [_told(part, world, name) for part, world in worlds]) for name in SPLITS}
         splits["train"] = splits["train"].limited([part.limit for part in self.parts])
@@ -166,7 +151,6 @@ class Mixed:
 
     @cached_property
     def key(self) -> str:
-        """See `Clips`."""
         return content_key([[clips.key for clips in self.sources], self.part.tolist(), self.row.tolist()])
 
     def __len__(self) -> int:
@@ -180,11 +164,9 @@ class Mixed:
 
     @property
     def lengths(self) -> Tensor:
-        """See `Clips`."""
         return torch.tensor(self._gathered([clips.lengths.tolist() for clips in self.sources]), dtype=torch.int64)
 
     def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """See `Clips`."""
         rows = row_numbers(index, len(self))
         parts = self.part[rows]
         found = {}
@@ -198,7 +180,6 @@ class Mixed:
         return waves, lengths
 
     def captions(self, language: str) -> list[list[str]]:
-        """See `Clips`."""
         return self._gathered([clips.captions(language) for clips in self.sources])
 
     @property
@@ -223,12 +204,10 @@ class Mixed:
         return fits
 
     def select(self, rows: Sequence[int], *, name: str | None = None) -> Mixed:
-        """See `Clips`."""
         chosen = row_numbers(rows, len(self))
         return replace(self, name=name or self.name, part=self.part[chosen], row=self.row[chosen])
 
     def head(self, n: int) -> Mixed:
-        """See `Clips`."""
         return self.select(range(min(n, len(self))))
 
     def limited(self, limits: Sequence[int | None]) -> Mixed:

@@ -34,9 +34,6 @@ class Texts(NamedTuple):
 class Pairing:
     """How clips are paired with captions; what each of these means is in `PairDataset`.
 
-    Raises:
-        UnknownNameError: an unknown sampling or caption choice.
-
     >>> pairing = Pairing(("eng", "fra"), sampling="all")
     >>> pairing.texts(0, 0, {"eng": ["a dog", "a hound"], "fra": []})
     Texts(text='a dog', language='eng', parallel=(None,), parallel_languages=('fra',))

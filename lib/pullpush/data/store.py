@@ -1,19 +1,17 @@
 """Waveforms of different lengths in one memory-mapped file: int16, one after the other.
 
 A folder of the cache holds `samples.i16` and `stops.npy`, where each recording ends. Recordings on disk are decoded
-into one once; stores are named by size, beginning and end of a file alone, so those that were edited since in between
-are refused.
+into one once, and again when a file was changed, which its time tells, or its size, beginning or end.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
@@ -23,16 +21,15 @@ from torch.nn.utils.rnn import pad_sequence
 from torchaudio.functional import resample
 from tqdm.auto import tqdm
 
-from pullpush.cache import atomic_path, bytes_key, cached_dir, cached_file, content_key
+from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data.audio import SAMPLE_RATE, load_audio
-from pullpush.errors import AudioError, CacheError
 from pullpush.golden import versions
 from pullpush.progress import hidden
 
+T = TypeVar("T")
 FULL_SCALE = 32767  # of int16
-EDITED = "edits"
 KIND = "recordings"
-BLOCK = 64  # recordings that a thread decodes at a time
+BLOCK = 64  # recordings that a thread makes at a time
 EDGE = 4096  # bytes at either end of a file that tell it from another of its size
 
 
@@ -110,51 +107,12 @@ def read(folder: Path, *, sample_rate: int = SAMPLE_RATE) -> Waveforms:
 def row_numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.ndarray:
     """Which of `count` rows an index means, `(B,)` int64; negative numbers count from the end.
 
-    Raises:
-        IndexError: there is no such row.
-
     >>> row_numbers(-1, 10), row_numbers(slice(0, 3), 10)
     (array([9]), array([0, 1, 2]))
     """
     if isinstance(index, int):
         return np.array([range(count)[index]])
     return np.atleast_1d(np.arange(count)[index if isinstance(index, slice) else np.asarray(index, dtype=int)])
-
-
-def check_unedited(paths: Sequence[Path], key: str) -> None:
-    """Refuse recordings that are not what they were when the store `key` was first read, though they look like it.
-
-    Each is read as a whole once, and again when its time has changed.
-
-    Raises:
-        AudioError: one was edited in its middle; it is named.
-        CacheError: the cache cannot be written.
-    """
-
-    def build(place: Path) -> None:
-        place.write_text(json.dumps([[path.stat().st_mtime_ns, _sum(path)] for path in paths]), encoding="utf-8")
-
-    ledger = cached_file(EDITED, f"{key}.json", build)
-    known = json.loads(ledger.read_text(encoding="utf-8"))
-    changed = False
-    for number, (path, (time, before)) in enumerate(zip(paths, known, strict=True)):
-        now = path.stat().st_mtime_ns
-        if now == time:
-            continue
-        if _sum(path) != before:
-            raise AudioError(
-                f"{path} was edited, and has the size, beginning and end that it had: what was computed from it is "
-                "kept under these. Save it under another name, and write that into its rows"
-            )
-        known[number][0], changed = now, True
-    if changed:
-        with suppress(CacheError), atomic_path(ledger) as place:  # on a read-only disk it is read again next time
-            place.write_text(json.dumps(known), encoding="utf-8")
-
-
-def _sum(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stored(
@@ -171,15 +129,14 @@ def stored(
 
     Returns:
         The store, and the key of what it holds: of its bytes, their rate and the recordings' names.
-
-    Raises:
-        AudioError: a recording cannot be read, or was edited in its middle; the message names it.
-        CacheError: the cache cannot be written.
     """
-    names, prints = [path.name for path in paths], [fingerprint(path) for path in paths]
+    names, prints = [path.name for path in paths], [[path.stat().st_mtime_ns, fingerprint(path)] for path in paths]
     key = content_key([versions("data/decoding"), *about, seconds, sample_rate, names, prints])
-    check_unedited(paths, key)
-    folder = cached_dir(KIND, key, lambda place: _decode(place, paths, seconds, sample_rate, title))
+
+    def build(folder: Path) -> None:
+        write(folder, made(partial(_decoded, seconds=seconds, sample_rate=sample_rate), paths, f"decoding {title}"))
+
+    folder = cached_dir(KIND, key, build)
     return read(folder, sample_rate=sample_rate), content_key([bytes_key(folder), sample_rate, names])
 
 
@@ -194,22 +151,19 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _decode(folder: Path, paths: Sequence[Path], seconds: float | None, sample_rate: int, name: str) -> None:
-    """Write all recordings to the folder (see py)."""
-    write(folder, _decoded(paths, seconds, sample_rate, name))
+def made(make: Callable[[T], np.ndarray], items: Sequence[T], title: str) -> Iterator[np.ndarray]:
+    """`make` of each item, in their order, for `write`; threads suffice, as decoders and transforms release the GIL.
+
+    title: what a bar of progress says.
+    """
+    parallel = joblib.Parallel(
+        n_jobs=joblib.cpu_count(), prefer="threads", return_as="generator", batch_size=min(BLOCK, len(items) or 1)
+    )
+    waves = parallel(joblib.delayed(make)(item) for item in items)
+    yield from tqdm(waves, total=len(items), desc=title, unit="clip", disable=hidden())
 
 
-def _decoded(paths: Sequence[Path], seconds: float | None, sample_rate: int, name: str) -> Iterator[np.ndarray]:
-    """Recordings, each `(T,)` int16, in order; threads suffice, as decoders release the GIL."""
-    blocks = [paths[start : start + BLOCK] for start in range(0, len(paths), BLOCK)]
-    parallel = joblib.Parallel(n_jobs=min(len(blocks), joblib.cpu_count()), prefer="threads", return_as="generator")
-    with tqdm(total=len(paths), desc=f"decoding {name}", unit="clip", disable=hidden()) as bar:
-        for waves in parallel(joblib.delayed(_decode_block)(block, seconds, sample_rate) for block in blocks):
-            bar.update(len(waves))
-            yield from waves
-
-
-def _decode_block(paths: Sequence[Path], seconds: float | None, sample_rate: int) -> list[np.ndarray]:
+def _decoded(path: Path, seconds: float | None, sample_rate: int) -> np.ndarray:
     most = None if seconds is None else round(seconds * sample_rate)
-    waves = (load_audio(path, sample_rate=sample_rate)[:most].clamp(-1, 1) for path in paths)
-    return [to_int16(wave.numpy()) for wave in waves]  # clamped, since resampling may pass full scale
+    wave = load_audio(path, sample_rate=sample_rate)[:most]
+    return to_int16(wave.clamp(-1, 1).numpy())  # clamped, since resampling may pass full scale

@@ -28,7 +28,7 @@ from pullpush.errors import WeightsError, unknown
 MELS, FRAMES = 64, 4  # bands and frames of a patch: 40 ms, as in Dasheng
 PATCH = MELS * FRAMES
 WEIGHTS = Path(__file__).parent / "weights"
-# Which weights travel with the library, by their checksums, which name what is kept of clips that they heard.
+# Which weights lie in the repository, by their checksums, which name what is kept of clips that they heard.
 PRETRAINED = {
     "tagging": "97ce9297774cd97d3abee14b3d8e4a76bbffb2b6889aa0fc76b83edc6c8b3647",
     "transcription": "73b6071082c62faa88b43ec842ca78a8638dc46aaff965371cddfa7165846d7e",
@@ -167,7 +167,7 @@ class AudioTransformer(AudioEncoder):
 
 
 def pretrained(weights: str | Path) -> dict[str, Tensor]:
-    """The tensors of a network, float32, by the name of weights that travel with the library or from a file.
+    """The tensors of a network, float32, by the name of weights that lie in the repository or from a file.
 
     Raises:
         UnknownNameError: neither.
@@ -178,7 +178,10 @@ def pretrained(weights: str | Path) -> dict[str, Tensor]:
         path = WEIGHTS / f"{weights}.safetensors"
         found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
         if found != PRETRAINED[str(weights)]:
-            raise WeightsError(f"{path} is not the file that came with the library: install pullpush again")
+            raise WeightsError(
+                f"{path} is {'not there' if found == 'missing' else 'damaged'}: these weights lie in the repository, "
+                "not in its wheel; take the file from a clone, or install the clone by `pip install -e`"
+            )
     elif not path.is_file():
         raise unknown("pretrained weights", str(weights), PRETRAINED)
     return {name: tensor.float() for name, tensor in read_tensors(path)[0].items()}

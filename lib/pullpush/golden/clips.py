@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,17 @@ import numpy as np
 import torch
 
 from pullpush.cache import content_key
-from pullpush.data.banks.folder import english_phrases
+from pullpush.data.banks.recorded import english_phrases
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.batches import PairDataset, balanced_order, shares
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.language.entailment import Statement, holds, triples
-from pullpush.data.language.labels import load_labels
+from pullpush.data.language.grammar import captions
 from pullpush.data.language.lexicon import worded_captions
 from pullpush.data.language.nli import LABELS, grouped, with_triples
-from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.vocabulary import load_events, load_labels
 from pullpush.data.language.word_counts import word_frequencies, words
-from pullpush.data.language.wording import aligned_captions, load_ways, tell_retold
+from pullpush.data.language.wording import aligned_captions, load_ways
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
 from pullpush.data.pairing import CAPTIONS, SAMPLING, Item, Pairing, collate
@@ -34,7 +34,6 @@ from pullpush.data.recordings.texts import read_queries
 from pullpush.data.scenes.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
 from pullpush.data.scenes.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.data.scenes.synthetic import synthetic_events
 from pullpush.data.sets.folder import read_captions
 from pullpush.data.shards.files import annotation, read_sample, samples_of, shards_of, write_shards
 from pullpush.data.shards.stream import Order, Schedule, ShardDataset, captions_in, substitutes
@@ -81,11 +80,11 @@ def clips(count: int = 12, *, name: str = "train") -> StoredClips:
     return StoredClips(name, f"probe {name}", store, np.arange(count), columns, _write, ask=ask)
 
 
-def silent(columns: dict[str, Any]) -> StoredClips:
-    """Three clips of one sample, with the captions that a column may hold."""
-    waves = Waveforms(np.zeros(3, np.int16), np.arange(1, 4))
-    write = partial(texts.captions_in, "eng") if "captions" in columns else lambda columns, language: []
-    return StoredClips("train", "probe", waves, np.arange(3), columns, write)
+def silent(columns: Mapping[str, Any], write: Any = lambda *asked: []) -> StoredClips:
+    """Clips of one sample each, of which columns tell, and texts that are written of these."""
+    count = len(next(iter(columns.values())))
+    waves = Waveforms(np.zeros(count, np.int16), np.arange(1, count + 1))
+    return StoredClips("train", "probe", waves, np.arange(count), columns, write)
 
 
 def _write(columns: Columns, language: str) -> list[list[str]]:
@@ -285,7 +284,8 @@ def of_tables() -> Values:
         table.write_text(TABLE, encoding="utf-8")
         asked.write_text(QUERIES, encoding="utf-8")
         read, train = read_captions(table), read_captions(table, split="train")
-        of_files = silent({"file": ["a.wav", "b.wav", "c.wav"], "captions": list(read.values())})
+        columns = {"file": ["a.wav", "b.wav", "c.wav"], "captions": list(read.values())}
+        of_files = silent(columns, lambda columns, language: columns["captions"])
         queries = read_queries(asked, of_files, cleaning="ml-clap")
         further = texts.recorded_captions("probe", {"fra": table}, "dcase", of_files.columns, "fra")
     twins = texts.every_caption(of_files)
@@ -316,11 +316,11 @@ def wording() -> Values:
     scenes = every_scene(len(events))
     values: dict[str, Any] = {"ways": content_key(load_ways())}
     for code in LANGUAGES:
-        captions = [aligned_captions(scene, events, language=code, n=1, seed=3) for scene in scenes[1::2]]
-        values[f"aligned {code}"] = [text for each in captions for text in each]
+        told = [aligned_captions(scene, events, language=code, n=1, seed=3) for scene in scenes[1::2]]
+        values[f"aligned {code}"] = [text for each in told for text in each]
     values["several"] = aligned_captions(scenes[2], events, language="fra", n=5)
     for kind in ("sentences", "titles"):
-        values[kind] = tell_retold((kind,), events, 1, 2, {"scene": scenes[::5]}, "nld")
+        values[kind] = [captions(scene, events, language="nld", n=1, seed=2, kinds=[kind]) for scene in scenes[::5]]
     return values
 
 
@@ -333,8 +333,8 @@ def lexicon() -> Values:
     for code in ("eng", "deu", "jpn"):
         for vocabulary, skew in (("narrow", 0.0), ("rich", 1.5), ("narrow", 0.5)):
             options = {"language": code, "vocabulary": vocabulary, "skew": skew, "n": 2, "seed": 1}
-            captions = [worded_captions(scene, events, **options) for scene in scenes]
-            values[f"{code} {vocabulary} {skew}"] = captions[:4] if vocabulary == "rich" else captions[3:]
+            told = [worded_captions(scene, events, **options) for scene in scenes]
+            values[f"{code} {vocabulary} {skew}"] = told[:4] if vocabulary == "rich" else told[3:]
     return values
 
 

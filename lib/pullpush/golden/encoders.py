@@ -16,15 +16,10 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pullpush.encoders import AUDIO, TEXT, DualEncoder, SplitAudioEncoder, create, create_audio
-from pullpush.encoders.bridge import Bridge
-from pullpush.encoders.frontend import LogMel
 from pullpush.encoders.interface import EncoderCard
 from pullpush.encoders.projection import Projection, normalise
 from pullpush.encoders.published import MODELS
-from pullpush.encoders.store import FeatureStore
 from pullpush.encoders.use import USE_DIM, UseEncoder
-from pullpush.encoders.windows import over_windows
-from pullpush.encoders.yamnet import CLASSES
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import GoldenError, Probes
 
@@ -199,18 +194,6 @@ def _rows() -> Tensor:
     return 2 * torch.rand(2, ROW, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 1
 
 
-@AUDIO_PROBES("front-end")
-def frontend() -> Values:
-    """Spectrograms, fine and coarse, of silence too, and with stripes blanked."""
-    audio, lengths = clips(16_000, 0.8, 0.2, 0.8)
-    audio[2] = 0.0
-    mel, mask = LogMel().eval()(audio, lengths)
-    coarse, _ = LogMel(mels=20, window=0.032, hop=0.016).eval()(audio, lengths)
-    blanked, _ = LogMel(spec_augment=True)(audio, lengths)
-    values = {"mel": mel, "frames": mask.sum(dim=1), "coarse": coarse, "blanked": blanked}
-    return values | {"blank": (blanked == 0).sum(dim=(1, 2))}
-
-
 @AUDIO_PROBES("dual-encoder")
 def dual() -> Values:
     """Both towers in training and evaluation, and the usual sizes of what stands on them."""
@@ -236,40 +219,6 @@ def projection() -> Values:
     small = normalise(torch.tensor([[3e-7, 4e-7], [3.0, 4.0]]))
     of_zero = {"zero": normalise(zero).tolist(), "zero.gradient": slope.tolist(), "small": small.tolist()}
     return _trained(layers, lambda: layers(features)) | of_zero
-
-
-@AUDIO_PROBES("windows")
-def windows() -> Values:
-    """The mean over windows of clips that are shorter and longer than one."""
-    audio, lengths = clips(100, 2.5, 0.4, 1.01)
-    features = over_windows(lambda x, n: torch.stack([x.sum(1), x[:, 3] * n], 1), audio, lengths, 100)
-    return {"features": features.tolist()}
-
-
-@AUDIO_PROBES("bridge")
-def bridge() -> Values:
-    """YAMNet's classes, as words, between clips and texts."""
-    torch.manual_seed(4)
-    encoder = create_audio("yamnet", pretrained=False)
-    words = [f"{letter}{n}" for n, letter in zip(range(CLASSES), "abcdefgh" * CLASSES, strict=False)]
-    model = Bridge(encoder, words, TEXT["hashed"].make()).eval()
-    with torch.no_grad():
-        audio, text = model.encode_audio(*clips(16_000, 1.5, 0.3)), model.encode_text(TEXTS[:2])
-        return {"audio": audio, "text": text, "weights": model.weights(TEXTS[:2])}
-
-
-@AUDIO_PROBES("resampled")
-def resampled() -> Values:
-    """Two encoders of different sample rates as one."""
-    both = create_audio("several", members=("cnn", "sfx"), pretrained=False, seed=5).eval()
-    return {"features": both(*clips(both.sample_rate or 0, 0.5, 0.2)), "rate": both.sample_rate}
-
-
-@AUDIO_PROBES("picture-classes")
-def picture_classes() -> Values:
-    """What a classifier of pictures sees."""
-    classifier = create_audio("efficientnet-lite", pretrained=False, size=32).eval()
-    return {"classes": classifier.classify(_rows().float())}
 
 
 # ---------------------------------------------------------------- of texts
@@ -312,19 +261,3 @@ def _use() -> Values:
     features = torch.from_numpy(Drawn()(texts))
     rows = {f"features.{place}": row for place, row in enumerate(features[:5])}
     return rows | {"alike": torch.equal(features[:4], features[5:].flip(0)), "dim": USE_DIM}
-
-
-@TEXT_PROBES("store")
-def store() -> Values:
-    """Which texts are encoded, each once, and what comes back."""
-    asked = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        asked.append(list(texts))
-        return np.array([[len(text) / 3, 1000.3] for text in texts])
-
-    kept = FeatureStore(encode, 2)
-    first = kept(["ab", "c", "ab"])
-    kept.add(["c", "d"])
-    several = FeatureStore(lambda texts: [np.full((len(text), 2), 1 / 3) for text in texts], 2, ragged=True)
-    return {"features": first, "asked": asked, "rows": [row.tolist() for row in several.rows(["ab", "c"])]}

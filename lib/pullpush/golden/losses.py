@@ -4,7 +4,6 @@ of what losses are made of and no card goes through.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,10 +14,9 @@ from typing import Any, Literal, TypeGuard, Union, get_args, get_origin, get_typ
 import torch
 from torch import Tensor
 
-from pullpush import losses
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere
-from pullpush.losses import NEEDS, TERMS, Loss, Offer, Output, Temperature, _tiles, apply, plain, svr
+from pullpush.losses import NEEDS, TERMS, Loss, Offer, Output, _tiles, apply
 
 N, D, K = 5, 6, 3  # clips, dimensions, languages
 NECESSARY: Mapping[str, Any] = {"dim": D, "topics": K}  # options without a default
@@ -194,129 +192,3 @@ def _halved(make: type[Loss], given: Given) -> Values:
 
 
 # ---------------------------------------------------------------- what no card goes through
-
-
-def _slopes(function: Callable[..., Tensor], *inputs: Tensor, twice: bool = False) -> Values:
-    """What a function gives, and the gradients of its sum by its inputs; twice: and those of their squares."""
-    leaves = [x.clone().requires_grad_() for x in inputs]
-    value = function(*leaves)
-    slopes = torch.autograd.grad(value.sum(), leaves, create_graph=twice, allow_unused=True)
-    bends = torch.autograd.grad(torch.cat([x.flatten() for x in slopes]).square().sum(), leaves) if twice else ()
-    return {
-        "": value,
-        **{f"gradient {at}": x for at, x in enumerate(slopes) if x is not None},
-        **{f"second gradient {at}": x for at, x in enumerate(bends)},
-    }
-
-
-@PROBES("functions")
-def functions() -> Values:
-    """Arguments that modules do not give: radii of each pair and of groups, a predictor on batches of all lengths."""
-    audio, text, tau = sphere(N, D, seed=1), sphere(N, D, seed=2), torch.tensor(0.2, dtype=torch.float64)
-    text[0] = audio[0]  # no way to go
-    radii, more_radii = numbers(N, seed=3) / 2, numbers(2, N, seed=6) / 2
-    groups = sphere(2, N, D, seed=4), sphere(2, N, D, seed=5)
-    entropy = torch.tensor([-0.1, 0.0, 0.5, 1.2, math.log(N), 2.0], dtype=torch.float64)
-    epsilons = radii.abs().clamp(max=1), radii.square().clamp(max=1)
-    same = torch.tensor([0, 1, 0, 2, 1])
-    smoothed, grouped = partial(losses.label_smoothing, epsilon=epsilons), partial(losses.clusters, labels=same - 1)
-    lacking = Offer(audio, text, (sphere(N, D, seed=8),), torch.tensor([[True, False]] * N))
-    predictor = losses.RadiusPredictor(N, initial=0.2).double()
-    loss = losses.SVR("dynamic", direction="both", batch_size=N).double()
-    for parameter in (*predictor.parameters(), *loss.predictor.parameters()):
-        with torch.no_grad():
-            parameter.copy_(numbers(*parameter.shape, seed=7) / 3)
-    values: dict[str, Any] = {
-        "epsilon of entropy": losses.epsilon_of_entropy(entropy, N),
-        "of one": losses.epsilon_of_entropy(entropy, 1),
-        "support vector": _slopes(losses.support_vector, text, audio, radii),
-        "constraint": _slopes(losses.radius_constraint, radii, (audio - text).norm(dim=1)),
-        "positive first": _slopes(losses.positive_first, text @ audio.T),
-        "second derivative": _slopes(losses.info_nce, audio, text, tau, twice=True),
-        "second derivative of sigmoids": _slopes(losses.siglip, audio, text, tau, twice=True),
-        "simcse": _slopes(partial(losses.simcse, text_ids=same), audio, text, tau),
-        "label smoothing": _slopes(smoothed, audio, text, tau),
-        "clusters": _slopes(grouped, audio[:, :2], text[:, :2]),
-        "svr of one": _slopes(partial(svr, positive_in_denominator=False), audio[1:2], text[1:2], radii[:1]),
-        "static radii": losses.SVR("static", direction="both").double().radii(audio, text),
-        "a language that no clip has": apply(loss, lacking).value,
-    }
-    for direction in ("t2a", "both"):
-        moved = partial(svr, direction=direction)
-        values[f"svr of radii, {direction}"] = _slopes(moved, audio, text, radii, tau)
-        values[f"svr of groups, {direction}"] = _slopes(moved, *groups, more_radii, tau)
-    for n in (1, 3, N):
-        values[f"predictor of {n}"] = _slopes(predictor, (text @ audio.T)[:n, :n])
-    for name, pair in (("one group", (audio, text)), ("groups", groups)):
-        values |= {f"radii of {name} {at}": each for at, each in enumerate(loss.radii(*pair))}
-    return values
-
-
-@PROBES("temperature")
-def temperature() -> Values:
-    """τ and its gradient: within its bound, at it and beyond, drawn either way."""
-    values: dict[str, Any] = {"fixed": Temperature(0.1)()}
-    ways: dict[str, dict[str, Any]] = {"bounded": {}, "raw": {"raw": True}, "wider": {"max_scale": 500.0}}
-    for name, options in ways.items():
-        for start, moved in ((0.07, 0.0), (0.01, 0.0), (0.01, 0.3), (0.001, 0.0)):
-            module = Temperature(start, learnable=True, **options).double()
-            (parameter,) = module.parameters()
-            with torch.no_grad():
-                parameter += moved
-            for way in (1.0, -1.0):
-                tau = module()
-                values[f"{name} from {start} by {moved}, {way}"] = [tau, *torch.autograd.grad(way * tau, parameter)]
-    return values
-
-
-@PROBES("tiles")
-def tiles() -> Values:
-    """Losses of all pairs in tiles of two rows, whole groups, and some of the gradients alone."""
-    audio, text = sphere(N, D, seed=1), sphere(N, D, seed=2)
-    tau, bias = torch.tensor(0.2, dtype=torch.float64), torch.tensor(-0.6, dtype=torch.float64)
-    groups = sphere(3, N, D, seed=4), sphere(3, N, D, seed=5)
-    info_nce, siglip, moved = losses.info_nce, losses.siglip, partial(svr, radius=0.4)
-    values: dict[str, Any] = {}
-    with in_tiles(2 * N):
-        for direction in ("t2a", "a2t", "both"):
-            values[f"infonce {direction}"] = _slopes(partial(info_nce, direction=direction), audio, text, tau)
-            values[f"svr {direction}"] = _slopes(partial(moved, direction=direction), *groups)
-        for form in ("glap", "siglip"):
-            values[f"siglip {form}"] = _slopes(partial(siglip, form=form), audio, text, tau, bias)
-        values["of texts"] = _slopes(partial(info_nce, audio), text)
-        values["of clips"] = _slopes(lambda x: info_nce(x, text), audio)
-        values["none"] = siglip(audio, text, tau, bias)
-        leaf = text.clone().requires_grad_()
-        loss = info_nce(audio, leaf, tau)
-        values["twice"] = [torch.autograd.grad(loss, leaf, retain_graph=True)[0] for _ in range(2)][1]
-    with in_tiles(2 * N * N):
-        values["two groups at a time"] = _slopes(moved, *groups)
-    return values
-
-
-@PROBES("formulas")
-def formulas() -> Values:
-    """`losses.plain`: each by its name, most of pairs alone and by default."""
-    audio, text, other, more = (sphere(N, D, seed=seed) for seed in range(1, 5))
-    pairs = ("info_nce", "siglip", "focal", "additive_margin", "ml_clap", "cross_cyclic", "in_modal_cyclic", "sparsity")
-    inputs: dict[str, tuple[Tensor, ...]] = {
-        "radius_constraint": (numbers(N, seed=5), (audio - text).norm(dim=1)),
-        "kcl": (audio, sphere(N, 3, D, seed=6)),
-        "cacl": (audio, text, other),
-        "simcse": (text, other),
-        "nli": (text, other, more),
-        "distillation": (audio, text, numbers(N, N, seed=7).tanh()),
-    }
-    options: dict[str, dict[str, Any]] = {
-        "svr": {"radius": 0.4},
-        "simple_reweight": {"weight": 0.7},
-        "scaled_push": {"perpendicular": 0.3},
-        "clusters": {"labels": torch.tensor([0, 1, -1, 2, 1])},
-    }
-    values: dict[str, Any] = {"decompose": plain.decompose(text, audio)}
-    for name in (*pairs, "label_smoothing", *inputs, *options):
-        formula = partial(getattr(plain, name), **options.get(name, {}))
-        values[name] = _slopes(formula, *inputs.get(name, (audio, text)))
-    for part in ("probabilities", "jacobian", "partner"):
-        values[f"svr without {part}"] = _slopes(partial(plain.svr_parts, radius=0.4, **{part: False}), audio, text)
-    return values

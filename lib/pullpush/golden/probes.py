@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,6 +36,7 @@ class GoldenError(PullPushError, RuntimeError):
     """A golden file that is damaged, or a component that has no probe."""
 
 
+@dataclass(eq=False)
 class Probes:
     """The probes of a kind: what `of_card` gives of each card, and functions that are declared one by one.
 
@@ -44,20 +46,16 @@ class Probes:
     that `of_card` can probe; look: what is left of a float tensor; within: in which context one of a name runs.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        tolerance: float,
-        *,
-        cards: Callable[[], Collection[str]] = tuple,
-        of_card: Callable[[str], Values] | None = None,
-        look: Callable[[Tensor], Any] | None = None,
-        within: Callable[[str], AbstractContextManager] = nullcontext,
-    ) -> None:
-        self.kind, self.tolerance, self.cards, self.of_card = kind, tolerance, cards, of_card
-        self.look, self.within = look, within
-        self.functions: dict[str, Callable[[], Values]] = {}
-        KINDS[kind] = self
+    kind: str
+    tolerance: float
+    cards: Callable[[], Collection[str]] = tuple
+    of_card: Callable[[str], Values] | None = None
+    look: Callable[[Tensor], Any] | None = None
+    within: Callable[[str], AbstractContextManager] = nullcontext
+    functions: dict[str, Callable[[], Values]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        KINDS[self.kind] = self
 
     def __call__(self, name: str) -> Callable[[Declared], Declared]:
         """Declare a function as the probe of a component of this name."""

@@ -19,8 +19,8 @@ from PIL import Image
 
 from pullpush.data import store
 from pullpush.data.audio import load_audio, normalise_rms, trim_silence
+from pullpush.data.banks import prepare
 from pullpush.data.clips import StoredClips
-from pullpush.data.recordings import picture_files
 from pullpush.data.recordings.pictures import (
     ask,
     category_of,
@@ -29,13 +29,15 @@ from pullpush.data.recordings.pictures import (
     folder_of,
     grade as grade_pictures,
     groups,
+    likeness as likeness_of,
+    read_pixels,
+    write_pixels,
 )
 from pullpush.data.recordings.takes import member
-from pullpush.data.scenes.bank import prepare
 from pullpush.data.speech import spoken as speakers, stamps as speaking
 from pullpush.data.speech.spoken import by_length, spotting
 from pullpush.data.speech.utterances import normalised, translations, wave_of
-from pullpush.data.store import _decode_block
+from pullpush.data.store import _decoded
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, looks, numbers, seen
 
@@ -135,7 +137,7 @@ def decoding() -> Values:
         for path in paths:
             values[path.name] = looks(load_audio(path))
             values[f"{path.name} at 8 kHz"] = looks(load_audio(path, sample_rate=8000))
-        whole, cut = _decode_block(paths, None, 16_000), _decode_block(paths, 0.05, 16_000)
+        whole, cut = ([_decoded(path, seconds, 16_000) for path in paths] for seconds in (None, 0.05))
         store.write(paths[0].parent, cut)
         stored = store.read(paths[0].parent, sample_rate=16_000)
         values |= {
@@ -251,11 +253,11 @@ def pictures() -> Values:
         (place / "red.svg").write_text(SVG, encoding="utf-8")
         for name, image in {"plain.png": plain, "clear.png": clear, "turned.png": plain.rotate(180)}.items():
             image.save(place / name)
-        picture_files.write(place, [f"{place}/{name}" for name in (*PNG, "turned.png", "red.svg")], 8)
-        drawn = picture_files.read(place)
+        write_pixels(place, [f"{place}/{name}" for name in (*PNG, "turned.png", "red.svg")], 8)
+        drawn = read_pixels(place)
         of_files = {
             "drawn": [looks(row) for row in drawn.audio(range(4))[0]],
-            "likeness": picture_files.likeness(drawn),
+            "likeness": likeness_of(drawn),
         }
     likeness = np.eye(5)
     likeness[0, 2] = likeness[2, 0] = 0.91

@@ -11,23 +11,24 @@ from typing import Any
 import numpy as np
 import torch
 
+from pullpush.data.audio import loudest
+from pullpush.data.banks import MAX_SECONDS, Bank
 from pullpush.data.banks.music import _phrases
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.clips import identity
 from pullpush.data.language.grammar import captions, dative_of, load_grammar, prompts
 from pullpush.data.language.vocabulary import Event, load_events
 from pullpush.data.languages import LANGUAGES, load_languages
-from pullpush.data.music.fonts import _loudest, sound
+from pullpush.data.music.fonts import sound
 from pullpush.data.music.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts
 from pullpush.data.music.phrases import RATE, SHAPES, Note, Phrase, kinds, notes, play
 from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
 from pullpush.data.music.world import MusicConfig, _deal, likeness, never_named, owned
-from pullpush.data.scenes.bank import MAX_SECONDS, Bank
+from pullpush.data.scenes.augmented import mix, partners, unite, unites
 from pullpush.data.scenes.composer import SceneConfig, compose, ratio, shifted, single
 from pullpush.data.scenes.held_out import _Part, named_events, two_banks
-from pullpush.data.scenes.mixing import mix, partners, unite, unites
 from pullpush.data.scenes.renderer import layers, render
-from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance as fits, relevance_matrix, to_json
-from pullpush.data.scenes.synthetic import CATEGORIES, synthetic_clips, synthetic_events
+from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance_matrix, to_json
 from pullpush.data.scenes.world import WorldConfig, draw_scenes, draw_singles, split_of
 from pullpush.data.speech import spoken, stamps as speech
 from pullpush.data.store import to_int16
@@ -166,14 +167,6 @@ def pitch() -> Values:
     }
 
 
-@DATA("synthetic")
-def synthetic() -> Values:
-    """The recordings that are made by formula, and their categories."""
-    made = zip(sorted(CATEGORIES), synthetic_clips(), strict=True)
-    waves = {name: torch.cat([looks(clip) for clip in clips]) for name, clips in made}
-    return {"categories": list(CATEGORIES.items()), **waves}
-
-
 @DATA("mixing")
 def mixing() -> Values:
     """Sums of waveforms, unions of scenes, and who is mixed with whom."""
@@ -226,7 +219,7 @@ def relevance() -> Values:
     spoken_words = {"key": list("aabc"), "text": ["Ohr", "ear", "ohr", "eye"], "language": ["deu", "eng", "deu", "eng"]}
     return {
         "scenes": relevance_matrix(some, some[::2], events),
-        "pair": fits(some[0], some[1], events),
+        "pair": float(relevance_matrix(some[:1], some[1:2], events)[0, 0]),
         "phrases": likeness({"phrase": phrases}, {"phrase": phrases}),
         "spoken": spoken.same_meaning(spoken_words, spoken_words),
         "groups": speech.same_group({"group": ["a", "b"]}, {"group": ["b", "c", "a"]}),
@@ -310,7 +303,7 @@ def soundfont() -> Values:
         **{f"zone {name}": looks(play(OneZone(each), note, 0.15)) for name, each in ZONES.items()},  # pyrefly: ignore
         "phrase": looks(sound(phrase, VIOLIN, font, seconds=0.8, sample_rate=16_000)),
         "rhythm": looks(sound(beat, DRUM, font, seconds=0.5, sample_rate=22_050)),
-        "loudest": looks(_loudest(waves, 300)),
-        "whole": len(_loudest(waves, 1000)),
+        "loudest": looks(loudest(waves, 300)),
+        "whole": len(loudest(waves, 1000)),
         "seconds": MAX_SECONDS,
     }

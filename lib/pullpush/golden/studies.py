@@ -6,7 +6,7 @@ UMAP and HDBSCAN are not ours: what UMAP is asked for is looked at, not what it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import write_captions
 from pullpush.data.store import Waveforms, to_int16
 from pullpush.encoders.interface import AudioEncoder, Model
+from pullpush.golden.clips import silent
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen
 from pullpush.rewriting import create
@@ -30,7 +31,7 @@ from pullpush.rewriting.prompts import Prompted, Question, cleaned
 from pullpush.rewriting.words import inflected
 from pullpush.studies import counting as costs
 from pullpush.studies.distill import teachers as distillation, topic_labels as labels
-from pullpush.studies.glap.seconds import over_clips
+from pullpush.studies.glap.hearing import over_clips
 from pullpush.studies.together import taught
 from pullpush.topics.clustering import STRATEGIES, arranged, gathered
 from pullpush.topics.density import FEW, OUTLIER, Dense, Density, search, umap_options
@@ -46,13 +47,6 @@ QUOTED = ("First a frog croaks, then rain falls.", "“A bell” rings, softly."
 ANSWERS = ('Caption: "A bell rings."\nI hope this helps!', "\n  rain falls  ", "English caption: «wind»", "caption")
 LEMMAS = ("buzz", "cry", "play", "whine", "hum", "agree", "die", "fix", "bark")
 PROBES = Probes("studies", 1e-3)  # soft labels are stored in half precision
-
-
-def _silent(columns: Mapping[str, Any], write: Any = lambda *asked: []) -> StoredClips:
-    """Clips of one sample each, of which columns tell."""
-    count = len(next(iter(columns.values())))
-    waves = Waveforms(np.zeros(count, np.int16), np.arange(1, count + 1))
-    return StoredClips("probe", "probe", waves, np.arange(count), columns, write)
 
 
 # ---------------------------------------------------------------- clips and what teachers make of them
@@ -196,7 +190,7 @@ def topic_labels() -> Values:
     """Topics of clips by their captions' and by what they are in truth; how finely topics are sought."""
     relation = {1: "single", 2: "overlap"}
     scenes = [Scene(tuple(Sound(one, 0, 0.0) for one in events), relation[len(events)], None, 1.0) for events in EVENTS]
-    of_scenes = _silent({"scene": scenes})
+    of_scenes = silent({"scene": scenes})
     kinds = {
         "event": labels.Classes("event"),
         "events": labels.Classes("events"),
@@ -242,7 +236,7 @@ def rewriting() -> Values:
         Scene((Sound(41, 0, 0.0), Sound(5, 0, 1.0)), "sequence", None, 2.0),
     ]
     events = load_events()
-    of_scenes = _silent({"scene": scenes}, partial(write_captions, events, 2, 0))
+    of_scenes = silent({"scene": scenes}, partial(write_captions, events, 2, 0))
     captions = [texts[0] for texts in of_scenes.captions("eng")]
     ways = {"grammar": SceneRewriter(), "few words": SceneRewriter(("deu",), vocabulary="narrow", skew=2.0)}
     for name, way in ways.items():

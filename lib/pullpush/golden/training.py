@@ -14,10 +14,8 @@ from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
-from pullpush import forces
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.recordings.texts import Queries
 from pullpush.golden import tiny
@@ -25,7 +23,7 @@ from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere
 from pullpush.golden.tiny import DIM, LANGUAGES, WORDS, TinyModel, Tones, tiny_recipe, trained
 from pullpush.losses import Offer
-from pullpush.training import distributed, evaluate, recipes
+from pullpush.training import evaluate
 from pullpush.training.chunked import audio_in_chunks, chunk_size, embed_unique, in_chunks
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import Activated, Encoded, write_activations, write_features
@@ -262,44 +260,6 @@ def parts() -> Values:
     return values
 
 
-@PROBES("forces")
-def of_forces() -> Values:
-    """`forces`: a gradient's parts, drift, changes of distance, batches against the whole, any loss by its steps."""
-    anchor, positive, movement = sphere(N, DIM, seed=1), sphere(N, DIM, seed=2), numbers(N, DIM, seed=3)
-    found, many = forces.decompose(anchor, positive, 0.2), torch.arange(N) % 3
-    change = forces.distance_change(anchor, positive, movement, step=0.5)
-    local = forces.local_global(anchor, positive, 0.2, batch_size=3, epochs=5)
-
-    def softmax(audio: Tensor, text: Tensor) -> Tensor:
-        return F.cross_entropy(text @ audio.T / 0.2, torch.arange(len(text)))
-
-    return {
-        "forces": found._asdict(),
-        "gradient": found.gradient,
-        "of rows": forces.decompose(anchor, positive[:3], 0.2, positive=many).gradient,
-        "drift": forces.drift(movement, positive - anchor),
-        "tangent": forces.tangent(movement, anchor),
-        "sideways": forces.sideways(movement, anchor, positive),
-        "change": [change.ideal, change.noise_penalty, change.total],
-        "local and global": local._asdict(),
-        "steps": forces.step_parts(softmax, anchor, positive, batch_size=3)._asdict(),
-    }
-
-
-@PROBES("statistics")
-def statistics_of_batches() -> Values:
-    """Batch normalisation by sums over processes, of which there is one: value, gradients and what it remembers."""
-    values: dict[str, Any] = {}
-    with tiny.replaced(distributed, "all_reduce", lambda x, group: x):
-        for momentum in (0.1, None):
-            norm, x = nn.BatchNorm1d(4, momentum=momentum).double(), numbers(5, 4, 3, seed=1).requires_grad_()
-            for again in range(2):
-                found = distributed.normalised(norm, (again + 1) * x, None)  # pyrefly: ignore[bad-argument-type]
-            (slope,) = torch.autograd.grad((found * numbers(5, 4, 3, seed=2)).sum(), x)
-            values[f"momentum {momentum}"] = {"": found, "gradient": slope, **norm.state_dict()}
-    return values
-
-
 # ---------------------------------------------------------------- what is done with models
 
 
@@ -354,17 +314,3 @@ def features() -> Values:
                 "dtype": str(rows["all"][0].dtype),
             }
     return values
-
-
-@PROBES("recipes")
-def by_name() -> Values:
-    """Recipes that names stand for, changed or not; what tables write for them."""
-    texts = {name: recipes.recipe(name).to_json() for name in NAMES}
-    texts["changed"] = recipes.recipe("infonce+svr", epochs=2, tau=0.2, **{"svr.alpha": 0.5}).to_json()
-    terms = recipes.recipe("siglip").terms[0].settings
-    return {
-        **texts,
-        "read": [recipes.from_json(text).to_json() == text for text in texts.values()],
-        "titles": [[recipes.title(name), recipes.colour(name)] for name in (*NAMES, "something else")],
-        "chosen": str([terms, recipes.recipe("clusters+distillation", topics=3, dim=4).columns]),
-    }

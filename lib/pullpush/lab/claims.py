@@ -4,51 +4,85 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, PositiveFloat, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.lab.paper import paper_table
 from pullpush.lab.root import find_root
 
-DIRECTIONS = ("higher", "lower", "equal", "exists")
 SOURCE = re.compile(r"(Table|Figure|Eq\.|Section|Appendix) [\w.–-]+")
-JUDGED = ("chapter", "experiment", "system", "baseline", "metric", "where", "baseline_where", "measure")
-VALUE = ("table", "where", "system", "at", "minus", "over", "note_contains")
+Value = dict[Literal["table", "where", "system", "at", "minus", "over", "note_contains"], Any]
+Contrast = Literal["experiment", "system", "baseline", "metric", "where", "baseline_where"]
+Judged = dict[Literal["chapter", "measure"] | Contrast, Any]
 
 
 class ClaimError(PullPushError, ValueError):
     """A claim that is not well written, or a chapter that judges its claims nowhere or twice."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, config=ConfigDict(extra="forbid"))
 class Claim:
     """One claim of one paper; `book/claims/README.md` explains the fields."""
 
     id: str
     paper: str
-    claim: str
-    source: tuple[str, ...]
-    direction: str
+    claim: Annotated[str, Field(min_length=1)]
+    source: Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)]
+    direction: Literal["higher", "lower", "equal", "exists"]
     unit: str = ""
-    margin: float | None = None
-    value: Mapping[str, Any] = field(default_factory=dict)
-    judged: Mapping[str, Any] = field(default_factory=dict)
-    reason: Mapping[str, str] = field(default_factory=dict)
+    margin: PositiveFloat | None = None
+    value: Value = Field(default_factory=dict)
+    judged: Judged = Field(default_factory=dict)
+    reason: dict[Literal["chapter", "why"], str] = Field(default_factory=dict)
     note: str | None = None
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Claim:
+        contrast, value = {*self.judged} - {"chapter"}, {*self.value}
+        names = (f"{self.paper}-", f"{self.paper.replace('_', '-')}-")
+        equal = self.direction == "equal"
+        named = any(isinstance(self.value.get(side), str | list) for side in ("minus", "over"))
+        faults = {
+            f"the id must start with {self.paper}-": not self.id.startswith(names),
+            "has a number and no unit: add one": not self.unit and bool(self.judged or self.value),
+            "has no source that can be found: write Table 1, Figure 2, Eq. 3 or Section 4.1, or a list of these": (
+                not all(map(SOURCE.fullmatch, self.source))
+            ),
+            "needs exactly one of judged and reason: say what judges it, or why nothing does": (
+                bool(self.judged) == bool(self.reason)
+            ),
+            "judged needs a chapter": bool(self.judged) and "chapter" not in self.judged,
+            "reason needs a why": bool(self.reason) and not self.reason.get("why"),
+            "judged needs either experiment, system and metric, or a measure alone": bool(self.judged)
+            and contrast != {"measure"}
+            and not {"experiment", "system", "metric"} <= contrast - {"measure"} == contrast,
+            "a margin goes with direction: equal alone: leave it out": self.margin is not None and not equal,
+            "direction: equal needs a margin": bool(self.judged) and equal and self.margin is None,
+            "value needs a table, one of system, at and where, and not both of minus and over": bool(value)
+            and ("table" not in value or not value & {"system", "at", "where"} or {"minus", "over"} <= value),
+            "value: minus and over can name a system only beside `system`; give a mapping of columns": (
+                named and "system" not in value
+            ),
+        }
+        for text, wrong in faults.items():
+            if wrong:
+                raise ValueError(text)
+        return self
 
     @property
     def chapter(self) -> str | None:
         """The chapter that judges the claim, or says why not; None where no chapter does."""
-        return (self.judged or self.reason).get("chapter")
+        return self.judged.get("chapter", self.reason.get("chapter"))
 
     @property
     def relative(self) -> bool:
@@ -196,51 +230,22 @@ def _claim(paper: str, item: Any) -> Claim:
     """One claim from its mapping; every fault of the schema is a ClaimError."""
     if not isinstance(item, dict) or not item.get("id"):
         raise ClaimError(f"{paper}.yaml: a claim must be a mapping with an id, got {item!r}")
-    sources = item.get("source") or ()
-    sources = tuple(sources) if isinstance(sources, list | tuple) else (sources,)
-    stub = Claim(str(item["id"]), paper, "", sources, "")
-    _keys(stub, "the claim", item, [field.name for field in fields(Claim) if field.name != "paper"])
-    judged, reason, direction = item.get("judged") or {}, item.get("reason") or {}, item.get("direction")
-    value = item.get("value", {"table": 0, "at": {}})
-    for what, given, allowed in (("judged", judged, JUDGED), ("reason", reason, ("chapter", "why"))):
-        _keys(stub, what, given, allowed)
-    _keys(stub, "value", value, VALUE)
-    contrast, by_name = set(judged) - {"chapter"}, [value.get(name) for name in ("minus", "over")]
-    faults = {
-        f"the id must start with {paper}-": not stub.id.startswith((f"{paper}-", f"{paper.replace('_', '-')}-")),
-        "has no claim: say it in a sentence": not item.get("claim"),
-        "has a number and no unit: add one": not item.get("unit") and bool(judged or "value" in item),
-        "has no source that can be found: write Table 1, Figure 2, Eq. 3 or Section 4.1, or a list of these": (
-            not sources or not all(SOURCE.fullmatch(str(one)) for one in sources)
-        ),
-        f"direction is {direction!r}: use one of {', '.join(DIRECTIONS)}": direction not in DIRECTIONS,
-        "needs exactly one of judged and reason: say what judges it, or why nothing does": bool(judged) == bool(reason),
-        "judged needs a chapter": bool(judged) and "chapter" not in judged,
-        "judged needs either experiment, system and metric, or a measure alone": bool(judged)
-        and (contrast != {"measure"} and not {"experiment", "system", "metric"} <= contrast - {"measure"} == contrast),
-        "reason needs a why": bool(reason) and not reason.get("why"),
-        "a margin goes with direction: equal alone: leave it out": "margin" in item and direction != "equal",
-        "direction: equal needs a margin": bool(judged) and direction == "equal" and "margin" not in item,
-        "the margin must be a number above 0; YAML wants 1.0e-5 for 1e-5": (
-            not isinstance(item.get("margin", 1), Real) or not item.get("margin", 1) > 0
-        ),
-        "value needs a table, one of system, at and where, and not both of minus and over": (
-            "table" not in value or not {"system", "at", "where"} & set(value) or {"minus", "over"} <= set(value)
-        ),
-        "value: minus and over can name a system only beside `system`; give a mapping of columns": (
-            "system" not in value and any(isinstance(side, str | list) for side in by_name)
-        ),
-    }
-    for text, wrong in faults.items():
-        if wrong:
-            raise _fault(stub, text)
-    given: dict[str, Any] = {name: value for name, value in item.items() if value is not None}
-    claim = Claim(**given | {"paper": paper, "source": sources})
+    given = {name: value for name, value in item.items() if value is not None}
+    try:
+        claim = _CLAIM.validate_python(given | {"paper": paper})
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        said = ": ".join([*map(str, first["loc"]), first["msg"].removeprefix("Value error, ")])
+        raise ClaimError(f"{paper}.yaml: {item['id']}: {said}") from None
     number = paper_value(claim)
     if number is not None and not claim.note and not agrees(number, claim):
+        direction = claim.direction
         text = f"the paper's value is {number:+.4g}, but direction is {direction}: correct one of them, or add a note"
         raise _fault(claim, text)
     return claim
+
+
+_CLAIM = TypeAdapter(Claim)
 
 
 def agrees(value: float, claim: Claim) -> bool:
@@ -248,13 +253,6 @@ def agrees(value: float, claim: Claim) -> bool:
     if claim.direction == "equal":
         return claim.margin is None or abs(value) <= claim.margin
     return value < 0 if claim.direction == "lower" else value > 0
-
-
-def _keys(claim: Claim, what: str, given: Any, allowed: Iterable[str]) -> None:
-    if not isinstance(given, dict):
-        raise _fault(claim, f"{what} must be a mapping, got {given!r}")
-    if strange := set(given).difference(allowed):
-        raise _fault(claim, f"{what} has unknown keys {sorted(strange)}: use {', '.join(allowed)}")
 
 
 def _unique(claims: Iterable[Claim]) -> tuple[Claim, ...]:

@@ -74,13 +74,13 @@ class Ground(Protocol):
 def run(ground: Ground, experiment: Experiment) -> Scores:
     """What an experiment finds: computed; of a long one what was kept, or nothing at all.
 
-    In the profile `smoke` all are computed, reduced to a few seeds and values of what varies. Otherwise a long one of
-    which nothing was kept as it is declared (other parameters, other data) gives empty scores, whose truth value is
-    False, but where `ground.compute_long` says that it is to be computed.
+    A profile with `points`, such as smoke, has all computed, reduced to so many. Otherwise a long one of which nothing
+    was kept as it is declared (other parameters, other data) gives empty scores, whose truth value is False, but where
+    `ground.compute_long` says that it is to be computed.
     """
     book, settings = ground.book, ground.book.settings
-    if settings.name == "smoke":
-        return compute(ground, experiment.reduced())
+    if settings.points is not None:
+        return compute(ground, experiment.reduced(settings.points))
     if not experiment.long or ground.compute_long:
         return compute(ground, experiment)
     found = kept.read(experiment, book.chapter, content_of(ground, experiment))

@@ -14,6 +14,7 @@ from pullpush.errors import unknown
 from pullpush.lab.ledger import LEFT, WORDS, Ledger, sentence
 from pullpush.lab.paper import form
 from pullpush.lab.provenance import UNNOTED, Stamp
+from pullpush.lab.root import is_packaged
 from pullpush.lab.scores import Scores
 from pullpush.show.markup import Markup
 
@@ -57,7 +58,12 @@ def origin(scores: Scores) -> Markdown:
 
 
 def not_kept(scores: Scores) -> str:
-    """How to get scores that nobody kept."""
+    """How to get scores that nobody kept, or that stayed in the repository."""
+    if is_packaged():
+        return (
+            f"*{scores.experiment.name}* takes long, and what it gave lies in the book's repository, not in the "
+            "installed package: clone it and point `PULLPUSH_BOOK` to the clone."
+        )
     return (
         f"*{scores.experiment.name}* takes long and was not kept for these parameters and data: "
         f"`{scores.stamp.command or 'pullpush sweep'}` with the same parameters trains it, and "

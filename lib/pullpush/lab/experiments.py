@@ -135,8 +135,8 @@ class Experiment:
         return ((trial, seed) for trial in self.trials for seed in trial.seeds or self.seeds)
 
     def reduced(self, most: int = 2) -> Experiment:
-        """The same with at most so many seeds, and values of each thing that varies, the first that are declared; of
-        several settings that are tried one after the other (see `of`) so many of each.
+        """The same with at most so many seeds, and numbers of each that varies, the first that are declared; of several
+        settings that are tried one after the other (see `of`) so many of each. What has a name stays: pages ask for it.
 
         Example:
             >>> radius = Experiment.of("radius", {"SVR": ("svr", {})}, seeds=range(9),
@@ -148,7 +148,7 @@ class Experiment:
         for trial in self.trials:
             for key, value in _varied(trial):
                 values = first.setdefault(key, [])
-                if value not in values and len(values) < most:
+                if value not in values and (isinstance(value, str) or len(values) < most):
                     values.append(value)
         trials = [
             replace(trial, seeds=trial.seeds[:most])

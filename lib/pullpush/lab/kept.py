@@ -4,15 +4,14 @@
 says what was declared, which versions of which components it went through, and the SHA-256 of the arrays, so that a
 digit that was changed is told.
 
-Writing ends with the record: before, what was kept stands; after, the new arrays, under their checksum's name until
-they take the old ones' place. A process that is killed in between leaves one or the other, and both are read.
+Both are written beside their places and then moved there. A process that is killed between the two moves leaves a
+record of other arrays, which is told as any damage, and the same command mends it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -100,16 +99,9 @@ def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Pa
     lock = place.parent / f".{name}.lock"
     refusal = KeptError(f"another process is keeping {name}: wait for it, nothing was changed")
     with alone(lock, refusal):
-        with suppress(KeptError):
-            if before := about(chapter, name, root=root):
-                _settle(place, before.sha256)
-        for left in place.parent.glob(f".{name}.*.nc"):  # of a process that was killed before its record
-            left.unlink()
-        with atomic_path(_waiting(place, digest)) as partial:
-            partial.write_bytes(held)
-        with atomic_path(place.with_suffix(".json")) as partial:
-            partial.write_text(record.text(name), encoding="utf-8")
-        _settle(place, digest)
+        with atomic_path(place) as arrays_file, atomic_path(place.with_suffix(".json")) as record_file:
+            arrays_file.write_bytes(held)
+            record_file.write_text(record.text(name), encoding="utf-8")
         lock.unlink(missing_ok=True)
     return place
 
@@ -178,7 +170,6 @@ def _scores(experiment: Experiment, chapter: str, record: Record, root: Path | N
     """The runs of the declaration that are kept; if `whole`, all of them."""
     place = folder_of(chapter, root=root) / f"{experiment.name}.nc"
     with _whole(place, chapter, experiment.name):
-        _settle(place, record.sha256)
         held = place.read_bytes()
         if hashlib.sha256(held).hexdigest() != record.sha256:
             raise ValueError(f"its bytes are not those that {experiment.name}.json tells of")
@@ -193,17 +184,6 @@ def _now(name: str) -> str:
         return version(name)
     except PullPushError:  # there is no such component any more, or its golden file is damaged
         return ""
-
-
-def _waiting(place: Path, digest: str) -> Path:
-    """Where arrays wait for the record that names them."""
-    return place.with_name(f".{place.stem}.{digest[:12]}.nc")
-
-
-def _settle(place: Path, digest: str) -> None:
-    """Let the arrays that a record names take their place; a reader does it, too, for a process that was killed."""
-    with suppress(OSError):
-        os.replace(_waiting(place, digest), place)
 
 
 @contextmanager

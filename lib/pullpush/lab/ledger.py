@@ -86,7 +86,10 @@ class Ledger:
         self._note(self._named(name, "measure", "experiment"), str(why))
 
     def _named(self, name: str, *kinds: str) -> list[Claim]:
-        names = {claim: {claim.id, *(claim.judged.get(kind, claim.id) for kind in kinds)} for claim in self.judged}
+        names = {
+            claim: {claim.id, *(str(value) for kind, value in claim.judged.items() if kind in kinds)}
+            for claim in self.judged
+        }
         if found := [claim for claim, own in names.items() if name in own]:
             return found
         kind = " or ".join(("claim", *kinds))

@@ -9,7 +9,7 @@ Both kinds answer the same questions (see `Material`), so that a chapter reads t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -64,37 +64,20 @@ class Real(Material):
 
     def __init__(self, book: Session, name: str, compute_long: bool = False) -> None:
         super().__init__(book, book, compute_long)
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def pair_names(self) -> tuple[str, ...]:
-        return tuple(find(name).title for name in self._pair)
-
-    @property
-    def _pair(self) -> list[str]:
-        return list(dict.fromkeys(name for name in (self.name, self.book.settings.other) if name))
-
-    @property
-    def random_text(self) -> Mapping[str, Any]:
-        """The same architecture untrained, where there is another."""
-        pretrained = TEXT[self.book.settings.text].pretrained
-        return {"encoder_options": {"text_pretrained": False}} if pretrained else {"text": "hashed"}
+        self.name = name
+        self._pair = {find(one).title: one for one in (name, book.settings.other) if one}
+        self.pair_names = tuple(self._pair)
+        self._published = AUDIO[book.settings.audio].pretrained
+        rate = AUDIO[book.settings.audio].sample_rate  # kept in it, so that the encoder hears all that is in recordings
+        self._rate: dict[str, Any] = {"sample_rate": rate} if rate else {}
+        known = TEXT[book.settings.text].pretrained  # else there is no such architecture untrained
+        self.random_text = {"encoder_options": {"text_pretrained": False}} if known else {"text": "hashed"}
 
     def data(self, n_train: int | None = None) -> World:
         return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
 
     def _load(self, name: str, **sizes: Any) -> World:
         return load_corpus(CorpusConfig(name, **{**self._rate, **self.book.settings.clips, **sizes}))
-
-    @property
-    def _rate(self) -> dict[str, Any]:
-        """What recordings are kept in: what the profile's encoder takes, so that it hears all that is in them."""
-        rate = AUDIO[self.book.settings.audio].sample_rate
-        return {"sample_rate": rate} if rate else {}
 
     def whole(self) -> World:
         return self.data()
@@ -110,13 +93,9 @@ class Real(Material):
         still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
         return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
 
-    @property
-    def _published(self) -> bool:
-        return AUDIO[self.book.settings.audio].pretrained
-
     def pair(self, trunk: Base) -> dict[str, World]:
         """This dataset and the profile's other one; without one, this dataset alone."""
-        return {find(name).title: encoded(self._load(name), trunk) for name in self._pair}
+        return {title: encoded(self._load(name), trunk) for title, name in self._pair.items()}
 
     def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """The profile's labelled datasets."""

@@ -17,11 +17,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from pullpush.encoders import AUDIO
 from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
-from pullpush.settings import check_fields, check_range, check_setting
+from pullpush.settings import check_fields, check_range, check_setting, read_yaml
 
 DEFAULT = "quick"
 SUFFIXES = (".yaml", ".yml")
@@ -40,6 +38,8 @@ class Profile:
         batch_size: pairs in a batch.
         seeds: how many training runs a comparison averages over.
         about: one line for `pullpush list`.
+        points: an experiment has at most so many seeds, and numbers of each that varies (`Experiment.reduced`), and is
+            computed however long it takes; None: all.
         encoder_options: keyword arguments of `encoders.create`, such as `audio_model`: weights in a folder of yours.
         fine_tuning: fields of the recipe where the audio encoder is trained, too; pretrained ones want a low rate.
         dataset: a real dataset (`data.registry`) for the chapters that can take one; "" for scenes.
@@ -60,6 +60,7 @@ class Profile:
     batch_size: int
     seeds: int
     about: str
+    points: int | None = field(default=None, compare=False)  # where it is set nothing kept is read
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     fine_tuning: Mapping[str, Any] = field(default_factory=dict)
     dataset: str = ""
@@ -73,6 +74,7 @@ class Profile:
         of = f"profile {self.name!r}"
         check_fields(self, of=of, but=("file",))
         least = {"dim": 1, "epochs": 1, "batch_size": 2, "seeds": 1}  # a batch of one has nothing to push away
+        least |= {} if self.points is None else {"points": 1}
         check_range(of, **{name: (getattr(self, name), n) for name, n in least.items()})
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
@@ -122,6 +124,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 batch_size=16,
                 seeds=2,
                 about="synthetic sounds, no network, tiny models: does it run?",
+                points=2,
                 pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
             ),
             Profile(
@@ -180,12 +183,7 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
         raise DataNotFoundError(f"no profile at {path.absolute()}: give {', '.join(PROFILES)}, or a YAML file's path")
     if path.resolve() in seen:
         raise SettingError(f"{path} is like itself: its line `like:` must lead to one of {', '.join(PROFILES)}")
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PullPushError(f"{path} is not YAML: {error}") from error
-    if not isinstance(given, dict):
-        raise PullPushError(f"{path} must be a mapping of a profile's fields, such as like: full")
+    given = read_yaml(path)
     if path.stem in PROFILES:
         raise PullPushError(f"a profile called {path.stem!r} is there already: give {path} another name")
     like = given.pop("like", DEFAULT)

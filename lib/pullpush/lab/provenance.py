@@ -1,11 +1,7 @@
-"""Where a result comes from: versions of what it went through, seeds, seconds, and the command that makes it again.
-
-Beside a chapter's tables stands `<chapter>.provenance.json`: for each table a stamp.
-"""
+"""Where a result comes from: versions of what it went through, seeds, seconds, and the command that makes it again."""
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 import subprocess
@@ -18,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from pullpush import __version__
-from pullpush.cache import atomic_path
 from pullpush.errors import PullPushError
 from pullpush.lab.root import find_root
 
@@ -69,9 +64,7 @@ class Stamp:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
-        plain = {"seeds": list(self.seeds), "versions": dict(self.versions), "packages": dict(self.packages)}
-        data = {**asdict(replace(self, versions={}, packages={}, data={})), **plain, "data": dict(self.data)}
-        return {name: value for name, value in data.items() if value or name not in OPTIONAL}
+        return {name: value for name, value in asdict(self).items() if value or name not in OPTIONAL}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stamp:
@@ -174,29 +167,3 @@ def installed(names: Iterable[str] = PACKAGES) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-# ---------------------------------------------------------------- of a chapter's tables
-
-
-def place(folder: Path, chapter: str) -> Path:
-    """The file that says where a chapter's tables in a folder come from."""
-    return folder / f"{chapter}.provenance.json"
-
-
-def record(folder: Path, chapter: str, table: str, made: Stamp) -> None:
-    """Note where a table comes from; what was noted of others stays."""
-    about = {name: value for name, value in made.to_dict().items() if name != "command"}  # running the chapter is
-    tables = _read(place(folder, chapter)).get("tables", {}) | {table: about}
-    data = {"chapter": chapter, "tables": dict(sorted(tables.items()))}
-    with atomic_path(place(folder, chapter)) as partial:
-        partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """What is noted; nothing if the file is not there, or no longer whole."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}

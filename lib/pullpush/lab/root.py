@@ -40,13 +40,21 @@ def find_root() -> Path:
     )
 
 
+def is_packaged(root: Path | None = None) -> bool:
+    """Whether the book is the one that was installed with the package, which lacks all that was computed.
+
+    root: the book's; default `find_root()`.
+    """
+    return (root or find_root()) == PACKAGED
+
+
 def workplace(root: Path | None = None) -> Path:
     """The folder that `executed/` and `_build/` go to: the book's root, or the current folder if the book is installed.
 
     root: the book's; default `find_root()`.
     """
     root = root or find_root()
-    return Path.cwd().resolve() if root == PACKAGED else root
+    return Path.cwd().resolve() if is_packaged(root) else root
 
 
 @contextmanager

@@ -97,33 +97,23 @@ class Labelled(NamedTuple):
 class Material(ABC):
     """What chapter 2 asks of its data.
 
-    book: the session at the size of a chapter of many runs; full: at the profile's; compute_long: whether experiments
-    that are long are computed where nothing was kept of them.
+    Attributes:
+        book: the session at the size of a chapter of many runs; full: at the profile's.
+        compute_long: whether experiments that are long are computed where nothing was kept of them.
+        name: of the data.
+        parts: the components that make the data, as `golden.versions` takes them; see `compute.Ground`.
+        pair_names: the views that `pair` makes.
+        random_text: what a recipe needs for a text encoder that has learnt nothing.
     """
+
+    name: str
+    parts: Sequence[str]
+    pair_names: tuple[str, ...]
+    random_text: Mapping[str, Any]
 
     def __init__(self, book: Session, full: Session, compute_long: bool) -> None:
         self.book, self.full, self.compute_long = book, full, compute_long
         self._views: dict[str, View] = {}
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Of the data."""
-
-    @property
-    @abstractmethod
-    def parts(self) -> Sequence[str]:
-        """The components that make the data, as `golden.versions` takes them; see `compute.Ground`."""
-
-    @property
-    @abstractmethod
-    def pair_names(self) -> tuple[str, ...]:
-        """The views that `pair` makes."""
-
-    @property
-    @abstractmethod
-    def random_text(self) -> Mapping[str, Any]:
-        """What a recipe needs for a text encoder that has learnt nothing."""
 
     @abstractmethod
     def data(self, n_train: int | None = None) -> World:

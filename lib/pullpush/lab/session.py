@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 import torch
 
 from pullpush.cache import atomic_path
-from pullpush.lab import gaps, provenance
+from pullpush.lab import gaps
 from pullpush.lab.profiles import Profile, profile as find_profile
 from pullpush.lab.root import workplace
 from pullpush.settings import check_setting
@@ -32,14 +31,12 @@ class Session:
         settings: the profile: sizes, encoders, number of seeds.
         seed: first seed.
         out: folder that its tables go to; exists.
-        began: when it started, by `time.monotonic`.
     """
 
     chapter: str
     settings: Profile
     seed: int
     out: Path
-    began: float = field(default_factory=time.monotonic, compare=False, repr=False)
 
     @property
     def seeds(self) -> range:
@@ -47,8 +44,7 @@ class Session:
         return range(self.seed, self.seed + self.settings.seeds)
 
     def save(self, table: pd.DataFrame, name: str = RESULTS) -> None:
-        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`, and where it comes from to
-        `<chapter>.provenance.json` beside it.
+        """Write `table` (its index is dropped) to `<chapter>.<name>.csv` in `out`.
 
         Six significant digits, so that committed tables do not change with the last bit of a sum.
 
@@ -58,9 +54,6 @@ class Session:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise ValueError(f"name of a table must be letters, digits, - and _, got {name!r}")
         write_table(table, self.out / f"{self.chapter}.{name}.csv")
-        seeds = table["seed"].unique() if "seed" in table else self.seeds
-        seconds = time.monotonic() - self.began
-        provenance.record(self.out, self.chapter, name, provenance.stamp({}, seeds=seeds, seconds=seconds))
 
 
 def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | str | None = None) -> Session:

@@ -32,8 +32,8 @@ from typing import Any
 import httpx2
 
 from pullpush.cache import atomic_path, content_key, locked
-from pullpush.data.recordings.debian import say
 from pullpush.data.scenes.augmented import RewritingError
+from pullpush.progress import tell
 from pullpush.rewriting import RewriterCard
 from pullpush.rewriting.chat import (
     LONGEST,
@@ -149,7 +149,7 @@ class EndpointRewriter(Prompted):
         what = f"{len(questions)} questions to {self.model}, about {asked} tokens asked and {answered} answered: {cost}"
         if not self.confirm and self.budget is None:
             raise RewritingError(f"{what}. Agree by confirm=True, or by prices=Prices(…) with a budget=…")
-        say(what)
+        tell(what)
 
 
 class _BudgetError(Exception):

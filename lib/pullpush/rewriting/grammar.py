@@ -17,8 +17,7 @@ from pullpush.data.language.grammar import captions as tell
 from pullpush.data.language.lexicon import VOCABULARIES, worded_captions
 from pullpush.data.language.vocabulary import Event
 from pullpush.data.languages import LANGUAGES, check_language
-from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs
-from pullpush.data.scenes.mixing import unite
+from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs, unite
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import unknown
 from pullpush.rewriting import RewriterCard

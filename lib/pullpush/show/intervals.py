@@ -55,6 +55,8 @@ def intervals(
         >>> intervals(table, xlabel="R@1 (%)").axes[0].get_xlabel()
         'R@1 (%)'
     """
+    if table.empty:
+        return finish(make_panels(1, height=0.6)[0], "nothing was measured of this")
     written = {str(key): value for key, value in (names or {}).items()}
     places, kinds, parts = (list(dict.fromkeys(table[name])) if name else [None] for name in (rows, colours, panels))
     titles = [textwrap.fill(written.get(str(place), str(place)), LINE) for place in places]

@@ -64,21 +64,16 @@ def build(
     """
     root = root or find_root()
     work = workplace(root) / "_build"
-    source, out, site, before = work / "source", work / "out", work / "html", work / "before"
+    source, out, site = work / "source", work / "out", work / "html"
     notebooks = _notebooks(root, profile, published=published, report=report)
     try:
         _gather(root, notebooks, source)
         shutil.rmtree(out, ignore_errors=True)
         _jupyter_book(source, out, log=work / "build.log")
-        shutil.rmtree(before, ignore_errors=True)
-        if site.exists():
-            os.replace(site, before)
+        shutil.rmtree(site, ignore_errors=True)
         os.replace(out / "_build" / "html", site)
     finally:
-        if before.exists() and not site.exists():
-            os.replace(before, site)
-        for folder in (out, before):
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(out, ignore_errors=True)
     return site / "index.html"
 
 

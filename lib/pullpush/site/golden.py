@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -49,14 +48,6 @@ def accept(names: Sequence[str], *, root: Path | None = None) -> Iterator[str]:
         now = golden.version(name)
         stale = [note for note in on(name, known) if note.versions[name] != now]
         yield f"{name}: its golden file is written\n    {standing_text(stale, 'are stale by it')}"
-
-
-def timings() -> Iterator[tuple[str, float]]:
-    """Every component and the seconds that its probe takes."""
-    for name in golden.names():
-        began = time.monotonic()
-        golden.probe(name)
-        yield name, time.monotonic() - began
 
 
 def on(name: str, known: Iterable[Note]) -> tuple[Note, ...]:

@@ -8,29 +8,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from pullpush.cache import content_key
 from pullpush.cache.locks import named, who
-from pullpush.errors import DataNotFoundError, unknown
 from pullpush.lab import profiles
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import alone, find_root, workplace
 from pullpush.lab.session import RESULTS
-from pullpush.settings import check_folder, check_setting
+from pullpush.settings import check_fields, check_folder, read_yaml
 from pullpush.site import chapters
 from pullpush.site.chapters import Chapter
 from pullpush.site.run import run
-from pullpush.site.workers import SweepError, Swept, Tell, check_jobs, work_through
+from pullpush.site.workers import SweepError, Swept, Tell, work_through
 
-TYPES = {"chapter": str, "profile": str, "grid": dict[str, Any], "fixed": dict[str, Any] | None, "out": str}
+
+@dataclass(frozen=True)
+class Grid:
+    """What a sweep file says.
+
+    chapter: its name; grid: lists of values by parameter; profile: what `--profile` takes; fixed: parameters that all
+    cells share; out: a folder, by default `executed/sweeps/<name of the file>`, relative to the book's root.
+    """
+
+    chapter: str
+    grid: dict[str, list[Any]]
+    profile: str = profiles.DEFAULT
+    fixed: dict[str, Any] = field(default_factory=dict)
+    out: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,6 @@ def sweep(
         SweepError: another process is running this sweep; or see `read` and `work_through`.
         KeyboardInterrupt: Ctrl-C or SIGTERM; finished cells are kept.
     """
-    check_jobs(jobs)
     cells, out = read(path, root=root)
     holder = out / ".holder"
     refusal = SweepError(
@@ -94,7 +104,7 @@ def sweep(
         todo = {cell.out.name: cell for cell in cells if cell not in there}
         for cell in there:
             report(f"finished before: {cell}")
-        threads = max(1, (os.cpu_count() or 1) // jobs)
+        threads = max(1, (os.cpu_count() or 1) // max(1, jobs))
         ran, failed = work_through(
             {key: partial(cell.run, threads) for key, cell in todo.items()},
             jobs=jobs,
@@ -111,29 +121,29 @@ def sweep(
 
 
 def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
-    """The cells of a sweep file, and the folder that it writes to.
-
-    The file is YAML: `chapter`; `grid`, lists of values by parameter; and, if wanted, `profile` (what `--profile`
-    takes, default quick), `fixed`, parameters that all cells share, and `out` (default
-    `executed/sweeps/<name of the file>`, relative to the book's root).
+    """The cells of a sweep file, which is a `Grid` in YAML, and the folder that it writes to.
 
     Raises:
         DataNotFoundError: no such file.
-        SweepError: not the form above.
+        SettingError, SweepError: it is no `Grid`.
         UnknownNameError, ParameterError: names or values that the chapter does not take.
     """
     root = root or find_root()
-    plan = _plan(path)
-    chapter = chapters.find(root, plan["chapter"])
-    profile = profiles.profile(plan.get("profile", profiles.DEFAULT))
-    grid, fixed = plan["grid"], dict(plan.get("fixed") or {})
-    if both := sorted(set(grid) & set(fixed)):
+    told = read_yaml(path)
+    check_fields(told, of=str(path), kind=Grid)
+    if missing := [key for key in ("chapter", "grid") if not told.get(key)]:
+        raise SweepError(f"{path} lacks {' and '.join(missing)}")
+    plan = Grid(**told)
+    if both := sorted(plan.grid.keys() & plan.fixed.keys()):
         raise SweepError(f"{path}: {', '.join(both)} is in grid and in fixed: keep one")
-    out = workplace(root) / plan.get("out", Path("executed") / "sweeps" / path.stem)
+    if empty := [name for name, values in plan.grid.items() if not values]:
+        raise SweepError(f"{path}: grid.{empty[0]} must be a list with at least one value")
+    chapter, profile = chapters.find(root, plan.chapter), profiles.profile(plan.profile)
+    out = workplace(root) / (plan.out or Path("executed") / "sweeps" / path.stem)
     check_folder(out, f"{path}: out")
     cells = {}
-    for values in product(*grid.values()):
-        parameters = chapters.check_parameters(chapter, fixed | dict(zip(grid, values, strict=True)))
+    for values in product(*plan.grid.values()):
+        parameters = chapters.check_parameters(chapter, plan.fixed | dict(zip(plan.grid, values, strict=True)))
         key = key_of(chapter, profile, parameters)
         cells[key] = Cell(chapter.name, profile.source, parameters, out / "cells" / key, out / "failed" / key, root)
     return list(cells.values()), out
@@ -143,27 +153,6 @@ def key_of(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) ->
     """A name for all that a cell's results depend on."""
     sizes = [profile.content, profile.listening.content]
     return content_key([chapters.source_hash(chapter), sizes, repr(dict(parameters))], length=12)
-
-
-def _plan(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise DataNotFoundError(f"no sweep file {path}")
-    try:
-        plan = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SweepError(f"{path} is not YAML: {error}") from error
-    if not isinstance(plan, dict):
-        raise SweepError(f"{path} must be a mapping with chapter and grid")
-    for key, value in plan.items():
-        if key not in TYPES:
-            raise unknown("key of a sweep file", str(key), TYPES)
-        check_setting(key, value, TYPES[key], of=str(path))
-    if missing := [key for key in ("chapter", "grid") if not plan.get(key)]:
-        raise SweepError(f"{path} lacks {' and '.join(missing)}")
-    for name, values in plan["grid"].items():
-        if not isinstance(values, list) or not values:
-            raise SweepError(f"{path}: grid.{name} must be a list with at least one value, got {values!r}")
-    return plan
 
 
 def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:

@@ -12,8 +12,7 @@ from pullpush.progress import Line
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--accept", is_flag=True, help="Let the golden files of those named say what they do today.")
-@click.option("--list", "listed", is_flag=True, help="Show every component, and how long its probe takes.")
-def golden(names: tuple[str, ...], accept: bool, listed: bool) -> None:
+def golden(names: tuple[str, ...], accept: bool) -> None:
     """Check what components do, all or NAMEs such as losses/svr, against their golden files.
 
     Names the kept results that stand on one that does something else.
@@ -22,10 +21,6 @@ def golden(names: tuple[str, ...], accept: bool, listed: bool) -> None:
 
     if accept and not names:
         raise PullPushError("--accept wants names, such as losses/svr: `pullpush golden` says which disagree")
-    if listed:
-        for name, seconds in checking.timings():
-            click.echo(f"{name:40}{seconds:6.2f} s")
-        return
     if accept:
         for line in checking.accept(names):
             click.echo(line)

@@ -15,9 +15,10 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,15 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from pullpush import __version__
+from pullpush.cache import atomic_path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters, status
 from pullpush.site.chapters import Chapter
-from pullpush.site.executions import gaps_of, place, publishable
+from pullpush.site.executions import gaps_of, is_current, place, publishable
+from pullpush.site.workers import Tell, work_through
 
 # What keeps a kernel's output fit for a page, and the same from run to run.
 QUIET = {
@@ -181,6 +184,8 @@ def _execute(
             "source_hash": source_hash,
             "seconds": round(took, 1),
             "version": __version__,
+            "packages": provenance.installed(),
+            "processor": provenance.processor(),
         }
         stderr = publishable(target, about)
         gaps = len(gaps_of(target))
@@ -244,10 +249,10 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:
     moved = [_move(path, out) for path in sorted(tables.iterdir())]
-    for path in [*out.glob(f"{chapter.name}.*.csv"), provenance.place(out, chapter.name)]:
+    for path in out.glob(f"{chapter.name}.*.*"):
         if path not in moved:
-            path.unlink(missing_ok=True)  # an earlier run's table that this one did not write
-    return tuple(path for path in moved if path.suffix == ".csv")
+            path.unlink(missing_ok=True)  # what an earlier run left and this one did not write
+    return tuple(moved)
 
 
 def _failure(chapter: Chapter, error: Exception, notebook: Path) -> str:
@@ -259,11 +264,47 @@ def _failure(chapter: Chapter, error: Exception, notebook: Path) -> str:
 
 
 def _move(path: Path, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    if path.stat().st_dev == folder.stat().st_dev:
-        os.replace(path, folder / path.name)
-    else:  # across file systems: copy beside the target first, so that the last step is atomic
-        beside = folder / f".{path.name}.{os.getpid()}"
-        shutil.copyfile(path, beside)
-        os.replace(beside, folder / path.name)
+    with atomic_path(folder / path.name) as partial:
+        shutil.copyfile(path, partial)
     return folder / path.name
+
+
+# ---------------------------------------------------------------- several pages
+
+
+def current(names: Sequence[str], settings: Profile, root: Path, folder: Path) -> list[str]:
+    """Those pages whose executions in a folder need not be made again."""
+    return [name for name in names if is_current(folder / f"{name}.ipynb", chapters.find(root, name), settings)]
+
+
+def run_all(
+    names: Sequence[str], settings: Profile, root: Path, *, jobs: int, report: Tell, watch: Tell, **options: Any
+) -> dict[str, str]:
+    """Execute pages; those that failed, and why.
+
+    Args:
+        names: of pages; settings, root, options: as for `run`.
+        jobs: pages at once, each in a process of its own; the cores are shared out among them.
+        report: gets one line for each page; watch: how many pages are there.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C or SIGTERM; the processes have been ended, finished pages are kept.
+    """
+    jobs = max(1, min(jobs, len(names)))
+    calls: dict[str, Callable[[], str]] = {}
+    for number, name in enumerate(names):
+        given: dict[str, Any] = {"profile": settings.source, "root": root, **options}
+        if jobs > 1:
+            given["threads"] = max(1, (os.cpu_count() or 1) // jobs)
+        else:  # in this process, which can say how far it is
+            at = f"{number}/{len(names)} pages  {name}"
+            given["watch"] = lambda state, at=at: watch(f"{at}: {state}")
+        calls[name] = partial(run_page, name, **given)
+    _, failed = work_through(calls, jobs=jobs, noun="pages", report=report, watch=watch)
+    return dict(failed)
+
+
+def run_page(name: str, **options: Any) -> str:
+    """Run a page, see `run`; how many of its cells could not be measured on the data, where that is any."""
+    done = run(name, **options)
+    return f"{done.gaps} cells not measured on these data" if done.gaps else ""

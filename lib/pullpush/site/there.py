@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 
 from pullpush.lab import kept
 from pullpush.lab.kept import KeptError
@@ -60,32 +60,29 @@ def notes(root: Path) -> tuple[list[Note], dict[str, str]]:
 
 
 def draw(there: Sequence[Note], *, runs: int, minutes: float, seed: int) -> list[tuple[Note, int]]:
-    """Runs of kept experiments, each with its number in the experiment, from 0.
+    """Runs of kept experiments, each with its number in the experiment, from 0, in an order that the seed shuffles.
 
-    Chapters take turns, and within a chapter its experiments, both in an order that the seed shuffles; of the
-    experiment whose turn it is any run is as likely as any other. Passed over is what does not fit into the minutes
-    that are left, and at once what takes three times its share of them: fifteen runs of twenty minutes take at most
-    four minutes each. Training counts as if nothing were trained side by side, which leaves time for data and scores.
+    Chapters take turns, and within a chapter its experiments. Passed over is what does not fit into the minutes that
+    are left, and at once what takes three times its share of them: fifteen runs of twenty minutes take at most four
+    minutes each. Training counts as if nothing were trained side by side, which leaves time for data and scores.
 
     >>> there = [Note("01", "a", 10, 600.0), Note("02", "b", 4, 240.0), Note("02", "long", 1, 9000.0)]
     >>> sorted(str(note) for note, _ in draw(there, runs=4, minutes=5, seed=0))
     ['01/a', '01/a', '02/b', '02/b']
     """
-    generator = np.random.default_rng(seed)
     long = passed_over(there, runs=runs, minutes=minutes)
-    turns = []  # (turn of the chapter's run, the chapter's place in a turn, experiment, run)
-    for place, chapter in enumerate(generator.permutation(sorted({note.chapter for note in there})).tolist()):
-        of_chapter = [note for note in sorted(there) if note.chapter == chapter and note not in long]
-        shuffled = [
-            (of_chapter[at], generator.permutation(of_chapter[at].runs).tolist())
-            for at in generator.permutation(len(of_chapter))
-        ]
-        deepest = max((note.runs for note in of_chapter), default=0)
-        in_turn = [(note, order[at]) for at in range(deepest) for note, order in shuffled if at < len(order)]
-        turns += [(turn, place, note, number) for turn, (note, number) in enumerate(in_turn)]
+    every = [
+        (note.chapter, str(note), note, number)
+        for note in sorted(there)
+        if note not in long
+        for number in range(note.runs)
+    ]
+    rows = pd.DataFrame(every, columns=["chapter", "experiment", "note", "number"]).sample(frac=1, random_state=seed)
+    for name in ("experiment", "chapter"):  # the first of each, then the second of each …
+        rows = rows.loc[rows.groupby(name).cumcount().sort_values(kind="stable").index]
     drawn: list[tuple[Note, int]] = []
     left = 60 * minutes
-    for _, _, note, number in sorted(turns, key=lambda item: item[:2]):
+    for note, number in zip(rows["note"], rows["number"], strict=True):
         if len(drawn) < runs and note.cost <= left:
             drawn.append((note, number))
             left -= note.cost

@@ -174,7 +174,7 @@ def _wanted(
         except PullPushError as error:
             faults.append(f"{chapter}: {error}")
             continue
-        of_chapter = Kept(plans[chapter], root)
+        of_chapter = Kept(plans[chapter])
         for one in dict.fromkeys(one for one, _ in drawn if one.chapter == chapter):
             try:
                 found += of_chapter.expected(one, [number for other, number in drawn if other == one])
@@ -254,8 +254,8 @@ class Expected(NamedTuple):
 class Kept:
     """What was kept of the experiments that one chapter declares."""
 
-    def __init__(self, plan: Declared, root: Path) -> None:
-        self._plan, self._root = plan, root
+    def __init__(self, plan: Declared) -> None:
+        self._plan = plan
 
     def expected(self, note: Note, runs: Sequence[int]) -> list[Expected]:
         """The runs of an experiment that have these numbers, counted from 0.
@@ -291,9 +291,8 @@ class Kept:
         return found
 
     def _read(self, experiment: Experiment) -> Scores | None:
-        ground = self._plan.ground_of(experiment)
-        content = compute.content_of(ground, experiment)
-        return kept.read(experiment, ground.book.chapter, content, root=self._root)
+        chapter = self._plan.ground_of(experiment).book.chapter
+        return kept.read(experiment, chapter, self._plan.content(experiment), root=self._plan.root)
 
 
 def numbers(scores: Scores, trial: Trial, seed: int) -> Numbers:

@@ -49,12 +49,6 @@ class Swept:
     tables: Mapping[str, Path] = field(default_factory=dict)
 
 
-def check_jobs(jobs: int) -> None:
-    """Require one process at least."""
-    if jobs < 1:
-        raise SweepError(f"jobs must be at least 1, got {jobs}")
-
-
 def work_through(
     calls: Calls,
     *,
@@ -80,9 +74,11 @@ def work_through(
         report: gets one line for every call, such as "3/4  radius: SVR, seed 1  12 s"; watch: how many are over.
 
     Raises:
-        SweepError: the cluster cannot be reached, or goes away: what was made stays.
+        SweepError: fewer than one process; or the cluster cannot be reached, or goes away: what was made stays.
         KeyboardInterrupt: Ctrl-C or SIGTERM; processes have been ended, what was made stays.
     """
+    if jobs < 1:
+        raise SweepError(f"jobs must be at least 1, got {jobs}")
     ran: list[str] = []
     failed: list[tuple[str, str]] = []
     total = total or len(calls)
@@ -133,7 +129,7 @@ def cluster(address: str) -> Iterator[Any]:
 
 
 def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
-    jobs = max(1, min(jobs, len(calls)))  # a process without a call would not know how to stop
+    jobs = min(jobs, len(calls)) or 1  # a process without a call would not know how to stop
     left = {key: elsewhere(call) if jobs > 1 else call for key, call in calls.items()}
     for _ in range(ROUNDS):
         pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)

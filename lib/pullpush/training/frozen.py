@@ -205,7 +205,7 @@ class Heard(ABC):
 class Encoded(Heard):
     """Clips as features of an encoder; features: `(N, D)` float32, memory-mapped.
 
-    >>> from pullpush.data.world import WorldConfig, load_world
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
     >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
     >>> Encoded(world.test, np.ones((2, 3), np.float32)).audio(0)
     (tensor([[1., 1., 1.]]), tensor([3]))
@@ -251,7 +251,7 @@ class Activated(Heard):
     values: all of them, float16, memory-mapped, one clip after the other; bounds: `(N, 2)` int64, where each clip's
     begin and end.
 
-    >>> from pullpush.data.world import WorldConfig, load_world
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
     >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
     >>> Activated(world.test, np.ones(3, np.float16), np.array([[0, 2], [2, 3]])).audio([0, 1])
     (tensor([[1., 1.],

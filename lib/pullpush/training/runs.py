@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from pullpush.cache import atomic_path, content_key, home, locked
-from pullpush.data.batches import PairDataset, TrainingData
+from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.encoders import DualEncoder, create
 from pullpush.golden import version_of_diagnostics, versions
@@ -29,6 +30,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
 from pullpush.training.frozen import encoded, trunk_of
 from pullpush.training.loop import Result, is_finished, train
+from pullpush.training.objective import bring_columns
 from pullpush.training.recipes import Recipe
 from pullpush.training.trunk import Trunk, local_weights
 
@@ -215,9 +217,30 @@ def train_run(
     )
 
 
+def new_model(recipe: Recipe, *, seed: int) -> DualEncoder:
+    """The model that a run of this recipe and seed starts from."""
+    return create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
+
+
+def untrained(recipe: Recipe, *, seed: int) -> DualEncoder:
+    """`new_model`, ready to embed."""
+    return new_model(recipe, seed=seed).eval()
+
+
+def drawn(clips: Clips, recipe: Recipe, count: int = 8, *, seed: int = 0) -> list[Batch]:
+    """The first batches that training by a recipe would draw: `count`, or as many as an epoch has.
+
+    clips: with the columns that the terms need, such as NLI's sentences.
+    """
+    options = {"languages": recipe.languages, "sampling": recipe.sampling, "captions": recipe.captions}
+    dataset = PairDataset(clips, **options, seed=seed)
+    bring_columns(dataset, recipe)
+    return list(islice(dataset.batches(recipe.batch_size, seed=seed, epoch=0), count))
+
+
 def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[DualEncoder, TrainingData]:
     """A recipe's new model and its pairs, with the features of frozen encoders in the cache."""
-    model = create(recipe.audio, recipe.text, dim=recipe.dim, seed=seed, **recipe.encoder_options)
+    model = new_model(recipe, seed=seed)
     options: dict[str, Any] = {"languages": recipe.languages, "sampling": recipe.sampling, "captions": recipe.captions}
     options |= {"seed": seed, "sample_rate": model.sample_rate, "weights": recipe.balance}
     stream = getattr(world.train, "pairs", None)  # shards pair themselves (see data.shard_worlds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -157,6 +157,15 @@ class Published:
 
 
 Trunk = FinishedRun | Published  # an audio encoder that clips go through once
+
+
+def parts_of(trunks: Iterable[Trunk]) -> list[str]:
+    """The components of several trunks, each once.
+
+    >>> parts_of([Published("yamnet"), Published("yamnet", seed=1)])
+    ['audio/yamnet']
+    """
+    return sorted({part for trunk in trunks for part in trunk.parts})
 
 
 def as_trunk(base: Trunk | str | os.PathLike[str]) -> Trunk:

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from pullpush.errors import PullPushError
-from pullpush.studies.forces import batches, means
+from pullpush.studies import means
+from pullpush.studies.forces import batches
 
 
 def test_batches_are_held_against_the_whole_only_where_two_fit(unit):
@@ -34,7 +35,7 @@ def test_the_share_that_fluctuates_is_that_of_the_means(unit):
 def test_larger_batches_come_nearer_to_the_force_of_all(unit):
     found = batches.batches_against_whole(unit(40, 8), unit(40, 8, 1), 0.07, batch_sizes=(4, 20))
     cosines = dict(batches.local_global_table(found)[["batch_size", "cosine"]].to_numpy())
-    change = batches.nearer_to_all(found[20], less=found[4])
+    change = means.by_clip(found[20].cosine - found[4].cosine)
     assert change.value == pytest.approx(cosines[20] - cosines[4])
     assert change.value > 0
     assert change.clips == 40

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pullpush.lab.ledger import Ledger
+from pullpush.lab.page import judge_measures
 from pullpush.studies.forces import steps
 
 READINGS = {"gradient_drift_pull": "printed", "gradient_drift_tangent": "gradient", "update_drift_tangent": "update"}
@@ -50,10 +53,15 @@ def test_drift_of_one_seed_has_no_interval():
     assert (table["seeds"] == 1).all()
 
 
-def test_the_claims_about_steps_are_judged_over_the_seeds_of_infonce():
+def judged(table: pd.DataFrame) -> Ledger:
     ledger = Ledger("01-forces")
-    steps.judge_steps(ledger, over_training())
-    table = ledger.table().set_index("id")
+    scores = SimpleNamespace(steps=table.rename(columns={"recipe": "system"}))
+    judge_measures(ledger, steps.MEASURES, {"training": scores})
+    return ledger
+
+
+def test_the_claims_about_steps_are_judged_over_the_seeds_of_infonce():
+    table = judged(over_training()).table().set_index("id")
     assert table.loc["supclap-s2-perpendicular", "value"] == pytest.approx(91)
     assert table.loc["supclap-f1-drift-exists", "value"] == pytest.approx(-0.49)
     assert table.loc["supclap-eq12-noise-penalty", "seeds"] == 3
@@ -62,6 +70,4 @@ def test_the_claims_about_steps_are_judged_over_the_seeds_of_infonce():
 
 @pytest.mark.parametrize("table", [over_training(("siglip",)), over_training(seeds=(0,)), over_training().head(0)])
 def test_the_claims_about_steps_are_left_without_several_seeds_of_infonce(table):
-    ledger = Ledger("01-forces")
-    steps.judge_steps(ledger, table)
-    assert "not trained with several seeds" in ledger.sentence("supclap-eq12-noise-penalty")
+    assert "not trained with several seeds" in judged(table).sentence("supclap-eq12-noise-penalty")

@@ -11,7 +11,7 @@ import torch
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.metrics import alignment, uniformity
-from pullpush.studies.language_encoder import lesson, lesson_figures, systems
+from pullpush.studies.language_encoder import figures, lesson, systems
 from pullpush.training.evaluate import embed
 from pullpush.training.recipes import recipe
 
@@ -83,7 +83,7 @@ def test_squared_distances_sum_up_to_alignment_and_uniformity(clips):
 def test_the_figure_has_a_dashed_line_for_each_model_at_what_sums_it_up(clips):
     models = {"before": create("cnn", "words", dim=8), "after": create("cnn", "words", dim=8, seed=1)}
     table = lesson.squared_distances(models, clips)
-    figure = lesson_figures.distance_densities(table)
+    figure = figures.distance_densities(table)
     figure.canvas.draw()
     for ax, between in zip(figure.axes, (lesson.PAIRS, lesson.TEXTS), strict=True):
         dashed = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--"]

@@ -14,7 +14,6 @@ from torch.nn import functional as F
 
 from pullpush.lab import session, tuning
 from pullpush.lab.experiments import Experiment, ExperimentError, Trial
-from pullpush.lab.ledger import Ledger
 from pullpush.lab.provenance import stamp
 from pullpush.lab.scores import Scores
 from pullpush.show.layout import PAGE_WIDTH
@@ -209,24 +208,11 @@ def test_the_part_along_is_compared_batch_by_batch():
     assert system_steps.parallel_change(text, audio, 0.2, 0.5, batch_size=24).clips == 2
 
 
-def test_claims_are_judged_by_the_design_or_left_with_a_reason():
-    whole = {
-        ("random/cnn", "infonce"): [0.6, 0.6],
-        ("random/cnn", "sideways ×0"): [0.5, 0.5],
-        ("tuned/yamnet", "twice"): [0.6, 0.6],
-        ("tuned/yamnet", "SVR:J"): [0.57, 0.57],
-    }
-    for values, reason in ((whole, ""), ({("random/cnn", "infonce"): [0.6, 0.6]}, "not in this profile's experiment")):
-        ledger = Ledger("02-mechanism")
-        decomposition.judge(ledger, scores_of(values))
-        row = ledger.table().set_index("id").loc["supclap-s3-suppression-gains"]
-        assert row["reason"].startswith(reason)
-        if not reason:
-            assert row["value"] == pytest.approx(-3)
-    ledger = Ledger("02-mechanism")
-    none = Scores(scores_of(whole).experiment, {}, pd.DataFrame(), pd.DataFrame(), STAMP)
-    decomposition.judge(ledger, none)
-    assert "long" in ledger.table().set_index("id").loc["supclap-s2-drift-harms", "reason"]
+def test_the_jacobians_effect_is_what_the_claim_asks_for_or_says_what_is_missing():
+    whole = {("tuned/yamnet", "twice"): [0.6, 0.6], ("tuned/yamnet", "SVR:J"): [0.57, 0.57]}
+    assert decomposition.effect(scores_of(whole), "J", "tuned/yamnet").value == pytest.approx(-0.03)
+    with pytest.raises(ExperimentError):
+        decomposition.effect(scores_of({("random/cnn", "infonce"): [0.6, 0.6]}), "J", "random/cnn")
 
 
 def test_drift_is_that_of_the_second_half_and_correlates_by_ranks_of_systems():
@@ -254,7 +240,6 @@ def drawn() -> dict[str, Figure]:
     watched = scores.history.assign(**dict.fromkeys(drifts.DRIFTS, 0.3))
     runs = drifts.drift_and_recall(Scores(scores.experiment, scores.clips, scores.history, watched, STAMP))
     return {
-        "effects": figures.effects(decomposition.main_effects(scores)),
         "scaled_push": figures.scaled_push(decomposition.scaled(scores)),
         "gains_by_quantity": figures.gains_by_quantity(decomposition.over(scores, "infonce").merge(steps, on="system")),
         "race": figures.race(scores.history, {"infonce": "InfoNCE", "SVR:P": "probabilities"}),

@@ -58,12 +58,6 @@ def test_pushes_are_the_gradient_but_for_the_positive(similarity):
     torch.testing.assert_close(gradient, pull + with_positive / (1 - p)[:, None])
 
 
-def test_on_the_sphere_nothing_points_outwards():
-    text, audio = unit(6, 5), unit(6, 5, 1)
-    pushes = proof.push_by_negative(text, audio, 0.4, 0.1, on_sphere=True)
-    assert (pushes * text[:, None]).sum(-1).abs().max() < 1e-12
-
-
 def test_the_dot_product_follows_the_law_and_the_cosine_departs():
     table = proof.departure(unit(8, 6), unit(8, 6, 1), 0.1, radii=[0.0, 0.3, 0.8])
     dot, cosine = (table[table["similarity"] == name].reset_index(drop=True) for name in ("dot", "cosine"))

@@ -1,4 +1,4 @@
-"""Banks of recorded events by name, one file each: what scenes are composed of.
+"""Banks of recorded events: what scenes are composed of, by name, and how their recordings are prepared.
 
 A file adds a bank by a card, `CARD = BankCard(name=…, make=…)`, and `BANKS` finds it; a reader's own files lie in
 `$PULLPUSH_EXTRA/banks/`. `tuxpaint:bird,insect` is the part of a bank with events of these categories.
@@ -7,15 +7,57 @@ A file adds a bank by a card, `CARD = BankCard(name=…, make=…)`, and `BANKS`
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from pullpush.cache import content_key
-from pullpush.catalogue import Catalogue
+import numpy as np
+import torch
+from torch import Tensor
+
+from pullpush.cache import cached_dir, content_key
+from pullpush.catalogue import Card, Catalogue
+from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, loudest, normalise_rms, trim_silence
 from pullpush.data.language.vocabulary import Event
-from pullpush.data.scenes.bank import Bank, BankCard, EventClips
 from pullpush.errors import PullPushError, unknown
+from pullpush.golden import versions
 
-__all__ = ["BANKS", "Bank", "BankCard", "create_bank"]
+MAX_SECONDS = 3.0  # of longer recordings the loudest part is kept
+FADE = 0.01  # seconds of fade where a recording is cut
+EventClips = tuple[tuple[Tensor, ...], ...]  # for each event its recordings
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Events and how they sound.
+
+    events: sorted by name; clips: for each event its recordings, `(T,)` float32 at 16 kHz, trimmed, of equal loudness
+    (-20 dB RMS, less where the peak would pass 0.99) and at most 3 s long; key: hash of the names and samples.
+    """
+
+    name: str
+    events: tuple[Event, ...] = field(repr=False)
+    clips: EventClips = field(repr=False)
+    key: str
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BankCard(Card):
+    """A bank; `make` is a function: what stands behind the bank's name and a colon → its events and their clips.
+
+    categories: whether "name:bird,insect" is the part of the bank with events of these categories; otherwise `make`
+    reads what stands there. fetch: gets its recordings ahead of their use and gives the folder that they lie in, None
+    where there is nothing to get; megabytes: of what it gets.
+    """
+
+    make: Callable[[str], tuple[tuple[Event, ...], EventClips]] = field(repr=False)
+    categories: bool = True
+    fetch: Callable[[], Path] | None = field(default=None, repr=False)
+    megabytes: float = 0
+
 
 BANKS: Catalogue[BankCard] = Catalogue("pullpush.data.banks", BankCard, "bank")
 
@@ -40,7 +82,11 @@ def create_bank(name: str) -> Bank:
         raise unknown("bank", name, ["folder:/path" if kind == "folder" else kind for kind in BANKS])
     events, clips = BANKS[kind].make(argument)
     if argument and BANKS[kind].categories:
-        events, clips = _of_categories(events, clips, argument.split(","))
+        known, wanted = {event.category for event in events}, argument.split(",")
+        if strange := [category for category in wanted if category not in known]:
+            raise unknown("category of events", strange[0], known)
+        rows = [row for row, event in enumerate(events) if event.category in wanted]
+        events, clips = tuple(events[row] for row in rows), tuple(clips[row] for row in rows)
     if not len(events) == len(clips) or not all(clips):
         raise PullPushError(f"bank {name!r} needs at least one recording for each of its events")
     samples = hashlib.sha256()
@@ -52,13 +98,34 @@ def create_bank(name: str) -> Bank:
     return Bank(name, events, clips, key)
 
 
-def _of_categories(
-    events: Sequence[Event], clips: EventClips, categories: Sequence[str]
-) -> tuple[tuple[Event, ...], EventClips]:
-    """The events of some categories, in their order."""
-    known = {event.category for event in events}
-    for category in categories:
-        if category not in known:
-            raise unknown("category of events", category, known)
-    rows = [row for row, event in enumerate(events) if event.category in categories]
-    return tuple(events[row] for row in rows), tuple(clips[row] for row in rows)
+def prepare(wave: Tensor, name: str | Path) -> Tensor:
+    """A recording `(T,)` as banks hold it: trimmed, its loudest 3 s if it is longer, and normalised: `(T',)`; silence
+    is refused, see `check_audible`.
+
+    >>> prepare(torch.cat([torch.zeros(16_000), torch.full((64_000,), 0.3)]), "long").shape
+    torch.Size([48000])
+    """
+    wave = trim_silence(check_audible(wave, name))
+    most = round(MAX_SECONDS * SAMPLE_RATE)
+    if len(wave) > most:
+        wave = loudest(wave, most).clone()
+        edge = torch.linspace(0, 1, round(FADE * SAMPLE_RATE))
+        wave[: len(edge)] *= edge
+        wave[-len(edge) :] *= edge.flip(0)
+    return normalise_rms(wave)
+
+
+def decoded(groups: Sequence[Sequence[Path]]) -> EventClips:
+    """The recordings of each event, decoded once by the content of the files, and memory-mapped from then on."""
+    digests = [[hashlib.sha256(file.read_bytes()).hexdigest() for file in files] for files in groups]
+
+    def build(folder: Path) -> None:
+        waves = [prepare(load_audio(file), file).numpy() for files in groups for file in files]
+        np.save(folder / "samples.npy", np.concatenate(waves))
+        np.save(folder / "stops.npy", np.cumsum([len(wave) for wave in waves], dtype=np.int64))
+
+    folder = cached_dir("banks", content_key([versions("data/decoding"), digests]), build)
+    # "c": copy on write, since torch wants memory that it could write to; the file itself stays as it is.
+    samples = torch.from_numpy(np.load(folder / "samples.npy", mmap_mode="c"))
+    clips = iter(samples.tensor_split(torch.from_numpy(np.load(folder / "stops.npy"))[:-1]))
+    return tuple(tuple(next(clips) for _ in files) for files in groups)

@@ -9,12 +9,12 @@ import soundfile
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.banks import MAX_SECONDS, BankCard, EventClips, decoded
 from pullpush.data.draws import number
 from pullpush.data.language.vocabulary import Event
 from pullpush.data.music.fonts import FONTS as PACKAGES, font_path, load_font, sound
 from pullpush.data.music.instruments import Instrument, event_of, load_instruments
 from pullpush.data.music.phrases import Phrase, kinds
-from pullpush.data.scenes.bank import MAX_SECONDS, BankCard, EventClips, decoded
 from pullpush.golden import versions
 
 FONTS = ("fluid", "timgm")
@@ -62,9 +62,9 @@ CARD = BankCard(
     megabytes=sum(PACKAGES[font][0].megabytes for font in FONTS),
     title="Instruments",
     about="47 instruments and drums, each in four short phrases from two soundfonts.",
-    source="the soundfonts FluidR3Mono and TimGM6mb, played by notes.py",
-    authors="Frank Wen, Michael Cowgill (FluidR3Mono); Tim Brechbill, David Bolton (TimGM6mb); of real recordings in "
-    "`music.py`: Sylvain Dechy, Jérome Blanchard, Julie Jules, Chloé Tuvuku (GCompris), Sam Aaron (Sonic Pi)",
-    licence="MIT (FluidR3Mono), GPL-2.0 (TimGM6mb); GPL-3.0-or-later (GCompris), CC0 (Sonic Pi)",
+    source="the soundfonts FluidR3Mono and TimGM6mb, played by music/phrases.py",
+    authors="Frank Wen, Michael Cowgill (FluidR3Mono); Tim Brechbill, David Bolton (TimGM6mb); of real recordings: "
+    "Sylvain Dechy, Jérome Blanchard, Julie Jules, Chloé Tuvuku (GCompris)",
+    licence="MIT (FluidR3Mono), GPL-2.0 (TimGM6mb); GPL-3.0-or-later (GCompris)",
     version="Debian: fluidr3mono-gm-soundfont 2.315, timgm6mb-soundfont 1.3",
 )

@@ -78,12 +78,7 @@ class Statement:
 
 
 def words_for(event: Event) -> tuple[str, ...]:
-    """The general words that are true of an event, from near to far.
-
-    >>> from pullpush.data.language.vocabulary import load_events
-    >>> words_for(next(event for event in load_events() if event.name == "frog"))
-    ('amphibian', 'animal')
-    """
+    """The general words that are true of an event, from near to far."""
     known = event.category in GENERAL and event.name not in UNHEARD
     return (event.category,) * known + ("animal",) * (known and event.category in ANIMALS)
 
@@ -92,11 +87,6 @@ def holds(scene: Statement, sentence: Statement, events: Sequence[Event], *, per
     """Whether a sentence is true of a scene: its names fit different sounds, in its relation and order.
 
     perhaps: whether it might be called true, by the names in `KIN`.
-
-    >>> from pullpush.data.language.vocabulary import load_events
-    >>> scene = Statement("sequence", ("crow", "frog"))
-    >>> [holds(scene, Statement("sequence", names), load_events()) for names in (("bird", "frog"), ("frog", "bird"))]
-    [True, False]
     """
     if sentence.relation not in ("single", scene.relation):
         return False
@@ -125,7 +115,7 @@ def triples(scenes: Sequence[Scene], events: Sequence[Event], *, seed: int = 0) 
     Raises:
         UnknownNameError: an event has no English phrases.
 
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
+    >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(7, 0, onset=1.0)), "sequence", None, 3.0)
     >>> for sentence in triples([scene], synthetic_events())[0]:
     ...     print(sentence)

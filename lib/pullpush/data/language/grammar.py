@@ -9,17 +9,16 @@ take the forms that a slot asks for: cases of German, the connective form of Jap
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pullpush.data.draws import number
-from pullpush.data.language.labels import Labels, load_labels
-from pullpush.data.language.vocabulary import Clause, Event, Phrases
-from pullpush.data.languages import LANGUAGES, check_language, language as find_language, load_languages
+from pullpush.data.language.vocabulary import Clause, Event, Phrases, load_labels
+from pullpush.data.languages import check_language, language as find_language, load_languages
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import unknown
 
@@ -30,6 +29,7 @@ LETTER = re.compile(r"8\d*|1[18]|[fhlmnrsx]|[flmnrsx]\d+")  # "an 8 sound", "an 
 KINDS = ("sentences", "titles")  # of forms
 P_MENTION = 0.5  # how often distance, repetition and noise are told where they are there
 PATIENCE = 300  # draws in a row that bring nothing new, before the ways to tell a scene count as exhausted
+T = TypeVar("T")
 
 _SLOT = re.compile(r"\{(?:(\d+):)?(\w+)\}")
 _BETWEEN = re.compile(r"\[(.*)\]")
@@ -43,10 +43,6 @@ def article_of(noun: str) -> tuple[str, str]:
     """
     first, rest = re.findall(r"^(\w+['’]|\S+) ?(.*)", noun)[0]
     return first.replace("’", "'"), rest
-
-
-def _nominative(noun: str) -> str:
-    return noun
 
 
 def _accusative(noun: str) -> str:
@@ -78,7 +74,7 @@ def _weak(rest: str) -> str:
     return re.sub(r"e\b", "en", before) + noun
 
 
-CASES = {"noun": _nominative, "accusative": _accusative, "dative": _dative}
+CASES: dict[str, Callable[[str], str | None]] = {"noun": str, "accusative": _accusative, "dative": _dative}
 
 
 def connective(text: str) -> str:
@@ -155,42 +151,56 @@ def captions(
         UnknownNameError: there is no such language, or an event has no phrases in it.
         ValueError: n < 1.
 
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
+    >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> scene = Scene((Sound(1, 0, onset=0.0),), "single", None, 2.0)
     >>> captions(scene, synthetic_events(), language="eng", n=1)
     ['You can hear the ringing of a bell.']
     """
     grammar = load_grammar(check_language(language))
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
     phrases = [phrases_in(events[sound.event], language) for sound in scene.sounds]
     dice = _Dice(_entropy(scene, language, seed))
     forms = dice.shuffled(_forms(language, scene.relation, len(scene.sounds), tuple(kinds)))
-    texts: dict[str, None] = {}  # a set that keeps its order
-    attempt = fruitless = 0
-    while len(texts) < n and fruitless < PATIENCE:
+
+    def draw(attempt: int) -> tuple[str, str] | None:
         text = _caption(forms[attempt % len(forms)], scene, phrases, grammar, dice)
+        return None if text is None else (text, text)
+
+    return distinct(draw, n)
+
+
+def distinct(draw: Callable[[int], tuple[Hashable, T] | None], n: int, *, patience: int = PATIENCE) -> list[T]:
+    """`n` values with different names, again from the first where there are fewer.
+
+    draw: number of the draw → a name and a value, None for nothing; asked until `patience` draws in a row bring
+    nothing new.
+
+    >>> distinct(lambda number: (number % 2, "ab"[number % 2]), 3)
+    ['a', 'b', 'a']
+    """
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    found: dict[Hashable, T] = {}
+    attempt = fruitless = 0
+    while len(found) < n and fruitless < patience:
+        drawn = draw(attempt)
         attempt += 1
-        fruitless = fruitless + 1 if text is None or text in texts else 0
-        if text is not None:
-            texts[text] = None
-    different = list(texts)
-    return [different[i % len(different)] for i in range(n)]
+        fruitless = fruitless + 1 if drawn is None or drawn[0] in found else 0
+        if drawn is not None:
+            found.setdefault(*drawn)
+    values = list(found.values())
+    return [values[i % len(values)] for i in range(n)]
 
 
-def prompts(
-    events: Sequence[Event], language: str, template: str | None = None, *, further: Labels | None = None
-) -> list[str]:
-    """One sentence per event that names its label, for zero-shot classification: a template, or that of `PROMPTS`.
+def prompts(events: Sequence[Event], language: str, template: str | None = None) -> list[str]:
+    """One sentence per event that names its label, for zero-shot classification: a template, or the grammar's own; in
+    English that of SupCLAP.
 
-    further: labels in languages without a file of their own; default: those of `labels.yaml`.
-
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
+    >>> from pullpush.data.banks.synthetic import synthetic_events
     >>> prompts(synthetic_events(), "fra")[0], prompts(synthetic_events(), "ita")[0]
     ('Ceci est un son de réveil.', 'Questo è un suono: sveglia.')
     """
     if language not in load_languages():
-        return (further or load_labels()).prompts([event.name for event in events], language, template)
+        return load_labels().prompts([event.name for event in events], language, template)
     grammar = load_grammar(language)
     prompt = template or grammar.prompt
     return [grammar.contract(prompt.format(label=phrases_in(event, language).label)) for event in events]
@@ -211,10 +221,6 @@ def load_grammar(language: str) -> Grammar:
     contractions = tuple((re.compile(pattern), text) for pattern, text in entry.pop("contractions").items())
     progressive = re.compile(entry.pop("progressive")) if entry["progressive"] else entry.pop("progressive")
     return Grammar(**entry, contractions=contractions, progressive=progressive, forms=forms)
-
-
-PROMPTS: dict[str, str] = {language: load_grammar(language).prompt for language in LANGUAGES}
-"""The sentence around a label; "This is a sound of {label}." is that of SupCLAP."""
 
 
 # ------------------------------------------------------------------------------------------------------------- forms
@@ -295,15 +301,15 @@ def _caption(form: Form, scene: Scene, phrases: list[Phrases], grammar: Grammar,
         if part is None:
             return None
         parts.append(part)
-    return _sentence("".join(parts), form.title, scene.snr_db is not None, grammar, dice)
+    noise = ""
+    if scene.snr_db is not None and dice.chance(P_MENTION):
+        noise = dice.pick(grammar.noise_titles if form.title else grammar.noise)
+    return sentence("".join(parts), noise, grammar)
 
 
-def _sentence(text: str, title: bool, noisy: bool, grammar: Grammar, dice: _Dice) -> str:
-    """Add the noise, contract, capitalise the first letter and end the sentence."""
-    if noisy and dice.chance(P_MENTION):
-        pattern = dice.pick(grammar.noise_titles if title else grammar.noise)
-        text = pattern.format(s=text, te=connective(text))
-    text = grammar.contract(text)
+def sentence(text: str, noise: str, grammar: Grammar) -> str:
+    """Words as a sentence: with the noise by its pattern, if any, contracted, with a capital and its end."""
+    text = grammar.contract(noise.format(s=text, te=connective(text)) if noise else text)
     return text[0].upper() + text[1:] + grammar.end
 
 
@@ -315,9 +321,14 @@ def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar
             return None
     clause = dice.pick(clauses)
     adverb = dice.pick(grammar.adverbs.get(_told(sound, dice), ("",)))
+    return clause_in(clause, adverb, kind, grammar)
+
+
+def clause_in(clause: Clause, adverb: str, order: str, grammar: Grammar) -> str:
+    """The words of a clause in one of the grammar's orders."""
     words = {"S": clause.subject, "V": clause.verb, "A": adverb}
-    text = grammar.space.join(word for letter in grammar.orders[kind] if (word := words[letter]))
-    return connective(text) if kind == "te" else text
+    text = grammar.space.join(word for letter in grammar.orders[order] if (word := words[letter]))
+    return connective(text) if order == "te" else text
 
 
 def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:

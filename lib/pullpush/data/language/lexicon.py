@@ -18,20 +18,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
-from typing import Any, cast
+from typing import Any
 
-from pullpush.cache import content_key
-from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.clips import World
 from pullpush.data.language import grammar as telling
-from pullpush.data.language.grammar import CASES, Form, Grammar, load_grammar, phrases_in
+from pullpush.data.language.grammar import CASES, Form, Grammar, captions, load_grammar, phrases_in
 from pullpush.data.language.vocabulary import Clause, Event, Phrases
 from pullpush.data.language.word_counts import words
 from pullpush.data.languages import check_language
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene
-from pullpush.data.scenes.world import WorldConfig, write_captions
+from pullpush.data.scenes.world import WorldConfig, retold
 from pullpush.errors import unknown
-from pullpush.golden import versions
 
 VOCABULARIES = ("rich", "narrow")
 FORMS = 2  # of a narrow vocabulary, for each relation
@@ -64,26 +62,11 @@ class LexiconConfig:
         >>> LexiconConfig(small, "narrow").load().singles.captions("eng")[0][:2]
         ['An alarm clock can be heard.', 'You can hear an alarm clock.']
         """
-        world, scenes = self.scenes.load(), self.scenes
         if self.vocabulary == "rich" and not self.skew:
-            tell: Any = write_captions
+            tell: Any = captions
         else:
-            tell = partial(write_words, self.vocabulary, self.skew)
-        write = partial(tell, world.bank.events, scenes.captions_per_scene, scenes.seed)
-        splits = {
-            name: replace(cast(StoredClips, clips), write=write, _captions={})  # as scenes are stored
-            for name, clips in world.splits.items()
-        }
-        words = content_key([versions("data/lexicon"), world.words, self.vocabulary, self.skew])
-        return World(self, splits, words, world.bank, parts=(*world.parts, "data/lexicon"))
-
-
-def write_words(
-    vocabulary: str, skew: float, events: Sequence[Event], each: int, seed: int, columns: Columns, language: str
-) -> list[list[str]]:
-    """`each` captions of every scene in one language; see `worded_captions`."""
-    how: dict[str, Any] = {"language": language, "vocabulary": vocabulary, "skew": skew, "n": each, "seed": seed}
-    return [worded_captions(scene, events, **how) for scene in columns["scene"]]
+            tell = partial(worded_captions, vocabulary=self.vocabulary, skew=self.skew)
+        return retold(self, self.scenes, tell, "data/lexicon", lambda words: [words, self.vocabulary, self.skew])
 
 
 def worded_captions(
@@ -99,16 +82,6 @@ def worded_captions(
     """`n` captions of a scene, each drawn for itself, so that some may be equal: unlike those of `grammar.captions`.
 
     Were they all different, the second and third choices would come up in every scene, and no word would be rare.
-
-    Raises:
-        UnknownNameError: there is no such language, or an event has no phrases in it.
-        ValueError: n < 1.
-
-    >>> from pullpush.data.scenes.scene import Sound
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
-    >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(7, 0, onset=0.5)), "overlap", None, 2.0)
-    >>> worded_captions(scene, synthetic_events(), language="eng", vocabulary="narrow", n=2)
-    ['Rain can be heard while a bell can be heard.', 'A bell can be heard while rain can be heard.']
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
@@ -116,7 +89,7 @@ def worded_captions(
     phrases = [phrases_in(events[sound.event], language) for sound in scene.sounds]
     forms = telling._forms(language, scene.relation, len(scene.sounds))
     if vocabulary == "narrow":
-        grammar, forms = _narrow_grammar(language), _narrow_forms(forms)
+        grammar, forms = _narrow_grammar(language), tuple(forms[:FORMS])  # which are sentences
         phrases = [narrow_phrases(several, language) for several in phrases]
     dice = _ZipfDice(telling._entropy(scene, language, seed), skew)
     texts: list[str] = []
@@ -130,13 +103,7 @@ def worded_captions(
 
 
 def narrow_phrases(phrases: Phrases, language: str) -> Phrases:
-    """The one way to name an event: in English its label, in other languages its first clause and noun.
-
-    >>> from pullpush.data.language.vocabulary import load_events
-    >>> names = [narrow_phrases(event.phrases["eng"], "eng").nouns[0] for event in load_events()]
-    >>> [name for name in names if not name.startswith("a ")]
-    ['an elephant', 'fireworks', 'an electric kettle', 'an orca', 'an owl', 'scissors', 'thunder']
-    """
+    """The one way to name an event: in English its label, in other languages its first clause and noun."""
     if language != "eng":
         return replace(phrases, clauses=phrases.clauses[:1], nouns=phrases.nouns[:1])
     named = _with_article(phrases)
@@ -163,11 +130,6 @@ def _narrow_grammar(language: str) -> Grammar:
         noise=whole.noise[:1],
         noise_titles=whole.noise_titles[:1],
     )
-
-
-def _narrow_forms(forms: Sequence[Form]) -> tuple[Form, ...]:
-    """The first `FORMS`, which are sentences."""
-    return tuple(forms[:FORMS])
 
 
 # -------------------------------------------------------------------------------------------------------------- skew

@@ -10,7 +10,6 @@ its cache, or from a folder of JSON lines.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +20,11 @@ import numpy as np
 from pullpush.cache import content_key
 from pullpush.data.banks import create_bank
 from pullpush.data.clips import Clips, Config, StoredClips, World
-from pullpush.data.language.entailment import Statement, Triple, holds, triples
+from pullpush.data.language.entailment import Triple, triples
 from pullpush.data.language.lexicon import LexiconConfig
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.world import WorldConfig, draw_scenes
+from pullpush.data.sets.hf import load_dataset
 from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
 
 SOURCES = {"snli": "stanfordnlp/snli", "mnli": "nyu-mll/multi_nli"}
@@ -32,8 +32,6 @@ CORPORA = {"snli": ("snli",), "mnli": ("mnli",), "nli": ("snli", "mnli")}
 COLUMNS = (("premise", "sentence1"), ("hypothesis", "sentence2"))  # on the hub, and as they are published
 LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2, "-": -1}  # "-": the annotators did not agree
 ENTAILMENT, CONTRADICTION = LABELS["entailment"], LABELS["contradiction"]
-__all__ = ["NLIConfig", "Statement", "Triple", "holds", "nli_corpus", "scene_triples", "triples", "with_triples"]
-
 Scenes = WorldConfig | HeldOutConfig | LexiconConfig
 
 
@@ -90,23 +88,15 @@ def grouped(pairs: Iterable[Mapping[str, Any]]) -> list[Triple]:
 
 def _pairs(name: str, folder: str) -> Iterable[Mapping[str, Any]]:
     """The training pairs of one corpus."""
-    try:
-        hub = importlib.import_module("datasets")
-    except ModuleNotFoundError as error:
-        raise PullPushError(f"{name} needs datasets, which is not installed: pip install 'pullpush[full]'") from error
     files = sorted(str(path) for path in Path(folder).glob(f"{name}*.jsonl")) if folder else []
     if folder and not files:
         raise DataNotFoundError(f"{folder} holds no {name}*.jsonl: expected lines with premise, hypothesis and label")
     try:
         if files:
-            return hub.load_dataset("json", data_files=files, split="train")
-        return hub.load_dataset(SOURCES[name], split="train")
-    except FileNotFoundError as error:  # what the hub's own error for a dataset that is not there is
-        raise DataNotFoundError(f"no dataset {SOURCES[name]!r} on the hub or this machine: {error}") from error
+            return load_dataset("json", data_files=files, split="train")
+        return load_dataset(SOURCES[name], split="train")
     except OSError as error:
         raise DataNotFoundError(f"{SOURCES[name]} cannot be fetched: {error}") from error
-    except Exception as error:  # its builders wrap what they need in errors of their own
-        raise PullPushError(f"datasets cannot read {name}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -114,7 +104,7 @@ class NLIConfig:
     """Any data, with a triple of sentences beside each clip.
 
     data: the world; sentences: a world of scenes, whose training scenes make a triple each (only its events and sizes
-    count: nothing is rendered), or a corpus: "snli", "mnli", "nli" (see `nli_corpora.nli_corpus`); n: most triples,
+    count: nothing is rendered), or a corpus: "snli", "mnli", "nli" (see `nli_corpus`); n: most triples,
     None for all; seed: of what is drawn, the triples and which clip has which.
     """
 
@@ -159,9 +149,6 @@ def with_triples(world: World, sentences: Sequence[Triple], *, seed: int = 0) ->
     Captions, audio and relevance are the world's own, be it of waveforms or of features. Runs are named apart by the
     triples. What is trained in another process is loaded from its configuration, which knows of no triples: describe
     such a world by `NLIConfig`.
-
-    Raises:
-        SettingError: there is no triple.
     """
     if not sentences:
         raise SettingError(

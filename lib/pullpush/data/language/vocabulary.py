@@ -1,7 +1,9 @@
 """The events that scenes are made of, and what each is called in every language.
 
-The table is curated by hand: `events.yaml` holds the events' categories and recordings, the files of the languages
-(`languages/eng.yaml` …) what they are called; `excluded.yaml` lists the recordings that are left out, with the reason.
+Tables are curated by hand: `events.yaml` holds the events' categories and recordings, the files of the languages
+(`languages/eng.yaml` …) what they are called. `labels.yaml` says what sounds, instruments and classes are called in
+eight further languages, which is all that the multilingual USE reads, and names the classes of three published sets in
+the languages of GLAP's Table 7.
 """
 
 from __future__ import annotations
@@ -10,34 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pullpush.data.languages import (
-    LANGUAGES,
-    VocabularyError,
-    check_language,
-    language_files,
-    load_languages,
-    read_table,
-)
-
-__all__ = [
-    "LANGUAGES",
-    "Clause",
-    "Event",
-    "Phrases",
-    "VocabularyError",
-    "check_language",
-    "load_events",
-    "load_excluded",
-    "parse_clause",
-    "parse_events",
-    "parse_phrases",
-    "vocabulary_files",
-]
+from pullpush.data.languages import LANGUAGES, VocabularyError, language_files, load_languages, read_table
+from pullpush.errors import unknown
 
 SEPARATOR = "|"  # "a frog | croaks": the grammar needs to know where the subject ends
 FOLDER = Path(__file__).parent
+LABELS = FOLDER / "labels.yaml"
+SLOT = "{label}"
 
 
 @dataclass(frozen=True)
@@ -79,12 +62,8 @@ def load_events() -> tuple[Event, ...]:
     >>> load_events()[0].name
     'bassoon'
     """
-    return _load_events(tuple((path, path.stat().st_mtime_ns) for path in vocabulary_files()))
-
-
-def vocabulary_files() -> tuple[Path, ...]:
-    """The files that decide what captions say: the events and all languages."""
-    return (FOLDER / "events.yaml", *language_files())
+    files = (FOLDER / "events.yaml", *language_files())
+    return _load_events(tuple((path, path.stat().st_mtime_ns) for path in files))
 
 
 @lru_cache(maxsize=8)
@@ -93,37 +72,16 @@ def _load_events(_files: Sequence[tuple[Path, int]]) -> tuple[Event, ...]:
     return parse_events(read_table(FOLDER / "events.yaml"), words)
 
 
-@cache
-def load_excluded() -> dict[str, str]:
-    """Recordings that are left out on purpose: stamp id → reason, sorted by id."""
-    table = read_table(FOLDER / "excluded.yaml")
-    for stamp, reason in table.items():
-        if not (isinstance(reason, str) and reason.strip()):
-            raise VocabularyError(f"excluded.yaml: {stamp}: expected the reason as text, got {reason!r}")
-    return dict(sorted(table.items()))
-
-
-def parse_events(
-    table: Mapping[str, Mapping[str, Any]],
-    words: Mapping[str, Mapping[str, Any]],
-    *,
-    required: Sequence[str] = LANGUAGES,
-) -> tuple[Event, ...]:
+def parse_events(table: Mapping[str, Mapping[str, Any]], words: Mapping[str, Mapping[str, Any]]) -> tuple[Event, ...]:
     """Events as read from YAML, checked, sorted by name.
 
-    Args:
-        table: event → category and recordings.
-        words: language → event → phrases.
-        required: the languages in which every event must have its phrases.
-
-    Raises:
-        VocabularyError: an entry is malformed or of no event, a language lacks an event, a recording is there twice,
-            or two events share a phrase.
+    table: event → category and recordings; words: language → event → phrases, of every event in the languages of the
+    book.
     """
     for code, phrases in words.items():
         if strange := sorted(set(phrases) - set(table)):
             raise VocabularyError(f"{code}.yaml: {strange[0]}: no such event in events.yaml")
-        if code in required and (missing := sorted(set(table) - set(phrases))):
+        if code in LANGUAGES and (missing := sorted(set(table) - set(phrases))):
             raise VocabularyError(f"{code}.yaml: missing the event {missing[0]!r}")
     events = tuple(_parse_event(name, table[name], words) for name in sorted(table))
     _check_distinct(events)
@@ -166,15 +124,10 @@ def parse_phrases(entry: Mapping[str, Any], *, where: str = "phrases") -> Phrase
 
 
 def _parse_event(name: str, entry: Mapping[str, Any], words: Mapping[str, Mapping[str, Any]]) -> Event:
-    where, expected = f"events.yaml: {name}", {"category", "recordings"}
-    if not isinstance(entry, Mapping) or set(entry) != expected:
-        keys = set(entry) if isinstance(entry, Mapping) else set()
-        raise VocabularyError(
-            f"{where}: missing {sorted(expected - keys) or 'nothing'}, "
-            f"unexpected {sorted(keys - expected) or 'nothing'}"
-        )
+    if not isinstance(entry, Mapping) or set(entry) != {"category", "recordings"}:
+        raise VocabularyError(f"events.yaml: {name}: expected the keys category and recordings, got {entry!r}")
     if not isinstance(entry["recordings"], list) or not entry["recordings"]:
-        raise VocabularyError(f"{where}: expected a list of recordings, got {entry['recordings']!r}")
+        raise VocabularyError(f"events.yaml: {name}: expected a list of recordings, got {entry['recordings']!r}")
     return Event(name, entry["category"], tuple(entry["recordings"]), phrases_of(name, words))
 
 
@@ -199,3 +152,47 @@ def _check_distinct(events: tuple[Event, ...]) -> None:
         for claim in claims:
             if owner.setdefault(claim, event.name) != event.name:
                 raise VocabularyError(f"{event.name} and {owner[claim]} share the {claim[0]} phrase {claim[1]!r}")
+
+
+class Labels(NamedTuple):
+    """sentences: language → the sentence of SupCLAP around a label; names: language → name → label."""
+
+    sentences: Mapping[str, str]
+    names: Mapping[str, Mapping[str, str]]
+
+    def prompts(self, names: Sequence[str], language: str, template: str | None = None) -> list[str]:
+        """One sentence a name: a template, or the language's own.
+
+        >>> load_labels().prompts(["cello", "rain"], "rus")
+        ['Это звук: виолончель.', 'Это звук: дождь.']
+        """
+        if language not in self.names:
+            raise unknown("language of labels", language, {*self.names, *load_languages()})
+        known = self.names[language]
+        for name in names:
+            if name not in known:
+                offered = [code for code, found in self.names.items() if name in found]
+                raise unknown(f"language of the label {name!r}", language, offered)
+        return [(template or self.sentences[language]).format(label=known[name]) for name in names]
+
+
+@cache
+def load_labels() -> Labels:
+    """What `labels.yaml` says.
+
+    >>> load_labels().names["ita"]["owl"]
+    'gufo'
+    """
+    table = read_table(LABELS)
+    sentences = {code: entry.grammar["prompt"] for code, entry in load_languages().items()} | table["prompts"]
+    names: dict[str, dict[str, str]] = {}
+    for name, words in table["labels"].items():
+        for language, label in words.items():
+            if not isinstance(label, str) or not label or label != " ".join(label.split()):
+                where = f"{LABELS.name}: {name}: {language}"
+                raise VocabularyError(f"{where}: expected text without superfluous spaces, got {label!r}")
+            names.setdefault(language, {})[name] = label
+    for language in names:
+        if SLOT not in sentences.get(language, ""):
+            raise VocabularyError(f"{LABELS.name}: prompts: {language} needs a sentence with {SLOT} in it")
+    return Labels(sentences, names)

@@ -1,8 +1,4 @@
-"""The same clips told otherwise: aligned captions, sentences or titles alone; and pairs of worlds for transfer.
-
-A configuration of scenes is wrapped, so that its clips keep their names and their audio, and only the words are others:
-
-    load_data(WordingConfig(WorldConfig(), form="aligned"))
+"""The same clips told otherwise: `load_data(WordingConfig(WorldConfig()))` has aligned captions of the same scenes.
 
 Aligned captions are translations of each other: the same way, words and mentions in every language. The captions of
 grammar.py are retold: each language chooses on its own how to tell a scene, as annotators would. Where a study asks
@@ -14,45 +10,40 @@ told by clauses alone: German and English cannot tell it of every noun phrase.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
-from pullpush.cache import content_key
-from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.clips import World
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import (
     CASES,
     KINDS,
     P_MENTION,
-    PATIENCE,
     Form,
     Grammar,
     article_of,
     captions,
-    connective,
+    clause_in,
     create_form,
+    distinct,
     is_long,
     load_grammar,
     phrases_in,
+    sentence,
 )
 from pullpush.data.language.vocabulary import Event, Phrases
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene
-from pullpush.data.scenes.world import WorldConfig
+from pullpush.data.scenes.world import WorldConfig, retold
 from pullpush.errors import unknown
-from pullpush.golden import versions
 
 TABLE = Path(__file__).with_name("aligned.yaml")
 TITLE = "title"
 FORMS = ("retold", "aligned")
-DIFFERENCES = ("mixing", "noise", "wording")
-MIXING = {"p_overlap": 0.8, "p_far": 0.4}  # of the second of two worlds; the first has the defaults
-NOISE = {"p_noise": 1.0, "snr_db": (0.0, 10.0)}
 
 
 @dataclass(frozen=True)
@@ -74,43 +65,23 @@ def aligned_captions(scene: Scene, events: Sequence[Event], *, language: str, n:
     """`n` captions of a scene, caption by caption translations of those in every other language.
 
     They differ as long as there are that many ways to tell the scene.
-
-    Raises:
-        UnknownNameError: the ways are not translated into this language, or an event has no phrases in it.
-        ValueError: n < 1.
-
-    >>> from pullpush.data.scenes.scene import Sound
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
-    >>> scene = Scene((Sound(1, 0, onset=0.0), Sound(9, 0, onset=1.0)), "sequence", None, 3.0)
-    >>> [aligned_captions(scene, synthetic_events(), language=code, n=1)[0] for code in ("eng", "deu")]
-    ['A bell rings, then a siren wails.', 'Eine Glocke läutet, dann heult eine Sirene.']
     """
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
     if language not in LANGUAGES:
         raise unknown("language of aligned captions", language, LANGUAGES)
     rng = np.random.default_rng(number((scene, seed), size=16))
     ways = rng.permutation(len(_ways(scene.relation, len(scene.sounds)))).tolist()
-    choices: dict[str, Choice] = {}  # by what English says: choices that it tells alike are one
-    attempt = fruitless = 0
-    while len(choices) < n and fruitless < PATIENCE:
+
+    def draw(attempt: int) -> tuple[str, Choice]:
+        """A choice by what English says, since choices that it tells alike are one."""
         choice = _choose(scene, ways[attempt % len(ways)], rng)
-        text = _tell(choice, scene, events, LANGUAGES[0])
-        attempt += 1
-        fruitless = fruitless + 1 if text in choices else 0
-        choices.setdefault(text, choice)
-    different = [_tell(choice, scene, events, language) for choice in choices.values()]
-    return [different[i % len(different)] for i in range(n)]
+        return _tell(choice, scene, events, LANGUAGES[0]), choice
+
+    return [_tell(choice, scene, events, language) for choice in distinct(draw, n)]
 
 
 @cache
 def load_ways() -> Mapping[str, tuple[Mapping[str, str], ...]]:
-    """Relation → its ways, each a form by language.
-
-    Raises:
-        VocabularyError: a way lacks a language, or its languages do not tell the same sounds by the same kinds of
-            phrases.
-    """
+    """Relation → its ways, each a form by language."""
     table = read_table(TABLE)
     for relation, ways in table.items():
         for row, way in enumerate(ways):
@@ -175,12 +146,8 @@ def _tell(choice: Choice, scene: Scene, events: Sequence[Event], language: str) 
         sound = choice.order[piece[0]]
         phrases = phrases_in(events[scene.sounds[sound].event], language)
         parts.append(_phrase(phrases, piece[1], choice.far[sound], choice.often[sound], grammar))
-    text = "".join(parts)
-    if choice.noise:
-        pattern = (grammar.noise_titles if form.title else grammar.noise)[0]
-        text = pattern.format(s=text, te=connective(text))
-    text = grammar.contract(text)
-    return text[0].upper() + text[1:] + grammar.end
+    noise = (grammar.noise_titles if form.title else grammar.noise)[0] if choice.noise else ""
+    return sentence("".join(parts), noise, grammar)
 
 
 def _phrase(phrases: Phrases, kind: str, far: bool, often: bool, grammar: Grammar) -> str:
@@ -194,9 +161,7 @@ def _phrase(phrases: Phrases, kind: str, far: bool, often: bool, grammar: Gramma
         return CASES[kind](noun) or noun
     clause = phrases.clauses[0]
     adverb = grammar.adverbs.get("both" if far and often else "far" if far else "often" if often else "plain", ("",))[0]
-    words = {"S": clause.subject, "V": clause.verb, "A": adverb}
-    text = grammar.space.join(word for letter in grammar.orders[kind] if (word := words[letter]))
-    return connective(text) if kind == "te" else text
+    return clause_in(clause, adverb, kind, grammar)
 
 
 @dataclass(frozen=True)
@@ -204,21 +169,15 @@ class WordingConfig:
     """How the scenes of a world are told.
 
     scenes: the world; form: "retold" (each language on its own, see grammar.py) or "aligned" (translations of each
-    other, see aligned.py); kinds: of retold captions, "sentences" and "titles".
+    other).
     """
 
     scenes: WorldConfig | HeldOutConfig
     form: str = "aligned"
-    kinds: tuple[str, ...] = KINDS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kinds", tuple(self.kinds))
         if self.form not in FORMS:
             raise unknown("form of captions", self.form, FORMS)
-        if not self.kinds or not set(self.kinds) <= set(KINDS):
-            raise ValueError(f"kinds must be some of {KINDS}, got {self.kinds}")
-        if self.form == "aligned" and self.kinds != KINDS:
-            raise ValueError(f"aligned captions have both kinds, got {self.kinds}")
 
     def load(self) -> World:
         """The world with its captions written in this way.
@@ -228,52 +187,7 @@ class WordingConfig:
         >>> [world.singles.captions(code)[0][0] for code in ("eng", "deu")]
         ['In this recording, an alarm clock beeps.', 'In dieser Aufnahme piept ein Wecker.']
         """
-        world, scenes = self.scenes.load(), self.scenes
-        tell = tell_aligned if self.form == "aligned" else partial(tell_retold, self.kinds)
-        write = partial(tell, world.bank.events, scenes.captions_per_scene, scenes.seed)
-        splits = {
-            name: replace(cast(StoredClips, clips), write=write, _captions={})  # as scenes are stored
-            for name, clips in world.splits.items()
-        }
-        ways = load_ways() if self.form == "aligned" else None
-        words = content_key([versions("data/wording"), world.words, self.form, self.kinds, ways])
-        return World(self, splits, words, world.bank, parts=(*world.parts, "data/wording"))
-
-
-def tell_aligned(events: Sequence[Event], each: int, seed: int, columns: Columns, language: str) -> list[list[str]]:
-    """`each` captions of every scene in one language; see `aligned.aligned_captions`."""
-    return [aligned_captions(scene, events, language=language, n=each, seed=seed) for scene in columns["scene"]]
-
-
-def tell_retold(
-    kinds: Sequence[str], events: Sequence[Event], each: int, seed: int, columns: Columns, language: str
-) -> list[list[str]]:
-    """`each` captions of every scene in one language, of some kinds of forms; see `grammar.captions`."""
-    return [captions(scene, events, language=language, n=each, seed=seed, kinds=kinds) for scene in columns["scene"]]
-
-
-def transfer_pair(scenes: WorldConfig, *, differ: Sequence[str] = DIFFERENCES) -> dict[str, WordingConfig]:
-    """Two worlds of the same events to train on one and test on the other.
-
-    A is mixed as `scenes` and told in sentences; B overlaps more and is farther away (differ: "mixing"), is always
-    noisy ("noise"), and is told in noun phrases ("wording"), of these as many as `differ` names. Both deal combinations
-    of events to their splits alike, so that what A tests was not learnt from B, and hold the same sets of events,
-    clip by clip, as far as mixing leaves them.
-
-    Raises:
-        UnknownNameError: there is no such difference.
-
-    >>> pair = transfer_pair(WorldConfig("synthetic"), differ=["noise"])
-    >>> pair["B"].scenes.scene.p_noise, pair["B"].kinds
-    (1.0, ('sentences',))
-    """
-    for name in differ:
-        if name not in DIFFERENCES:
-            raise unknown("difference of worlds", name, DIFFERENCES)
-    other: dict[str, Any] = (MIXING if "mixing" in differ else {}) | (NOISE if "noise" in differ else {})
-    second = replace(scenes, scene=replace(scenes.scene, **other))
-    kinds = KINDS[1:] if "wording" in differ else KINDS[:1]
-    return {
-        "A": WordingConfig(scenes, "retold", KINDS[:1]),
-        "B": WordingConfig(second, "retold", kinds),
-    }
+        is_aligned = self.form == "aligned"
+        about = [self.form, KINDS, load_ways() if is_aligned else None]
+        tell = aligned_captions if is_aligned else captions
+        return retold(self, self.scenes, tell, "data/wording", lambda words: [words, *about])

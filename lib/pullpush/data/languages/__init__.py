@@ -52,9 +52,6 @@ class Language:
 def load_languages() -> dict[str, Language]:
     """Code → language: those of the ATRI paper in its order, then all others by their codes.
 
-    Raises:
-        VocabularyError: a file is no YAML, lacks a key or has one that nobody reads.
-
     >>> load_languages()["fra"].native
     'français'
     """
@@ -69,9 +66,6 @@ def language_files() -> tuple[Path, ...]:
 
 def language(code: str) -> Language:
     """The language of an ISO 639-3 code.
-
-    Raises:
-        UnknownNameError: there is no file of it; the nearest codes are given.
 
     >>> language("zho").html
     'zh-Hans'
@@ -98,11 +92,7 @@ def told_by(codes: Sequence[str]) -> list[Any]:
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """The table that a YAML file holds.
-
-    Raises:
-        VocabularyError: it is no YAML, or no table.
-    """
+    """The table that a YAML file holds."""
     try:
         table = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except yaml.YAMLError as error:

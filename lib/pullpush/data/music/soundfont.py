@@ -2,7 +2,7 @@
 
 Read after the SoundFont 2.04 specification, as far as recorded phrases need it: zones by key and velocity, tuning,
 loops, both envelopes, attenuation and the low-pass filter; no modulators, vibrato, effects or panning (one channel).
-Notes are played here (notes.py) since none of the maintained renderers installs by itself on every laptop:
+Notes are played here (phrases.py) since none of the maintained renderers installs by itself on every laptop:
 TinySoundFont's binding needs PortAudio's headers, FluidSynth's the system's library, and symusic 0.6.0 cannot return
 what it renders (0.5.9 plays other instruments than are asked for).
 """
@@ -54,17 +54,8 @@ DEFAULTS = {
 }
 KEYS, VELOCITIES, INSTRUMENT, SAMPLE = 43, 44, 41, 53
 NAMES = {number: name for name, (number, _) in DEFAULTS.items()}
-OFFSETS = (
-    "start",
-    "end",
-    "loop_start",
-    "loop_end",
-    "start_coarse",
-    "end_coarse",
-    "loop_start_coarse",
-    "loop_end_coarse",
-)
-ABSOLUTE = {*OFFSETS, "modes", "root"}  # of an instrument alone: a preset does not add to them
+# Of an instrument alone: a preset does not add to offsets, modes and roots.
+ABSOLUTE = {name for name in DEFAULTS if name.startswith(("start", "end", "loop"))} | {"modes", "root"}
 
 
 @dataclass(frozen=True)
@@ -96,11 +87,7 @@ class Sample:
 
 
 class SoundFont:
-    """A file's presets and recordings, read as they are asked for.
-
-    Raises:
-        DataNotFoundError: there is no such file, or it is no SoundFont.
-    """
+    """A file's presets and recordings, read as they are asked for."""
 
     def __init__(self, path: str | Path) -> None:
         try:
@@ -114,11 +101,7 @@ class SoundFont:
         self.sample = lru_cache(maxsize=256)(self._sample)
 
     def zones(self, bank: int, program: int, key: int, velocity: int) -> list[Zone]:
-        """What sounds when a key is struck: several zones where it was recorded in stereo, or layered.
-
-        Raises:
-            DataNotFoundError: the font has no such preset; those of the bank are named.
-        """
+        """What sounds when a key is struck: several zones where it was recorded in stereo, or layered."""
         if (bank, program) not in self.presets:
             known = sorted(number for other, number in self.presets if other == bank)
             raise DataNotFoundError(f"the soundfont has no preset {program} in bank {bank}, only {known}")

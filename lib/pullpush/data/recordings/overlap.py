@@ -26,11 +26,10 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from pullpush.cache import cached_file, content_key
-from pullpush.data.audio import check_audible
+from pullpush.data.audio import is_audible
 from pullpush.data.clips import Clips, StoredClips
-from pullpush.data.recordings.registry import NAMED
 from pullpush.data.store import FULL_SCALE
-from pullpush.errors import AudioError
+from pullpush.errors import few
 from pullpush.progress import hidden
 
 KIND = "heard"
@@ -74,9 +73,8 @@ def check_heard(title: str, splits: Mapping[str, StoredClips]) -> None:
 
 def _warn(title: str, found: Sequence[str], what: str) -> None:
     if found:
-        more = " …" if found[NAMED:] else ""
         verb = "recordings are" if len(found) > 1 else "recording is"
-        warnings.warn(f"{title}: {len(found)} {verb} {what}. {'; '.join(found[:NAMED])}{more}", stacklevel=5)
+        warnings.warn(f"{title}: {len(found)} {verb} {what}. {few(found, '; ')}", stacklevel=5)
 
 
 def _notes(clips: StoredClips) -> dict[str, list[Any]]:
@@ -86,7 +84,7 @@ def _notes(clips: StoredClips) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {"silent": [], "clipped": [], "sounds": []}
         for row in range(len(clips)):
             samples = clips.waveforms[row]
-            if not _audible(samples):
+            if not is_audible(torch.from_numpy(samples.astype(np.float32) / FULL_SCALE)):
                 found["silent"].append(row)
             elif (np.abs(samples.astype(np.int32)) >= FULL_SCALE).mean() >= CLIPPED:
                 found["clipped"].append(row)
@@ -96,14 +94,6 @@ def _notes(clips: StoredClips) -> dict[str, list[Any]]:
         place.write_text(json.dumps(found), encoding="utf-8")
 
     return json.loads(cached_file(KIND, f"{content_key([clips.key, len(clips)])}.json", build).read_text("utf-8"))
-
-
-def _audible(samples: np.ndarray) -> bool:
-    try:
-        check_audible(torch.from_numpy(samples.astype(np.float32) / FULL_SCALE), "")
-    except AudioError:
-        return False
-    return True
 
 
 class Index(NamedTuple):

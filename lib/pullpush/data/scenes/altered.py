@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torchaudio.functional import resample
 
 from pullpush.cache import content_key
-from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.audio import SAMPLE_RATE, loudest
 from pullpush.data.clips import StoredClips
 from pullpush.data.store import FULL_SCALE, Waveforms
 from pullpush.golden import rounded, versions
@@ -43,7 +43,6 @@ class SameLength:
     """An alteration that leaves clips as long as they are."""
 
     def samples(self, length: int, sample_rate: int) -> int:
-        """See Alteration."""
         return length
 
 
@@ -62,11 +61,9 @@ class First:
             raise ValueError(f"seconds must be positive, got {self.seconds}")
 
     def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
-        """See Alteration."""
         return wave[: self.samples(len(wave), sample_rate)]
 
     def samples(self, length: int, sample_rate: int) -> int:
-        """See Alteration."""
         return min(length, max(1, round(self.seconds * sample_rate)))
 
 
@@ -79,11 +76,7 @@ class Loudest(First):
     """
 
     def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
-        """See Alteration."""
-        size = self.samples(len(wave), sample_rate)
-        energy = torch.nn.functional.pad(wave.double().square().cumsum(0), (1, 0))
-        start = int((energy[size:] - energy[: len(energy) - size]).argmax())
-        return wave[start : start + size]
+        return loudest(wave, self.samples(len(wave), sample_rate))
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,6 @@ class Gain(SameLength):
     decibels: float
 
     def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
-        """See Alteration."""
         return wave * 10 ** (self.decibels / 20)
 
 
@@ -116,7 +108,6 @@ class WhiteNoise(SameLength):
     seed: int = 0
 
     def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
-        """See Alteration."""
         drawn = np.random.default_rng([self.seed, row]).standard_normal(len(wave), dtype=np.float32)
         noise = torch.from_numpy(drawn)
         wanted = wave.double().square().mean() / 10 ** (self.decibels / 10)
@@ -136,7 +127,6 @@ class AlteredWaveforms(Waveforms):
         return np.array([self.alteration.samples(int(each), self.sample_rate) for each in before], dtype=np.int64)
 
     def audio(self, rows: Iterable[int], *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """See Waveforms."""
         waves = [self._altered(int(row)) for row in rows]
         if sample_rate not in (None, self.sample_rate):
             waves = [resample(wave, self.sample_rate, sample_rate) for wave in waves]
@@ -149,17 +139,7 @@ class AlteredWaveforms(Waveforms):
 
 
 def altered(clips: StoredClips, alteration: Alteration) -> StoredClips:
-    """The same clips, heard otherwise: captions, labels and columns are the clips' own.
-
-    Raises:
-        TypeError: clips that are no waveforms in a store, such as features; alter them before they are encoded.
-        ValueError: clips that are altered already.
-
-    >>> from pullpush.data.scenes.world import WorldConfig, load_world
-    >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
-    >>> altered(world.test, First(0.25)).audio(0)[0].shape
-    torch.Size([1, 4000])
-    """
+    """The same clips, heard otherwise: captions, labels and columns are the clips' own."""
     if not isinstance(clips, StoredClips):
         raise TypeError(f"altered takes clips of a store, got {type(clips).__name__}: alter them before encoding them")
     waves = clips.waveforms

@@ -9,11 +9,15 @@ A configuration is wrapped; what is chosen by and tested on stays as it is:
 Further captions are drawn from by `captions="random"`; the first caption of a clip stays its own. Mixed clips are a
 source of their own, so that features of the clips that were there are not computed again. What rewrites captions has
 one interface, for grammars, language models and single words (see `pullpush.rewriting`).
+
+A scene knows three relations, so that only clips whose sounds all come together (one sound, or several at once) have a
+union that tells the truth: their sounds are started together, and the union is an overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,14 +29,16 @@ from torch import Tensor
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.clips import Clips, Columns, Config, StoredClips, World
+from pullpush.data.draws import number as draw_number
 from pullpush.data.language.vocabulary import Event
 from pullpush.data.mixture import Mixed
-from pullpush.data.scenes.mixing import mix, partners, unite
-from pullpush.data.scenes.renderer import FADE
+from pullpush.data.scenes.renderer import FADE, PEAK
+from pullpush.data.scenes.scene import Scene
 from pullpush.errors import PullPushError
 from pullpush.golden import versions
 
 KIND = "mixes"
+TRIES = 200  # draws of a partner before another clip is taken
 BOTH = ("first", "second")  # columns of mixed clips: what is known of each of the two
 Write = Callable[[Columns, str], list[list[str]]]
 
@@ -82,7 +88,6 @@ class Merger(Protocol):
         ...
 
     def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
-        """See `Rewriter`."""
         return self
 
 
@@ -132,7 +137,6 @@ class AugmentedConfig:
             TypeError: clips of another kind, such as features or a mixture: augment what they are made of.
             RewritingError: a rewriter cannot rewrite the captions of these clips.
             PullPushError: there are not as many pairs of clips to mix.
-            CacheError: the cache cannot be written.
 
         >>> from pullpush.data.scenes.world import WorldConfig
         >>> from pullpush.rewriting import create
@@ -191,7 +195,6 @@ class Augmented(Mixed):
 
     @property
     def graded(self) -> bool:  # pyrefly: ignore[bad-override]
-        """See `Clips`."""
         return self.sources[0].graded
 
     @classmethod
@@ -209,13 +212,6 @@ def mixed_clips(clips: StoredClips, pairs: Sequence[tuple[int, int]], merger: Me
     """Each pair of clips as one clip: summed once and kept, captioned by a merger that knows the captions of `clips`.
 
     Columns are "scene", "file" (as far as the clips have them), and "first" and "second", all that is known of the two.
-
-    >>> from pullpush.data.scenes.world import WorldConfig, load_world
-    >>> from pullpush.rewriting import create
-    >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
-    >>> merger = create("grammar").of(world.singles, "eng", world.bank.events)
-    >>> mixed_clips(world.singles, [(1, 9)], merger, "eng").captions("eng")[0][0]
-    'You can hear both the wailing of a siren and the ringing of a bell.'
     """
     rate, scenes = clips.waveforms.sample_rate, clips.columns.get("scene")
 
@@ -269,3 +265,108 @@ def _pairs(world: World, clips: StoredClips, count: int, seed: int) -> list[tupl
     others = [held for name, held in world.splits.items() if name != "train" and "scene" in held.columns]
     taken = {frozenset(scene.events) for held in others for scene in held.columns["scene"]}
     return partners(clips.columns.get("scene"), count, len(clips), seed=seed, taken=taken)
+
+
+# -------------------------------------------------------------------------------------------------- two clips as one
+
+
+def unite(first: Scene, second: Scene) -> Scene:
+    """The scene of both, whose sounds begin together: an overlap.
+
+    The noise of both is heard under the sounds of both, which are as strong: snr_db follows from the two ratios.
+
+    Raises:
+        ValueError: one is a sequence, or both hold the same event.
+
+    >>> from pullpush.data.scenes.scene import Sound
+    >>> frog, rain = (Scene((Sound(event, 0, onset=0.25),), "single", None, 3.0) for event in (4, 9))
+    >>> unite(frog, rain).graph
+    ('overlap', (4, 9))
+    """
+    if not unites(first, second):
+        raise ValueError(f"only scenes of different events that sound together have a union, got {first}, {second}")
+    starts = [scene.sounds[0].onset for scene in (first, second)]
+    sounds = [
+        replace(sound, onset=round(sound.onset + max(starts) - start, 3))
+        for scene, start in zip((first, second), starts, strict=True)
+        for sound in scene.sounds
+    ]
+    duration = max(scene.duration + max(starts) - start for scene, start in zip((first, second), starts, strict=True))
+    ordered = tuple(sorted(sounds, key=lambda sound: (sound.onset, sound.event)))
+    return Scene(ordered, "overlap", _ratio(first.snr_db, second.snr_db), round(duration, 3))
+
+
+def unites(first: Scene, second: Scene) -> bool:
+    """Whether two scenes have a union: no sequence, and no event twice."""
+    return "sequence" not in (first.relation, second.relation) and not set(first.events) & set(second.events)
+
+
+def _ratio(*ratios: float | None) -> float | None:
+    """Sounds over noise in decibels, of clips of equal power; None where none has noise."""
+    noise = [0.0 if ratio is None else 1 / (1 + 10 ** (ratio / 10)) for ratio in ratios]
+    return round(10 * math.log10(len(noise) / sum(noise) - 1), 1) if sum(noise) else None
+
+
+def partners(
+    scenes: Sequence[Scene] | None, count: int, clips: int, *, seed: int, taken: Collection[frozenset[int]] = ()
+) -> list[tuple[int, int]]:
+    """`count` pairs of clips by their numbers, first < second, all different: pair k is a draw of (seed, k).
+
+    Args:
+        scenes: of the clips, which then have a union; None where clips are recordings, any two of which may be mixed.
+        count: of pairs.
+        clips: how many there are.
+        seed: of the draws.
+        taken: sets of events that no union may have, those of other splits.
+
+    >>> partners(None, 3, 10, seed=0)
+    [(0, 1), (0, 3), (1, 9)]
+    """
+    usable = [row for row in range(clips) if scenes is None or scenes[row].relation != "sequence"]
+    found: dict[tuple[int, int], None] = {}  # a set that keeps its order
+    for at in range(count):
+        drawn = (_draw(usable, (seed, at, attempt)) for attempt in range(TRIES if len(usable) > 1 else 0))
+        fitting = (pair for pair in drawn if pair not in found and (scenes is None or _fits(*pair, scenes, taken)))
+        if (pair := next(fitting, None)) is None:
+            raise PullPushError(
+                f"only {at} of {count} pairs of clips that can be mixed were found among {clips} clips: ask for fewer "
+                "mixes (clips with sounds one after the other are not mixed, nor two with the same event)"
+            )
+        found[pair] = None
+    return list(found)
+
+
+def _draw(rows: Sequence[int], asked: tuple[int, ...]) -> tuple[int, int]:
+    """Two different rows, the smaller first."""
+    first = draw_number(("first", *asked)) % len(rows)
+    second = (first + 1 + draw_number(("second", *asked)) % (len(rows) - 1)) % len(rows)
+    return min(rows[first], rows[second]), max(rows[first], rows[second])
+
+
+def _fits(first: int, second: int, scenes: Sequence[Scene], taken: Collection[frozenset[int]]) -> bool:
+    """Whether two scenes have a union that is free."""
+    one, other = scenes[first], scenes[second]
+    return unites(one, other) and frozenset(one.events + other.events) not in taken
+
+
+def mix(
+    first: np.ndarray, second: np.ndarray, *, delays: tuple[int, int] = (0, 0), longest: int, fade: int = 1
+) -> np.ndarray:
+    """The sum of two waveforms at equal power, `(T,)` float32, scaled down where it would be louder than `PEAK`.
+
+    first, second: `(T1,)`, `(T2,)` float32 in [-1, 1]; their powers become the geometric mean of both. delays: samples
+    of silence before each; longest: samples that are kept, the last `fade` of them fading out where there were more.
+
+    >>> mix(np.array([0.1, -0.1], np.float32), np.array([0.4, 0.4], np.float32), longest=2)
+    array([0.4, 0. ], dtype=float32)
+    """
+    powers = [float(np.mean(wave.astype(np.float64) ** 2)) for wave in (first, second)]
+    aims = [math.sqrt(powers[0] * powers[1])] * 2 if all(powers) else powers  # silence has no level to be equal to
+    total = np.zeros(max(len(wave) + delay for wave, delay in zip((first, second), delays, strict=True)), np.float32)
+    for wave, delay, power, aim in zip((first, second), delays, powers, aims, strict=True):
+        total[delay : delay + len(wave)] += wave * np.float32(math.sqrt(aim / power) if power else 0.0)
+    if len(total) > longest:
+        total, fade = total[:longest], min(longest, fade)
+        total[longest - fade :] *= np.linspace(1, 0, fade, dtype=np.float32)
+    peak = float(np.abs(total).max(initial=0.0))
+    return total * np.float32(PEAK / peak) if peak > PEAK else total

@@ -24,7 +24,7 @@ from pullpush.golden import versions
 from pullpush.settings import check_fields
 
 if TYPE_CHECKING:
-    from pullpush.data.scenes.bank import Bank
+    from pullpush.data.banks import Bank
 
 GAP = 0.1  # seconds of quiet between repetitions, and at least between sounds of a sequence
 SLACK = 0.5  # most seconds of quiet before, between and after sounds
@@ -64,9 +64,6 @@ def pitch_bank(bank: Bank, most: int) -> PitchBank:
     """The bank at all shifts from -`most` to `most` semitones: made once, then read from the cache.
 
     A shift changes speed with pitch, as a tape does, so that a recording up a semitone is 6 % shorter.
-
-    Raises:
-        CacheError: the cache cannot be written.
     """
     key = content_key([versions("data/pitch"), bank.key, most])
     folder = cached_dir("pitch", key, lambda path: _write(path, shifted(bank, most)))
@@ -74,12 +71,7 @@ def pitch_bank(bank: Bank, most: int) -> PitchBank:
 
 
 def shifted(bank: Bank, most: int) -> PitchBank:
-    """The same in memory: every recording resampled to every shift.
-
-    >>> from pullpush.data.banks import create_bank
-    >>> shifted(create_bank("synthetic:sweep"), 1).bounds.shape
-    (6, 3, 2)
-    """
+    """The same in memory: every recording resampled to every shift."""
     waves = [
         shift(clip.numpy(), semitones) for clips in bank.clips for clip in clips for semitones in range(-most, most + 1)
     ]
@@ -184,12 +176,7 @@ def compose(
 
 
 def single(bank: Bank, event: int, config: SceneConfig, *, seed: int, index: int) -> Scene:
-    """A scene with one event alone, for zero-shot classification; deterministic by `(seed, event, index)`.
-
-    >>> from pullpush.data.banks import create_bank
-    >>> single(create_bank("synthetic"), 3, SceneConfig(), seed=0, index=0).events
-    (3,)
-    """
+    """A scene with one event alone, for zero-shot classification; deterministic by `(seed, event, index)`."""
     return _arrange(bank, config, [event], np.random.default_rng([seed, event, index]))
 
 
@@ -256,13 +243,7 @@ def _draw_sound(bank: Bank, config: SceneConfig, event: int, share: float, rng: 
 
 
 def seconds(bank: Bank, sound: Sound) -> float:
-    """How long a sound lasts with its shift and repetitions, where nothing cuts it.
-
-    >>> from pullpush.data.banks import create_bank
-    >>> bank = create_bank("synthetic")
-    >>> seconds(bank, Sound(0, 0, 0.0)) == len(bank.clips[0][0]) / 16_000
-    True
-    """
+    """How long a sound lasts with its shift and repetitions, where nothing cuts it."""
     once = len(bank.clips[sound.event][sound.clip]) / float(ratio(sound.semitones)) / SAMPLE_RATE
     return sound.repeats * once + (sound.repeats - 1) * GAP
 

@@ -24,10 +24,9 @@ from functools import partial
 from typing import ClassVar
 
 from pullpush.cache import content_key
-from pullpush.data.banks import create_bank
+from pullpush.data.banks import Bank, EventClips, create_bank
 from pullpush.data.clips import StoredClips, World
 from pullpush.data.draws import share as drawn
-from pullpush.data.scenes.bank import Bank, EventClips
 from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import (
     SCENES,
@@ -74,8 +73,38 @@ class HeldOutConfig:
         return self.world.captions_per_scene
 
     def load(self) -> World:
-        """See `load_held_out`."""
-        return load_held_out(self)
+        """Render the splits, or read them from the cache. `bank` of the world is the one that is heard in training.
+
+        Raises:
+            UnknownNameError, DataNotFoundError: a bank is unknown, or cannot be fetched.
+            PullPushError: no named event has a further recording, or too few events are left for the splits.
+
+        >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
+        >>> world = HeldOutConfig(small, takes="").load()
+        >>> {name: len(clips) for name, clips in world.splits.items() if name not in ("train", "valid")}
+        {'test': 2, 'heard': 2, 'recordings': 2, 'events': 2, 'singles': 12, 'recording_singles': 7}
+        """
+        size = self.world
+        heard, unheard = two_banks(size.bank, self.takes)
+        alike = replace(heard, events=tuple(replace(event, category="") for event in heard.events))
+        named = named_events(heard if self.by_category else alike, unheard, self.share, seed=size.seed)
+        again = [event for event in named if unheard.clips[event]]
+        never = [event for event in range(len(heard)) if event not in named]
+        if self.by_category and not again:
+            raise PullPushError(f"no event that training names has a further recording in {self.takes or size.bank!r}")
+        parts = {
+            "train": _Part(heard, named, "train", size.n_train),
+            "valid": _Part(heard, named, "valid", size.n_valid),
+            "test": _Part(heard, named, "test", size.n_test),
+            "heard": _Part(heard, again, "test", size.n_test),
+            "recordings": _Part(unheard, again, "test", size.n_test),
+            "events": _Part(heard, never, "test", size.n_test),
+            "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
+            "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
+        }
+        splits = {name: _clips(name, part, size) for name, part in parts.items() if self.by_category or part.events}
+        words = words_of(heard, each=self.captions_per_scene, seed=self.seed)
+        return World(self, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
 
 
 @dataclass(frozen=True)
@@ -89,44 +118,6 @@ class OwnHeldOutConfig(HeldOutConfig):
 
     takes: str = ""
     by_category: ClassVar[bool] = False
-
-
-def load_held_out(config: HeldOutConfig) -> World:
-    """Render the splits, or read them from the cache. `bank` of the world is the one that is heard in training.
-
-    Of a bank of one's own (see `OwnHeldOutConfig`) those splits that the bank is large enough for.
-
-    Raises:
-        UnknownNameError, DataNotFoundError: a bank is unknown, or cannot be fetched.
-        PullPushError: no named event has a further recording, or too few events are left for the splits.
-        CacheError: the cache cannot be written.
-
-    >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
-    >>> world = load_held_out(HeldOutConfig(small, takes=""))
-    >>> {name: len(clips) for name, clips in world.splits.items() if name not in ("train", "valid")}
-    {'test': 2, 'heard': 2, 'recordings': 2, 'events': 2, 'singles': 12, 'recording_singles': 7}
-    """
-    size = config.world
-    heard, unheard = two_banks(size.bank, config.takes)
-    alike = replace(heard, events=tuple(replace(event, category="") for event in heard.events))
-    named = named_events(heard if config.by_category else alike, unheard, config.share, seed=size.seed)
-    again = [event for event in named if unheard.clips[event]]
-    never = [event for event in range(len(heard)) if event not in named]
-    if config.by_category and not again:
-        raise PullPushError(f"no event that training names has a further recording in {config.takes or size.bank!r}")
-    parts = {
-        "train": _Part(heard, named, "train", size.n_train),
-        "valid": _Part(heard, named, "valid", size.n_valid),
-        "test": _Part(heard, named, "test", size.n_test),
-        "heard": _Part(heard, again, "test", size.n_test),
-        "recordings": _Part(unheard, again, "test", size.n_test),
-        "events": _Part(heard, never, "test", size.n_test),
-        "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
-        "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
-    }
-    splits = {name: _clips(name, part, size) for name, part in parts.items() if config.by_category or part.events}
-    words = words_of(heard, each=config.captions_per_scene, seed=config.seed)
-    return World(config, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
 
 
 def two_banks(bank: str, takes: str) -> tuple[Bank, Bank]:

@@ -19,7 +19,7 @@ from pullpush.data.scenes.composer import GAP, PitchBank, SceneConfig, pitch_ban
 from pullpush.data.scenes.scene import Scene, Sound
 
 if TYPE_CHECKING:
-    from pullpush.data.scenes.bank import Bank
+    from pullpush.data.banks import Bank
 
 PEAK = 0.95  # louder mixes are scaled down to this, so that int16 never clips
 FADE = 0.02  # seconds of fade where a sound is cut

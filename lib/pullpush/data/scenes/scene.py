@@ -9,21 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from pullpush.data.language.vocabulary import Event
+
 RELATIONS = ("single", "sequence", "overlap")
 SAME_SET = 0.75  # relevance of the same events in another order or relation
-
-
-class HasCategory(Protocol):
-    """What relevance needs to know of an event."""
-
-    @property
-    def category(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -81,8 +76,8 @@ class Scene:
         return self.relation, ordered
 
 
-def relevance(scene_a: Scene, scene_b: Scene, events: Sequence[HasCategory]) -> float:
-    """How well a caption of one scene fits the other, symmetric, in [0, 1].
+def relevance_matrix(queries: Sequence[Scene], scenes: Sequence[Scene], events: Sequence[Event]) -> Tensor:
+    """How well a caption of one scene fits another, `(Q, N)` float32, symmetric, in [0, 1].
 
     - 1: the same graph, that is the same events in the same relation (and order, for a sequence);
     - 0.75: the same events in another order or relation;
@@ -91,20 +86,6 @@ def relevance(scene_a: Scene, scene_b: Scene, events: Sequence[HasCategory]) -> 
     - 0: nothing in common.
 
     Pitch, level, distance, repetition and noise do not count: captions mention them only sometimes.
-
-    >>> from pullpush.data.scenes.synthetic import synthetic_events
-    >>> one, two = Sound(2, 0, onset=0.0), Sound(1, 0, onset=1.0)
-    >>> scenes = (Scene((one, two), relation, None, 3.0) for relation in ("sequence", "overlap"))
-    >>> relevance(*scenes, synthetic_events())
-    0.75
-    """
-    return float(relevance_matrix([scene_a], [scene_b], events)[0, 0])
-
-
-def relevance_matrix(queries: Sequence[Scene], scenes: Sequence[Scene], events: Sequence[HasCategory]) -> Tensor:
-    """Relevance of every scene for every query, `(Q, N)` float32; see `relevance`.
-
-    events: the bank's events, whose `category` grades the near misses.
     """
     names = sorted({event.category for event in events})
     category = np.array([names.index(event.category) for event in events], dtype=np.int64)

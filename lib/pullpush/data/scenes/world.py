@@ -6,48 +6,33 @@ are known by the components that make and caption them, and by all that decides 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-import joblib
 import numpy as np
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
-from pullpush.data.banks import create_bank
+from pullpush.data.banks import Bank, create_bank
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import captions, prompts
-from pullpush.data.language.labels import load_labels
 from pullpush.data.language.vocabulary import Event
 from pullpush.data.languages import load_languages, told_by
-from pullpush.data.scenes.bank import Bank
 from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, single
 from pullpush.data.scenes.renderer import render
 from pullpush.data.scenes.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.golden import versions
-from pullpush.progress import hidden
 from pullpush.settings import check_fields, check_range
 
 SCENES = ("data/scenes", "data/renderer", "data/pitch")  # the components whose work the cache holds
 KNOWN = ("data/relevance", "data/labels")  # and those that clips of scenes ask
-__all__ = [
-    "World",
-    "WorldConfig",
-    "draw_scenes",
-    "draw_singles",
-    "load_world",
-    "scene_clips",
-    "split_of",
-    "words_of",
-    "write_captions",
-]
-
 Caption = Callable[[Columns, str], list[list[str]]]
+Tell = Callable[..., list[str]]
 
 COUNTS = ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene")
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
@@ -59,23 +44,13 @@ def words_of(bank: Bank, *, each: int, seed: int) -> str:
     """A name for what decides the captions of a bank's scenes: what its events are called, and how they are told.
 
     each, seed: how many captions a scene has, and what they are drawn by.
-
-    >>> from pullpush.data.banks import create_bank
-    >>> bank = create_bank("synthetic")
-    >>> words_of(bank, each=5, seed=0) == words_of(bank, each=5, seed=0) != words_of(bank, each=5, seed=1)
-    True
     """
     events = [[event.name, event.category, event.phrases] for event in bank.events]
     return content_key([events, told_by(_languages(bank)), each, seed])
 
 
 def parts_of(bank: Bank) -> tuple[str, ...]:
-    """The components (see `pullpush.golden`) that make scenes of a bank, and tell them.
-
-    >>> from pullpush.data.banks import create_bank
-    >>> parts_of(create_bank("synthetic"))[:4]
-    ('data/scenes', 'data/renderer', 'data/pitch', 'data/relevance')
-    """
+    """The components (see `pullpush.golden`) that make scenes of a bank, and tell them."""
     return *SCENES, *KNOWN, *(f"languages/{code}" for code in _languages(bank))
 
 
@@ -109,7 +84,6 @@ class WorldConfig:
         check_range("world", **{name: (getattr(self, name), 1) for name in COUNTS})
 
     def load(self) -> World:
-        """See `load_world`."""
         return load_world(self)
 
 
@@ -126,7 +100,6 @@ def load_world(config: WorldConfig) -> World:
     Raises:
         UnknownNameError, DataNotFoundError: the bank is unknown, or cannot be fetched.
         PullPushError: the bank is too small for the splits.
-        CacheError: the cache cannot be written.
 
     >>> world = load_world(WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1))
     >>> audio, lengths = world.train.audio([0, 1])
@@ -152,13 +125,28 @@ def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
     return "train" if point < SHARES["train"] else "valid" if point < 1 - SHARES["test"] else "test"
 
 
-def write_captions(events: Sequence[Event], each: int, seed: int, columns: Columns, language: str) -> list[list[str]]:
-    """`each` captions of every scene in one language; see `grammar.captions`."""
-    return [captions(scene, events, language=language, n=each, seed=seed) for scene in columns["scene"]]
+def write_captions(
+    events: Sequence[Event], each: int, seed: int, columns: Columns, language: str, *, tell: Tell = captions
+) -> list[list[str]]:
+    """`each` captions of every scene in one language; tell: see `grammar.captions`."""
+    return [tell(scene, events, language=language, n=each, seed=seed) for scene in columns["scene"]]
+
+
+def retold(config: Any, scenes: Any, tell: Tell, part: str, about: Callable[[str], list[Any]]) -> World:
+    """The world of a configuration of scenes with other captions in all its splits: clips keep their names and audio.
+
+    config: what describes the whole; tell: in place of `grammar.captions`; part: the component that tells; about: key
+    of the world's own words → what decides the new ones.
+    """
+    world = scenes.load()
+    write = partial(write_captions, world.bank.events, scenes.captions_per_scene, scenes.seed, tell=tell)
+    splits = {name: replace(clips, write=write, _captions={}) for name, clips in world.splits.items()}
+    words = content_key([versions(part), *about(world.words)])
+    return World(config, splits, words, world.bank, parts=(*world.parts, part))
 
 
 def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
-    """Graded relevance of scenes; see `scene.relevance`."""
+    """Graded relevance of scenes; see `scene.relevance_matrix`."""
     return relevance_matrix(columns["scene"], other["scene"], events)
 
 
@@ -174,13 +162,13 @@ def scene_clips(
         bank: what they are composed of.
         config: what they sound like.
         write: (columns, language) → captions of every scene.
-
-    Raises:
-        CacheError: the cache cannot be written.
     """
 
     def build(folder: Path) -> None:
-        _write(folder, draw(), bank, config, name)
+        scenes = draw()
+        pitch_bank(bank, config.max_semitones)  # before the threads start, so that one of them makes it
+        store.write(folder, store.made(partial(_rendered, bank, config), scenes, f"rendering {name}"))
+        (folder / "scenes.jsonl").write_text(to_json(scenes), encoding="utf-8")
 
     folder = cached_dir("worlds", key, build)
     scenes = from_json((folder / "scenes.jsonl").read_text(encoding="utf-8"))
@@ -195,7 +183,7 @@ def scene_clips(
         columns,
         write,
         partial(grade, bank.events),
-        partial(prompts, bank.events, further=load_labels()),
+        partial(prompts, bank.events),
         graded=True,
     )
 
@@ -246,23 +234,5 @@ def draw_singles(bank: Bank, each: int, config: WorldConfig) -> list[Scene]:
     ]
 
 
-def _write(folder: Path, scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> None:
-    """Render the scenes into `folder`: their samples (see store.py) and scenes.jsonl."""
-    store.write(folder, _rendered(scenes, bank, config, name))
-    (folder / "scenes.jsonl").write_text(to_json(scenes), encoding="utf-8")
-
-
-def _rendered(scenes: Sequence[Scene], bank: Bank, config: SceneConfig, name: str) -> Iterator[np.ndarray]:
-    """The scenes' samples in order, `(T,)` int16 each; threads suffice, as the FFTs release the GIL."""
-    pitch_bank(bank, config.max_semitones)  # before the threads start, so that one of them makes it
-    blocks = [scenes[start : start + BLOCK] for start in range(0, len(scenes), BLOCK)]
-    jobs = min(len(blocks), joblib.cpu_count())
-    parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-    with tqdm(total=len(scenes), desc=f"rendering {name}", unit="scene", disable=hidden()) as bar:
-        for block in parallel(joblib.delayed(_render_block)(block, bank, config) for block in blocks):
-            bar.update(len(block))
-            yield from block
-
-
-def _render_block(scenes: Sequence[Scene], bank: Bank, config: SceneConfig) -> list[np.ndarray]:
-    return [store.to_int16(render(scene, bank, config).numpy()) for scene in scenes]
+def _rendered(bank: Bank, config: SceneConfig, scene: Scene) -> np.ndarray:
+    return store.to_int16(render(scene, bank, config).numpy())

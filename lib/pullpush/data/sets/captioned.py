@@ -7,8 +7,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -41,56 +40,47 @@ ID = 11  # characters of a YouTube id
 TENTH = 10  # one in so many training clips of MusicCaps validates
 
 
-@contextmanager
-def _names_that_torchaudio_dropped() -> Iterator[None]:
-    """aac-datasets 0.7 imports `torchaudio.AudioMetaData`, for a type that we never meet; torchaudio 2.11 has none."""
+def module_of(name: str) -> ModuleType:
+    """The module of aac-datasets that reads and fetches a dataset; `PullPushError` if it is not installed."""
     import torchaudio
 
-    if hasattr(torchaudio, "AudioMetaData"):
-        yield
-        return
-    torchaudio.AudioMetaData = object
+    # aac-datasets 0.7 imports this name for a type that we never meet; torchaudio 2.11 has dropped it.
+    lacks = not hasattr(torchaudio, "AudioMetaData")
     try:
-        yield
-    finally:
-        del torchaudio.AudioMetaData
-
-
-def module_of(name: str) -> ModuleType:
-    """The module of aac-datasets that reads and fetches a dataset.
-
-    Raises:
-        PullPushError: it is not installed.
-    """
-    try:
-        with _names_that_torchaudio_dropped():
-            return importlib.import_module(f"aac_datasets.datasets.functional.{name}")
+        if lacks:
+            torchaudio.AudioMetaData = object
+        return importlib.import_module(f"aac_datasets.datasets.functional.{name}")
     except ModuleNotFoundError as error:
         raise PullPushError(
             f"reading {name} needs {error.name}, which is not installed: pip install 'pullpush[full]'"
         ) from error
+    finally:
+        if lacks:
+            del torchaudio.AudioMetaData
 
 
 def read_columns(name: str, place: Path, subset: str, expected: str, **options: Any) -> dict[str, list]:
-    """The columns that aac-datasets gives for a subset.
-
-    Args:
-        name: of its module.
-        place: the dataset's folder.
-        subset: as the library calls it.
-        expected: what is in the folder if all is well, for the error.
-        options: of its function.
-
-    Raises:
-        DataNotFoundError: the folder is not as the dataset is published.
-        PullPushError: the library is not installed.
-    """
+    """The columns that aac-datasets gives for a subset of the dataset `name` in the folder `place`; options: of its
+    function; expected: what is in the folder if all is well, for the `DataNotFoundError` where it is not."""
     load = getattr(module_of(name), f"load_{name}_dataset")
     try:
         columns = load(place.parent, subset, -1, **options)
     except (RuntimeError, OSError, KeyError, AssertionError) as error:
         raise DataNotFoundError(f"{place} is not as {name} is published ({subset}): expected {expected}") from error
     return columns[0] if isinstance(columns, tuple) else columns
+
+
+def download(name: str, *subsets: str, **options: Any) -> Callable[[Path], None]:
+    """What fetches a dataset by aac-datasets, from Zenodo or where its authors put it: the `fetch` of its card."""
+
+    def fetch(root: Path) -> None:
+        functions = vars(module_of(name))
+        if subsets:
+            functions[f"download_{name}_datasets"](root, subsets, verbose=1, **options)
+        else:
+            functions[f"download_{name}_dataset"](root, verbose=1, **options)
+
+    return fetch
 
 
 def audiocaps(place: Path, split: str, version: str = "v1") -> Listing:
@@ -122,19 +112,19 @@ def audiocaps(place: Path, split: str, version: str = "v1") -> Listing:
     return Listing(paths, [columns["captions"][row] for row in rows])
 
 
-@cache
-def ids_957() -> frozenset[str]:
-    """The YouTube ids of the 957 test clips that ML-CLAP's code lists; the table of AudioCaps 1.0 has 975.
-
-    >>> len(ids_957())
-    957
-    """
-    return frozenset((Path(__file__).parent / "audiocaps_957.txt").read_text(encoding="ascii").split())
-
-
 def in_957(stem: str) -> bool:
-    """Whether the file `<youtube id>_<start>` is one of the 957: `in_957("7fmOlUlwoNg_20")`."""
-    return stem.rpartition("_")[0] in ids_957()
+    """Whether the file `<youtube id>_<start>` is one of the 957 test clips that ML-CLAP's code lists; the table of
+    AudioCaps 1.0 has 975.
+
+    >>> in_957("7fmOlUlwoNg_20")
+    True
+    """
+    return stem.rpartition("_")[0] in _ids_957()
+
+
+@cache
+def _ids_957() -> frozenset[str]:
+    return frozenset((Path(__file__).parent / "audiocaps_957.txt").read_text(encoding="ascii").split())
 
 
 def fetch_audiocaps(root: Path, version: str = "v1") -> None:
@@ -143,7 +133,7 @@ def fetch_audiocaps(root: Path, version: str = "v1") -> None:
         if shutil.which(program) is None:
             raise DataNotFoundError(f"AudioCaps comes from YouTube by {program}, which is not on your path: install it")
     options = {"version": version, "ytdlp_opts": shlex.split(os.environ.get(YTDLP, "")), "num_dl_attempts": ATTEMPTS}
-    module_of("audiocaps").download_audiocaps_datasets(root, ("train", "val", "test"), verbose=1, **options)
+    download("audiocaps", "train", "val", "test", **options)(root)
 
 
 def clotho(place: Path, split: str) -> Listing:
@@ -161,11 +151,6 @@ def clotho(place: Path, split: str) -> Listing:
     return Listing([recordings / name for name in columns["fname"]], columns["captions"])
 
 
-def fetch_clotho(root: Path) -> None:
-    """Download it from Zenodo."""
-    module_of("clotho").download_clotho_datasets(root, tuple(subset for subset, _ in CLOTHO.values()), verbose=1)
-
-
 def macs(place: Path, split: str) -> Listing:
     """MACS: MACS.yaml, MACS_competence.csv, tau_meta/meta.csv and audio/*.wav of TAU Urban Acoustic Scenes 2019.
 
@@ -174,11 +159,6 @@ def macs(place: Path, split: str) -> Listing:
     expected = "MACS.yaml, MACS_competence.csv, tau_meta/meta.csv and its files in audio"
     columns = read_columns("macs", place, "full", expected)
     return every_tenth([place / "audio" / name for name in columns["fname"]], columns["captions"], split)
-
-
-def fetch_macs(root: Path) -> None:
-    """Download it from Zenodo."""
-    module_of("macs").download_macs_dataset(root, verbose=1)
 
 
 def wavcaps(place: Path, split: str) -> Listing:
@@ -197,11 +177,6 @@ def wavcaps(place: Path, split: str) -> Listing:
         raise DataNotFoundError(f"WavCaps has none of {', '.join(WAVCAPS)} in {place / 'Audio'}")
     require_all("WavCaps", paths, "its JSON files")
     return every_tenth(paths, captions, split)
-
-
-def fetch_wavcaps(root: Path) -> None:
-    """Download it from where its authors put it."""
-    module_of("wavcaps").download_wavcaps_datasets(root, tuple(WAVCAPS.values()), verbose=1)
 
 
 def musiccaps(place: Path, split: str, version: str = "") -> Listing:
@@ -247,29 +222,22 @@ def id_and_start(stem: str) -> tuple[str, int | None]:
 
 def song_describer(place: Path, split: str, subset: str = "") -> Listing:
     """Song Describer: song_describer.csv, and audio/<path> as the table has it or with .2min before its ending, as the
-    archive has it. A track has as many captions as it has rows.
+    archive has it. A track has as many captions as it has rows; there is no split but "test".
 
     subset: "valid", the captions that somebody checked.
-
-    Raises:
-        DataNotFoundError: another split than "test": there is none.
     """
     if split != "test":
         raise DataNotFoundError("Song Describer has a test split alone: take load_split(config, 'test')")
     table = official_table(place / "song_describer.csv", ("track_id", "caption", "is_valid_subset", "path"))
     if subset:
         table = table[table["is_valid_subset"].str.lower() == "true"]
-    captions: dict[str, list[str]] = {}
+    captions: dict[Path, list[str]] = {}
     for name, caption in zip(table["path"], table["caption"], strict=True):
-        captions.setdefault(name, []).append(caption.strip())
-    paths = [_track(place / "audio" / name) for name in captions]
-    require_all("Song Describer", paths, place / "song_describer.csv")
-    return Listing(paths, list(captions.values()))
-
-
-def _track(path: Path) -> Path:
-    cut = path.with_suffix(f".2min{path.suffix}")
-    return cut if cut.is_file() else path
+        path = place / "audio" / name
+        cut = path.with_suffix(f".2min{path.suffix}")
+        captions.setdefault(cut if cut.is_file() else path, []).append(caption.strip())
+    require_all("Song Describer", list(captions), place / "song_describer.csv")
+    return Listing(list(captions), list(captions.values()))
 
 
 CARDS = (
@@ -309,7 +277,7 @@ CARDS = (
         version="2.1",
         citation="clotho",
         folder="CLOTHO_v2.1",
-        fetch=fetch_clotho,
+        fetch=download("clotho", *(subset for subset, _ in CLOTHO.values())),
         seconds=30.0,
     ),
     DatasetCard(
@@ -321,7 +289,7 @@ CARDS = (
         authors="Martín-Morató and Mesaros, Tampere University",
         licence="captions and sounds: Tampere University's, not for commercial use",
         folder="MACS",
-        fetch=fetch_macs,
+        fetch=download("macs"),
     ),
     DatasetCard(
         name="musiccaps",
@@ -361,6 +329,6 @@ CARDS = (
         authors="Mei et al.; Freesound, BBC Sound Effects, SoundBible, AudioSet",
         licence="captions CC BY 4.0; for academic use only",
         folder="WavCaps",
-        fetch=fetch_wavcaps,
+        fetch=download("wavcaps", *WAVCAPS.values()),
     ),
 )

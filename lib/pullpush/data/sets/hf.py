@@ -20,7 +20,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -56,10 +55,6 @@ class Row(NamedTuple):
 def parsed(argument: str) -> tuple[str, dict[str, str]]:
     """The name and the options of `name?option=value&…`.
 
-    Raises:
-        UnknownNameError: an unknown option.
-        PullPushError: it cannot be read.
-
     >>> parsed("owner/name?text=caption&test=eval")
     ('owner/name', {'text': 'caption', 'test': 'eval'})
     """
@@ -87,29 +82,33 @@ def located(card: DatasetCard, argument: str) -> DatasetCard:
 
 
 def fetch(name: str, options: Mapping[str, str], folder: str, root: Path) -> None:
-    """Download a dataset by `datasets` and write its recordings and captions to a folder, all of it or nothing.
-
-    Raises:
-        PullPushError: `datasets` is not installed; there is no column of audio or captions, or no split to train on.
-        DataNotFoundError: there is no such dataset.
-    """
+    """Download a dataset by `datasets` and write its recordings and captions to a folder, all of it or nothing."""
     place = root / folder
     if place.is_dir():
         return
-    hub = _library()
-    try:
-        splits = hub.load_dataset(name, options.get("config"), revision=options.get("revision"))
-    except FileNotFoundError as error:  # what the hub's own error for a dataset that is not there is
-        raise DataNotFoundError(f"no dataset {name!r} on the hub or this machine: {error}") from error
-    except OSError:  # no network, a full disk: whoever asked explains it
-        raise
-    except Exception as error:  # its builders wrap what they need in errors of their own
-        raise PullPushError(f"datasets cannot read {name!r}: {_innermost(error)}{ADVICE}") from error
+    splits = load_dataset(name, options.get("config"), revision=options.get("revision"))
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=PARTIAL, dir=place.parent) as partial_folder:
         whole = Path(partial_folder) / "whole"
-        _write(whole, name, _rows(hub, name, splits, options))
+        _write(whole, name, _rows(name, splits, options))
         os.replace(whole, place)
+
+
+def load_dataset(name: str, *arguments: Any, **options: Any) -> Any:
+    """What `datasets` reads from the hub, which it keeps in its cache, or from files of this machine."""
+    try:
+        return importlib.import_module("datasets").load_dataset(name, *arguments, **options)
+    except ModuleNotFoundError as error:
+        raise PullPushError(f"{name} needs datasets, which is not installed: pip install 'pullpush[full]'") from error
+    except FileNotFoundError as error:  # what the hub's own error for a dataset that is not there is
+        raise DataNotFoundError(f"no dataset {name!r} on the hub or this machine: {error}") from error
+    except OSError:
+        raise
+    except Exception as error:  # its builders wrap what they need in errors of their own
+        inner: BaseException = error
+        while inner.__cause__:
+            inner = inner.__cause__
+        raise PullPushError(f"datasets cannot read {name!r}: {inner}{ADVICE}") from error
 
 
 def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
@@ -132,19 +131,29 @@ def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
         warnings.warn(f"{name}: {lacking} clips without a recording or without a caption left out", stacklevel=4)
 
 
-def _rows(hub: ModuleType, name: str, splits: Mapping[str, Any], options: Mapping[str, str]) -> Iterator[Row]:
-    """The clips of all splits, their files as they are: decoding is our own business."""
+def _rows(name: str, splits: Mapping[str, Any], options: Mapping[str, str]) -> Iterator[Row]:
+    """The clips of all splits, their files as they are: decoding is our own business. Of a dataset without validation
+    or test, every tenth training clip serves for it."""
+    sound_type = importlib.import_module("datasets").Audio
     chosen = _splits(name, list(splits), options)
+    tenths = {tenth: split for split, tenth in TENTHS.items() if split not in chosen}
     for split, theirs in chosen.items():
         features = splits[theirs].features
-        audio, texts = _audio_column(hub, name, features, options), _text_columns(name, features, options)
-        data = splits[theirs].select_columns([audio, *texts]).cast_column(audio, hub.Audio(decode=False))
+        sounds = [column for column, kind in features.items() if isinstance(kind, sound_type)][:1]
+        numbered = sorted(
+            (column for column in features if NUMBERED.fullmatch(column)), key=lambda text: (len(text), text)
+        )
+        known = numbered or [column for column in TEXTS if column in features][:1]
+        audio = _columns(name, features, options, "audio", sounds)[0]
+        texts = _columns(name, features, options, "text", known)
+        data = splits[theirs].select_columns([audio, *texts]).cast_column(audio, sound_type(decode=False))
         for number, row in enumerate(tqdm(data, desc=f"writing {name} {theirs}", unit="clip", disable=hidden())):
             sound = row[audio] or {}
             path = sound.get("path") or ""
             content = sound.get("bytes") or (Path(path).read_bytes() if Path(path).is_file() else b"")
-            captions = [text.strip() for column in texts for text in _texts(row[column]) if text.strip()]
-            yield Row(_share(split, number, chosen), Path(path).name, content, captions)
+            several = ([row[column]] if isinstance(row[column], str) else row[column] or () for column in texts)
+            captions = [text.strip() for each in several for text in each if text and text.strip()]
+            yield Row(tenths.get(number % 10, split) if split == "train" else split, Path(path).name, content, captions)
 
 
 def _splits(name: str, offered: Sequence[str], options: Mapping[str, str]) -> dict[str, str]:
@@ -160,50 +169,17 @@ def _splits(name: str, offered: Sequence[str], options: Mapping[str, str]) -> di
     return chosen
 
 
-def _share(split: str, number: int, chosen: Mapping[str, str]) -> str:
-    """Ours for a clip: of a dataset without validation or test, every tenth training clip serves for it."""
-    if split == "train":
-        for lacking, tenth in TENTHS.items():
-            if lacking not in chosen and number % 10 == tenth:
-                return lacking
-    return split
-
-
-def _audio_column(hub: ModuleType, name: str, features: Mapping[str, Any], options: Mapping[str, str]) -> str:
-    found = [column for column, kind in features.items() if isinstance(kind, hub.Audio)]
-    columns = [options["audio"]] if "audio" in options else found[:1]
-    if columns and columns[0] in features:
-        return columns[0]
-    raise PullPushError(f"{name} needs a column of audio, has {', '.join(features)}: name it, as in hf:{name}?audio=…")
-
-
-def _text_columns(name: str, features: Mapping[str, Any], options: Mapping[str, str]) -> list[str]:
-    numbered = sorted((column for column in features if NUMBERED.fullmatch(column)), key=lambda text: (len(text), text))
-    found = numbered or [column for column in TEXTS if column in features][:1]
-    columns = options["text"].split(",") if "text" in options else found
+def _columns(
+    name: str, features: Mapping[str, Any], options: Mapping[str, str], kind: str, found: list[str]
+) -> list[str]:
+    """The columns of audio or text: those that are said, or else those that are found."""
+    columns = options[kind].split(",") if kind in options else found
     if columns and all(column in features for column in columns):
         return columns
+    noun, several = {"audio": ("audio", ""), "text": ("captions", ", several with commas")}[kind]
     raise PullPushError(
-        f"{name} needs a column of captions, has {', '.join(features)}: name it, as in hf:{name}?text=…, several with "
-        "commas"
+        f"{name} needs a column of {noun}, has {', '.join(features)}: name it, as in hf:{name}?{kind}=…{several}"
     )
-
-
-def _texts(value: Any) -> list[str]:
-    """One caption or several, as columns hold them."""
-    return [value] if isinstance(value, str) else [text for text in value or () if text]
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """What an error was raised from."""
-    return error if error.__cause__ is None else _innermost(error.__cause__)
-
-
-def _library() -> ModuleType:
-    try:
-        return importlib.import_module("datasets")
-    except ModuleNotFoundError as error:
-        raise PullPushError("hf: needs datasets, which is not installed: pip install 'pullpush[full]'") from error
 
 
 CARD = DatasetCard(

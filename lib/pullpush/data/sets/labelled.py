@@ -19,18 +19,8 @@ BEIJING_OPERA = "https://zenodo.org/records/1285212/files/beijing_opera_percussi
 URBANSOUND8K = "https://zenodo.org/records/1203745/files/UrbanSound8K.tar.gz"
 
 
-def archive(url: str, checksum: str | None = None) -> Callable[[Path], None]:
-    """What fetches a set that is one archive: the `fetch` of its card."""
-    return lambda root: unpack(root, url, checksum)
-
-
 def json_file(path: Path, how: str) -> Any:
-    """A table in JSON.
-
-    Raises:
-        DataNotFoundError: there is no such file; how: what to do.
-        PullPushError: it is no JSON.
-    """
+    """A table in JSON; `DataNotFoundError` where there is none, which says how to get it."""
     if not path.is_file():
         raise DataNotFoundError(f"no {path}: {how}")
     try:
@@ -39,17 +29,16 @@ def json_file(path: Path, how: str) -> Any:
         raise PullPushError(f"{path} cannot be read: {error}") from error
 
 
-def by_name(title: str, patterns: tuple[str, ...], label_of: Callable[[Path], str], such: str, place: Path) -> Listing:
-    """Recordings whose names tell their labels; all of them, where a set has no splits.
+def by_name(
+    place: Path, split: str, *, title: str, patterns: tuple[str, ...], label: Callable[[Path], str], such: str
+) -> Listing:
+    """Recordings whose names tell their labels; all of them, since these sets have no splits.
 
-    patterns: of the files below its place; label_of: a file's label, "" for a name that tells none; such: what a name
-    should look like.
-
-    Raises:
-        DataNotFoundError: there is no recording, or one of another name.
+    patterns: of the files below its place; label: of a file, "" for a name that tells none; such: what names should
+    look like, for the `DataNotFoundError` where one is another.
     """
     paths = sorted(path for pattern in patterns for path in place.glob(pattern))
-    labels = [label_of(path) for path in paths]
+    labels = [label(path) for path in paths]
     strange = [path.name for path, label in zip(paths, labels, strict=True) if not label]
     if strange or not paths:
         raise DataNotFoundError(f"{title}: {place} should hold {such}; got {strange[0] if strange else 'none'}")
@@ -57,19 +46,13 @@ def by_name(title: str, patterns: tuple[str, ...], label_of: Callable[[Path], st
 
 
 def stroke(path: Path) -> str:
-    """The instrument that the name of a stroke tells.
+    """The instrument that the name of a stroke of Beijing Opera tells.
 
     >>> stroke(Path("205874__ajaysm__Bangu-12.wav"))
     'bangu'
     """
     name = path.stem.rpartition("__")[2].rpartition("-")[0].rpartition("-")[2].lower()
     return name if name in INSTRUMENTS else ""
-
-
-def beijing_opera(place: Path, split: str) -> Listing:
-    """Beijing Opera: <number>__<who>__<instrument>-<number>.wav in one folder; all of it, since it has no splits."""
-    such = f"recordings whose names end in one of {', '.join(INSTRUMENTS)} and a number, such as 1__ajaysm__bangu-1.wav"
-    return by_name("Beijing Opera", ("*.wav",), stroke, such, place)
 
 
 def emotion(path: Path) -> str:
@@ -80,23 +63,6 @@ def emotion(path: Path) -> str:
     """
     parts = path.stem.split("_")
     return EMOTIONS.get(parts[2], "") if len(parts) == 4 else ""
-
-
-def crema_d(place: Path, split: str) -> Listing:
-    """CREMA-D: AudioWAV/<actor>_<sentence>_<emotion>_<level>.wav, such as 1001_DFA_ANG_XX.wav; all of it, since it has
-    no splits.
-    """
-    such = f"AudioWAV/<actor>_<sentence>_<emotion>_<level>.wav with {', '.join(EMOTIONS)}, such as 1001_DFA_ANG_XX.wav"
-    return by_name("CREMA-D", ("AudioWAV/*.wav",), emotion, such, place)
-
-
-def gtzan(place: Path, split: str) -> Listing:
-    """GTZAN: <genre>/<genre>.00000.wav, or .au as its author gave them; all of it, since it has no splits.
-
-    One copy that goes round has a jazz.00054.wav that cannot be read: the error names it, and it can be removed.
-    """
-    such = "recordings such as blues/blues.00000.wav"
-    return by_name("GTZAN", ("*/*.*.wav", "*/*.*.au"), lambda path: path.parent.name, such, place)
 
 
 def esc50(place: Path, split: str) -> Listing:
@@ -171,18 +137,32 @@ card: Callable[..., DatasetCard] = partial(DatasetCard, labelled=True)
 CARDS = (
     card(
         name="beijing_opera",
-        make=beijing_opera,
+        make=partial(
+            by_name,
+            title="Beijing Opera",
+            patterns=("*.wav",),
+            label=stroke,
+            such=f"recordings whose names end in one of {', '.join(INSTRUMENTS)} and a number, such as "
+            "1__ajaysm__bangu-1.wav",
+        ),
         title="Beijing Opera",
         about="236 strokes of four percussion instruments: bangu, daluo, naobo and xiaoluo.",
         source="Tian et al. 2014, A study of instrument-wise onset detection in Beijing opera percussion ensembles",
         authors="Tian, Srinivasamurthy, Sandler and Serra; the musicians",
         licence="CC BY 4.0",
         folder="beijing_opera_percussion_instrument_1.0",
-        fetch=archive(BEIJING_OPERA, "md5:51dc70d02a06b9d96befadf320a6996f"),
+        fetch=partial(unpack, url=BEIJING_OPERA, checksum="md5:51dc70d02a06b9d96befadf320a6996f"),
     ),
     card(
         name="crema_d",
-        make=crema_d,
+        make=partial(
+            by_name,
+            title="CREMA-D",
+            patterns=("AudioWAV/*.wav",),
+            label=emotion,
+            such=f"AudioWAV/<actor>_<sentence>_<emotion>_<level>.wav with {', '.join(EMOTIONS)}, such as "
+            "1001_DFA_ANG_XX.wav",
+        ),
         title="CREMA-D",
         about="7,442 recordings of twelve sentences in six emotions, by 91 actors.",
         source="Cao et al. 2014, CREMA-D: crowd-sourced emotional multimodal actors dataset",
@@ -200,11 +180,17 @@ CARDS = (
         authors="Karol J. Piczak; the people of Freesound",
         licence="CC BY-NC 3.0",
         folder="ESC-50-master",
-        fetch=archive(ESC50),
+        fetch=partial(unpack, url=ESC50),
     ),
     card(
         name="gtzan",
-        make=gtzan,
+        make=partial(  # .au as its author gave them; the jazz.00054.wav of one copy that goes round cannot be read
+            by_name,
+            title="GTZAN",
+            patterns=("*/*.*.wav", "*/*.*.au"),
+            label=lambda path: path.parent.name,
+            such="recordings such as blues/blues.00000.wav",
+        ),
         title="GTZAN",
         about="1,000 clips of thirty seconds of music, 100 of each of ten genres.",
         source="Tzanetakis and Cook 2002, Musical genre classification of audio signals",
@@ -235,7 +221,7 @@ CARDS = (
         authors="Salamon, Jacoby and Bello; the people of Freesound",
         licence="CC BY-NC 3.0",
         folder="UrbanSound8K",
-        fetch=archive(URBANSOUND8K, "md5:9aa69802bbf37fb986f71ec1483a196e"),
+        fetch=partial(unpack, url=URBANSOUND8K, checksum="md5:9aa69802bbf37fb986f71ec1483a196e"),
     ),
     card(
         name="vggsound",

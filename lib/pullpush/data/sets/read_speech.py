@@ -52,12 +52,7 @@ def aishell_2(place: Path, split: str) -> Listing:
 
 
 def transcripts(path: Path) -> Mapping[str, str]:
-    """Name → what a line has after it, without spaces.
-
-    Raises:
-        DataNotFoundError: there is no such file.
-        PullPushError: a line has a name alone.
-    """
+    """Name → what a line has after it, without spaces."""
     if not path.is_file():
         raise DataNotFoundError(f"no {path}: is AISHELL complete?")
     texts = {}
@@ -111,13 +106,6 @@ def librispeech(place: Path, split: str, kind: str = "other") -> Listing:
     return Listing(paths, captions)
 
 
-def fetch_librispeech(root: Path) -> None:
-    """Download test-other by torchaudio, against its checksum; what is learnt from is 60 GB and not fetched."""
-    from torchaudio.datasets import LIBRISPEECH
-
-    LIBRISPEECH(root, "test-other", "LibriSpeech", download=True)
-
-
 def speech_commands(place: Path, split: str, version: str = "v2") -> Listing:
     """Speech Commands: speech_commands_v0.02/<word>/<speaker>_nohash_<number>.wav, testing_list.txt and
     validation_list.txt; every word is a class, 30 in the first version and 35 in the second. Read by `torchaudio`.
@@ -136,22 +124,18 @@ def speech_commands(place: Path, split: str, version: str = "v2") -> Listing:
     return labelled("Speech Commands", [place / path for path, *_ in rows], [word for _, _, word, *_ in rows])
 
 
-def fetch_speech_commands(root: Path, version: str = "v2") -> None:
-    """Download it by torchaudio, against its checksum."""
-    from torchaudio.datasets import SPEECHCOMMANDS
+def fetch(root: Path, name: str, url: str, folder: str) -> None:
+    """Download a set by torchaudio, against its checksum."""
+    import torchaudio.datasets
 
-    (root / "SpeechCommands").mkdir(parents=True, exist_ok=True)
-    SPEECHCOMMANDS(root, COMMANDS[version], "SpeechCommands", download=True)
+    (root / folder).mkdir(parents=True, exist_ok=True)
+    getattr(torchaudio.datasets, name)(root, url, folder, download=True)
 
 
 def mswc(place: Path, split: str, code: str = "") -> Listing:
     """Multilingual Spoken Words: <code>/<code>_splits.csv with SET, LINK, WORD and VALID, <code>/clips/<LINK>.
 
     Clips that are not marked as valid are left out; the words of the split are its classes.
-
-    Raises:
-        PullPushError: no language is chosen.
-        DataNotFoundError: the language is not there, or has no word in the split.
     """
     if not code:
         raise PullPushError(f"choose a language of Multilingual Spoken Words, such as mswc:fr: {', '.join(MSWC)}")
@@ -211,7 +195,7 @@ CARDS = (
         licence="CC BY 4.0",
         folder="LibriSpeech",
         seconds=35.0,
-        fetch=fetch_librispeech,
+        fetch=partial(fetch, name="LIBRISPEECH", url="test-other", folder="LibriSpeech"),  # what is learnt from: 60 GB
         how="unpack test-clean.tar.gz of OpenSLR's resource 12",
         of=variants(
             "part of LibriSpeech",
@@ -262,16 +246,16 @@ CARDS = (
         labelled=True,
         prompt="{label}",
         seconds=1.0,
-        fetch=fetch_speech_commands,
+        fetch=partial(fetch, name="SPEECHCOMMANDS", url=COMMANDS["v2"], folder="SpeechCommands"),
         of=variants(
             "version of Speech Commands",
             {
                 version: {
                     "title": f"Speech Commands {version.upper()}",
                     "make": partial(speech_commands, version=version),
-                    "fetch": partial(fetch_speech_commands, version=version),
+                    "fetch": partial(fetch, name="SPEECHCOMMANDS", url=url, folder="SpeechCommands"),
                 }
-                for version in COMMANDS
+                for version, url in COMMANDS.items()
             },
         ),
     ),

@@ -38,7 +38,7 @@ from pullpush.cache import atomic_path, cached_file, content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
 from pullpush.golden import versions
 
 INDEX = "index.json"
@@ -103,7 +103,6 @@ def write_shards(
         ValueError: less than one sample in a shard.
         PullPushError: the folder holds shards; clips have no caption in any of the languages.
         UnknownNameError: the clips have no such language or column.
-        CacheError: the folder cannot be written.
     """
     folder, counts = Path(folder).expanduser(), []
     if (folder / INDEX).exists():
@@ -143,8 +142,7 @@ def shards_of(where: Where) -> tuple[Shard, ...]:
     """
     paths = [path for one in ([where] if isinstance(where, str | Path) else where) for path in _paths(str(one))]
     if missing := [str(path) for path in paths if not path.is_file()]:
-        some = f"{', '.join(missing[:5])}{' …' if missing[5:] else ''}"
-        raise DataNotFoundError(f"{len(missing)} of {len(paths)} shards are not there: {some}")
+        raise DataNotFoundError(f"{len(missing)} of {len(paths)} shards are not there: {few(missing)}")
     listed = {folder: _listed(folder) for folder in dict.fromkeys(path.parent for path in paths)}
     found = {path: listed[path.parent].get(path.name) for path in paths}
     found |= _counted([path for path, shard in found.items() if shard is None])
@@ -318,9 +316,6 @@ def read_sample(
 
     Returns:
         `(T,)` float32 in [-1, 1], of 16 bits exactly what `write_shards` was given; then its captions and columns.
-
-    Raises:
-        DamagedError: a member is missing, cut short, or cannot be decoded.
     """
     places = {name: place for name, place in sample.members.items() if name in (*AUDIO, "json", "txt")}
     start, stop = min((first for first, _ in places.values()), default=0), max(map(sum, places.values()), default=0)
@@ -342,9 +337,6 @@ def read_sample(
 
 def annotation(raw: Mapping[str, bytes]) -> Annotation:
     """What the members "json" and "txt" of a sample hold.
-
-    Raises:
-        DamagedError: the JSON cannot be read, or has captions of no known form.
 
     >>> annotation({"json": b'{"captions": {"eng": ["a dog"]}, "group": "sound"}'})
     Annotation(captions={'eng': ['a dog']}, columns={'group': 'sound'})

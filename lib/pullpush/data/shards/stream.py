@@ -4,7 +4,7 @@
     data = ShardDataset({"sound": "/data/sound", "speech": "/data/speech"}, weights={"sound": 1, "speech": 1})
     train(model, recipe, data, read_shards("/data/valid"))
 
-What shards are, and how to write them, is in `shard_files`. In which order their samples come is arithmetic on (seed,
+What shards are, and how to write them, is in files.py. In which order their samples come is arithmetic on (seed,
 epoch): it is known from how many samples each shard has, before any is read. A run that goes on therefore skips what
 it has seen at once, and each process reads its share of a batch and nothing else.
 """
@@ -28,7 +28,7 @@ from pullpush.data.batches import GROUP, Batch, Item, apportioned, collate, shar
 from pullpush.data.mixture import SEVERAL
 from pullpush.data.pairing import Pairing
 from pullpush.data.shards.files import Annotation, DamagedError, Sample, Where, read_sample, samples_of, shards_of
-from pullpush.errors import PullPushError, TrainingError, unknown
+from pullpush.errors import PullPushError, TrainingError, few, unknown
 
 AHEAD = 2  # batches that are read while another one is trained on
 NAMED = 3  # damaged samples that a message names
@@ -128,11 +128,7 @@ class Schedule:
         return len(self.stream)
 
     def steps(self, batch_size: int, processes: int) -> int:
-        """Batches of an epoch that have a sample for every process.
-
-        Raises:
-            TrainingError: none has.
-        """
+        """Batches of an epoch that have a sample for every process."""
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         if (most := min(batch_size, len(self))) < processes:
@@ -184,7 +180,7 @@ class ShardDataset:
     Raises:
         DataNotFoundError: there are no such shards.
         UnknownNameError: an unknown sampling or caption choice, or no such column.
-        PullPushError: no shard has a sample, or weights of other sets (see `balance.apportioned`).
+        PullPushError: no shard has a sample, or weights of other sets (see `batches.apportioned`).
     """
 
     def __init__(
@@ -214,7 +210,7 @@ class ShardDataset:
         self.offsets = np.cumsum(self.sizes) - self.sizes
         totals = {name: sum(one.samples for one in each) for name, each in sets.items()}
         if not (total := sum(totals.values())):
-            names = _few([str(one.path) for one in self.shards])
+            names = few([str(one.path) for one in self.shards], most=NAMED)
             raise PullPushError(f"none of the {len(self.shards)} shards has a sample that can be read: {names}")
         # Samples that follow each other lie in about as many shards as hold a window, in each of two windows.
         near = buffer * len(sets) // max(total // len(self.shards), 1)
@@ -265,14 +261,12 @@ class ShardDataset:
         return dict.fromkeys([*columns, *([GROUP] if self.groups.any() else [])], ())
 
     def bring(self, columns: Sequence[str]) -> None:
-        """See `TrainingData`."""
         for name in columns:
             if name not in self.offered:
                 raise unknown("column of the shards", name, self.offered)
         self.columns = tuple(columns)
 
     def steps(self, batch_size: int, *, processes: int = 1) -> int:
-        """See `TrainingData`."""
         return self.schedule.steps(batch_size, processes)
 
     def batches(
@@ -298,7 +292,8 @@ class ShardDataset:
                 pool.shutdown(cancel_futures=True)
         if replaced:
             warnings.warn(
-                f"{len(replaced)} samples of epoch {epoch + 1} are damaged, replaced by others: {_few(replaced)}; "
+                f"{len(replaced)} samples of epoch {epoch + 1} are damaged, replaced by others: "
+                f"{few(replaced, most=NAMED)}; "
                 "`damaged` of the dataset lists them",
                 stacklevel=2,
             )
@@ -323,7 +318,8 @@ class ShardDataset:
             replaced.extend(problems[:1])
             return result
         raise PullPushError(
-            f"{len(problems)} samples from all over the shards cannot be used, such as {_few(problems)}: compare the "
+            f"{len(problems)} samples from all over the shards cannot be used, such as "
+            f"{few(problems, most=NAMED)}: compare the "
             "shards with their checksums (check_shards), and fetch them again"
         )
 
@@ -368,7 +364,3 @@ def captions_in(annotation: Annotation, languages: Sequence[str]) -> dict[str, S
         captions[SEVERAL] = [text for texts in known.values() for text in texts]
     captions[languages[0]] = captions[languages[0]] or known.get("", ())
     return captions
-
-
-def _few(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:NAMED])}{' …' if names[NAMED:] else ''}"

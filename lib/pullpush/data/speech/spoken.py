@@ -27,25 +27,20 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
-from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.cache import bytes_key, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import share
 from pullpush.data.recordings.registry import datasets_home, fetch, find
-from pullpush.data.sets import keywords, letters, prompts
+from pullpush.data.sets import spoken_words
 from pullpush.data.speech.stamps import caption_groups
-from pullpush.data.speech.utterances import Spoken, decoded, normalised, translations
+from pullpush.data.speech.utterances import Spoken, decoded, normalised, split_clips, translations
 from pullpush.data.store import fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.golden import versions
 
-KIND = "spoken"
-SOURCES = {
-    "keywords": keywords.utterances,
-    "letters": letters.utterances,
-    "prompts": prompts.utterances,
-}
+SOURCES = {"keywords": spoken_words.keywords, "letters": spoken_words.letters, "prompts": spoken_words.prompts}
 PARTS = ("data/decoding", "data/spoken", "data/relevance")
 
 
@@ -84,7 +79,6 @@ class SpokenConfig:
             raise ValueError(f"longest must be more than 0 s, got {self.longest}")
 
     def load(self) -> World:
-        """See `load_spoken`."""
         return load_spoken(self)
 
 
@@ -102,26 +96,18 @@ def load_spoken(config: SpokenConfig | None = None) -> World:
         UnknownNameError: nobody speaks such a language, or has such a voice, or says such a kind.
         DataNotFoundError: recordings cannot be fetched, or a split would be empty.
         AudioError: a recording is damaged or silent; it is named.
-        CacheError: the cache cannot be written.
     """
     config = config or SpokenConfig()
     table = _table(config)
-    texts = _texts(table) if "keywords" not in config.sources else _texts(table, keywords.texts())
+    texts = _texts(table) if "keywords" not in config.sources else _texts(table, spoken_words.texts())
     table["group"] = table["key"].map(caption_groups(texts))
     paths = table["path"].tolist()
     shaped = [[fingerprint(path) for path in paths], config.longest, config.sample_rate]
     voices = content_key([versions(*PARTS[:2]), *shaped])
-    folder = cached_dir(KIND, voices, lambda place: decoded(place, paths, config.longest, config.sample_rate))
-    waveforms = store.read(folder, sample_rate=config.sample_rate)
+    folder = decoded("spoken", voices, paths, config.longest, config.sample_rate)
     write = partial(translations, texts) if config.translated else partial(transcripts, tuple(sorted(texts)))
-    splits = {}
-    for name, is_in in membership(table, config).items():
-        rows = np.flatnonzero(is_in)
-        if not len(rows):
-            raise DataNotFoundError(f"nothing is left for {name!r} of {len(table)} recordings: take more, by {config}")
-        columns = {column: table[column].iloc[rows].tolist() for column in COLUMNS}
-        key = content_key([[bytes_key(folder), config.sample_rate], rows.tolist(), columns])
-        splits[name] = StoredClips(name, key, waveforms, rows, columns, write, same_meaning)
+    waveforms, heard = store.read(folder, sample_rate=config.sample_rate), [bytes_key(folder), config.sample_rate]
+    splits = split_clips(table, membership(table, config), COLUMNS, waveforms, heard, write, same_meaning)
     return World(config, splits, content_key([texts, config.translated]), parts=PARTS)
 
 
@@ -145,10 +131,7 @@ def membership(table: pd.DataFrame, config: SpokenConfig) -> dict[str, pd.Series
 
 
 def transcripts(languages: Sequence[str], columns: Columns, language: str) -> list[list[str]]:
-    """What each clip says, where it is spoken in this language; none elsewhere.
-
-    Raises:
-        UnknownNameError: nobody speaks it.
+    """What each clip says, where it is spoken in this language, none elsewhere; `UnknownNameError` if nobody speaks it.
 
     >>> transcripts(["deu", "eng"], {"text": ["Ohr", "ear"], "language": ["deu", "eng"]}, "eng")
     [[], ['ear']]
@@ -233,13 +216,12 @@ def spotting(clips: StoredClips, language: str, *, kind: str = "") -> StoredClip
         PullPushError: a clip has an empty text.
     """
     kinds = clips.columns.get("kind", [kind] * len(clips))
-    if kind and kind not in set(kinds):
+    if kind and kind not in kinds:
         raise unknown(f"kind of the clips {clips.name!r}", kind, set(kinds))
-    offered = [spoken for spoken, each in zip(clips.columns["language"], kinds, strict=True) if kind in ("", each)]
-    if language not in offered:
-        raise unknown(f"language of the {kind or 'word'}s of {clips.name!r}", language, set(offered))
-    pairs = zip(clips.columns["language"], kinds, strict=True)
-    rows = [row for row, (spoken, each) in enumerate(pairs) if spoken == language and kind in ("", each)]
+    said = [(row, clips.columns["language"][row]) for row, each in enumerate(kinds) if kind in ("", each)]
+    rows = [row for row, spoken in said if spoken == language]
+    if not rows:
+        raise unknown(f"language of the {kind or 'word'}s of {clips.name!r}", language, {spoken for _, spoken in said})
     chosen = clips.select(rows, name=f"{clips.name} {language}")
     classes: dict[str, str] = {}
     for row, text in zip(rows, chosen.columns["text"], strict=True):

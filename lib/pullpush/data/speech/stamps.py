@@ -18,18 +18,17 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.cache import bytes_key, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, Columns, StoredClips, World
+from pullpush.data.clips import Clips, Columns, World
 from pullpush.data.draws import share
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings import tuxpaint
-from pullpush.data.speech.utterances import decoded, translations
+from pullpush.data.speech.utterances import decoded, split_clips, translations
 from pullpush.errors import DataNotFoundError
 from pullpush.golden import versions
 
-KIND = "speech"
 SPOKEN = {"fra": "French", "ru": "Russian", "bg": "Bulgarian"}  # in the stamps' codes; about 900 recordings each
 PARTS = ("data/decoding", "data/speech", "data/relevance")
 
@@ -59,7 +58,6 @@ class SpeechConfig:
             raise ValueError(f"need a spoken language, shares that leave stamps to train on, and a length, got {self}")
 
     def load(self) -> World:
-        """See `load_speech`."""
         return load_speech(self)
 
 
@@ -80,7 +78,6 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     Raises:
         DataNotFoundError: no recordings in a language, or too few stamps to split.
         AudioError: a recording is damaged or silent; it is named.
-        CacheError: the cache cannot be written.
     """
     config = config or SpeechConfig()
     stamps = tuxpaint.index(root)
@@ -97,19 +94,12 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     paths = [Path(path) for path in wanted["path"]]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     voices = content_key([versions(*PARTS[:2]), contents, config.longest])
-    folder = cached_dir(KIND, voices, lambda place: decoded(place, paths, config.longest, SAMPLE_RATE))
-    waveforms = store.read(folder)
+    folder = decoded("speech", voices, paths, config.longest, SAMPLE_RATE)
     table = wanted.reset_index(drop=True)
     table["group"] = table["stamp"].map(caption_groups(texts))
-    heard, splits = bytes_key(folder), {}
-    for name, is_in in _membership(table, config).items():
-        rows = np.flatnonzero(is_in)
-        if not len(rows):
-            raise DataNotFoundError(f"{table['stamp'].nunique()} stamps are too few: nothing is left for {name!r}")
-        columns = {column: table[column].iloc[rows].tolist() for column in ("stamp", "group", "spoken")}
-        key = content_key([heard, rows.tolist(), columns])
-        write = partial(translations, texts, column="stamp")
-        splits[name] = StoredClips(name, key, waveforms, rows, columns, write, same_group)
+    write = partial(translations, texts, column="stamp")
+    masks, columns = _membership(table, config), ("stamp", "group", "spoken")
+    splits = split_clips(table, masks, columns, store.read(folder), bytes_key(folder), write, same_group)
     return World(config, splits, content_key(texts), parts=PARTS)
 
 

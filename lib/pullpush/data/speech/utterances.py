@@ -12,23 +12,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-from tqdm.auto import tqdm
+import pandas as pd
+from torch import Tensor
 
+from pullpush.cache import cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
-from pullpush.data.clips import Columns
+from pullpush.data.clips import Columns, StoredClips
 from pullpush.data.draws import share
 from pullpush.data.recordings import debian
 from pullpush.data.recordings.registry import DatasetCard, Listing
-from pullpush.errors import AudioError, DataNotFoundError, unknown
-from pullpush.progress import hidden
+from pullpush.errors import AudioError, DataNotFoundError, few, unknown
+from pullpush.progress import tell
 
-THREADS = 2  # that decode
-NAMED = 5  # of what is left out, in a message
 VALID, TEST = 0.1, 0.2  # shares of the texts, where a source is split
 
 
@@ -58,11 +57,6 @@ class Spoken(NamedTuple):
     unspoken: list[str]
     unwritten: list[str]
 
-    def of(self, languages: Sequence[str]) -> Spoken:
-        """The utterances in some languages; none, all."""
-        kept = [each for each in self.utterances if not languages or each.language in languages]
-        return self._replace(utterances=kept)
-
 
 def normalised(text: str) -> str:
     """What makes two texts the same: capital letters and signs do not count, accents do.
@@ -78,29 +72,52 @@ def report(title: str, spoken: Spoken) -> str:
     """One sentence: how many recordings there are, and what is left out.
 
     >>> report("Words", Spoken([], ["ind/ball"], []))
-    'Words: 0 recordings in 0 languages; 1 text without a recording (ind/ball), 0 recordings without a text'
+    'Words: 0 recordings in 0 languages; left out: texts without a recording 1 (ind/ball), recordings without a text 0'
     """
-    languages = {each.language for each in spoken.utterances}
+    unspoken, unwritten = (f"{len(names)}{f' ({few(names)})' if names else ''}" for names in spoken[1:])
     return (
-        f"{title}: {len(spoken.utterances):,} recordings in {len(languages)} languages; "
-        f"{_counted(spoken.unspoken, 'text')} without a recording{_named(spoken.unspoken)}, "
-        f"{_counted(spoken.unwritten, 'recording')} without a text{_named(spoken.unwritten)}"
+        f"{title}: {len(spoken.utterances):,} recordings in {len({each.language for each in spoken.utterances})} "
+        f"languages; left out: texts without a recording {unspoken}, recordings without a text {unwritten}"
     )
 
 
-def decoded(folder: Path, paths: Sequence[Path], longest: float | None, sample_rate: int) -> None:
-    """Write recordings to a folder (see store.py), each as `wave_of` makes it."""
-    parallel = joblib.Parallel(n_jobs=THREADS, prefer="threads", return_as="generator")
-    waves = parallel(joblib.delayed(wave_of)(path, longest, sample_rate) for path in paths)
-    store.write(folder, tqdm(waves, total=len(paths), desc="decoding speech", unit="recording", disable=hidden()))
+def decoded(kind: str, key: str, paths: Sequence[Path], longest: float | None, sample_rate: int) -> Path:
+    """The folder of the cache that holds recordings (see store.py), each as `wave_of` makes it."""
+
+    def build(folder: Path) -> None:
+        waves = store.made(partial(wave_of, longest=longest, sample_rate=sample_rate), paths, "decoding speech")
+        store.write(folder, waves)
+
+    return cached_dir(kind, key, build)
+
+
+def split_clips(
+    table: pd.DataFrame,
+    masks: Mapping[str, pd.Series],
+    columns: Sequence[str],
+    waveforms: store.Waveforms,
+    heard: Any,
+    write: Callable[[Columns, str], list[list[str]]],
+    compare: Callable[[Columns, Columns], Tensor],
+) -> dict[str, StoredClips]:
+    """Clips by split: the rows of a table of recordings that each mask has, with some of its columns.
+
+    heard: names what the store holds; write, compare: see `StoredClips`. `DataNotFoundError` where a split is empty.
+    """
+    splits = {}
+    for name, is_in in masks.items():
+        rows = np.flatnonzero(is_in)
+        if not len(rows):
+            raise DataNotFoundError(f"nothing is left for {name!r} of {len(table)} recordings: take more")
+        held = {column: table[column].iloc[rows].tolist() for column in columns}
+        splits[name] = StoredClips(
+            name, content_key([heard, rows.tolist(), held]), waveforms, rows, held, write, compare
+        )
+    return splits
 
 
 def wave_of(path: Path, longest: float | None, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
-    """A recording, trimmed, normalised and cut to `longest` seconds, int16.
-
-    Raises:
-        AudioError: it is damaged or silent.
-    """
+    """A recording, trimmed, normalised and cut to `longest` seconds, int16; `AudioError` if it is damaged or silent."""
     try:
         wave = trim_silence(check_audible(load_audio(path, sample_rate=sample_rate), path))
     except AudioError as error:
@@ -112,12 +129,9 @@ def wave_of(path: Path, longest: float | None, sample_rate: int = SAMPLE_RATE) -
 def translations(
     texts: Mapping[str, Mapping[str, str]], columns: Columns, language: str, *, column: str = "key"
 ) -> list[list[str]]:
-    """What each clip's key is called in a language; none where that is not known.
+    """What each clip's key is called in a language; none where that is not known; `UnknownNameError` if none is.
 
     texts: language → key → text; column: of the keys.
-
-    Raises:
-        UnknownNameError: no key has a text in it.
 
     >>> translations({"eng": {"keywords/ear": "ear"}}, {"key": ["keywords/ear", "letters/a"]}, "eng")
     [['ear'], []]
@@ -155,7 +169,7 @@ def card(read: Read, packages: Sequence[debian.Package], languages: Iterable[str
 
     def fetch(root: Path) -> None:
         link(packages, root / name)
-        debian.say(report(facts["title"], read(root / name)))
+        tell(report(facts["title"], read(root / name)))
 
     size = sum(package.megabytes for package in packages)
     return DatasetCard(make=partial(make, read, ()), folder=name, fetch=fetch, of=of, megabytes=size, **facts)
@@ -169,15 +183,14 @@ def labelled(read: Read, languages: Sequence[str], place: Path, split: str) -> L
 
 
 def captioned(read: Read, languages: Sequence[str], place: Path, split: str) -> Listing:
-    """Utterances with what they say as captions, split by text: a tenth validates, a fifth tests."""
+    """Utterances with what they say as captions, split by key, the same in all languages: a fifth tests."""
+
+    def split_of(utterance: Utterance) -> str:
+        point = share(("utterance", utterance.key))
+        return "test" if point < TEST else "valid" if point < TEST + VALID else "train"
+
     chosen = [each for each in _some(read(place), languages, place) if split_of(each) == split]
     return Listing([each.path for each in chosen], [[each.text] for each in chosen])
-
-
-def split_of(utterance: Utterance) -> str:
-    """The split of an utterance, by its key: the same in all languages, and for all who say it."""
-    point = share(("utterance", utterance.key))
-    return "test" if point < TEST else "valid" if point < TEST + VALID else "train"
 
 
 def link(packages: Sequence[debian.Package], place: Path) -> None:
@@ -191,11 +204,7 @@ def link(packages: Sequence[debian.Package], place: Path) -> None:
 
 
 def tree_in(place: Path, package: debian.Package, below: str) -> Path:
-    """A folder of a package.
-
-    Raises:
-        DataNotFoundError: the package or the folder is not there.
-    """
+    """A folder of a package; `DataNotFoundError` if it is not there."""
     folder = place / package.name / below
     if not folder.is_dir():
         raise DataNotFoundError(
@@ -206,7 +215,7 @@ def tree_in(place: Path, package: debian.Package, below: str) -> Path:
 
 
 def _some(spoken: Spoken, languages: Sequence[str], place: Path) -> list[Utterance]:
-    chosen = spoken.of(languages).utterances
+    chosen = [each for each in spoken.utterances if not languages or each.language in languages]
     silent = sorted(set(languages) - {each.language for each in chosen})
     if silent or not chosen:
         raise DataNotFoundError(
@@ -214,11 +223,3 @@ def _some(spoken: Spoken, languages: Sequence[str], place: Path) -> list[Utteran
             f"{', '.join(sorted({each.language for each in spoken.utterances})) or 'none'}"
         )
     return chosen
-
-
-def _counted(names: Sequence[str], noun: str) -> str:
-    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
-
-
-def _named(names: Sequence[str]) -> str:
-    return f" ({', '.join(names[:NAMED])}{' …' if names[NAMED:] else ''})" if names else ""

@@ -38,12 +38,11 @@ from pullpush.studies.distill.stages import AMBIGUITY, AUGMENTS, EARS, ENSEMBLE,
 from pullpush.studies.distill.taught import TaughtConfig, loaded
 from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS, Blind, Run, Teacher, Truth
 from pullpush.studies.distill.topic_labels import ByModel, ByText, Classes, Labels, Shuffled
-from pullpush.studies.glap.ears import parts_of
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import weighted
 from pullpush.training.runs import Plan, train_missing
-from pullpush.training.trunk import Published
+from pullpush.training.trunk import Published, parts_of
 
 PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes; the smaller part is in the larger
 SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of worlds of other ambiguity

@@ -33,13 +33,12 @@ from pullpush.studies.distill.stages import EARS, MAIN
 from pullpush.studies.distill.taught import TaughtConfig
 from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS, Run, similarities, soft_labels
 from pullpush.studies.distill.topic_labels import ByText
-from pullpush.studies.glap.ears import parts_of
 from pullpush.studies.own_data import is_own, tell_scenes
 from pullpush.topics import TopicsError
 from pullpush.training.frozen import encoded
 from pullpush.training.runs import Plan
 from pullpush.training.terms import Term
-from pullpush.training.trunk import Published
+from pullpush.training.trunk import Published, parts_of
 
 STUDENT = MAIN
 AGAIN, TAUGHT = "again", "taught"

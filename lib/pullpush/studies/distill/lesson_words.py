@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.data.clips import Clips
-from pullpush.data.scenes.mixing import mix, partners
+from pullpush.data.scenes.augmented import mix, partners
 from pullpush.show.galleries import waveform
 from pullpush.studies.own_data import check_retold
 

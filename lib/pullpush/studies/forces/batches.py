@@ -10,7 +10,7 @@ from torch import Tensor
 from pullpush.errors import PullPushError
 from pullpush.forces import LocalGlobal, local_global
 from pullpush.metrics import Difference
-from pullpush.studies.forces.means import by_clip
+from pullpush.studies.means import by_clip
 
 
 def batches_against_whole(
@@ -44,11 +44,6 @@ def local_global_table(found: Mapping[int, LocalGlobal]) -> pd.DataFrame:
 def local_share(found: LocalGlobal) -> Difference:
     """How much of E‖F⊥‖² of mini-batches fluctuates from batch to batch."""
     return by_clip(_share(found.variance, found.batch))
-
-
-def nearer_to_all(found: LocalGlobal, less: LocalGlobal) -> Difference:
-    """How much larger the cosine with the force of all pairs is in some mini-batches than in others."""
-    return by_clip(found.cosine - less.cosine)
 
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from pullpush.forces import decompose, distance_change
 from pullpush.losses import info_nce
 from pullpush.metrics import Difference
-from pullpush.studies.forces.means import by_clip
+from pullpush.studies.means import by_clip
 
 
 def equation_errors(text: Tensor, audio: Tensor, tau: float) -> pd.DataFrame:

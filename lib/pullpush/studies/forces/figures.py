@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from pullpush.show.layout import finish, mark_zero, panels, plain_logarithm, spread_note
 from pullpush.show.marks import band, bars, scatter
-from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION, method_styles
+from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION
 
 
 def force_history(table: pd.DataFrame, *, recipe: str = "infonce") -> Figure:
@@ -77,30 +77,6 @@ def distance_terms(table: pd.DataFrame) -> Figure:
     right.set(xlabel="step", ylabel="penalty / |ideal term|", yscale="log")
     plain_logarithm(right.yaxis)
     return finish(fig, spread_note(table))
-
-
-def drift_curves(table: pd.DataFrame, readings: Mapping[str, str]) -> Figure:
-    """SupCLAP Figure 1: cosine of update and pull over training, a panel for each reading and family of losses.
-
-    Args:
-        table: columns recipe, seed, step and the readings. Recipes of one family, such as those that add to InfoNCE,
-            share a row of panels where more than three are compared.
-        readings: column → title.
-    """
-    family = table["recipe"].str.partition("+")[0]
-    families = list(dict.fromkeys(family)) if table["recipe"].nunique() > 3 else [""]
-    styles = method_styles(table["recipe"])
-    fig, axes = panels(
-        len(readings), len(families), height=2.8 if len(families) < 2 else 2.2, sharex=True, sharey="row"
-    )
-    for number, ax in enumerate(axes):
-        name, (column, title) = families[number // len(readings)], list(readings.items())[number % len(readings)]
-        for recipe, rows in table[(family == name) | (name == "")].groupby("recipe", sort=False):
-            band(ax, rows, "step", column, **styles[recipe])
-        ax.set(title=title if number < len(readings) else "")
-        ax.set_xlabel("step" if number >= len(axes) - len(readings) else "")
-        ax.set_ylabel("cosine with the pull" if number % len(readings) == 0 else "")
-    return finish(fig, spread_note(table, within=("recipe",)))
 
 
 def force_plane(

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from pullpush.lab.ledger import Ledger
+from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.page import Experiments, Measure
+from pullpush.metrics.inference import Difference
 from pullpush.show.palette import method_name
-from pullpush.studies.forces.means import by_seed
+from pullpush.studies.means import by_seed
 
 AS_PRINTED = "gradient_drift_pull"  # Figure 1 read literally: the gradient against F_pull
 
@@ -56,18 +58,21 @@ def drift_differences(drift: pd.DataFrame, panels: Mapping[str, str]) -> pd.Data
     return pd.DataFrame(rows)
 
 
-STEP_MEASURES: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
-    "perpendicular-share": lambda steps: late(steps, ["perpendicular_share"])["perpendicular_share"],
-    "noise-penalty-ratio": penalty_ratios,
-    "drift-infonce": lambda steps: late(steps, [AS_PRINTED])[AS_PRINTED] - 1,
+def _of_infonce(measured: Callable[[pd.DataFrame], pd.Series]) -> Measure:
+    """A number a run of InfoNCE, over seeds."""
+
+    def over_seeds(scores: Experiments) -> Difference:
+        steps = scores["training"].steps.rename(columns={"system": "recipe"})
+        infonce = steps[steps["recipe"] == "infonce"]
+        if infonce["seed"].nunique() < 2:
+            raise ExperimentError("InfoNCE was not trained with several seeds")
+        return by_seed(measured(infonce))
+
+    return Measure(["training"], over_seeds)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "perpendicular-share": _of_infonce(lambda steps: late(steps, ["perpendicular_share"])["perpendicular_share"]),
+    "noise-penalty-ratio": _of_infonce(penalty_ratios),
+    "drift-infonce": _of_infonce(lambda steps: late(steps, [AS_PRINTED])[AS_PRINTED] - 1),
 }
-
-
-def judge_steps(ledger: Ledger, steps: pd.DataFrame) -> None:
-    """Judge the claims about InfoNCE's training, seed by seed, or leave them where it was not trained with several."""
-    infonce = steps[steps["recipe"] == "infonce"]
-    for measure, measured in STEP_MEASURES.items():
-        if infonce["seed"].nunique() > 1:
-            ledger.judge(measure, by_seed(measured(infonce)))
-        else:
-            ledger.leave(measure, "InfoNCE was not trained with several seeds for these parameters.")

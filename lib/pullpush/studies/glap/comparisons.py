@@ -1,23 +1,31 @@
-"""Scores by test, language, prompt and size of the batch, and what systems have over each other (see printed.py)."""
+"""Where systems stand on tests and what they have over each other, beside the paper's tables.
+
+The tests of this chapter stand where the paper's sets stand (MIRRORS): sounds for AudioCaps, telephone prompts for
+LibriSpeech, words of a set that was never learnt from for AISHELL-2. Numbers of the two are not comparable; what the
+systems have over each other is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from types import MappingProxyType
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from pullpush.lab import comparisons
+from pullpush.lab.comparisons import Pair, differences
 from pullpush.lab.experiments import ExperimentError, Where
+from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.metrics.cards import METRICS
-from pullpush.metrics.inference import Array, difference, holm
-from pullpush.studies.glap.experiments import SOUNDS, TOLD
+from pullpush.metrics.inference import Array, difference
+from pullpush.studies.glap.experiments import MAIN, PROMPTS, SOUNDS, TOLD
 from pullpush.studies.measures import joined
 
-Pair = tuple[str, str]  # a system and its baseline
-SPANS = ("value", "low", "high")
-LEVELS = ("test", "system", "metric", *SPANS, "chance", "seeds", "clips")
-GAINS = ("test", "system", "baseline", "metric", *SPANS, "half width", "p", "seeds", "clips")
+LEVELS = ("test", "system", "metric", "value", "low", "high", "chance", "seeds", "clips")
 
 
 def values(scores: Scores, system: str, metric: str, tests: Sequence[str], where: Where | None = None) -> Array:
@@ -29,105 +37,69 @@ def values(scores: Scores, system: str, metric: str, tests: Sequence[str], where
     return joined([scores.values(system, metric, {**(where or {}), "test": test}) for test in tests])
 
 
-def over_tests(
-    scores: Scores,
-    pair: Pair,
-    metric: str,
-    tests: Sequence[str],
-    where: Where | None = None,
-    *,
-    baseline_where: Where | None = None,
-) -> Array:
-    """What a system has over a baseline, over several tests, `(S, N)`; baseline_where: what differs in its place."""
-    ours, theirs = pair
-    return values(scores, ours, metric, tests, where) - values(
-        scores, theirs, metric, tests, {**(where or {}), **(baseline_where or {})}
-    )
-
-
-def by_chance(metric: str, found: Array) -> float:
-    """What a random order scores of values by seed and clip (or class), of which one is right; NaN where unknown.
-
-    >>> import numpy as np
-    >>> round(by_chance("T2A R@1", np.zeros((3, 50))), 3), by_chance("accuracy", np.zeros((3, 4)))
-    (0.02, 0.25)
-    """
-    if metric == "R@1":  # the mean of both directions, one caption a clip
-        return 1 / found.shape[1]
-    known = [score for card in METRICS.values() for score in card.scores if score.name == metric and score.chance]
-    return float(known[0].chance(1, found.shape[1])) if known and known[0].chance else float("nan")
+def over_tests(scores: Scores, pair: Pair, metric: str, tests: Sequence[str], where: Where | None = None) -> Array:
+    """What a system has over a baseline, over several tests, `(S, N)`."""
+    ours, theirs = (values(scores, system, metric, tests, where) for system in pair)
+    return ours - theirs
 
 
 def tests_of(scores: Scores) -> list[str]:
     """The tests of an experiment, in its order."""
-    return list(dict.fromkeys(trial.where["test"] for trial in scores.experiment.trials if "test" in trial.where))
+    return list(dict.fromkeys(trial.where["test"] for trial in scores.experiment.trials))
 
 
-def systems_of(scores: Scores, where: Where | None = None) -> list[str]:
-    """The systems that an experiment has at a point."""
-    wanted = (where or {}).items() - {("language", (where or {}).get("language"))}
-    found = [trial for trial in scores.experiment.trials if wanted <= trial.where.items()]
-    return list(dict.fromkeys(trial.system for trial in found))
+def by_chance(metric: str, clips: int) -> float:
+    """What a random order scores where one of so many clips, or classes, is right; NaN where unknown.
+
+    >>> round(by_chance("T2A R@10", 50), 3), by_chance("accuracy deu", 4)
+    (0.2, 0.25)
+    """
+    if metric == "R@1":  # the mean of both directions, one caption a clip
+        return 1 / clips
+    known = [score.chance for card in METRICS.values() for score in card.scores if score.name == metric]
+    return float(known[0](1, clips)) if known and known[0] else float("nan")
 
 
 def levels(
-    scores: Scores, metrics: Sequence[str], tests: Sequence[str] = (), where: Where | None = None
+    scores: Scores, metric: str | Sequence[str], tests: Sequence[str] = (), wheres: Iterable[Where] = ({},)
 ) -> pd.DataFrame:
-    """Where every system stands on each test, with 95 % intervals over seeds and clips; columns LEVELS, fractions.
+    """`lab.comparisons.levels` on tests that score it, with what chance gives: LEVELS, and what tells points apart.
 
-    tests: default: all of the experiment. Empty of scores that are not there.
+    tests: default: all of the experiment.
     """
-    rows = []
-    for test in (tests or tests_of(scores)) if scores else ():
-        at = {**(where or {}), "test": test}
-        for system in systems_of(scores, at):
-            for metric in metrics:
-                found = scores.values(system, metric, at)
-                rows.append(_level((test, system, metric), found, by_chance(metric, found)))
-    return pd.DataFrame(rows, columns=list(LEVELS))
+    points = [{**where, "test": test} for where in wheres for test in tests or tests_of(scores)]
+    metrics = [metric] if isinstance(metric, str) else metric
+    has = [at for at in points if any(_scored(scores, at, each) for each in metrics)]
+    found = comparisons.levels(scores, metrics, has)
+    chance = [by_chance(row["metric"], row["clips"]) for row in found.to_dict("records")]
+    return found.assign(chance=chance).reindex(columns=list(dict.fromkeys([*LEVELS, *found])))
 
 
-def _level(head: tuple[str, ...], found: Array, chance: float) -> tuple[Any, ...]:
-    one = difference(found)
-    return (*head, one.value, one.low, one.high, chance, one.seeds, one.clips)
+def _scored(scores: Scores, where: Where, metric: str) -> bool:
+    """Whether a score is there: labels are not in every language."""
+    cells = [str(trial) for trial in scores.experiment.trials if where.items() <= trial.where.items()]
+    return any(name in cells and metric in found for (name, _), found in scores.clips.items())
 
 
 def gains(
     scores: Scores,
     pairs: Iterable[Pair],
-    metrics: Sequence[str],
-    tests: Sequence[str] = (),
-    where: Where | None = None,
-    *,
-    pooled: Mapping[str, Sequence[str]] | None = None,
+    metric: str,
+    where: Where,
+    pooled: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """What systems have over baselines on each test; columns GAINS, fractions, p by Holm within the table.
+    """What systems have over baselines on each test and in the mean of several, as `lab.comparisons.gains` has it.
 
-    Args:
-        pooled: name → tests, for further rows of the mean over several tests.
+    pooled: name → tests; left out where one of them is not there.
     """
-    groups = {test: [test] for test in (tests or tests_of(scores))} | dict(pooled or {}) if scores else {}
-    heads, found = [], []
-    for (system, baseline), (name, several), metric in (
-        (pair, group, metric) for pair in pairs for group in groups.items() for metric in metrics
-    ):
-        try:
-            found.append(difference(over_tests(scores, (system, baseline), metric, several, where)))
-        except ExperimentError:  # a pair that was not trained at this point
-            continue
-        heads.append((name, system, baseline, metric))
-    rows = [
-        (*head, one.value, one.low, one.high, one.half_width, one.p_holm, one.seeds, one.clips)
-        for head, one in zip(heads, holm(found), strict=True)
-    ]
-    return pd.DataFrame(rows, columns=list(GAINS))
-
-
-def over_points(scores: Scores, metric: str, column: str) -> pd.DataFrame:
-    """`levels` at every value of what varies, which stands in a column of its name."""
-    values = dict.fromkeys(trial.where[column] for trial in scores.experiment.trials)
-    tables = [levels(scores, [metric], where={column: value}).assign(**{column: value}) for value in values]
-    return pd.concat(tables, ignore_index=True)
+    groups = {test: [test] for test in tests_of(scores)} | dict(pooled)
+    found = []
+    for pair in pairs:
+        for name, tests in groups.items():
+            with suppress(ExperimentError):
+                head = {"test": name, "system": pair[0], "baseline": pair[1], "metric": metric}
+                found.append((head, difference(over_tests(scores, pair, metric, tests, where))))
+    return differences(found)
 
 
 def by_language(sounds: Scores, music: Scores, languages: Sequence[str]) -> pd.DataFrame:
@@ -135,49 +107,108 @@ def by_language(sounds: Scores, music: Scores, languages: Sequence[str]) -> pd.D
 
     sounds, music: of the experiments that ask by the prompt for sounds and by that for music.
     """
-    parts = []
-    for scores, tests in ((sounds, SOUNDS), (music, ("music",))):
-        chosen = [test for test in tests if scores and test in tests_of(scores)]
-        for each in languages:
-            found = _known(scores, f"accuracy {each}", chosen)
-            parts.append(found[found["system"].isin(TOLD)].assign(language=each))
-    return pd.concat(parts, ignore_index=True)
+    parts = [
+        levels(scores, f"accuracy {each}", tests).assign(language=each)
+        for scores, tests in ((sounds, SOUNDS), (music, ("music",)))
+        for each in languages
+    ]
+    found = pd.concat(parts, ignore_index=True)
+    return found[found["system"].isin(TOLD)].reset_index(drop=True)
 
 
 def by_prompt(named: Mapping[str, Scores], tests: Sequence[str], system: str = "GLAP") -> pd.DataFrame:
     """Accuracy of one system by each prompt of Table 3, in English: columns LEVELS, the prompt in place of the system.
 
-    named: "named-sound" … → scores.
+    named: of PROMPTS → scores.
     """
-    titles = {"sound": "sound prompt", "music": "music prompt", "speech": "bare label"}
     parts = []
-    for kind, title in titles.items():
-        scores = named[f"named-{kind}"]
-        found = _known(scores, "accuracy eng", [test for test in tests if scores and test in tests_of(scores)])
+    for kind, title in zip(PROMPTS, ("sound prompt", "music prompt", "bare label"), strict=True):
+        found = levels(named[kind], "accuracy eng", tests)
         parts.append(found[found["system"] == system].assign(system=title))
     return pd.concat(parts, ignore_index=True)
 
 
-def _known(scores: Scores, metric: str, tests: Sequence[str]) -> pd.DataFrame:
-    """`levels` of a score on those tests that have it: labels are not there in every language."""
-    cells = scores.clips.items() if scores else ()
-    has = [test for test in tests if any(f"test={test}" in name and metric in found for (name, _), found in cells)]
-    return levels(scores, [metric], has) if has else pd.DataFrame(columns=list(LEVELS))
+# ---------------------------------------------------------------- beside the paper
 
 
-def points(gained: pd.DataFrame) -> pd.DataFrame:
-    """`gains` as a page shows them: a row a comparison, a column a test, in points with the half width."""
-    cells = gained.assign(
-        cell=[f"{100 * row['value']:+.1f} ± {100 * row['half width']:.1f}" for row in gained.to_dict("records")]
-    )
-    keys = [name for name in gained if name not in GAINS or name in ("system", "baseline", "metric")]
-    wide = cells.pivot_table(index=keys, columns="test", values="cell", aggfunc="first", sort=False)
-    return wide.reset_index().rename_axis(columns=None).rename(columns={"baseline": "over"})
+class Mirror(NamedTuple):
+    """What of ours stands for what of a table; metrics: those that both have, with their direction."""
+
+    table: int
+    systems: Mapping[str, str]
+    tests: Mapping[str, str]
+    metrics: Sequence[str]
 
 
-def wide(table: pd.DataFrame, metric: str = "", *, rows: str = "system", columns: str = "test") -> pd.DataFrame:
-    """`levels` as a page shows it, in %: a row a system, a column a test."""
-    chosen = table[table["metric"] == metric] if metric else table
-    cells = chosen.assign(cell=[f"{100 * value:.1f}" for value in chosen["value"]])
-    found = cells.pivot_table(index=rows, columns=columns, values="cell", aggfunc="first", sort=False)
-    return found.reset_index().rename_axis(columns=None)
+SPOKEN = {"prompts eng": "LibriSpeech test-other", "keywords fra": "AISHELL-2 test"}
+LABELS = tuple(f"accuracy {language}" for language in ("eng", "deu", "zho", "jpn", "rus"))
+NO_SPEECH = {"all": "GLAP", "silent": "L-CLAP"}
+STANDS_FOR = {
+    "yamnet": "CED-Base",
+    "sfx": "Beats",
+    "speech_embedding": "Whisper-Base",
+    "voice": "WavLM",
+    MAIN: "Dasheng",
+}
+MIRRORS: Mapping[str, Mirror] = {
+    "2": Mirror(2, NO_SPEECH, SPOKEN, ("T2A R@1", "T2A R@10", "A2T R@1", "A2T R@10")),
+    "2, music": Mirror(2, NO_SPEECH, {"music": "MusicCaps"}, ("T2A R@5", "T2A R@10", "A2T R@5", "A2T R@10")),
+    "4": Mirror(
+        4,
+        STANDS_FOR,
+        {"sound": "AudioCaps", "sound recordings": "Auto-ACD", "music": "MusicCaps", **SPOKEN},
+        ("T2A mAP@10",),
+    ),
+    "5": Mirror(
+        5,
+        {"all": "GLAP", "silent": "MLCLAP"},
+        {"sound": "AudioCaps", "sound recordings": "Clotho"},
+        ("T2A R@1", "A2T R@1"),
+    ),
+    "7": Mirror(7, {"GLAP": "GLAP"}, {"sound": "ESC-50", "sound recordings": "US8K"}, LABELS),
+    "7, music": Mirror(7, {"GLAP": "GLAP"}, {"music": "GTZAN"}, LABELS),
+}
+THEIRS = {"test": "paper's test", "system": "paper's system"}
+NUMBERS = ("here", "low", "high", "chance")
+BESIDE = ("test", "system", "metric", *NUMBERS, "paper's test", "paper's system", "paper")
+
+
+def beside_paper(scores: Scores, name: str, where: Where | None = None) -> pd.DataFrame:
+    """Our scores, in %, beside a table of the paper: columns BESIDE; NaN where it prints nothing.
+
+    name: of MIRRORS; where: the point of our experiment.
+    """
+    mirror = MIRRORS[name]
+    ours = levels(scores, mirror.metrics, [*mirror.tests], [where or {}])
+    ours = ours[ours["system"].isin(mirror.systems)].rename(columns={"value": "here"})
+    ours[[*NUMBERS]] *= 100
+    ours["paper's test"] = ours["test"].map(mirror.tests)
+    ours["paper's system"] = ours["system"].map(mirror.systems)
+    ours["paper"] = [_printed(mirror.table, row) for row in ours.to_dict("records")]
+    return ours[[*BESIDE]]
+
+
+def _printed(number: int, row: Mapping[str, str]) -> float:
+    """What a table of the paper has where a row of ours stands."""
+    first, second = row["metric"].split(" ")  # "T2A R@1", "accuracy deu"
+    cell = {"task": first, "metric": second}
+    if first == "accuracy":
+        cell = {"task": "zero-shot", "metric": first, "language": second}
+    wanted = {"system": row["paper's system"], "dataset": row["paper's test"], **cell}
+    table = paper_table("glap", number)
+    found = np.logical_and.reduce([table[name] == value for name, value in wanted.items()])
+    return float(table.loc[found, "value"].astype(float).mean())
+
+
+def readable(table: pd.DataFrame, across: str = "metric") -> pd.DataFrame:
+    """What `beside_paper` gives, to print: ours, and in brackets the paper's number, set and system.
+
+    across: what stands in columns, "metric" or "test".
+    """
+    rows = table.to_dict("records")
+    told = {side: [f"{row[side]} ({row[theirs]})" for row in rows] for side, theirs in THEIRS.items()}
+    cells = [f"{row['here']:.1f} ({row['paper']:.1f})".replace("nan", "–") for row in rows]
+    index = [name for name in ("test", "system") if name != across]
+    named = table.assign(**told, cell=cells)
+    wide = named.pivot_table(index=index, columns=across, values="cell", aggfunc="first", sort=False)
+    return wide.reset_index().rename_axis(columns=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,11 @@ import pandas as pd
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.mixture import Mixed
-from pullpush.lab.experiments import Trial
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import difference
+from pullpush.studies.glap.comparisons import tests_of
 from pullpush.studies.glap.grounds import Grounds
-from pullpush.studies.glap.naming import KEYWORDS, spotted
+from pullpush.studies.glap.measures import KEYWORDS, spotted
 from pullpush.studies.glap.test_sets import ISO
 
 SPELT = ("spoken", "language")  # columns that say in which language a clip is spoken
@@ -22,13 +22,10 @@ SPELT = ("spoken", "language")  # columns that say in which language a clip is s
 
 def contents(clips: Clips) -> pd.DataFrame:
     """Clips and hours of each group: columns group, domains, clips, hours."""
-    lengths = clips.lengths.numpy() / SAMPLE_RATE / 3600
-    table = pd.DataFrame({"group": clips.columns["group"], "domain": clips.columns["domain"], "hours": lengths})
-    rows = [
-        (group, ", ".join(dict.fromkeys(rows["domain"])), len(rows), rows["hours"].sum())
-        for group, rows in table.groupby("group", sort=False)
-    ]
-    return pd.DataFrame(rows, columns=["group", "domains", "clips", "hours"])
+    table = pd.DataFrame({name: clips.columns[name] for name in ("group", "domain")})
+    table["hours"] = clips.lengths.numpy() / SAMPLE_RATE / 3600
+    told = {"domains": ("domain", lambda found: ", ".join(dict.fromkeys(found))), "clips": ("domain", "size")}
+    return table.groupby("group", sort=False).agg(**told, hours=("hours", "sum")).reset_index()
 
 
 def spoken_in(clips: Mixed) -> dict[str, int]:
@@ -38,9 +35,6 @@ def spoken_in(clips: Mixed) -> dict[str, int]:
         column = next((name for name in SPELT if name in source.columns), "")
         found += [ISO.get(each, each) for each in source.columns[column]] if column else []
     return pd.Series(found, dtype=object).value_counts().to_dict()
-
-
-# ---------------------------------------------------------------- single words
 
 
 def keywords(scores: Scores, ground: Grounds, learnt: Mixed) -> pd.DataFrame:
@@ -54,11 +48,11 @@ def keywords(scores: Scores, ground: Grounds, learnt: Mixed) -> pd.DataFrame:
         Columns language, words, clips (of training in it), heard, value, low, high, chance, length, seeds; fractions.
     """
     counts, rows = spoken_in(learnt), []
-    for language, accuracy in (spotted(scores, "GLAP") if scores else {}).items():
-        one, clips = difference(accuracy), counts.get(language, 0)
+    for language, accuracy in spotted(scores, "GLAP").items():
+        one, clips, words = difference(accuracy), counts.get(language, 0), accuracy.shape[1]
         alone = by_length(ground.test(f"{KEYWORDS}{language}").singles, language)
-        spans = (one.value, max(one.low, 0.0), min(one.high, 1.0), 1 / accuracy.shape[1], alone, one.seeds)
-        rows.append((language, accuracy.shape[1], clips, clips > 0, *spans))
+        span = (one.value, max(one.low, 0.0), min(one.high, 1.0))
+        rows.append((language, words, clips, clips > 0, *span, 1 / words, alone, one.seeds))
     names = ["language", "words", "clips", "heard", "value", "low", "high", "chance", "length", "seeds"]
     return pd.DataFrame(rows, columns=names)
 
@@ -86,37 +80,25 @@ def length_accuracy(lengths: np.ndarray, letters: np.ndarray, labels: np.ndarray
 # ---------------------------------------------------------------- what training did
 
 
-def learnt_biases(scores: Scores, systems: Sequence[str]) -> pd.DataFrame:
-    """Bias (beside s/τ) and temperature at the end of training, once a run: system, batch, seed, bias, tau."""
-    rows = []
-    for trial, seed in _once(scores) if scores else ():
-        if trial.system not in systems:
-            continue
-        last = scores.rows(scores.steps, trial, seed).sort_values("step").iloc[-1]
-        form = dict(trial.overrides).get("form", "siglip")
-        bias = float(last["bias"]) / (float(last["tau"]) if form == "glap" else 1.0)
-        rows.append((trial.system, trial.where["batch"], seed, bias, float(last["tau"])))
-    return pd.DataFrame(rows, columns=["system", "batch", "seed", "bias", "tau"])
+def learnt_biases(scores: Scores, system: str) -> pd.DataFrame:
+    """Bias beside s/τ and temperature at the end of training, once a run: system, batch, seed, bias, tau."""
+    steps = _once(scores, scores.steps).query("system == @system").sort_values("step")
+    return steps.groupby(["system", "batch", "seed"], sort=False)[["bias", "tau"]].last().sort_index().reset_index()
 
 
 def best_epochs(scores: Mapping[str, Scores]) -> pd.DataFrame:
     """Where in training each run was best on validation: experiment, share, runs (that share it)."""
     parts = []
     for name, found in scores.items():
-        shares = []
-        for trial, seed in _once(found) if found else ():
-            history = found.rows(found.history, trial, seed).sort_values("epoch")
-            best = history["epoch"].iloc[int(history["R@1"].argmax())]
-            shares.append(round(float(best / history["epoch"].max()), 3))
-        counts = pd.Series(shares, dtype=float).value_counts().sort_index()
+        history = _once(found, found.history).sort_values("epoch").reset_index()
+        told = {key for trial in found.experiment.trials for key in trial.where if key != "test"}
+        runs = history.groupby(["system", *told, "seed"])
+        best = history.loc[runs["R@1"].idxmax(), "epoch"].to_numpy()
+        counts = pd.Series((best / runs["epoch"].max().to_numpy()).round(3)).value_counts().sort_index()
         parts.append(pd.DataFrame({"experiment": name, "share": counts.index, "runs": counts.to_numpy()}))
     return pd.concat(parts, ignore_index=True)
 
 
-def _once(scores: Scores) -> list[tuple[Trial, int]]:
-    """A cell a run: a system that is tested several times is trained once."""
-    first: dict[tuple[str, ...], tuple[Trial, int]] = {}
-    for trial, seed in scores.experiment.cells:
-        run = (trial.data, trial.recipe, repr(sorted(trial.overrides.items(), key=repr)), str(seed))
-        first.setdefault(run, (trial, seed))
-    return list(first.values())
+def _once(scores: Scores, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one test: a run that is tested several times is trained once."""
+    return table[table["test"] == tests_of(scores)[0]]

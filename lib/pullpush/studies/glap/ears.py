@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from pullpush.training.frozen import Encoded, encoded
 from pullpush.training.trunk import Published
 
 SEVERAL_EARS = ("yamnet", "speech_embedding")
-PRETRAINED = ("tagging", "transcription", "masked-prediction", "masked-reconstruction", "untrained")
+OBJECTIVES = ("tagging", "transcription", "masked-prediction", "masked-reconstruction", "untrained")
 EARS: Mapping[str, Published] = {
     "yamnet": Published("yamnet"),
     "yamnet upper": Published("yamnet", level="lower"),
@@ -26,17 +26,8 @@ EARS: Mapping[str, Published] = {
     "pitch": Published("pitch"),
     "random": Published("yamnet", {"pretrained": False}, seed=1),
     "several": Published("several", {"members": SEVERAL_EARS}),
-    **{name: Published("audio_transformer", {"weights": None if name == "untrained" else name}) for name in PRETRAINED},
+    **{name: Published("audio_transformer", {"weights": None if name == "untrained" else name}) for name in OBJECTIVES},
 }
-
-
-def parts_of(trunks: Iterable[Published]) -> list[str]:
-    """The components of several trunks, each once.
-
-    >>> parts_of([EARS["yamnet"], EARS["random"]])
-    ['audio/yamnet']
-    """
-    return sorted({part for trunk in trunks for part in trunk.parts})
 
 
 def heard(world: World, trunk: Published) -> World:

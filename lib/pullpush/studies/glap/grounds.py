@@ -34,12 +34,12 @@ from pullpush.lab.compute import View
 from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.glap import test_sets
-from pullpush.studies.glap.ears import EARS, heard, parts_of
+from pullpush.studies.glap.ears import EARS, heard
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
-from pullpush.training.trunk import Published
+from pullpush.training.trunk import Published, parts_of
 
+# The groups of GLAP §3.1, with French in the place of Chinese.
 ENGLISH, FRENCH, OTHER, QUIET = "English speech", "French speech", "other speech", "sound and music"
-GROUPS = (QUIET, ENGLISH, FRENCH, OTHER)  # GLAP §3.1, with French in the place of Chinese
 SPOKEN_IN = {"eng": ENGLISH, "fra": FRENCH}
 DOMAINS = ("sound", "music", "speech")
 
@@ -60,13 +60,10 @@ class Mix(NamedTuple):
 MIXES: Mapping[str, Mix] = {
     "all": Mix(),
     "silent": Mix(("sound", "music")),
-    "sound": Mix(("sound",)),
-    "music": Mix(("music",)),
     "speech": Mix(("speech",)),
     "english": Mix(languages=("eng",)),
     "skewed": Mix(share=0.1),
     "quarter": Mix(amount=0.25),
-    "half": Mix(amount=0.5),
 }
 EPOCHS = 3  # passes, as a multiple of the profile's
 BATCH = 128  # of a step; the paper's share of one GPU
@@ -180,12 +177,13 @@ class Grounds:
     def _parts(self, mix: Mix) -> list[Part]:
         share = mix.share * mix.amount
         parts = []
-        if "sound" in mix.domains:
-            told = tuple(each for each in mix.languages if each in self.languages)
-            parts.append(Part(self.sound, "sound", told, group=QUIET, limit=self._limit(self.sound, share)))
-        if "music" in mix.domains:
-            told = tuple(each for each in mix.languages if each in self.languages_of_music)
-            parts.append(Part(self.music, "music", told, group=QUIET, limit=self._limit(self.music, share)))
+        for domain, config, known in (
+            ("sound", self.sound, self.languages),
+            ("music", self.music, self.languages_of_music),
+        ):
+            if domain in mix.domains:
+                told = tuple(each for each in mix.languages if each in known)
+                parts.append(Part(config, domain, told, group=QUIET, limit=self._limit(config, share)))
         if "speech" in mix.domains:
             parts += [self._speech_part(config, mix.amount) for config in (self.stamps, self.prompts)]
         return parts

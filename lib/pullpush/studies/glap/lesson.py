@@ -1,4 +1,4 @@
-"""What lesson 5 computes beside its few lines of torch: systems, starts and biases, who is in a batch, scores."""
+"""What lesson 5 computes beside its few lines of torch: systems, starts and biases, clips of all domains, shares."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
-from pullpush.data.mixture import SEVERAL
+from pullpush.data.mixture import SEVERAL, Mixed
+from pullpush.errors import UnknownNameError
 from pullpush.lab import compute
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.paper import paper_table
-from pullpush.lab.scores import Scores
 from pullpush.losses import siglip
-from pullpush.metrics.inference import difference
-from pullpush.studies.glap.grounds import Grounds
+from pullpush.metrics.prompt_templates import GLAP
+from pullpush.studies.glap.grounds import DOMAINS, Grounds
 from pullpush.studies.glap.weights import Space, learnt, loss_of, pair_weights, pull_and_push
-from pullpush.studies.language_encoder.lesson import untrained
-from pullpush.training.evaluate import embed
+from pullpush.studies.own_data import check_classes
+from pullpush.training.evaluate import embed, embed_audio, embed_texts, zero_shot
+from pullpush.training.frozen import Base, splits_encoder
 from pullpush.training.loop import Result
 
 SOFTMAX, SIGMOID = "InfoNCE", "SigLIP"
@@ -50,11 +51,6 @@ def systems(batch_size: int) -> dict[str, System]:
     }
 
 
-def other_ears(batch_size: int) -> dict[str, System]:
-    """One sigmoid, to hear through other encoders."""
-    return {BALANCED: systems(batch_size)[BALANCED]}
-
-
 def by_domain(ground: Grounds, of: Mapping[str, System], ears: Sequence[str]) -> tuple[Trial, ...]:
     """A trial a system, ears and domain: trained on all three, tested on one."""
     return tuple(
@@ -70,10 +66,9 @@ def tests(ground: Grounds) -> dict[str, str]:
     return TESTS if ground.has_recordings else {domain: domain for domain in TESTS}
 
 
-def runs(ground: compute.Ground, experiment: Experiment, ears: str) -> dict[tuple[str, int], Result]:
-    """The runs of an experiment that heard through these ears, each once."""
-    cells = compute.plans_of(ground, experiment).items()
-    plans = {(trial.system, seed): plan for (trial, seed), plan in cells if trial.where["ears"] == ears}
+def runs(ground: compute.Ground, experiment: Experiment) -> dict[tuple[str, int], Result]:
+    """The runs of an experiment by system and seed, each once."""
+    plans = {(trial.system, seed): plan for (trial, seed), plan in compute.plans_of(ground, experiment).items()}
     return {key: plan.train() for key, plan in plans.items()}
 
 
@@ -89,29 +84,22 @@ def spaces(trained: Runs, systems: Iterable[str], clips: Clips, *, seed: int) ->
     }
 
 
-def starts(run: Result, clips: Clips, biases: Mapping[str, Mapping[str, Any]], *, seed: int) -> pd.DataFrame:
-    """What a sigmoid does to a batch at several starts, with the model of a run before training, in float32.
+def starts(similarity: Tensor, options: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """What a sigmoid does to a batch at several starts, in float32.
 
     Args:
-        run, seed: of which that model is.
-        clips: the batch.
-        biases: name → tau, bias and form of `siglip`.
+        similarity: `(N, N)`, texts in rows.
+        options: name → tau, bias and form of `siglip`.
 
     Returns:
-        A row a start: start, logit (mean over all pairs), pull and push (means over texts; push is of all negatives
+        A row a start: start, mean logit (over all pairs), pull and push (means over texts; push is of all negatives
         together).
     """
-    audio, text = embed(untrained(run.recipe, seed=seed), clips, language=SEVERAL)
-    return of_starts(text @ audio.T, biases)
-
-
-def of_starts(similarity: Tensor, biases: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """`starts` of a matrix of similarities `(N, N)`."""
     rows = []
-    for name, options in biases.items():
-        tau, bias = options["tau"], options["bias"]
-        logits = (similarity + bias) / tau if options["form"] == "glap" else similarity / tau + bias
-        pull, push = pull_and_push(pair_weights(partial(siglip, **options), similarity, tau))
+    for name, start in options.items():
+        tau, bias = start["tau"], start["bias"]
+        logits = (similarity + bias) / tau if start["form"] == "glap" else similarity / tau + bias
+        pull, push = pull_and_push(pair_weights(partial(siglip, **start), similarity, tau))
         rows.append((name, float(logits.mean()), float(pull.mean()), float(push.mean())))
     return pd.DataFrame(rows, columns=["start", "mean logit", "pull", "push"])
 
@@ -144,25 +132,71 @@ def biases(trained: Runs) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["system", "seed", "start", "bias", "tau", "moved"])
 
 
-def push_curves(sigmoids: Mapping[str, tuple[float, float]], *, tau: float, positive: float = 0.3) -> pd.DataFrame:
-    """The weight of the push of one negative over its similarity: σ(s/τ + b) of a sigmoid, whatever else is in the
-    batch, and of a softmax where the positive has one similarity and all N − 2 other negatives have none.
+# ---------------------------------------------------------------- clips of all three domains
 
-    sigmoids: name → temperature and bias; tau: of the softmax; positive: similarity.
 
-    Returns:
-        Columns panel, line, similarity and weight.
+def one_of_each(ground: Grounds, thing: str) -> Mixed:
+    """Three clips: the sound of a thing, music played on it, and a person who says in French what it is.
+
+    thing: a sound event, an instrument, and a stamp that speaks, such as "violin". Without recordings the first clip
+    of each test stands in, and the first sound of a bank of one's own that has no such event.
+
+    Raises:
+        UnknownNameError: one of the three is missing.
     """
-    similarity = torch.linspace(-0.2, 1.0, 121, dtype=torch.float64)
-    lines = {(SIGMOID, name): torch.sigmoid(similarity / tau_ + bias) for name, (tau_, bias) in sigmoids.items()}
-    for pairs in (8192, 1024, 128, 16):
-        others = math.exp(positive / tau) + pairs - 2
-        lines[SOFTMAX, f"N = {pairs:,}"] = torch.sigmoid(similarity / tau - math.log(others))
-    tables = [
-        pd.DataFrame({"panel": panel, "line": line, "similarity": similarity.numpy(), "weight": weight.numpy()})
-        for (panel, line), weight in lines.items()
-    ]
-    return pd.concat(tables, ignore_index=True)
+    worlds = {domain: ground.test(test) for domain, test in tests(ground).items()}
+    if not ground.has_recordings:
+        return Mixed.of("examples", [world.test.head(1) for world in worlds.values()])
+    sound, music, speech = worlds["sound"].singles, worlds["music"].singles, ground.load(ground.stamps).train
+    said = zip(speech.captions("eng"), speech.columns["spoken"], strict=True)
+    found = {
+        "sound": _called(sound, thing) or [0] * ground.is_own,
+        "music": _called(music, thing),
+        "speech": [row for row, (texts, language) in enumerate(said) if (texts, language) == ([f"A {thing}."], "fra")],
+    }
+    if missing := [domain for domain, rows in found.items() if not rows]:
+        raise UnknownNameError(f"no {thing!r} as {', '.join(missing)}: take a violin or a bassoon")
+    clips = [each.select(found[name][:1]) for name, each in zip(DOMAINS, (sound, music, speech), strict=True)]
+    return Mixed.of("examples", clips)
+
+
+def _called(clips: Clips, thing: str) -> list[int]:
+    """The clips whose class has this name."""
+    names = clips.prompts("eng", "{label}")
+    return [row for row, label in enumerate(clips.labels.tolist()) if names[label] == thing]
+
+
+def nearness(model: nn.Module, ears: Base, clips: Mixed, texts: Sequence[str]) -> pd.DataFrame:
+    """Cosines of one clip of each domain with texts: a row a clip, a column a text.
+
+    model: of what the frozen encoder `ears` hears.
+    """
+    cosines = embed_audio(model, splits_encoder(ears)(clips)) @ embed_texts(model, texts).T
+    return pd.DataFrame({"clip": list(DOMAINS), **dict(zip(texts, cosines.T.tolist(), strict=True))})
+
+
+def mixed_batch(clips: Clips, size: int, *, seed: int) -> Clips:
+    """Random clips of a mixture, sorted by domain."""
+    drawn = torch.randperm(len(clips), generator=torch.Generator().manual_seed(seed))[:size].tolist()
+    return clips.select(sorted(drawn, key=lambda row: DOMAINS.index(clips.columns["domain"][row])))
+
+
+def named_by_prompts(model: nn.Module, singles: Mapping[str, Clips]) -> pd.DataFrame:
+    """Zero-shot accuracy with each prompt of GLAP's Table 3, in English: columns clips (the domain), prompt, accuracy
+    and chance.
+
+    singles: domain → clips of a single event.
+
+    Raises:
+        SettingError: the clips of a domain are all of one class.
+    """
+    rows = []
+    for domain, clips in singles.items():
+        check_classes(clips.labels.tolist())
+        for templates in GLAP.values():
+            table = zero_shot(model, clips, clips.prompts("eng", templates["eng"])).set_index("metric")
+            rows.append((domain, templates["eng"], *table.loc["accuracy", ["value", "chance"]]))
+    return pd.DataFrame(rows, columns=["clips", "prompt", "accuracy", "chance"])
 
 
 # ---------------------------------------------------------------- who is in a batch
@@ -193,40 +227,9 @@ def shares(collections: Mapping[str, Mapping[str, float]], exponents: Sequence[f
     return pd.DataFrame(rows, columns=["data", "exponent", "group", "share", "passes"])
 
 
-def pairs_here(clips: Clips) -> dict[str, float]:
-    """Clips by domain."""
-    domains = list(clips.columns["domain"])
-    return {name: float(domains.count(name)) for name in TESTS}
-
-
 def pairs_of_paper() -> dict[str, float]:
     """Pairs of clips and texts by domain, of all training sets of GLAP's Table 1."""
     table = paper_table("glap", 1)
     pairs = table[table["metric"] == "pairs"]
     domain = pairs["note"].str.extract("domain=([a-z]+)", expand=False)
-    return {name: float(pairs["value"][domain == name].sum()) for name in TESTS}
-
-
-# ---------------------------------------------------------------- scores
-
-
-def scores_by_domain(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
-    """A score of each trial over seeds and clips.
-
-    Returns:
-        Columns ears, domain, system, value, low, high (95 %), clips, and chance, the share of one clip.
-    """
-    rows = []
-    for trial in scores.experiment.trials:
-        found = difference(scores.values(trial.system, metric, trial.where))
-        numbers = {"value": found.value, "low": found.low, "high": found.high, "clips": found.clips}
-        rows.append({**trial.where, "system": trial.system, **numbers, "chance": 1 / found.clips})
-    return pd.DataFrame(rows)
-
-
-def gains_by_domain(scores: Scores, pairs: Iterable[tuple[str, str]], ears: str) -> pd.DataFrame:
-    """What systems have over others in R@1 on each domain: `Scores.gains` with a column domain."""
-    tables = [
-        scores.gains(pairs, ("R@1",), where={"ears": ears, "domain": domain}).assign(domain=domain) for domain in TESTS
-    ]
-    return pd.concat(tables, ignore_index=True)
+    return {name: float(pairs["value"][domain == name].sum()) for name in DOMAINS}

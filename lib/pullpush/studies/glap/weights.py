@@ -15,8 +15,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from pullpush.data.clips import Clips
 from pullpush.losses import info_nce, siglip
+from pullpush.metrics.inference import Array
 from pullpush.training.loop import Result
+from pullpush.training.objective import Objective
+from pullpush.training.runs import drawn
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # of (audio, text), the mean over a batch
 
@@ -124,3 +128,33 @@ def loss_of(run: Result) -> Loss:
     if "bias" not in numbers:
         return partial(info_nce, tau=numbers["tau"], direction="t2a")
     return partial(siglip, **numbers, form=options["form"])
+
+
+def gradient_left_out(run: Result, clips: Clips, processes: int, *, seed: int = 0) -> Array:
+    """How far the gradient of losses within processes is from that of the gathered batch, `(1, batches)`.
+
+    Each of the first batches that training would draw is dealt out to so many processes in equal parts, and their local
+    losses are averaged.
+
+    Args:
+        run: the model and its loss, with what it has learnt.
+        clips: that it was trained on.
+        processes: a divisor of its batch size.
+        seed: of the batches.
+
+    Returns:
+        The norm of the difference of both gradients of all trained weights, over that of the gathered one.
+    """
+    objective, loss = Objective(run.model, run.recipe), loss_of(run)
+    weights = [weight for weight in run.model.parameters() if weight.requires_grad]
+    found = []
+    for batch in drawn(clips, run.recipe, seed=seed):
+        audio, (text, *_) = run.model.encode_audio(batch.audio, batch.lengths), objective.embed_here(batch)
+        parts = zip(audio.chunk(processes), text.chunk(processes), strict=True)
+        local = torch.stack([loss(*part) for part in parts]).mean()
+        whole, within = (
+            torch.cat([part.flatten() for part in torch.autograd.grad(value, weights, retain_graph=True)])
+            for value in (loss(audio, text), local)
+        )
+        found.append(float((whole - within).norm() / whole.norm()))
+    return np.array(found)[None]

@@ -9,8 +9,8 @@ conditions and everything is done again. Rules fit many such columns of gains at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import CANNOT_TELL, Array, adjusted
 from pullpush.show.layout import signed
 from pullpush.studies.language_encoder.geometry import encoder_uniformity
-from pullpush.studies.language_encoder.words import counted
+from pullpush.studies.words import counted
 
 # Fact → how a sentence names it, and how its numbers are written.
 FACTS: Mapping[str, tuple[str, str]] = {
@@ -156,45 +156,39 @@ def _left_out(above: Rows, y: Array) -> Array:
 # ---------------------------------------------------------------- their test
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a rule did on conditions that it had not seen.
+# Column of `Decision.outcomes` → its title and form in print; NaN is a dash.
+PRINTED: Mapping[str, tuple[str, str]] = {
+    "rule": ("rule", ""),
+    "skill": ("error less than of the mean", ".0%"),
+    "p": ("p (Holm)", ".3f"),
+    "alone": ("one left out", ".0%"),
+    "p alone": ("its p", ".3f"),
+    "signs": ("signs right", ".0%"),
+    "yes": ("always yes", ".0%"),
+    "no": ("always no", ".0%"),
+    "slope": ("slope", ".2f"),
+    "bias": ("bias (points)", "+.2f"),
+    "verdict": ("verdict", ""),
+}
 
-    skill: 1 − its squared error over that of the mean gain of what it was fitted on; p_holm: share of permutations with
-    as much, adjusted for the rules that were tried; alone, p_alone: the same with one condition left out at a time, p
-    not adjusted; signs: share of conditions whose sign it had right, yes and no: of always expecting a gain or a loss;
-    slope, bias: calibration, measured on predicted gain (1 and 0 are perfect; NaN where one gain was predicted for
-    all).
+
+class Decision(NamedTuple):
+    """What was learnt about when the term pays; no rows where there were too few conditions.
+
+    outcomes: a row a rule, on conditions that it had not seen: skill, 1 − its squared error over that of the mean gain
+    of what it was fitted on; p, the share of permutations with as much, adjusted for the rules that were tried; alone,
+    p alone, the same with one condition left out at a time, p not adjusted; signs, the share of conditions whose sign
+    it had right, yes and no, of always expecting a gain or a loss; slope and bias (points) of what was measured on what
+    was predicted (1 and 0 are perfect; NaN where one gain was predicted for all); verdict, "predicts", or "cannot tell"
+    where the test does not separate the rule from a constant gain.
+    table: rule, condition, baseline, predicted, value, low, high, held out: predictions of rules fitted on all
+    conditions, and the mean of those that had not seen the condition.
+    threshold: fact and number of the split fitted on all, and the mean gains below and above; None where no split is
+    better than the mean.
+    reliable: share of the gains' variance that is not noise of seeds and clips, the most that any rule could explain.
     """
 
-    rule: str
-    skill: float
-    p_holm: float
-    alone: float
-    p_alone: float
-    signs: float
-    yes: float
-    no: float
-    slope: float
-    bias: float
-
-    @property
-    def verdict(self) -> str:
-        """ "predicts", or "cannot tell" where the test does not separate the rule from a constant gain."""
-        return "predicts" if self.skill > 0 and self.p_holm < 0.05 else CANNOT_TELL
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What was learnt about when the term pays; empty where there were too few conditions.
-
-    outcomes: of each rule. table: rule, condition, baseline, predicted, value, low, high, held out: predictions of
-    rules fitted on all conditions, and the mean of those that had not seen the condition. threshold: fact and number of
-    the split fitted on all, and the mean gains below and above; None where no split is better than the mean. reliable:
-    share of the gains' variance that is not noise of seeds and clips, the most that any rule could explain.
-    """
-
-    outcomes: tuple[Outcome, ...]
+    outcomes: pd.DataFrame
     table: pd.DataFrame
     threshold: tuple[str, float, float, float] | None
     reliable: float
@@ -202,27 +196,21 @@ class Decision:
 
     def summary(self) -> pd.DataFrame:
         """A row a rule, to print."""
-        rows = [
-            {
-                "rule": one.rule, "error less than of the mean": f"{one.skill:.0%}", "p (Holm)": f"{one.p_holm:.3f}",
-                "one left out": f"{one.alone:.0%} (p = {one.p_alone:.3f})", "signs right": f"{one.signs:.0%}",
-                "always yes": f"{one.yes:.0%}", "always no": f"{one.no:.0%}",
-                "slope": "–" if np.isnan(one.slope) else f"{one.slope:.2f}", "bias (points)": f"{100 * one.bias:+.2f}",
-                "verdict": one.verdict,
-            }
-            for one in self.outcomes
-        ]  # fmt: skip
-        return pd.DataFrame(rows)
+        forms = {name: form for name, (_, form) in PRINTED.items() if name in self.outcomes}
+        cells = {name: [_written(value, form) for value in self.outcomes[name]] for name, form in forms.items()}
+        return pd.DataFrame({PRINTED[name][0]: column for name, column in cells.items()})
 
     def words(self, term: str = "SimCSE") -> str:
         """The rule to remember and whether it held, from the numbers."""
-        if not self.outcomes:
+        if self.outcomes.empty:
             return f"**{CANNOT_TELL}**: {self.conditions} conditions are too few to hold half of them out."
         sentences = [self._remembered(term)]
-        for one in self.outcomes:
-            error = f"its squared error was {1 - one.skill:.0%} of that of one gain for all (p = {one.p_holm:.3f})"
-            signs = f"it had {one.signs:.0%} of the signs right, always yes {one.yes:.0%}, always no {one.no:.0%}"
-            sentences.append(f"The {one.rule} on conditions it had not seen: **{one.verdict}**; {error}, and {signs}.")
+        for one in self.outcomes.to_dict("records"):
+            error = f"its squared error was {1 - one['skill']:.0%} of that of one gain for all (p = {one['p']:.3f})"
+            signs = f"it had {one['signs']:.0%} of the signs right, always yes {one['yes']:.0%}, "
+            signs += f"always no {one['no']:.0%}"
+            rule = f"The {one['rule']} on conditions it had not seen: **{one['verdict']}**"
+            sentences.append(f"{rule}; {error}, and {signs}.")
         sentences.append(f"Of the variance of the gains, {self.reliable:.0%} is no noise of seeds and clips.")
         return " ".join(sentences)
 
@@ -259,37 +247,38 @@ def decide(
         )
     count = len(table)
     if count < FEWEST:
-        return Decision((), pd.DataFrame(), None, float("nan"), count)
+        return Decision(pd.DataFrame(), pd.DataFrame(), None, float("nan"), count)
     x, gain = table[list(facts)].to_numpy(float), table["value"].to_numpy(float)
     drawn = np.random.default_rng(seed)
     chosen = [np.isin(np.arange(count), drawn.permutation(count)[: count // 2]) for _ in range(splits)]
     halves = [half for one in chosen for half in (one, ~one)]
     y = np.column_stack([gain, *(gain[drawn.permutation(count)] for _ in range(permutations))])
-    singles = [np.arange(count) != number for number in range(count)]
-    outcomes, rows, p = [], [], {}
+    singles, every = ~np.eye(count, dtype=bool), np.ones(count, bool)
+    outcomes, rows = [], []
     for name, rule in RULES.items():
         skill, predicted, signs = _tested(rule, x, y, halves)
         alone, *_ = _tested(rule, x, y, singles)
-        p[name] = _share(skill)
-        chances = {"yes": float((gain > 0).mean()), "no": float((gain < 0).mean())}
-        slope, bias = _calibration(predicted, gain)
+        slope = np.polyfit(predicted, gain, 1)[0] if np.ptp(predicted) > 1e-8 else np.nan
         outcomes.append(
-            dict(rule=name, skill=float(skill[0]), alone=float(alone[0]), p_alone=_share(alone))
-            | dict(signs=signs, slope=slope, bias=bias, **chances)
+            {"rule": name, "skill": skill[0], "p": _share(skill), "alone": alone[0], "p alone": _share(alone)}
+            | {"signs": signs, "yes": (gain > 0).mean(), "no": (gain < 0).mean()}
+            | {"slope": slope, "bias": 100 * (gain - predicted).mean()}
         )
-        again = rule(x, np.ones(count, bool), y[:, :1])[:, 0]
+        again = rule(x, every, y[:, :1])[:, 0]
         for held_out, values in ((False, again), (True, predicted)):
             rows.append(table.assign(rule=name, predicted=values, **{"held out": held_out}))
+    found = pd.DataFrame(outcomes).assign(p=lambda one: adjusted(one["p"]))
+    found["verdict"] = np.where((found["skill"] > 0) & (found["p"] < 0.05), "predicts", CANNOT_TELL)
+    candidates, best = _splits(x, every, gain[:, None])
+    number, limit, above = candidates[best[0]]
+    threshold = (facts[number], limit, float(gain[~above].mean()), float(gain[above].mean())) if above.any() else None
     noise = float((table["error"] ** 2).mean() / gain.var(ddof=1)) if gain.var() > 0 else 1.0
     columns = ["rule", "condition", "baseline", "predicted", "value", "low", "high", "held out"]
-    return Decision(
-        tuple(Outcome(**one, p_holm=float(q)) for one, q in zip(outcomes, adjusted([*p.values()]), strict=True)),
-        pd.concat(rows, ignore_index=True)[columns], _threshold(x, gain, facts), max(0.0, 1 - noise), count,
-    )  # fmt: skip
+    return Decision(found, pd.concat(rows, ignore_index=True)[columns], threshold, max(0.0, 1 - noise), count)
 
 
 def _tested(
-    rule: Callable[[Array, Rows, Array], Array], x: Array, y: Array, parts: Sequence[Rows]
+    rule: Callable[[Array, Rows, Array], Array], x: Array, y: Array, parts: Iterable[Rows]
 ) -> tuple[Array, Array, float]:
     """Of a rule fitted on each of the parts: its skill on the rest, `(B,)`; the mean prediction of each condition when
     held out, `(n,)`, and the share of right signs among those, of the gains as they are.
@@ -313,14 +302,5 @@ def _share(skill: Array) -> float:
     return float((skill >= skill[0] - 1e-12).mean())
 
 
-def _calibration(predicted: Array, measured: Array) -> tuple[float, float]:
-    """Slope of what was measured on what was predicted, and how much more was measured on average."""
-    away = predicted - predicted.mean()
-    slope = float(away @ measured / (away @ away)) if away @ away > 1e-16 else float("nan")
-    return slope, float((measured - predicted).mean())
-
-
-def _threshold(x: Array, gain: Array, facts: Sequence[str]) -> tuple[str, float, float, float] | None:
-    candidates, best = _splits(x, np.ones(len(x), bool), gain[:, None])
-    number, threshold, above = candidates[best[0]]
-    return (facts[number], threshold, float(gain[~above].mean()), float(gain[above].mean())) if above.any() else None
+def _written(value: Any, form: str) -> str:
+    return "–" if form and np.isnan(value) else format(value, form)

@@ -17,15 +17,15 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
-from pullpush.metrics import difference
 from pullpush.show.intervals import note
-from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels, signed
-from pullpush.show.marks import dots, matrix
+from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels
+from pullpush.show.marks import density, dots, matrix
 from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from pullpush.show.words import word_frequencies as word_frequencies
-from pullpush.studies.language_encoder.forces import force_name
 from pullpush.studies.language_encoder.geometry import asymmetry
+from pullpush.studies.language_encoder.lesson import PAIRS, TEXTS
 from pullpush.studies.language_encoder.systems import base_of, systems
+from pullpush.studies.term_forces import mean_of
 from pullpush.training.recipes import title
 
 TERMS = {  # by a system's last letter
@@ -35,6 +35,7 @@ TERMS = {  # by a system's last letter
     "e": (PURPLE, "e: SimCSE on NLI sentences"),
 }
 CYCLIC = {False: ("o", "without cyclic terms"), True: ("s", "Cy: with cyclic terms")}
+SUMMARIES = {PAIRS: "dashed: their mean, the alignment", TEXTS: "dashed: −½ of the uniformity"}
 # Where a number may stand beside its mark: points to the right and up, and how it is aligned there.
 PLACES = (
     (6, 5, "left", "bottom"), (-6, 5, "right", "bottom"), (6, -5, "left", "top"), (-6, -5, "right", "top"),
@@ -42,13 +43,6 @@ PLACES = (
 )  # fmt: skip
 THIN: dict[str, Any] = {"color": GREY, "linewidth": 1}  # of arrows
 MARK = 5  # pixels from the middle of a mark to its edge
-# Part of a force → its name and colour.
-PARTS: Mapping[str, tuple[str, str]] = {
-    "along": ("along the pull, towards the partner", GREEN),
-    "across": ("across it", PURPLE),
-    "from_mean": ("away from the mean of the side", SKY),
-}
-SIDES = {"text": "on a text", "clip": "on a clip"}
 
 
 def term(system: str) -> str:
@@ -219,6 +213,22 @@ def _key(marker: str, colour: str, label: str) -> Line2D:
     return Line2D([], [], linestyle="none", marker=marker, color=colour, label=label)
 
 
+def distance_densities(table: pd.DataFrame) -> Figure:
+    """Densities of squared distances, a panel for pairs and one for captions; a dashed line is what sums each up.
+
+    table: see `lesson.squared_distances`; four models at most.
+    """
+    fig, axes = panels(len(SUMMARIES), height=3.0)
+    colours = dict(zip(dict.fromkeys(table["model"]), (GREY, BLUE, VERMILION, SKY), strict=False))
+    for ax, (between, about) in zip(axes, SUMMARIES.items(), strict=True):
+        for model, rows in table[table["between"] == between].groupby("model", sort=False):
+            density(ax, rows["squared"], label=str(model), colour=colours[model], limits=(0, 4))
+            ax.axvline(rows["summary"].iloc[0], color=colours[model], linestyle="--", linewidth=1.2)
+        ax.set(xlabel=f"squared distance of {between}", ylim=(0, None), title=about)
+    axes[0].set_ylabel("density")
+    return finish(fig)
+
+
 # ---------------------------------------------------------------- rules
 
 
@@ -246,31 +256,7 @@ def predicted_gains(table: pd.DataFrame) -> Figure:
     return finish(fig, "95 % intervals over seeds and clips; a mark a condition")
 
 
-# ---------------------------------------------------------------- forces
-
-
-def forces_by_term(table: pd.DataFrame) -> Figure:
-    """What each weighted term does to a text and to a clip: along the pull, across it, away from the mean.
-
-    table: of `term_forces`; marks are means over samples with 95 % intervals.
-    """
-    forces = list(table.groupby(["term", "part"], sort=False).groups)
-    fig, axes = panels(len(SIDES), height=0.5 + 0.5 * len(forces), sharex=True, sharey=True)
-    for ax, (side, name) in zip(axes, SIDES.items(), strict=True):
-        for number, (column, (label, colour)) in enumerate(PARTS.items()):
-            found = table[table["side"] == side].groupby(["term", "part"], sort=False)[column]
-            rows = pd.DataFrame([_mean(found.get_group(force)) for force in forces])
-            dots(ax, rows, np.arange(len(forces)) + dodge(number, len(PARTS)), label=label, colour=colour)
-        mark_zero(ax)
-        ax.set(title=name, xlabel="force, logarithmic beyond ±1")
-    most = max(10.0, table[list(PARTS)].abs().max(axis=None))
-    ticks = [sign * 10.0**power for sign in (-1, 1) for power in range(int(np.log10(most)) + 1)]
-    axes[0].set_xscale("symlog", linthresh=1, linscale=1)  # terms differ by orders of magnitude
-    axes[0].set_xticks([*ticks, 0], [signed(tick) for tick in (*ticks, 0)])
-    axes[0].set_xlim(-1.5 * most, 1.5 * most)
-    axes[0].minorticks_off()
-    name_places(axes[0], [force_name(*force) for force in forces])
-    return finish(fig)
+# ---------------------------------------------------------------- gradients
 
 
 def gradient_cosine_figure(table: pd.DataFrame, *, of: str = "infonce", encoder: str = "text") -> Figure:
@@ -290,16 +276,10 @@ def gradient_cosine_figure(table: pd.DataFrame, *, of: str = "infonce", encoder:
     for ax, column in zip(axes, ("cosine", "ratio"), strict=True):
         for number, (model, colour) in enumerate(zip(models, (BLUE, ORANGE, GREEN, PURPLE), strict=False)):
             found = rows[rows["model"] == model].groupby("term")[column]
-            means = pd.DataFrame([_mean(found.get_group(term)) for term in terms])
+            means = pd.DataFrame([mean_of(found.get_group(term)) for term in terms])
             dots(ax, means, np.arange(len(terms)) + dodge(number, len(models)), label=model, colour=colour)
     mark_zero(axes[0])
     axes[0].set(xlabel=f"cosine with the gradient of {title(of)}", xlim=(-1.02, 1.02))
     axes[1].set(xlabel="norm / norm of that gradient", xlim=(0, None))
     name_places(axes[0], [title(term) for term in terms])
     return finish(fig)
-
-
-def _mean(values: pd.Series) -> dict[str, float]:
-    """The mean of independent numbers with its 95 % interval."""
-    found = difference(values.to_numpy(float)[None])
-    return {"value": found.value, "low": found.value - found.half_width, "high": found.value + found.half_width}

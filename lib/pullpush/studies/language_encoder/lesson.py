@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
-from pullpush.encoders import create
 from pullpush.lab.experiments import System
 from pullpush.metrics.geometry import alignment, uniformity
 from pullpush.metrics.inference import Array
 from pullpush.training.evaluate import embed
 from pullpush.training.loop import Result
-from pullpush.training.recipes import Recipe, recipe, title
+from pullpush.training.recipes import recipe, title
+from pullpush.training.runs import untrained as untrained
 
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 PAIRS, TEXTS = "a caption and its clip", "two captions"
@@ -37,11 +37,6 @@ def term_weights(systems: Mapping[str, System]) -> pd.DataFrame:
         for system, (name, overrides) in systems.items()
     ]
     return pd.DataFrame(rows)
-
-
-def untrained(one: Recipe, *, seed: int) -> nn.Module:
-    """The model that a run of this recipe and seed starts from, ready to embed."""
-    return create(one.audio, one.text, dim=one.dim, seed=seed, **one.encoder_options).eval()
 
 
 def dropout_views(model: nn.Module, texts: Sequence[str], *, seed: int = 0) -> tuple[Tensor, Tensor]:

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from pullpush.errors import PullPushError
-from pullpush.lab import common
+from pullpush.lab import common, comparisons
 from pullpush.lab.material import Labelled
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference, holm
+from pullpush.metrics.inference import Difference
 from pullpush.show.palette import method_name
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result
@@ -67,11 +67,14 @@ def differences(found: Mapping[tuple, Difference], heads: Sequence[str], *, scal
 
     scale: of fractions, 100 gives points.
     """
-    rows = []
-    for key, one in holm(found).items():  # pyrefly: ignore[no-matching-overload]
-        numbers = (scale * number for number in (one.value, one.low, one.high, one.half_width))
-        rows.append((*key, *numbers, one.p_holm, one.seeds, one.clips))
-    return pd.DataFrame(rows, columns=[*heads, *EXTREMES])
+    table = comparisons.differences((dict(zip(heads, key, strict=True)), one) for key, one in found.items())
+    return in_points(table, scale=scale)
+
+
+def in_points(table: pd.DataFrame, *, scale: float = 100) -> pd.DataFrame:
+    """`lab.comparisons.differences` in points, with the names that this chapter's tables have."""
+    table = table.rename(columns={"value": "difference", "p": "p (Holm)", "clips": "items"})
+    return table.assign(**{name: scale * table[name] for name in EXTREMES[:4]})
 
 
 def readable(table: pd.DataFrame, *, digits: int = 1) -> pd.DataFrame:

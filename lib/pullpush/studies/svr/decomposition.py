@@ -8,17 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from pullpush.lab import common
+from pullpush.lab.comparisons import differences, gains
 from pullpush.lab.experiments import ExperimentError
-from pullpush.lab.ledger import Ledger
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference, difference, holm
+from pullpush.metrics.inference import Difference, difference
 from pullpush.studies.svr import comparisons, histories
-from pullpush.studies.svr.mechanism import LETTERS, SCALED, TWICE
+from pullpush.studies.svr.mechanism import LETTERS, SCALED, TWICE, factorial
 from pullpush.studies.svr.protocols import TITLES
-from pullpush.studies.together.design import full
 
 NAMES = {"P": "probabilities", "J": "Jacobian", "A": "partner"}
+DESIGN = tuple(factorial())  # its eight systems; the first is InfoNCE twice
 
 
 def cell(letters: Iterable[str]) -> str:
@@ -42,15 +41,15 @@ def main_effects(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     four in which it is off. Where not all eight were trained, what it adds alone to InfoNCE twice.
 
     Returns:
-        Columns protocol, effect, kind ("main" or "alone"), value, low, high, half width, p (Holm within all rows),
-        seeds, clips; fractions.
+        Columns protocol, effect, kind ("main" or "alone"), and those of `lab.comparisons.GAIN`; p by Holm within all.
     """
-    found = {}
+    found = []
     for protocol in protocols(scores):
         kind = "main" if _is_whole(scores, protocol) else "alone"
         for letter in LETTERS.values():
-            found[protocol, NAMES[letter], kind] = effect(scores, letter, protocol, metric)
-    return _table(found, ("protocol", "effect", "kind"))
+            head = {"protocol": protocol, "effect": NAMES[letter], "kind": kind}
+            found.append((head, effect(scores, letter, protocol, metric)))
+    return differences(found)
 
 
 def effect(scores: Scores, letter: str, protocol: str, metric: str = "R@1") -> Difference:
@@ -62,30 +61,21 @@ def effect(scores: Scores, letter: str, protocol: str, metric: str = "R@1") -> D
     where = {"protocol": protocol}
     if not _is_whole(scores, protocol):
         return scores.contrast(cell(letter), TWICE, metric, where)
-    runs = full("".join(LETTERS.values())).runs
-    halves = [[cell(high) for high in runs if (letter in high) is on] for on in (True, False)]
+    halves = [[name for name in DESIGN if (letter in name.removeprefix("SVR:")) is on] for on in (True, False)]
     ours, theirs = (np.mean([scores.values(name, metric, where) for name in half], axis=0) for half in halves)
     return difference(ours, theirs)
 
 
 def _is_whole(scores: Scores, protocol: str) -> bool:
-    there = systems(scores, protocol)
-    return all(cell(high) in there for high in full("".join(LETTERS.values())).runs)
+    return {*DESIGN} <= {*systems(scores, protocol)}
 
 
 def over(scores: Scores, baseline: str, metric: str = "R@1") -> pd.DataFrame:
-    """What every system has over one, by protocol: columns protocol, system, value, low, high, half width, p (Holm
-    within a protocol), seeds, clips; fractions.
-    """
+    """What every system has over one, by protocol: `lab.comparisons.gains` of each, p by Holm within a protocol."""
     tables = []
     for protocol in protocols(scores):
-        where = {"protocol": protocol}
-        found = {
-            (protocol, system): scores.contrast(system, baseline, metric, where)
-            for system in systems(scores, protocol)
-            if system != baseline
-        }
-        tables.append(_table(found, ("protocol", "system")))
+        pairs = [(system, baseline) for system in systems(scores, protocol) if system != baseline]
+        tables.append(gains(scores, pairs, [metric], [{"protocol": protocol}]))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -93,7 +83,7 @@ def scaled(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     """What a scaled push has over InfoNCE: the columns of `over`, with part ("perpendicular" or "sideways") and factor;
     InfoNCE itself has factor 1 and difference 0.
     """
-    table = over(scores, "infonce", metric)
+    table = over(scores, "infonce", metric).drop(columns=["baseline", "metric"])
     table = table[table["system"].isin(SCALED)].copy()
     options = [SCALED[name][1] for name in table["system"]]
     table["factor"] = [float(option["perpendicular"]) for option in options]
@@ -104,10 +94,9 @@ def scaled(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
 
 
-def table_over(scores: Scores, baseline: str, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
-    """`over` for some systems with the columns that `show.tables.gains` takes; the system's name says its protocol."""
-    table = over(scores, baseline, metric)
-    table = table[table["system"].isin(names)].assign(baseline=baseline, metric=metric)
+def by_protocol(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The rows of some systems, whose names say their protocol, such as of `over` for `show.tables.gains`."""
+    table = table[table["system"].isin(names)]
     return table.assign(system=table["protocol"].map(TITLES) + ": " + table["system"]).reset_index(drop=True)
 
 
@@ -115,25 +104,9 @@ def effects_table(by_point: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """`main_effects` at several points (name → table) as text: point, protocol, effect, kind, difference with its
     interval in points, p (Holm within a point), seeds × items.
     """
-    parts = [table.assign(point=name) for name, table in by_point.items()]
-    table = pd.concat(parts, ignore_index=True)
-    for column in ("value", "low", "high", "half width"):
-        table[column] *= 100
+    table = pd.concat(by_point, names=["point"]).reset_index("point").reset_index(drop=True)
     table["protocol"] = table["protocol"].map(TITLES)
-    table = table.rename(columns={"value": "difference", "p": "p (Holm)", "clips": "items"})
-    return comparisons.readable(table[["point", "protocol", "effect", "kind", *comparisons.EXTREMES]])
-
-
-def standings(scores: Scores, names: Sequence[str], metric: str = "R@1") -> pd.DataFrame:
-    """Some systems by protocol, in %: seeds, mean ± standard deviation, and what validation still gained at the end."""
-    table = scores.table[scores.table["system"].isin(names)].rename(columns={"unconverged": "still gained"})
-    parts = []
-    for protocol in protocols(scores):
-        rows = table[table["protocol"] == protocol]
-        part = common.mean_and_spread(rows, "system", [metric, "still gained"], percent=True)
-        part.insert(0, "protocol", TITLES[protocol])
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    return comparisons.readable(comparisons.in_points(table))
 
 
 def race(scores: Scores, names: Sequence[str]) -> pd.DataFrame:
@@ -179,23 +152,3 @@ def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str 
     if not rows:
         raise ExperimentError(f"{first.experiment.name} and {second.experiment.name} declare no run alike")
     return pd.DataFrame(rows)
-
-
-def judge(ledger: Ledger, scores: Scores, protocol: str = "tuned/yamnet") -> None:
-    """Judge the claims about the mechanism: those of the experiment, and what the Jacobian adds in one protocol."""
-    ledger.judge_scores(scores)
-    if not scores:
-        ledger.leave("jacobian-effect", "effects is long and was not computed for these parameters and data")
-        return
-    try:
-        ledger.judge("jacobian-effect", effect(scores, "J", protocol))
-    except ExperimentError as error:
-        ledger.leave("jacobian-effect", f"not in this profile's experiment: {error}")
-
-
-def _table(found: Mapping[tuple, Difference], heads: Sequence[str]) -> pd.DataFrame:
-    rows = [
-        (*key, one.value, one.low, one.high, one.half_width, one.p_holm, one.seeds, one.clips)
-        for key, one in holm(found).items()  # pyrefly: ignore[no-matching-overload]
-    ]
-    return pd.DataFrame(rows, columns=[*heads, "value", "low", "high", "half width", "p", "seeds", "clips"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,52 +10,40 @@ import pandas as pd
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+from pullpush.show.intervals import intervals
 from pullpush.show.layout import (
     dodge,
     finish,
-    limits,
     mark_zero,
     name_places,
     panels,
     plain_logarithm,
-    scale_points,
     signed,
     spread_note,
     whole_numbers,
 )
 from pullpush.show.marks import band, density, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PARTS, PURPLE, SKY, VERMILION, method_name, method_styles
-from pullpush.studies.forces.figures import drift_curves
+from pullpush.studies.drift import drift_curves
 
 __all__ = [
-    "convergence", "departure_curves", "drift_curves", "gain_intervals", "gains_by_length", "push_fan",
-    "radius_history", "score_by_setting", "similarity_density",
+    "convergence",
+    "departure_curves",
+    "drift_curves",
+    "gain_intervals",
+    "gains_by_length",
+    "push_fan",
+    "radius_history",
+    "score_by_setting",
+    "similarity_density",
 ]  # fmt: skip
 DIRECTIONS = {"T2A R@1": BLUE, "A2T R@1": ORANGE}
 
 
-def gain_intervals(table: pd.DataFrame, metrics: Mapping[str, str] | Sequence[str] = tuple(DIRECTIONS)) -> Figure:
-    """What systems add to their baselines, with 95 % intervals over seeds and clips; a colour a metric.
-
-    table: columns system, metric, value, low, high (fractions).
-    """
-    systems = list(dict.fromkeys(table["system"]))
-    fig, (ax,) = panels(1, height=1.3 + 0.35 * len(systems))
-    for number, metric in enumerate(metrics):
-        rows = table[table["metric"] == metric].set_index("system").loc[systems]
-        places = np.arange(len(systems)) + dodge(number, len(metrics), 0.5)
-        colour = DIRECTIONS.get(metric, list(DIRECTIONS.values())[number % 2])
-        dots(ax, rows, places, scale=100, label=metric, colour=colour, marker="os^"[number % 3])
-    name_places(ax, [method_name(system) for system in systems])
-    mark_zero(ax)
-    remark = scale_points(ax, *limits(100 * table[["low", "high"]]))
-    ax.set_xlabel(f"gain (points{remark})")
-    return finish(fig, _interval_note(table))
-
-
-def _interval_note(table: pd.DataFrame) -> str:
-    counts = [f"{table[column].max()} {column}" for column in ("seeds", "clips") if column in table]
-    return f"95 % intervals{' over ' if counts else ''}{' and '.join(counts)}"
+def gain_intervals(table: pd.DataFrame, metrics: Iterable[str] = tuple(DIRECTIONS)) -> Figure:
+    """What systems add to their baselines, a colour a metric; table: columns system, metric, value, low, high."""
+    rows = table[table["metric"].isin(metrics)].assign(system=table["system"].map(method_name))
+    return intervals(rows, colours="metric", xlabel="gain (points)")
 
 
 def convergence(history: pd.DataFrame) -> Figure:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 
-import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, whole_numbers
+from pullpush.show.layout import finish, mark_zero, panels, signed, whole_numbers
 from pullpush.show.marks import band, dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from pullpush.studies.svr.drifts import DRIFTS
@@ -17,7 +17,11 @@ from pullpush.studies.svr.protocols import TITLES
 
 COLOURS = dict(zip(TITLES, (BLUE, ORANGE, GREEN, PURPLE), strict=True))
 MARKERS = dict(zip(TITLES, "os^D", strict=True))
-QUANTITIES = ("across/along", "kept for pairs that fit", "audio to audio")
+QUANTITIES = {  # columns of `system_steps.step_of`
+    "across/along": "across / along",
+    "kept for pairs that fit": "step of pairs that fit / of others",
+    "audio to audio": "sounds' gradient through t_sup",
+}
 CURVES = (BLACK, SKY, BLUE, GREEN, VERMILION, ORANGE, PURPLE)
 SPANS = "95 % intervals over seeds and clips"
 
@@ -26,45 +30,21 @@ def _protocols(table: pd.DataFrame) -> list[str]:
     return [name for name in TITLES if name in set(table["protocol"])]
 
 
-def effects(table: pd.DataFrame) -> Figure:
-    """What each effect of the radius adds; see `decomposition.main_effects`. Open marks: alone, where the design's
-    other cells were not trained.
-    """
-    names = list(dict.fromkeys(table["effect"]))
-    fig, (ax,) = panels(1, height=1.4 + 0.55 * len(names))
-    for number, protocol in enumerate(_protocols(table)):
-        rows = table[table["protocol"] == protocol].set_index("effect").loc[names]
-        alone = bool((rows["kind"] == "alone").all())
-        label = TITLES[protocol] + (" (alone)" if alone else "")
-        places = np.arange(len(names)) + dodge(number, len(TITLES), 0.7)
-        style = {"colour": COLOURS[protocol], "marker": MARKERS[protocol]}
-        dots(ax, rows, places, scale=100, label=label, **style)
-        if alone:
-            ax.plot(100 * rows["value"], places, MARKERS[protocol], color="white", markersize=2.5, zorder=3)
-    name_places(ax, names)
-    mark_zero(ax)
-    ax.set_xlabel("what it adds to R@1 (points)")
-    return finish(fig, SPANS)
-
-
 def scaled_push(table: pd.DataFrame) -> Figure:
     """R@1 over InfoNCE's against the factor of the push across the way, all of it and its sideways part; see
     `decomposition.scaled`.
     """
-    fig, axes = panels(2, sharey=True)
     parts = {"perpendicular": "all that is across", "sideways": "its sideways part"}
+    counts = table.groupby(["protocol", "part"])["factor"].transform("size")
+    fig, axes = panels(2, sharey=True)
     for ax, (part, title) in zip(axes, parts.items(), strict=True):
-        for protocol in _protocols(table):
-            rows = table[(table["protocol"] == protocol) & (table["part"] == part)]
-            if len(rows) < 2:
-                continue
-            ax.plot(rows["factor"], 100 * rows["value"], color=COLOURS[protocol], linewidth=1)
-            style = {"colour": COLOURS[protocol], "marker": MARKERS[protocol], "label": TITLES[protocol]}
-            dots(ax, rows, rows["factor"], scale=100, upright=True, **style)
-        mark_zero(ax, "y")
-        ax.set(xlabel="factor of the push", title=title)
-    axes[0].set_ylabel("R@1 − InfoNCE's (points)")
-    return finish(fig, SPANS)
+        rows = table[(table["part"] == part) & (counts > 1)]
+        for protocol in _protocols(rows):
+            curve = rows[rows["protocol"] == protocol]
+            ax.plot(curve["factor"], 100 * curve["value"], color=COLOURS[protocol], linewidth=1)
+        _marks(ax, rows, "factor", "factor of the push")
+        ax.set_title(title)
+    return _over_infonce(fig, SPANS)
 
 
 def gains_by_quantity(table: pd.DataFrame) -> Figure:
@@ -73,18 +53,40 @@ def gains_by_quantity(table: pd.DataFrame) -> Figure:
     table: `decomposition.over` joined with `system_steps.step_of`, a mark a system and protocol.
     """
     fig, axes = panels(len(QUANTITIES), sharey=True)
-    titles = ("across / along", "step of pairs that fit / of others", "sounds' gradient through t_sup")
-    for ax, name, title in zip(axes, QUANTITIES, titles, strict=True):
-        for protocol in _protocols(table):
-            rows = table[table["protocol"] == protocol]
-            style = {"colour": COLOURS[protocol], "marker": MARKERS[protocol], "label": TITLES[protocol]}
-            dots(ax, rows, rows[name], scale=100, upright=True, **style)
-        mark_zero(ax, "y")
-        ax.set_xlabel(title)
-    axes[0].set_ylabel("R@1 − InfoNCE's (points)")
+    for ax, (name, title) in zip(axes, QUANTITIES.items(), strict=True):
+        _marks(ax, table, name, title)
     axes[0].set_yscale("symlog", linthresh=5)
-    axes[0].set_yticks([-50, -20, -10, -5, -2.5, 0, 2.5, 5], ["−50", "−20", "−10", "−5", "−2.5", "0", "2.5", "5"])
-    return finish(fig, f"A mark a system; {SPANS}; logarithmic beyond ±5")
+    ticks = [-50, -20, -10, -5, -2.5, 0, 2.5, 5]
+    axes[0].set_yticks(ticks, [signed(tick) for tick in ticks])
+    return _over_infonce(fig, f"A mark a system; {SPANS}; logarithmic beyond ±5")
+
+
+def drift_against_recall(runs: pd.DataFrame, *, metric: str = "R@1", without: Sequence[str] = ()) -> Figure:
+    """Means of systems: R@1 over InfoNCE's against the cosine over InfoNCE's, a panel a reading of drift; see
+    `drifts.drift_and_recall`.
+    """
+    means = runs[~runs["system"].isin(without)].groupby(["protocol", "system"])[[*DRIFTS, metric]].mean()
+    over = (means - means.xs("infonce", level="system")).rename(columns={metric: "value"}).reset_index()
+    fig, axes = panels(len(DRIFTS), sharey=True)
+    for ax, (name, title) in zip(axes, DRIFTS.items(), strict=True):
+        _marks(ax, over, name, "cosine − InfoNCE's:\n" + fill(title, 24))
+        mark_zero(ax)
+    return _over_infonce(fig, "A mark a system, means over seeds; to the right: less drift")
+
+
+def _marks(ax: Axes, table: pd.DataFrame, x: str, xlabel: str) -> None:
+    """R@1 in points over a column, a look a protocol."""
+    for protocol in _protocols(table):
+        rows = table[table["protocol"] == protocol]
+        style = {"colour": COLOURS[protocol], "marker": MARKERS[protocol], "label": TITLES[protocol]}
+        dots(ax, rows, rows[x], scale=100, upright=True, **style)
+    mark_zero(ax, "y")
+    ax.set_xlabel(xlabel)
+
+
+def _over_infonce(fig: Figure, note: str) -> Figure:
+    fig.axes[0].set_ylabel("R@1 − InfoNCE's (points)")
+    return finish(fig, note)
 
 
 def race(history: pd.DataFrame, systems: Mapping[str, str]) -> Figure:
@@ -101,21 +103,3 @@ def race(history: pd.DataFrame, systems: Mapping[str, str]) -> Figure:
     for ax in axes[len(names) :]:
         ax.set_visible(False)
     return finish(fig, "Validation; means over seeds, bands from the least to the most")
-
-
-def drift_against_recall(runs: pd.DataFrame, *, metric: str = "R@1", without: Sequence[str] = ()) -> Figure:
-    """Means of systems: R@1 over InfoNCE's against the cosine over InfoNCE's, a panel a reading of drift; see
-    `drifts.drift_and_recall`.
-    """
-    fig, axes = panels(len(DRIFTS), sharey=True)
-    means = runs[~runs["system"].isin(without)].groupby(["protocol", "system"])[[*DRIFTS, metric]].mean()
-    for ax, (name, title) in zip(axes, DRIFTS.items(), strict=True):
-        for protocol in _protocols(runs):
-            rows = means.loc[protocol] - means.loc[(protocol, "infonce")]
-            style = {"color": COLOURS[protocol], "label": TITLES[protocol]}
-            ax.plot(rows[name], 100 * rows[metric], MARKERS[protocol], markersize=5, **style)
-        mark_zero(ax)
-        mark_zero(ax, "y")
-        ax.set_xlabel("cosine − InfoNCE's:\n" + fill(title, 24))
-    axes[0].set_ylabel("R@1 − InfoNCE's (points)")
-    return finish(fig, "A mark a system, means over seeds; to the right: less drift")

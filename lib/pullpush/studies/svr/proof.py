@@ -34,16 +34,20 @@ def proof_errors(anchor: Tensor, positive: Tensor, radius: float, tau: float, al
     unit = F.normalize(audio - text, dim=1)
     factor = 1 - radius / (audio - text).norm(dim=1)
     jacobian = torch.func.vmap(torch.func.jacrev(lambda t, a: _moved(t, a, radius)))(text, audio)
-    outer = unit[:, :, None] * unit[:, None, :]
-    eye = torch.eye(text.shape[1], dtype=text.dtype)
+    outer, eye = unit[:, :, None] * unit[:, None, :], torch.eye(text.shape[1], dtype=text.dtype)
     printed = eye - (1 - factor)[:, None, None] * (eye - outer)
-    forces, law = push_by_negative(text, audio, radius, tau), _equation_16(text, audio, radius, tau)
-    gradient = _gradient(text, audio, radius, tau)
+    weight, moved_weight = (probabilities(text, audio, r, tau) for r in (0.0, radius))
+    law = _of_negatives(_law(text, audio, radius, moved_weight, tau))
     # The positive pulls along the same Jacobian, which leaves a⁺'s part across û scaled like any other.
-    moved_weight = probabilities(text, audio, radius, tau)
-    pull = _through(printed, audio) * (_pull(moved_weight) / tau)[:, None]
+    pull = (printed.mT @ audio[:, :, None]).squeeze(2) * ((moved_weight.diagonal() - 1) / tau)[:, None]
+    forces = push_by_negative(text, audio, radius, tau)
     along, across = _split(push_by_negative(text, audio, 0.0, tau) + alpha * forces, unit)
-    parallel, perpendicular = _equations_17_18(text, audio, radius, tau, alpha)
+    a_parallel, a_across = _split(audio[None].expand(len(text), -1, -1), unit)
+    both, suppressed = weight + alpha * moved_weight, weight + alpha * factor[:, None] * moved_weight
+    parallel, perpendicular = (
+        _of_negatives(share[:, :, None] / tau * part) for share, part in ((both, a_parallel), (suppressed, a_across))
+    )
+    gradient = _gradient(text, audio, radius, tau)
     rows = [
         ("Eq. 15", "∂t_sup/∂t = I − R/‖a − t‖ · P_⊥", printed, jacobian),
         ("Eq. 13", "∇L_svr = Jᵀ ∇L(t_sup), summed over all candidates", law.sum(1) + pull, gradient),
@@ -57,9 +61,7 @@ def proof_errors(anchor: Tensor, positive: Tensor, radius: float, tau: float, al
     )
 
 
-def push_by_negative(
-    anchor: Tensor, positive: Tensor, radius: float, tau: float, *, similarity: str = "dot", on_sphere: bool = False
-) -> Tensor:
+def push_by_negative(anchor: Tensor, positive: Tensor, radius: float, tau: float, *, similarity: str = "dot") -> Tensor:
     """What each negative adds to ∇_t L_svr, by autograd: `(N, d)`, `(N, d)` → `(N, N, d)`, zero for the positive.
 
     A candidate's share is P_sup,j · ∂s(t_sup, a_j)/∂t, since ∂L/∂s_j = P_sup,j (Eq. 3).
@@ -69,7 +71,6 @@ def push_by_negative(
         radius: R.
         tau: temperature.
         similarity: "dot" or "cosine".
-        on_sphere: keep the tangent part at t⁺ alone: all that can move a normalised embedding.
 
     Example:
         >>> push_by_negative(torch.eye(2), torch.eye(2).flip(0), 0.0, 1.0)[0]
@@ -83,8 +84,7 @@ def push_by_negative(
 
     share = torch.func.vmap(torch.func.jacrev(scores))(anchor, positive)  # (N, candidates, d)
     push = share * probabilities(anchor, positive, radius, tau, similarity=similarity)[:, :, None]
-    push[torch.eye(len(anchor), dtype=torch.bool)] = 0
-    return tangent(push, anchor[:, None]) if on_sphere else push
+    return _of_negatives(push)
 
 
 def probabilities(anchor: Tensor, positive: Tensor, radius: float, tau: float, *, similarity: str = "dot") -> Tensor:
@@ -168,11 +168,6 @@ def _gradient(text: Tensor, audio: Tensor, radius: float, tau: float) -> Tensor:
     return gradient
 
 
-def _pull(probability: Tensor) -> Tensor:
-    """P⁺ − 1, `(N, N)` → `(N,)`."""
-    return probability.diagonal() - 1
-
-
 def _of_negatives(weights: Tensor) -> Tensor:
     """`(N, N)` or `(N, N, d)`, changed in place: 0 where the positive is."""
     weights[torch.eye(len(weights), dtype=torch.bool)] = 0
@@ -190,25 +185,6 @@ def _law(text: Tensor, audio: Tensor, radius: float, weight: Tensor, tau: float)
     factor = 1 - radius / (audio - text).norm(dim=1)
     parallel, across = _split(audio[None].expand(len(text), -1, -1), F.normalize(audio - text, dim=1))
     return weight[:, :, None] / tau * (parallel + factor[:, None, None] * across)
-
-
-def _equation_16(text: Tensor, audio: Tensor, radius: float, tau: float) -> Tensor:
-    return _law(text, audio, radius, _of_negatives(probabilities(text, audio, radius, tau)), tau)
-
-
-def _equations_17_18(text: Tensor, audio: Tensor, radius: float, tau: float, alpha: float) -> tuple[Tensor, Tensor]:
-    """Both parts of what a negative pushes in InfoNCE + α·L_svr, `(N, N, d)` each."""
-    factor = 1 - radius / (audio - text).norm(dim=1)
-    weight, moved_weight = probabilities(text, audio, 0.0, tau), probabilities(text, audio, radius, tau)
-    parallel, across = _split(audio[None].expand(len(text), -1, -1), F.normalize(audio - text, dim=1))
-    along = (weight + alpha * moved_weight)[:, :, None] / tau * parallel
-    rest = (weight + alpha * moved_weight * factor[:, None])[:, :, None] / tau * across
-    return _of_negatives(along), _of_negatives(rest)
-
-
-def _through(jacobian: Tensor, vectors: Tensor) -> Tensor:
-    """Jᵀv, `(N, d, d)`, `(N, d)` → `(N, d)`."""
-    return (jacobian.mT @ vectors[:, :, None]).squeeze(2)
 
 
 def _norms(vectors: Tensor) -> Tensor:

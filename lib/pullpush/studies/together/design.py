@@ -74,7 +74,7 @@ class Design:
                 for name, parts in chosen:
                     word ^= {name, *parts}  # a factor times itself is 1
                 found.append(self._effect(word))
-        return tuple(sorted(found, key=lambda word: (len(word), [self.factors.index(name) for name in word])))
+        return tuple(sorted(found, key=self._order))
 
     @property
     def resolution(self) -> int | None:
@@ -96,7 +96,7 @@ class Design:
         """
         found = [self._effect(set(self._effect(effect)) ^ set(word)) for word in self.words]
         kept = [other for other in found if up_to is None or len(other) <= up_to]
-        return sorted(kept, key=lambda other: (len(other), [self.factors.index(name) for name in other]))
+        return sorted(kept, key=self._order)
 
     def effects(self, order: int = 2) -> list[Effect]:
         """All effects of up to so many factors: main effects first, then interactions.
@@ -118,6 +118,23 @@ class Design:
     def model(self, order: int = 2) -> np.ndarray:
         """`(runs, 1 + effects)` of −1 and +1: an intercept and the contrast of each of `effects(order)`."""
         return np.stack([np.ones(len(self), np.int64), *(self.contrast(*one) for one in self.effects(order))], axis=1)
+
+    def saturated(self) -> list[Effect]:
+        """As many effects as there are runs, less one: every contrast that can be taken, each by its shortest name.
+
+        They are orthogonal and use the design up. Of a fraction with clear main effects and interactions the others
+        are what is hardly ever large, and show how large an effect is by chance.
+
+        >>> fraction("ABC", {"C": "AB"}).saturated()
+        [('A',), ('B',), ('C',)]
+        """
+        basic = [name for name in self.factors if name not in self.generators]
+        found = [effect for size in range(1, len(basic) + 1) for effect in combinations(basic, size)]
+        return sorted((min([one, *self.aliases(*one)], key=self._order) for one in found), key=self._order)
+
+    def _order(self, effect: Effect) -> tuple[int, list[int]]:
+        """Shorter effects first, then by the order of the factors."""
+        return len(effect), [self.factors.index(name) for name in effect]
 
     def _effect(self, names: Iterable[str]) -> Effect:
         """Factors in the design's order, each once."""
@@ -169,21 +186,3 @@ def fraction(factors: Sequence[str], generators: Mapping[str, Iterable[str]]) ->
 def resolution_name(design: Design) -> str:
     """The resolution as it is written, "VII"; "full" where nothing is aliased."""
     return "full" if design.resolution is None else ROMAN[design.resolution]
-
-
-def saturated(design: Design) -> list[Effect]:
-    """As many effects as a design has runs, less one: every contrast that can be taken, each by its shortest name.
-
-    They are orthogonal and use the design up. Of a fraction with clear main effects and interactions the others are
-    what is hardly ever large, and show how large an effect is by chance.
-
-    >>> saturated(fraction("ABC", {"C": "AB"}))
-    [('A',), ('B',), ('C',)]
-    """
-    basic = [name for name in design.factors if name not in design.generators]
-    found = []
-    for size in range(1, len(basic) + 1):
-        for effect in combinations(basic, size):
-            same = [effect, *design.aliases(*effect)]
-            found.append(min(same, key=lambda one: (len(one), [design.factors.index(name) for name in one])))
-    return sorted(found, key=lambda one: (len(one), [design.factors.index(name) for name in one]))

@@ -8,7 +8,7 @@ clip, and go to the book's one inference as ours and theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,28 +16,32 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
+from pullpush.lab.comparisons import differences
 from pullpush.lab.experiments import Where
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference, difference, holm
-from pullpush.studies.together.design import Design, Effect, saturated
+from pullpush.metrics.inference import Difference, difference
+from pullpush.studies.together.design import Design
 from pullpush.studies.together.terms import label
 
-ENGLISH = "English"
+RANKS = "log rank variance"  # over languages; all other metrics are fractions
+# What pages call a metric → the score and the point that it is; without a language a mean over languages.
+METRICS: dict[str, tuple[str, Where]] = {
+    "R@1": ("R@1", {}),
+    "T2A R@1": ("T2A R@1", {}),
+    "A2T R@1": ("A2T R@1", {}),
+    "English": ("R@1", {"language": "eng"}),
+    RANKS: (RANKS, {}),
+}
 TIMES = " × "  # between the factors of an interaction
-COLUMNS = ["effect", "factors", "value", "low", "high", "half width", "p", "seeds", "clips"]
 
 
-def responses(scores: Scores, design: Design, metric: str, where: Where | None = None) -> np.ndarray:
-    """What the runs of a design scored, `(runs, seeds, clips)`, in the design's order.
-
-    metric: as experiments name it, a mean over languages; or "English", R@1 of that language.
+def responses(scores: Scores, design: Design, metric: str) -> np.ndarray:
+    """What the runs of a design scored in one of METRICS, `(runs, seeds, clips)`, in the design's order.
 
     Raises:
         ExperimentError: a run, or the metric, is not there.
     """
-    if metric == ENGLISH:
-        metric, where = "R@1", {**(where or {}), "language": "eng"}
-    return np.stack([scores.values(label(high), metric, where) for high in design.runs])
+    return np.stack([scores.values(label(high), *METRICS[metric]) for high in design.runs])
 
 
 def effect(design: Design, values: np.ndarray, *factors: str) -> Difference:
@@ -53,59 +57,33 @@ def effect(design: Design, values: np.ndarray, *factors: str) -> Difference:
 
 
 def effects(design: Design, values: np.ndarray, order: int = 2) -> pd.DataFrame:
-    """All effects of up to so many factors, as one table within which p is adjusted by Holm.
-
-    Returns:
-        Columns effect ("SVR × cycles"), factors (how many), value, low, high, half width, p (Holm), seeds, clips; of
-        fractions or whatever `values` are in.
+    """All effects of up to so many factors: columns effect ("SVR × cycles"), factors (how many), and those of
+    `lab.comparisons.GAIN`, in the unit of the values; p is adjusted by Holm within the table.
     """
-    named = {TIMES.join(one): one for one in design.effects(order)}
-    found = holm({name: effect(design, values, *one) for name, one in named.items()})
-    rows = [
-        (name, len(named[name]), d.value, d.low, d.high, d.half_width, d.p_holm, d.seeds, d.clips)
-        for name, d in found.items()
-    ]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def several(design: Design, of: Callable[[str], np.ndarray], metrics: Iterable[str], order: int = 1) -> pd.DataFrame:
-    """`effects` on several metrics, one below the other; each is adjusted within itself; column metric in front.
-
-    of: metric → `responses`.
-    """
-    return pd.concat(
-        [effects(design, of(metric), order).assign(metric=metric) for metric in metrics], ignore_index=True
-    )[["metric", *COLUMNS]]
+    return differences(
+        ({"effect": TIMES.join(one), "factors": len(one)}, effect(design, values, *one))
+        for one in design.effects(order)
+    )
 
 
 def interactions(table: pd.DataFrame, factors: Sequence[str]) -> np.ndarray:
     """`effects` as a symmetric matrix `(factors, factors)`: interactions beside the diagonal, main effects on it."""
     value = table.set_index("effect")["value"]
-    found = np.zeros((len(factors), len(factors)))
-    for i, one in enumerate(factors):
-        found[i, i] = value[one]
-        for j, other in enumerate(factors[:i]):
-            name = TIMES.join((other, one))
-            found[i, j] = found[j, i] = value[name]
-    return found
+    pairs = [[sorted({one, other}, key=list(factors).index) for other in factors] for one in factors]
+    return np.array([[value[TIMES.join(pair)] for pair in row] for row in pairs])
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """`several` as a page shows it: a row an effect, a column a metric, "value ± half width", * for what stands.
-
-    Recall is in points, other metrics as they are.
+    """`effects` of several metrics, with a column metric, as a page shows them: a row an effect, a column a metric,
+    "value ± half width", recall in points; * for what stands.
     """
-    stands = set(standing(table).index)
-    cells = []
-    for row in table.itertuples():
-        scale, form = (100, ".1f") if "R@1" in row.metric or row.metric == ENGLISH else (1, ".3f")
-        half = (row.high - row.low) / 2
-        star = " *" if row.Index in stands else ""
-        cells.append(f"{scale * row.value:+{form}} ± {scale * half:{form}}{star}".replace("-", "−"))
-    wide = table.assign(cell=cells).pivot_table(
-        index="effect", columns="metric", values="cell", aggfunc="first", sort=False
-    )
-    return wide[list(dict.fromkeys(table["metric"]))].rename_axis(columns=None).reset_index()
+    stands, cells = standing(table).index, []
+    for row in table.to_dict("index").values():
+        scale, form = (1, ".3f") if row["metric"] == RANKS else (100, ".1f")
+        cells.append(f"{scale * row['value']:+{form}} ± {scale * row['half width']:{form}}".replace("-", "−"))
+    table = table.assign(cell=pd.Series(cells, table.index) + np.where(table.index.isin(stands), " *", ""))
+    wide = table.pivot_table(index="effect", columns="metric", values="cell", aggfunc="first", sort=False)
+    return wide.rename_axis(columns=None).reset_index()
 
 
 def standing(table: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
@@ -114,14 +92,15 @@ def standing(table: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
 
 
 class Lenth(NamedTuple):
-    """What effects of nothing would reach, by the effects themselves (Lenth 1989)."""
+    """What effects of nothing would reach, by the effects themselves (Lenth 1989).
+
+    error: pseudo standard error; margin: what one effect exceeds in 5 % of the cases if there is none; simultaneous:
+    what the largest of all exceeds in 5 % of the cases if there are none.
+    """
 
     error: float
-    """Pseudo standard error."""
     margin: float
-    """What one effect exceeds in 5 % of the cases if there is none."""
     simultaneous: float
-    """What the largest of all exceeds in 5 % of the cases if there are none."""
 
 
 def lenth(values: ArrayLike) -> Lenth:
@@ -156,9 +135,9 @@ def half_normal(design: Design, values: np.ndarray) -> pd.DataFrame:
         Columns effect, factors, value, size (|value|), quantile (of the half-normal at (i − ½)/m), smallest first.
     """
     means = values.mean(axis=(1, 2))
-    named: list[Effect] = saturated(design)
-    found = [float(means[(c := design.contrast(*one)) > 0].mean() - means[c < 0].mean()) for one in named]
-    table = pd.DataFrame({"effect": [TIMES.join(one) for one in named], "factors": [len(one) for one in named]})
-    table = table.assign(value=found, size=np.abs(found)).sort_values("size", ignore_index=True)
+    contrasts = [(one, design.contrast(*one) > 0) for one in design.saturated()]
+    rows = [(TIMES.join(one), len(one), means[high].mean() - means[~high].mean()) for one, high in contrasts]
+    table = pd.DataFrame(rows, columns=["effect", "factors", "value"])
+    table = table.assign(size=table["value"].abs()).sort_values("size", ignore_index=True)
     share = (np.arange(len(table)) + 0.5) / len(table)
     return table.assign(quantile=special.ndtri((1 + share) / 2))

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.studies.forces.means import by_clip, plain
-from pullpush.studies.forces.parts import SHARES, forces_in_batches
-from pullpush.studies.language_encoder.forces import drawn, term_forces
+from pullpush.studies.means import by_clip, plain
+from pullpush.studies.push_parts import SHARES, forces_in_batches
+from pullpush.studies.term_forces import term_forces
 from pullpush.training.evaluate import embed, embed_audio, embed_texts
 from pullpush.training.loop import Result
 from pullpush.training.recipes import recipe
+from pullpush.training.runs import drawn
 
 Spaces = Mapping[str, tuple[Tensor, Tensor]]  # name of a system → captions and clips, `(N, d)` each
 BATCHES = 4
+# Of a recipe: what its terms and its model are.
+FIELDS = ("terms", "languages", "sampling", "captions", "batch_size", "dim", "audio", "text", "encoder_options")
 
 
 def forces_at_the_end(run: Result, clips: Clips, *, seed: int = 0) -> pd.DataFrame:
@@ -29,13 +31,9 @@ def forces_at_the_end(run: Result, clips: Clips, *, seed: int = 0) -> pd.DataFra
     """
     learnt = run.steps.iloc[-1]
     options = {name: float(learnt[name]) for name in ("tau", "bias") if name in learnt}
-    one = recipe(run.recipe.name, **{**_fields(run), **options})
+    fields = {field: getattr(run.recipe, field) for field in FIELDS}
+    one = recipe(run.recipe.name, **fields, **options)
     return term_forces(run.model, one, drawn(clips, one, BATCHES, seed=seed), seed=seed)
-
-
-def _fields(run: Result) -> dict[str, object]:
-    names = ("terms", "languages", "sampling", "captions", "batch_size", "dim", "audio", "text", "encoder_options")
-    return {name: getattr(run.recipe, name) for name in names}
 
 
 def spaces(runs: Mapping[str, Result], clips: Clips) -> dict[str, tuple[Tensor, Tensor]]:
@@ -58,11 +56,6 @@ def shares(placed: Spaces, tau: float, *, batch_size: int) -> pd.DataFrame:
         columns = ("pull", "push", *SHARES.values())
         rows.append({"system": name} | {one.replace("_", " "): plain(by_clip(table[one])) for one in columns})
     return pd.DataFrame(rows)
-
-
-def drawn_clip(clips: Clips, *, seed: int) -> int:
-    """One clip of a split, by the seed alone."""
-    return int(torch.randint(len(clips), (1,), generator=torch.Generator().manual_seed(seed)))
 
 
 def ranks(model: nn.Module, clips: Clips, row: int, languages: Sequence[str] = LANGUAGES) -> list[int]:

@@ -3,7 +3,7 @@ encoder in training, and the recipe against what it is made of.
 
 found = compute.run(ground, search(dim=ground.dim, seeds=(1000,)))
 tuned = chosen(found)                                   # "softmax", "sigmoid" → rate and temperature
-of_all = factorial("factorial", half(), dim=ground.dim, tuned=tuned, seeds=(0, 1))
+of_all = combined("factorial", half().runs, dim=ground.dim, tuned=tuned, seeds=(0, 1))
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.scores import Scores
 from pullpush.lab.tuning import points_table
-from pullpush.studies.together.design import Design
 from pullpush.studies.together.terms import NAMES, SIGMOID, label, system
 
 Tuned = Mapping[str, Mapping[str, Any]]  # "softmax" or "sigmoid" → options
@@ -72,33 +71,7 @@ def chosen(scores: Scores) -> dict[str, dict[str, Any]]:
     return {row["system"]: {"lr": row["lr"], "tau": row["tau"]} for row in best.to_dict("records")}
 
 
-def factorial(
-    name: str,
-    design: Design,
-    *,
-    dim: int,
-    tuned: Tuned,
-    languages: Sequence[str] = LANGUAGES,
-    seeds: Iterable[int],
-    data: str = FROZEN,
-) -> Experiment:
-    """A trial a run of the design; seeds are blocks: every run is trained with each."""
-    return _long(name, (trial(high, dim=dim, tuned=tuned) for high in design.runs), seeds, data, languages)
-
-
-def on_validation(of: Experiment) -> Experiment:
-    """The same runs, scored on the validation clips in all languages; training itself looks at English there."""
-    trials = tuple(replace(one, test=VALID) for one in of.trials)
-    return replace(of, name=f"{of.name}-validation", trials=trials, evaluations=("recall-at-1",))
-
-
-def trial(high: Collection[str], *, dim: int, tuned: Tuned) -> Trial:
-    """One combination of terms."""
-    recipe, overrides = system(high, dim=dim, tuned=tuned)
-    return Trial(label(high), recipe, overrides)
-
-
-def confirming(
+def combined(
     name: str,
     combinations: Iterable[Collection[str]],
     *,
@@ -108,9 +81,15 @@ def confirming(
     seeds: Iterable[int],
     data: str = FROZEN,
 ) -> Experiment:
-    """Some combinations, each once, to be trained with seeds that chose nothing."""
-    trials = {label(high): trial(high, dim=dim, tuned=tuned) for high in combinations}
+    """A trial a combination of terms, each once; seeds are blocks: every run is trained with each."""
+    trials = {label(high): Trial(label(high), *system(high, dim=dim, tuned=tuned)) for high in combinations}
     return _long(name, trials.values(), seeds, data, languages)
+
+
+def on_validation(of: Experiment) -> Experiment:
+    """The same runs, scored on the validation clips in all languages; training itself looks at English there."""
+    trials = tuple(replace(one, test=VALID) for one in of.trials)
+    return replace(of, name=f"{of.name}-validation", trials=trials, evaluations=("recall-at-1",))
 
 
 def _long(name: str, trials: Iterable[Trial], seeds: Iterable[int], data: str, languages: Sequence[str]) -> Experiment:

@@ -8,23 +8,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
-from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, signed
-from pullpush.show.marks import bars, dots, matrix, scatter
+from pullpush.show.layout import finish, name_places, panels, signed
+from pullpush.show.marks import bars, matrix, scatter
 from pullpush.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
-from pullpush.studies.language_encoder import figures as terms
 from pullpush.studies.together.design import Design
 from pullpush.studies.together.effects import Lenth
-from pullpush.studies.together.terms import FACTORS
+from pullpush.studies.together.terms import LETTERS
 
-TITLES: Mapping[str, str] = {
-    "R@1": "R@1, mean of directions and languages",
-    "T2A R@1": "text to audio",
-    "A2T R@1": "audio to text",
-    "English": "R@1 in English",
-    "log rank variance": "log rank variance over languages",
-}
 LOW_HIGH = ("#E6E6E6", BLUE)  # of a factor in a design
 
 
@@ -36,35 +28,13 @@ def design_figure(design: Design) -> Figure:
     ax.set_yticks(np.arange(len(design.factors)) - 0.5, minor=True)
     ax.grid(which="minor", color="white", linewidth=1)
     ax.tick_params(which="minor", length=0)
-    names = [f"{FACTORS[name].letter}  {name}" if name in FACTORS else name for name in design.factors]
+    names = [f"{LETTERS.get(name, '')}  {name}" for name in design.factors]
     ax.set_yticks(range(len(names)), names)
-    ax.set_xticks([place for place in range(len(design)) if (place + 1) % 8 == 0 or place == 0])
-    ax.set_xticklabels([str(int(place) + 1) for place in ax.get_xticks()])
+    runs = [1, *range(8, len(design) + 1, 8)]
+    ax.set_xticks([run - 1 for run in runs], runs)
     ax.set_xlabel("run")
     handles = [Patch(color=colour, label=word) for word, colour in zip(("low", "high"), LOW_HIGH, strict=True)]
     return finish(fig, handles=handles)
-
-
-def main_effects(table: pd.DataFrame, factors: Sequence[str]) -> Figure:
-    """What every factor adds, with intervals: recall in points, and the ranks' disagreement over languages.
-
-    table: of `effects.several`, fractions; metrics of `TITLES`.
-    """
-    blocks = [("R@1", "English"), ("T2A R@1", "A2T R@1"), ("log rank variance",)]
-    blocks = [tuple(name for name in block if name in set(table["metric"])) for block in blocks]
-    fig, axes = panels(3, height=1.1 + 0.36 * len(factors), sharey=True)
-    labels = ("R@1 (points)", "R@1 by direction (points)", "log rank variance")
-    colours = {"R@1": BLUE, "English": ORANGE, "T2A R@1": VERMILION, "A2T R@1": SKY, "log rank variance": BLACK}
-    for ax, block, label in zip(axes, blocks, labels, strict=True):
-        for number, metric in enumerate(block):
-            rows = table[table["metric"] == metric].set_index("effect").loc[list(factors)].reset_index()
-            scale = 1 if metric == "log rank variance" else 100
-            places = np.arange(len(factors)) + dodge(number, len(block))
-            dots(ax, rows, places, label=TITLES[metric], colour=colours[metric], scale=scale)
-        mark_zero(ax)
-        ax.set_xlabel(label)
-    name_places(axes[0], list(factors))
-    return finish(fig)
 
 
 def interaction_matrix(values: np.ndarray, factors: Sequence[str], stands: Sequence[str] = ()) -> Figure:
@@ -86,9 +56,7 @@ def interaction_matrix(values: np.ndarray, factors: Sequence[str], stands: Seque
                 j, i, signed(points[i, j], "+z.1f"), ha="center", va="center", fontsize=9,
                 color="white" if dark else BLACK, fontweight="bold" if name in stands else "normal",
             )  # fmt: skip
-        ax.plot(
-            [i - 0.5, i + 0.5, i + 0.5, i - 0.5, i - 0.5], [i - 0.5, i - 0.5, i + 0.5, i + 0.5, i - 0.5], color=BLACK
-        )
+        ax.add_patch(Rectangle((i - 0.5, i - 0.5), 1, 1, fill=False, edgecolor=BLACK, linewidth=1.5))
     name_places(ax, list(factors), axis="x", rotation=35)
     name_places(ax, list(factors))
     return finish(fig)
@@ -102,12 +70,8 @@ def half_normal_plot(table: pd.DataFrame, error: Lenth) -> Figure:
         error: of `effects.lenth` on the same.
     """
     fig, (ax,) = panels(1, height=3.8)
-    kinds = (
-        (1, "main effects", BLUE, "o"),
-        (2, "two-way interactions", ORANGE, "s"),
-        (3, "of more factors", GREY, "."),
-    )
-    for factors, label, colour, marker in kinds:
+    looks = (("main effects", BLUE, "o"), ("two-way interactions", ORANGE, "s"), ("of more factors", GREY, "."))
+    for factors, (label, colour, marker) in enumerate(looks, start=1):
         rows = table[table["factors"].clip(upper=3) == factors]
         scatter(ax, rows["quantile"], 100 * rows["size"], colours=colour, label=label, marker=marker, sizes=30)
     reach = table["quantile"].max() * 1.1
@@ -163,28 +127,4 @@ def pareto_front(table: pd.DataFrame, *, marked: Mapping[str, str]) -> Figure:
             ax.annotate(f"{name}{how}", at, (9, -8), textcoords="offset points", fontsize=9, va="top", bbox=back)
     ax.set(xlabel="time of a step, as a multiple of InfoNCE's", ylabel="R@1 (%), mean of directions and languages")
     ax.margins(x=0.12)
-    return finish(fig)
-
-
-def forces_by_term(table: pd.DataFrame) -> Figure:
-    """Chapter 4's figure of terms as forces, with room for few terms; table: of `examples.forces_at_the_end`."""
-    fig = terms.forces_by_term(table)
-    fig.set_figheight(max(2.6, fig.get_figheight()))
-    return fig
-
-
-def confirmed(table: pd.DataFrame) -> Figure:
-    """What systems have over the baseline with fresh seeds, a panel a protocol.
-
-    table: columns protocol, system, value, low, high (fractions).
-    """
-    protocols = list(dict.fromkeys(table["protocol"]))
-    fig, axes = panels(len(protocols), height=1.2 + 0.4 * table["system"].nunique(), sharey=True)
-    systems = list(dict.fromkeys(table["system"]))
-    for ax, protocol in zip(axes, protocols, strict=True):
-        rows = table[table["protocol"] == protocol]
-        dots(ax, rows, [systems.index(name) for name in rows["system"]], scale=100)
-        mark_zero(ax)
-        ax.set(title=protocol, xlabel="R@1 over InfoNCE (points)")
-    name_places(axes[0], systems)
     return finish(fig)

@@ -38,13 +38,11 @@ class Surface:
         """A row each of the 2^k combinations: system (its label), terms (how many are high), value, error (of the
         prediction of its mean).
         """
-        every = full(self.design.factors)
+        every, model = full(self.design.factors), self.design.model()
         rows = every.model()
-        spread = np.linalg.inv(self.design.model().T @ self.design.model())
-        errors = self.error * np.sqrt(np.einsum("ij,jk,ik->i", rows, spread, rows) / self.blocks)
-        return pd.DataFrame(
-            {"system": [label(high) for high in every.runs], "terms": [len(high) for high in every.runs]}
-        ).assign(value=rows @ self.coefficients, error=errors)
+        errors = self.error * np.sqrt(((rows @ np.linalg.inv(model.T @ model)) * rows).sum(axis=1) / self.blocks)
+        named = [(label(high), len(high)) for high in every.runs]
+        return pd.DataFrame(named, columns=["system", "terms"]).assign(value=rows @ self.coefficients, error=errors)
 
 
 def fitted(design: Design, values: ArrayLike) -> Surface:
@@ -56,7 +54,6 @@ def fitted(design: Design, values: ArrayLike) -> Surface:
     Raises:
         ValueError: other shapes, or a design in which two-way interactions are aliased.
 
-    >>> from pullpush.studies.together.design import full
     >>> surface = fitted(full("ABC"), np.arange(8.0)[:, None].repeat(2, axis=1))  # A adds 1, B 2, C 4
     >>> surface.predicted()["value"].abs().round(6).tolist()
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
@@ -106,8 +103,8 @@ def front(table: pd.DataFrame, cost: str = "cost", value: str = "value") -> pd.S
     return pd.Series(~(cheaper & better & strictly).any(axis=0), index=table.index)
 
 
-def priced(scores: Scores, design: Design, costs: pd.DataFrame, *, metric: str = "R@1") -> pd.DataFrame:
-    """What the runs of a design scored on test over what their steps cost, and which of them are on the front.
+def priced(scores: Scores, design: Design, costs: pd.DataFrame) -> pd.DataFrame:
+    """What the runs of a design scored in R@1 over what their steps cost, and which of them are on the front.
 
     Args:
         costs: of `cost.step_times`; combinations that are no runs of the design are predicted from it.
@@ -116,20 +113,14 @@ def priced(scores: Scores, design: Design, costs: pd.DataFrame, *, metric: str =
         Columns system, time (ratio), value, low, high (± 2 standard errors over seeds on these clips, from what the
         surface leaves of the runs; of a prediction its own), measured, front (of the runs).
     """
-    values = responses(scores, design, metric)
-    surface = fitted(design, values.mean(axis=2))
-    own = surface.error / np.sqrt(surface.blocks)
-    rows = {
-        label(high): (mean, mean - 2 * own, mean + 2 * own, True)
-        for high, mean in zip(design.runs, values.mean(axis=(1, 2)), strict=True)
-    }
-    predicted = surface.predicted().set_index("system")
-    for system in costs["system"]:
-        if system not in rows:
-            value, error = predicted.loc[system, ["value", "error"]]
-            rows[system] = (value, value - 2 * error, value + 2 * error, False)
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "measured"])
-    times = costs.drop_duplicates("system").set_index("system")["time"]
-    table = table.assign(time=times).rename_axis("system").reset_index().dropna(subset="time")
+    values = responses(scores, design, "R@1").mean(axis=2)
+    surface = fitted(design, values)
+    runs = pd.DataFrame({"system": [label(high) for high in design.runs], "value": values.mean(axis=1)})
+    runs = runs.assign(error=surface.error / np.sqrt(surface.blocks), measured=True)
+    others = surface.predicted().drop(columns="terms").assign(measured=False)
+    others = others[others["system"].isin(costs["system"]) & ~others["system"].isin(runs["system"])]
+    times = costs.drop_duplicates("system")[["system", "time"]]
+    table = pd.concat([runs, others], ignore_index=True).merge(times, on="system")
+    table = table.assign(low=table["value"] - 2 * table["error"], high=table["value"] + 2 * table["error"])
     on = front(table[table["measured"]], "time").reindex(table.index, fill_value=False)
     return table.assign(front=on)[["system", "time", "value", "low", "high", "measured", "front"]]

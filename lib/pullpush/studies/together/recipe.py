@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import pandas as pd
 from IPython.display import Markdown
 
-from pullpush.lab import common
+from pullpush.lab import common, comparisons
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import holm
 from pullpush.show.palette import language_name
 from pullpush.studies.together import pareto
 from pullpush.studies.together.design import Design
@@ -24,63 +22,38 @@ from pullpush.training.recipes import recipe
 from pullpush.training.runs import Plan
 
 
-def surface(scores: Scores, design: Design) -> pd.DataFrame:
-    """What every combination would score; see `pareto.Surface.predicted`. Empty without scores.
+def chosen(scores: Scores, design: Design) -> frozenset[str]:
+    """The factors that are high in the combination of `pareto.chosen`; none without scores.
 
     scores: of the design's runs, on validation: mean over directions, languages and clips.
     """
     if not scores:
-        return pd.DataFrame({"system": [], "terms": [], "value": [], "error": []})
-    return pareto.fitted(design, responses(scores, design, "R@1").mean(axis=2)).predicted()
-
-
-def chosen(scores: Scores, design: Design) -> frozenset[str]:
-    """The factors that are high in the combination of `pareto.chosen`; none without scores."""
-    table = surface(scores, design)
-    return high_of(pareto.chosen(table)) if len(table) else frozenset()
-
-
-def best(scores: Scores, design: Design) -> frozenset[str]:
-    """The factors that are high where the prediction is highest; none without scores."""
-    table = surface(scores, design)
-    return high_of(table.loc[table["value"].idxmax(), "system"]) if len(table) else frozenset()
+        return frozenset()
+    surface = pareto.fitted(design, responses(scores, design, "R@1").mean(axis=2))
+    return high_of(pareto.chosen(surface.predicted()))
 
 
 def gains(protocols: Mapping[str, Scores], metrics: Sequence[str] = ("R@1", "T2A R@1", "A2T R@1")) -> pd.DataFrame:
     """What combinations have over those before them, InfoNCE first, of several experiments: `Scores.gains` of each,
-    with a column protocol in front; p is adjusted within an experiment. Empty where there are no scores.
+    with a column protocol; p is adjusted within an experiment.
     """
     tables = []
     for name, scores in protocols.items():
         systems = dict.fromkeys(trial.system for trial in scores.experiment.trials)
         pairs = [(later, earlier) for earlier, later in combinations(systems, 2)]
-        if pairs:
-            tables.append(scores.gains(pairs, metrics).assign(protocol=name))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+        tables.append(scores.gains(pairs, metrics).assign(protocol=name))
+    return pd.concat(tables, ignore_index=True)
 
 
 def by_language(protocols: Mapping[str, Scores]) -> pd.DataFrame:
-    """What the last combination has over InfoNCE in R@1 of every language and of their mean, p adjusted by Holm within
-    an experiment: columns protocol, system (the language), value, low, high. Empty where there are no scores.
+    """What the last combination has over InfoNCE in R@1 of every language and of their mean: `lab.comparisons.gains` of
+    each experiment, point the language, with a column protocol in front.
     """
-    tables = []
+    tables = {}
     for name, scores in protocols.items():
-        system = scores.experiment.trials[-1].system
-        places: dict[str, Any] = {"mean": None, **{language_name(one): one for one in scores.experiment.languages}}
-        found = holm(
-            {
-                place: scores.contrast(system, NONE, "R@1", {"language": one} if one else None)
-                for place, one in places.items()
-            }
-        )
-        rows = [(name, place, one.value, one.low, one.high, one.p_holm) for place, one in found.items()]
-        tables.append(pd.DataFrame(rows, columns=["protocol", "system", "value", "low", "high", "p"]))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-
-def by_protocol(table: pd.DataFrame) -> pd.DataFrame:
-    """`gains` as `tables.gains` shows it, a row a system and protocol, a column a metric."""
-    return table.assign(baseline=table["baseline"] + ", " + table["protocol"]).drop(columns=["seeds", "clips"])
+        points = {"mean": {}} | {language_name(one): {"language": one} for one in scores.experiment.languages}
+        tables[name] = comparisons.gains(scores, [(scores.experiment.trials[-1].system, NONE)], ["R@1"], points)
+    return pd.concat(tables, names=["protocol"]).reset_index("protocol")
 
 
 def plan(ground: Grounds, high: Collection[str], *, tuned: Tuned, seed: int, data: str = FROZEN) -> Plan:

@@ -6,7 +6,7 @@ systems = {label(run): system(run) for run in half().runs}
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pullpush.lab.experiments import System
 from pullpush.studies.together.design import Design, fraction
@@ -16,32 +16,8 @@ SIGMOID, SVR, CYCLES, SIMCSE, ALL, SOFT, TOPICS = (
     "sigmoid", "SVR", "cycles", "SimCSE", "all languages", "soft labels", "topics",
 )  # fmt: skip
 ROOM = 128  # topics that the heads have room for; the captions have fewer
-
-
-class Factor(NamedTuple):
-    """A factor: its name when it is high, what it is when it is low, the letter that it has in a design, and whose idea
-    it is, as a key of references.bib.
-    """
-
-    high: str
-    low: str
-    letter: str
-    paper: str
-
-
-FACTORS: Mapping[str, Factor] = {
-    factor.high: factor
-    for factor in (
-        Factor(SIGMOID, "softmax", "A", "glap"),
-        Factor(SVR, "no SVR", "B", "supclap"),
-        Factor(CYCLES, "no cycles", "C", "language_encoder"),
-        Factor(SIMCSE, "no SimCSE", "D", "language_encoder"),
-        Factor(ALL, "one language", "E", "atri"),
-        Factor(SOFT, "binary labels", "F", "distill_cluster"),
-        Factor(TOPICS, "no topics", "G", "distill_cluster"),
-    )
-}
-NAMES = tuple(FACTORS)
+NAMES = (SIGMOID, SVR, CYCLES, SIMCSE, ALL, SOFT, TOPICS)
+LETTERS = dict(zip(NAMES, "ABCDEFG", strict=True))  # that factors have in a design
 NONE = "InfoNCE"  # the run in which all are low
 # The losses with what they learn beside the encoders, and the summands with the weights that their papers give. KCL is
 # half of InfoNCE where there is one language.

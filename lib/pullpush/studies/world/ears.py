@@ -21,13 +21,13 @@ from pullpush.data.clips import Clips, World
 from pullpush.data.scenes.held_out import HeldOutConfig, OwnHeldOutConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
+from pullpush.lab.comparisons import levels
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.scenes import PARTS
 from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS
-from pullpush.metrics.inference import Difference
 from pullpush.studies.own_data import is_small
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
@@ -203,21 +203,16 @@ def standings(scores: Scores, world: World) -> pd.DataFrame:
     """Every system on every test: test, system, metric, value, low, high (95 % over seeds and clips), chance, seeds,
     clips; fractions. The world says what chance gives.
     """
-    rows: list[dict[str, Any]] = []
-    for trial in scores.experiment.trials if scores else ():
-        test = trial.where["test"]
-        lucky = by_chance(world.split(TESTS[test]))
-        for metric in SCORES:
-            found = scores.contrast(trial.system, None, metric, trial.where)
-            rows.append(row(test, trial.system, metric, found, lucky))
-    return pd.DataFrame(rows)
+    return beside_chance(levels(scores, SCORES), world) if scores else pd.DataFrame()
 
 
-def row(test: str, system: str, metric: str, found: Difference, lucky: Mapping[str, float]) -> dict[str, Any]:
-    """A row of `standings`."""
-    inside = {"value": found.value, "low": max(found.low, 0.0), "high": min(found.high, 1.0)}
-    head = {"test": test, "system": system, "metric": metric}
-    return head | inside | {"chance": lucky[metric], "seeds": found.seeds, "clips": found.clips}
+def beside_chance(table: pd.DataFrame, world: World) -> pd.DataFrame:
+    """Levels on tests, their intervals within 0 … 1, with what chance gives of each before the last two columns."""
+    lucky = {test: by_chance(world.split(TESTS[test])) for test in table["test"].unique()}
+    chance = [lucky[test][metric] for test, metric in zip(table["test"], table["metric"], strict=True)]
+    table = table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))
+    table.insert(len(table.columns) - 2, "chance", chance)
+    return table
 
 
 def by_chance(clips: Clips) -> dict[str, float]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pullpush.data.clips import World
 from pullpush.data.scenes.composer import seconds
 from pullpush.data.scenes.scene import Scene
+from pullpush.show.intervals import intervals
 from pullpush.show.layout import finish, name_places, panels, signed, whole_numbers
 from pullpush.show.marks import band, bars, dots, matrix
 from pullpush.show.palette import BLACK, BLUE, ORANGE, SKY, VERMILION, language_name
@@ -100,12 +101,4 @@ def tests_side_by_side(table: pd.DataFrame, metric: str) -> Figure:
     table: columns test, system, metric, value, low, high and chance (fractions), see `ears.standings`.
     """
     rows = table[table["metric"] == metric]
-    tests, systems = (list(dict.fromkeys(rows[name])) for name in ("test", "system"))
-    fig, axes = panels(len(tests), height=1.2 + 0.34 * len(systems), sharey=True, sharex=True)
-    for ax, test in zip(axes, tests, strict=True):
-        part = rows[rows["test"] == test].set_index("system").reindex(systems)
-        dots(ax, part, np.arange(len(systems)), scale=100, label="mean, 95 % interval")
-        ax.axvline(100 * part["chance"].max(), color=VERMILION, linewidth=1.2, label="chance")
-        ax.set(title=test, xlabel=f"{metric} (%)", xlim=(0, None))
-        name_places(ax, systems)
-    return finish(fig)
+    return intervals(rows, rows="system", panels="test", xlabel=f"{metric} (%)")

@@ -17,7 +17,7 @@ from pullpush.metrics import by_clip, difference
 from pullpush.metrics.annotations import graded_by_clip
 from pullpush.studies.own_data import is_small
 from pullpush.studies.world.decision import BRIDGE
-from pullpush.studies.world.ears import SCORES, TESTS, by_chance, row
+from pullpush.studies.world.ears import SCORES, TESTS, beside_chance
 from pullpush.training.evaluate import embed, zero_shot
 
 
@@ -76,7 +76,8 @@ def on_tests(model: Bridge, world: World) -> pd.DataFrame:
         audio, text = embed(model, clips, caption="all")
         values = by_clip(audio, text) | graded_by_clip(audio, text, clips.relevance())
         values["R@1"] = (values["T2A R@1"] + values["A2T R@1"]) / 2
-        lucky = by_chance(clips)
-        found = {metric: difference(values[metric].numpy()[None]) for metric in SCORES}
-        rows += [row(test, BRIDGE, metric, found[metric], lucky) | {"seeds": 0} for metric in SCORES]
-    return pd.DataFrame(rows)
+        for metric in SCORES:
+            found = difference(values[metric].numpy()[None])
+            head = {"test": test, "system": BRIDGE, "metric": metric, "value": found.value}
+            rows.append(head | {"low": found.low, "high": found.high, "seeds": 0, "clips": found.clips})
+    return beside_chance(pd.DataFrame(rows), world)

@@ -1,0 +1,104 @@
+"""Banks of recordings: Tux Paint's sound effects, further takes of the same events, and folders of your own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pullpush.cache import home
+from pullpush.data.banks import BankCard, EventClips, decoded
+from pullpush.data.language.grammar import indefinite
+from pullpush.data.language.vocabulary import Clause, Event, Phrases, load_events
+from pullpush.data.recordings import debian, takes, tuxpaint
+from pullpush.errors import DataNotFoundError
+
+SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff")
+
+
+def folder(path: str) -> tuple[tuple[Event, ...], EventClips]:
+    """One event for each subfolder that holds recordings, called by its name: in English only."""
+    root = Path(path).expanduser()
+    if not path or not root.is_dir():
+        raise DataNotFoundError(f"no folder {path!r}: a bank of your own is 'folder:' and a path to a folder")
+    groups = {
+        place.name: sorted(file for file in place.rglob("[!.]*") if file.suffix.lower() in SUFFIXES)
+        for place in sorted(root.iterdir())
+        if place.is_dir() and not place.name.startswith(".")
+    }
+    empty = [name for name, files in groups.items() if not files]
+    if not groups or empty:
+        raise DataNotFoundError(
+            f"{root / empty[0] if empty else root} holds no {'recordings' if empty else 'subfolders'}: expected one "
+            f"subfolder per kind of sound with {', '.join(SUFFIXES)} files in it, such as {root}/dog_bark/1.wav"
+        )
+    events = tuple(Event(name, name, (), {"eng": english_phrases(name)}) for name in groups)
+    return events, decoded(list(groups.values()))
+
+
+def english_phrases(name: str) -> Phrases:
+    """`dog_bark` → "a dog bark sound | is heard" …
+
+    >>> english_phrases("dog_bark").nouns, english_phrases("one").nouns
+    (('a dog bark sound',), ('a one sound',))
+    """
+    label = " ".join(name.replace("_", " ").replace("-", " ").replace("|", " ").split()).lower()
+    sound = indefinite(f"{label} sound")
+    return Phrases((Clause(sound, "is heard"), Clause(sound, "can be heard")), (sound,), label)
+
+
+def stamps(_: str) -> tuple[tuple[Event, ...], EventClips]:
+    """The events of `events.yaml` with their recordings, fetched where they are not on disk."""
+    events, place = load_events(), tuxpaint.fetch()
+    return events, decoded([[tuxpaint.recording(place, stamp) for stamp in event.recordings] for event in events])
+
+
+def further(_: str) -> tuple[tuple[Event, ...], EventClips]:
+    """Those of Tux Paint's events that `takes.yaml` has further recordings of, with these alone."""
+    known, files = takes.load_takes(), takes.fetch()
+    events = tuple(replace(event, recordings=known[event.name]) for event in load_events() if event.name in known)
+    return events, decoded([[files[take] for take in event.recordings] for event in events])
+
+
+def gather() -> Path:
+    """Fetch the packages that further takes are in; the folder that those lie in."""
+    takes.fetch()
+    return home() / debian.KIND
+
+
+CARDS = (
+    BankCard(
+        name="folder",
+        make=folder,
+        title="A folder",
+        about="Recordings of your own in one subfolder for each kind of sound, told in English: folder:/path.",
+        source="the reader",
+        categories=False,
+    ),
+    BankCard(
+        name="takes",
+        make=further,
+        title="Further takes",
+        about="20 events of Tux Paint in 31 further recordings: known sounds, never heard in training.",
+        source="GCompris, Scratch, OpenSFX, Minetest's home decor and the freedesktop sound theme",
+        authors="the authors of GCompris, Lionel Allorge, the MIT Media Lab, the authors of OpenSFX (Jarred Gib, "
+        "dobroide, l0calh05t, David R Barnes; edited by Wuzzy), Vanessa Ezekowitz, horsthorstensen",
+        licence="GPL-3.0-or-later and Free Art (GCompris), CC BY-SA 3.0 (Scratch, OpenSFX, freedesktop), CC BY-SA 4.0 "
+        "(home decor)",
+        version="Debian: gcompris-qt-data 3.1, scratch 1.4.0.6, openttd-opensfx 1.0.3, minetest-mod-homedecor "
+        "20210327.1, sound-theme-freedesktop 0.8",
+        fetch=gather,
+        megabytes=sum(source.package.megabytes for source in takes.SOURCES.values()),
+    ),
+    BankCard(
+        name="tuxpaint",
+        make=stamps,
+        title="Tux Paint",
+        about="82 events in 89 recordings: animals, instruments, tools, toys and vehicles.",
+        source="the stamps of Tux Paint, 2022-06-04",
+        authors="Bill Kendrick and the authors of Tux Paint's stamps",
+        licence="GPL-2.0-or-later; some recordings in the public domain",
+        version="2022.06.04 (Debian: tuxpaint-stamps-default)",
+        fetch=tuxpaint.fetch,
+        megabytes=tuxpaint.PACKAGE.megabytes,
+    ),
+)

@@ -1,0 +1,149 @@
+"""What was counted or measured, once and elsewhere: the tables of `book/measured`, each beside where it comes from.
+
+    measured.read("throughput", how=measured.COUNTED, what="dasheng")   # the rows with these values
+    measured.origin("paper-sizes")    # command, date, versions, what has changed since; or what would make the table
+
+`benchmarks/paper_sizes.py`, `throughput.py` and `gpu.py` write them: `<name>.csv`, and `<name>.json` for its origin.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from IPython.display import Markdown
+
+from pullpush.cache import atomic_path
+from pullpush.errors import DataNotFoundError, unknown
+from pullpush.golden import versions
+from pullpush.lab.provenance import stamp
+from pullpush.lab.root import find_root
+
+COUNTED, MEASURED = "counted", "measured, CPU, one thread"
+NAMED = 4  # changed components that a page names
+STEP = ("training/objective", "audio/ced", "text/sonar")
+LOSSES = ("losses/infonce", "losses/siglip", "losses/svr")
+
+
+class Source(NamedTuple):
+    """How a table is made: command; parts: the components that decide its numbers; about: what it tells."""
+
+    command: str
+    parts: Sequence[str]
+    about: str = ""
+
+
+def _of_gpu(about: str, *parts: str) -> Source:
+    return Source("make gpu", parts, f"{about}: on a machine with an NVIDIA GPU, in at most 8 minutes for all tables")
+
+
+SOURCES: Mapping[str, Source] = {
+    "paper-sizes": Source(
+        "python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv",
+        (
+            *(f"losses/{name}" for name in ("infonce", "svr", "ml-clap", "cacl", "kcl")),
+            "audio/ast",
+            "audio/projection",
+            "text/sonar",
+            "training/objective",
+        ),
+    ),
+    "throughput": Source(
+        "python benchmarks/throughput.py --count --out book/measured/throughput.csv",
+        ("audio/beats", "audio/ced", "audio/dasheng", "audio/wavlm", "audio/whisper", "studies/counting"),
+    ),
+    "gpu-tables": _of_gpu("time and memory of a training step at the papers' sizes", *STEP, *LOSSES),
+    "gpu-throughput": _of_gpu(
+        "the library's loop against a plain loop of Hugging Face and open_clip", *STEP, "training/loop"
+    ),
+    "gpu-tiles": _of_gpu("losses in tiles against the N × N matrix", *LOSSES),
+    "gpu-adam8bit": _of_gpu("Adam in eight bits", *STEP),
+    "gpu-correct": _of_gpu("every loss on the device against float64 on the CPU", *LOSSES, "losses/kcl", "losses/cacl"),
+}
+
+
+def path_of(name: str, folder: Path | None = None) -> Path:
+    """Where a table is.
+
+    Raises:
+        UnknownNameError: no such table.
+    """
+    if name not in SOURCES:
+        raise unknown("measured table", name, SOURCES)
+    return (folder or find_root() / "book" / "measured") / f"{name}.csv"
+
+
+def there(name: str, *, folder: Path | None = None) -> bool:
+    """Whether a table was made."""
+    path = path_of(name, folder)
+    return path.is_file() and path.with_suffix(".json").is_file()
+
+
+def read(name: str, *, folder: Path | None = None, **wanted: Any) -> pd.DataFrame:
+    """The rows of a table in which some columns have these values, without these columns.
+
+    Raises:
+        DataNotFoundError: nobody made it; the message says what does.
+        UnknownNameError: no such table, or no row with one of these values.
+    """
+    path = path_of(name, folder)
+    if not path.is_file():
+        raise DataNotFoundError(f"no {path}: `{SOURCES[name].command}` makes it")
+    rows = pd.read_csv(path, keep_default_na=False, na_values=["", "nan"])
+    for column, value in wanted.items():
+        if value not in set(rows[column]):
+            raise unknown(f"{column} in {path.name}", value, rows[column].unique())
+        rows = rows[rows[column] == value]
+    return rows.drop(columns=list(wanted)).reset_index(drop=True)
+
+
+def made(name: str, how: str = COUNTED, *, folder: Path | None = None) -> dict[str, Any]:
+    """What is noted of the rows that were found in one way; of a GPU's there is one.
+
+    Raises:
+        DataNotFoundError: nothing; the message says what makes it.
+    """
+    path = path_of(name, folder).with_suffix(".json")
+    noted = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if "made" not in noted and how not in noted:
+        raise DataNotFoundError(f"no stamp of what was {how} in {path}: `{SOURCES[name].command}` makes it")
+    return noted if "made" in noted else noted[how]
+
+
+def stale(name: str, how: str = COUNTED, *, folder: Path | None = None) -> tuple[str, ...]:
+    """Which components do something else since, or were not noted, such as "losses/svr"; empty if none does."""
+    then = made(name, how, folder=folder)["versions"]
+    return tuple(part for part, now in versions(*SOURCES[name].parts).items() if then.get(part) != now)
+
+
+def origin(name: str, how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
+    """When, by what and on what a table was made, and what has changed since; where nobody made it, what would."""
+    if not there(name, folder=folder):
+        return Markdown(f"> Not measured. `{SOURCES[name].command}` measures {SOURCES[name].about}.")
+    about = made(name, how, folder=folder)
+    packages, device = about["packages"], about.get("device")
+    memory = f", {about['memory_gib']:.0f} GiB" if about.get("memory_gib") else ""
+    what = f"Measured on **{device}**{memory}," if device else f"{how[0].upper()}{how[1:]} on"
+    tools = {"pullpush": about.get("version"), "torch": packages.get("torch"), "CUDA": about.get("cuda")}
+    tools |= {"transformers": packages.get("transformers"), "float32 products:": about.get("float32_products")}
+    used = ", ".join(f"{tool} {which}" for tool, which in tools.items() if which)
+    said = f"> {what} {about['made']} UTC in {about['seconds']:.0f} s ({used}) by `{about['command']}`."
+    said += " Tiny sizes, to try the command out." if about.get("quick") else ""
+    said += "" if about.get("complete", True) else " Broken off: the table is not complete."
+    names = stale(name, how, folder=folder)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return Markdown(said + (f" **Older than today's** {', '.join(names[:NAMED])}{more}." if names else ""))
+
+
+def note(name: str, how: str, seconds: float, command: str, *, path: Path) -> None:
+    """Say beside the table at `path` when and how rows were found, and by which versions of their parts; other ways'
+    notes stay.
+    """
+    target = path.with_suffix(".json")
+    noted = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {}
+    current = stamp(versions(*SOURCES[name].parts), seeds=(), seconds=seconds, command=command).to_dict()
+    with atomic_path(target) as partial:
+        partial.write_text(json.dumps({**noted, how: current}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

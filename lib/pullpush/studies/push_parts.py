@@ -1,0 +1,39 @@
+"""What the push on a caption is made of, in batches as training draws them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pullpush.forces import decompose, sideways
+
+PARTS = ("pull", "push", "parallel", "perpendicular", "sideways")
+SHARES = {"perpendicular": "perpendicular_share", "sideways": "sideways_share"}
+
+
+def forces_by_clip(text: Tensor, audio: Tensor, tau: float) -> pd.DataFrame:
+    """Norms of the forces on each text of one batch, `(N, d)` each: a row a text.
+
+    Columns: PARTS (of the push: parallel, perpendicular, and sideways, which is outside the plane of t⁺ and a⁺); as
+    shares of ‖F_push‖² perpendicular_share and sideways_share.
+    """
+    forces = decompose(text, audio, tau)
+    split = [forces.pull, forces.push, forces.parallel, forces.perpendicular, sideways(forces.push, text, audio)]
+    table = pd.DataFrame({name: part.norm(dim=1).double() for name, part in zip(PARTS, split, strict=True)})
+    return table.assign(**{share: (table[part] / table["push"]) ** 2 for part, share in SHARES.items()})
+
+
+def forces_in_batches(
+    text: Tensor, audio: Tensor, tau: float, batch_size: int, *, passes: int = 4, seed: int = 0
+) -> pd.DataFrame:
+    """Each text's mean of `forces_by_clip` over random batches, drawn as in training: every text once a pass, but for
+    those that fill no batch. A batch larger than the set is the set.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    size, tables = min(batch_size, len(text)), []
+    for _ in range(passes):
+        order = torch.randperm(len(text), generator=generator)
+        for rows in order[: len(text) - len(text) % size].view(-1, size):
+            tables.append(forces_by_clip(text[rows], audio[rows], tau).assign(clip=rows.numpy()))
+    return pd.concat(tables).groupby("clip").mean()
