@@ -9,8 +9,8 @@ import joblib
 import pytest
 import torch
 
-from pullpush.cache import cached_dir, home
-from pullpush.parallel import in_threads, meanwhile, side_by_side
+from pullpush.cache import home
+from pullpush.parallel import in_threads, side_by_side
 
 
 def place() -> str:
@@ -19,12 +19,6 @@ def place() -> str:
 
 def process() -> int:
     return os.getpid()
-
-
-def made(name: str) -> str:
-    """Leave this process's number in the cache; the first one stays."""
-    folder = cached_dir("test", name, lambda folder: (folder / "who").write_text(str(os.getpid()), encoding="utf-8"))
-    return (folder / "who").read_text(encoding="utf-8")
 
 
 def workers() -> list[int]:
@@ -67,29 +61,7 @@ def test_threads_compute_by_one_thread_each_and_leave_the_setting_as_it_was():
     assert in_threads([torch.get_num_threads], jobs=1) == [before] == [torch.get_num_threads()]
 
 
-def test_meanwhile_another_process_fills_the_cache(tmp_path, monkeypatch, cores):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path))
-    with meanwhile(partial(made, "this"), partial(made, "that")):
-        here = made("other")
-    assert here == str(os.getpid())
-    for name in ("this", "that"):
-        assert (made(name) == str(os.getpid())) == (cores == 1)
-
-
 def test_what_fails_elsewhere_fails_here(monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
-    with pytest.raises(ValueError, match="no such thing"), meanwhile(refuse):
-        pass
-
-
-@pytest.mark.filterwarnings("ignore:.*cancelled")
-def test_a_failure_here_does_not_wait_for_the_others(monkeypatch):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
-    with pytest.raises(KeyError), meanwhile(process):
-        raise KeyError
-
-
-def test_training_may_share_the_processes_with_what_goes_on_meanwhile(monkeypatch):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
-    with meanwhile(*[partial(sum, range(10**6))] * 3):
-        assert side_by_side([partial(divmod, 7, 3)] * 4) == [(2, 1)] * 4
+    with pytest.raises(ValueError, match="no such thing"):
+        side_by_side([refuse, refuse])

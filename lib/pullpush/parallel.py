@@ -56,31 +56,6 @@ def in_threads(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -> 
         )
 
 
-@contextmanager
-def meanwhile(*calls: Callable[[], Any]) -> Iterator[None]:
-    """Let other processes make the calls, which fill caches, while this one goes on; it then waits for them.
-
-    On a single core nothing is done ahead, nor where there is a GPU, which is not to be shared: what the calls would
-    have left in the cache is made when it is asked for.
-    """
-    jobs = joblib.cpu_count()
-    if jobs == 1 or not calls or torch.cuda.is_available():
-        yield
-        return
-    work = joblib.Parallel(n_jobs=jobs, return_as="generator")(_orders([partial(_silent, call) for call in calls]))
-    try:
-        yield
-        for _ in work:
-            pass
-    finally:
-        work.close()
-
-
-def _silent(call: Callable[[], Any]) -> None:
-    """Make a call whose result stays where it was made."""
-    call()
-
-
 def elsewhere(call: Callable[[], T]) -> Callable[[], T]:
     """The same call for a process that was started for other work: data and caches are where they are for this one."""
     return partial(_there, _places(), call)

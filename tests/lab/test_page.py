@@ -53,6 +53,15 @@ def test_levels_are_those_of_the_one_inference_at_every_point(scores):
     assert set(one["seeds"]) == {1}
 
 
+def test_a_point_may_be_a_language_of_what_was_scored(scores):
+    spoken = replace(scores.experiment, languages=("eng", "fra"))
+    clips = {key: {"R@1": np.stack([values["R@1"], values["R@1"] + 1], 1)} for key, values in scores.clips.items()}
+    points = [{"radius": 0.1, "language": code} for code in spoken.languages]
+    table = levels(replace(scores, experiment=spoken, clips=clips), ["R@1"], points)
+    assert table["language"].tolist() == ["eng", "eng", "fra", "fra"]
+    assert (table["value"].to_numpy()[2:] - table["value"].to_numpy()[:2]).tolist() == pytest.approx([1, 1])
+
+
 def test_points_with_names_are_written_by_them(scores):
     points = {"cold": {"radius": 0.1}, "absent": {"radius": 0.3}}
     table = levels(scores, ["R@1"], points)
@@ -92,6 +101,8 @@ def test_a_table_is_printed_with_metrics_side_by_side():
     assert table.to_dict("records") == [
         {"system": "SVR", "over": "InfoNCE", "world": "a", "T2A R@1": "+1.2 ± 0.4", "A2T R@1": "+1.2 ± 0.4"}
     ]
+    counted = pd.DataFrame([{**row, "wins": f"{n}/5", "seed": 0.1 * n} for n, row in enumerate(rows)])
+    assert shown(counted).to_dict("records") == table.to_dict("records"), "what else `Scores.gains` says is left out"
     level = pd.DataFrame([{"system": "SVR", "metric": "R@1", "value": 0.4567, "low": 0.4, "high": 0.5}])
     assert shown(level).to_dict("records") == [{"system": "SVR", "R@1": "45.7"}]
 
@@ -159,6 +170,20 @@ def test_fewer_seeds_stand_in_for_what_was_not_kept_and_the_page_says_so(page, s
     assert page.page.run(page.found["radius"].experiment, otherwise=fewer) is fewer
     assert "takes long and was not kept" in page.displayed[0].data
     assert page.page.ledger.table().set_index("id").loc["p-radius", "seeds"] == len(SEEDS)
+
+
+def test_an_experiment_stands_in_only_where_it_is_needed(page, scores):
+    asked = page.found["later"].experiment
+    assert page.page.run(page.found["radius"].experiment, otherwise=asked) is scores
+    page.found["radius"] = replace(scores, clips={})
+    assert page.page.run(replace(asked, name="radius"), otherwise=asked) is page.found["later"]
+
+
+def test_claims_may_be_judged_by_a_part_of_what_was_found(page, scores):
+    cold = scores.experiment.trials[:2]
+    page.page.judge(replace(scores, experiment=replace(scores.experiment, trials=cold)), "radius")
+    assert [claim.id for claim in page.page.ledger.open] == ["p-later"]
+    assert page.displayed == []
 
 
 def test_measures_are_judged_once_the_experiments_they_need_are_there(scores):

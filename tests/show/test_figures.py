@@ -148,51 +148,9 @@ def fan() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["weights", "fraction", "parallel", "perpendicular"])
 
 
-def counted() -> pd.DataFrame:
-    rows = [
-        (s, n, what, k, 10.0 * k)
-        for s in ("ml-clap", "kcl")
-        for n in (0, 1)
-        for what in ("one", "some")
-        for k in (1, 2, 3)
-    ]
-    return pd.DataFrame(rows, columns=["system", "seed", "what", "count", "error"])
-
-
 def bounds() -> pd.DataFrame:
     rows = [(s, 0, e, left * e, 9 * e, 8 * e, 99 * e) for s, left in (("random", 1), ("all", 0)) for e in (1, 2, 3)]
     return pd.DataFrame(rows, columns=["sampling", "seed", "epoch", "left", "right", "stepwise", "expanded"])
-
-
-def by_language() -> pd.DataFrame:
-    rows = [(s, n, k, 0.1 + 0.1 * n, 0.01) for s in ("ml-clap", "kcl") for n in (0, 1) for k in ("eng", "el")]
-    return pd.DataFrame(rows, columns=["system", "seed", "language", "accuracy", "chance"])
-
-
-def gained_by_language() -> pd.DataFrame:
-    pairs = (("kcl", "ml-clap"), ("kcl", "cacl"))
-    rows = [(*pair, k, "T2A R@1", 0.1, 0.0, 0.2) for pair in pairs for k in ("eng", "fra")]
-    return pd.DataFrame(rows, columns=["system", "baseline", "language", "metric", "value", "low", "high"])
-
-
-def by_count() -> pd.DataFrame:
-    rows = [(k, n, g, 0.1 * k, 0.2) for k in (1, 2, 4) for n in (0, 1) for g in ("English", "all eight")]
-    return pd.DataFrame(rows, columns=["K", "seed", "group", "T2A R@1", "A2T R@1"])
-
-
-def longer() -> pd.DataFrame:
-    rows = [
-        (s, n, k * t, t, 0.1 * t, 9.0 / t) for s, k in (("ml-clap", 1), ("kcl", 8)) for n in (0, 1) for t in (1, 2, 4)
-    ]
-    return pd.DataFrame(rows, columns=["system", "seed", "texts", "steps", "T2A R@1", "MRV"])
-
-
-def spoken() -> pd.DataFrame:
-    rows = [(s, "ru", text, 50) for s in ("length only", "sounds only", "kcl") for text in ("eng", "ru")]
-    table = pd.DataFrame(rows, columns=["system", "spoken", "text", "items"])
-    for metric in ("R@10", "ahead of like"):
-        table[[metric, f"{metric} low", f"{metric} high"]] = [0.3, 0.2, 0.4]
-    return table
 
 
 def mapped() -> pd.DataFrame:
@@ -288,16 +246,7 @@ DRAWN = {
     "similarity_density": lambda: svr.similarity_density(cosines()),
     "score_by_setting": lambda: svr.score_by_setting(swept(), {"alpha": "α", "batch": "B", "tau": "τ", "beta": "β"}),
     "push_fan": lambda: svr.push_fan(fan()),
-    "direction_history": lambda: consistency.direction_history(
-        over_steps("one", "pair", "one gradient", "batch gradient", recipes=("ml-clap", "kcl"))
-    ),
-    "error_by_count": lambda: consistency.error_by_count(counted(), {"one": "K", "some": "m"}),
-    "weight_bound": lambda: consistency.weight_bound(bounds(), {"random": "ml-clap", "all": "kcl"}),
-    "scores_by_language": lambda: consistency.scores_by_language(by_language(), {"accuracy": "accuracy"}, chance=True),
-    "gains_by_language": lambda: consistency.gains_by_language(gained_by_language()),
-    "score_by_count": lambda: consistency.score_by_count(by_count()),
-    "longer_curves": lambda: consistency.longer_curves(longer()),
-    "speech_recall": lambda: consistency.speech_recall(spoken(), {"ru": "Russian"}),
+    "weight_bound": lambda: consistency.weight_bound(bounds()),
     "pull_plane": lambda: consistency.pull_plane(pulls()),
     "language_map": lambda: consistency.language_map(mapped(), "KCL"),
     "similarity_matrices": lambda: language.similarity_matrices({"CLAP": negatives()[:3], "CyCLAP": np.eye(3)}),
@@ -417,14 +366,6 @@ def test_a_run_without_error_is_not_drawn_on_a_logarithmic_axis():
     assert right.get_yscale() == "log"
 
 
-def test_languages_stand_beside_dots_with_a_bar_over_seeds():
-    ax = DRAWN["scores_by_language"]().axes[0]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["English", "Greek"]
-    (bar, *_) = ax.collections[0].get_segments()
-    np.testing.assert_allclose(bar[:, 0], [10, 20])
-    assert bar[0, 1] == bar[1, 1]
-
-
 def test_bars_split_the_force_of_batches_in_two():
     left = forces.local_global_bars(local_global()).axes[0]
     assert [bar.get_height() for bar in left.patches] == [0.5, 0.5, 0.5, 1.5, 1.0, 0.5]
@@ -450,20 +391,6 @@ def test_pulls_are_vectors_in_the_colours_of_their_languages():
     tips = {line.get_label(): (line.get_xdata()[1], line.get_ydata()[1], line.get_color()) for line in lines}
     assert tips["English"] == (1.0, 0.4, language_colour("eng"))
     assert tips["French"] == (0.8, -0.4, language_colour("fra"))
-
-
-def test_longer_training_is_drawn_over_texts_and_over_steps():
-    left, right = consistency.longer_curves(longer()).axes[:2]
-    x = {line.get_label(): line.get_xdata().tolist() for line in left.lines}
-    assert x == {"ML-CLAP": [1, 2, 4], "KCL": [8, 16, 32]}
-    assert all(line.get_xdata().tolist() == [1, 2, 4] for line in right.lines)
-
-
-def test_spoken_queries_stand_beside_chance():
-    above, below = DRAWN["speech_recall"]().axes
-    levels = [line.get_xdata()[0] for ax in (above, below) for line in ax.lines if line.get_label() == "chance"]
-    assert levels == [20, 50], "ten of fifty, and half"
-    assert [tick.get_text() for tick in below.get_yticklabels()] == ["English", "Russian"]
 
 
 def test_what_lacks_symmetry_is_drawn_below_the_matrix():

@@ -10,7 +10,7 @@ names, such as {"many clips": {"world": "freesound"}}, have their names in a col
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ Pair = tuple[str, str]  # a system and its baseline
 Wheres = Iterable[Where] | Mapping[str, Where]
 LEVEL = ("value", "low", "high", "seeds", "clips")
 GAIN = ("value", "low", "high", "half width", "p", "seeds", "clips")
+MORE = ("wins", "seed", "clip", "interaction")  # what `Scores.gains` says besides
 
 
 def levels(
@@ -86,7 +87,7 @@ def shown(table: pd.DataFrame, *, across: str = "metric", scale: float = 100, di
         for row in table.to_dict("records")
     ]
     first = [name for name in ("system", "baseline", "metric") if name in table and name != across]
-    rest = [name for name in table if name not in (*GAIN, *first, across)]
+    rest = [name for name in table if name not in (*GAIN, *MORE, *first, across)]
     wide = table.assign(cell=cells).pivot_table(
         index=[*first, *rest], columns=across, values="cell", aggfunc="first", sort=False
     )
@@ -108,8 +109,13 @@ def _cells(scores: Scores, wheres: Wheres | None) -> list[tuple[Where, str, Wher
     return [
         (head, system, where)
         for head, where in _points(wheres)
-        for system in dict.fromkeys(trial.system for trial in trials if where.items() <= trial.where.items())
+        for system in dict.fromkeys(trial.system for trial in trials if _varied(where) <= trial.where.items())
     ]
+
+
+def _varied(where: Where) -> Set[tuple[str, object]]:
+    """What a point says of a trial: all but the language that is scored."""
+    return {name: value for name, value in where.items() if name != "language"}.items()
 
 
 def _points(wheres: Wheres) -> list[tuple[Where, Where]]:

@@ -64,27 +64,47 @@ class Page:
         """The claims of its chapter; UnknownNameError if there are none."""
         return Ledger(self.book.chapter)
 
-    def run(self, experiment: Experiment, *, ground: Ground | None = None, otherwise: Scores | None = None) -> Scores:
+    def run(
+        self, experiment: Experiment, *, ground: Ground | None = None, otherwise: Scores | Experiment | None = None
+    ) -> Scores:
         """What an experiment finds, computed or read; says whence it comes, and judges the claims that name it.
 
         Args:
             ground: what it stands on, if not the page's.
-            otherwise: what stands in where it takes long and was not kept: fewer seeds of the same.
+            otherwise: what stands in where it takes long and was not kept, fewer seeds of the same; an experiment is
+                run only then.
 
         Raises:
             NotKeptError: it takes long and was not kept for these parameters; the page says so and goes on.
         """
-        scores = compute.run(ground or self.ground, experiment)
+        ground = ground or self.ground
+        scores = compute.run(ground, experiment)
         if not scores and otherwise is not None:
             display(evidence.origin(scores))
-            scores = otherwise
-        self.scores[experiment.name] = scores
-        self._judge(scores, experiment.name)
+            scores = compute.run(ground, otherwise) if isinstance(otherwise, Experiment) else otherwise
+        self.judge(scores, experiment.name)
         if not scores:
             raise gaps.NotKeptError(evidence.not_kept(scores))
         if scores.stored:
             display(evidence.origin(scores))
         return scores
+
+    def judge(self, scores: Scores, name: str) -> None:
+        """Judge the claims that name an experiment, and the measures that need it, by what was found of it or a part.
+
+        `run` does, by all that it gives.
+        """
+        self.scores[name] = scores
+        try:
+            judged = self.ledger.judged
+        except UnknownNameError:  # a chapter about no paper
+            return
+        if name in {claim.judged.get("experiment") for claim in judged}:
+            self.ledger.judge_scores(scores, name)
+        judge_measures(self.ledger, self._measures, self.scores)
+        self._measures = {
+            name: measure for name, measure in self._measures.items() if not self.scores.keys() >= {*measure.needs}
+        }
 
     def show(
         self,
@@ -178,18 +198,6 @@ class Page:
             "seeds where nothing else is said.",
             alt="A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers.",
         )
-
-    def _judge(self, scores: Scores, name: str) -> None:
-        try:
-            judged = self.ledger.judged
-        except UnknownNameError:  # a chapter about no paper
-            return
-        if name in {claim.judged.get("experiment") for claim in judged}:
-            self.ledger.judge_scores(scores, name)
-        judge_measures(self.ledger, self._measures, self.scores)
-        self._measures = {
-            name: measure for name, measure in self._measures.items() if not self.scores.keys() >= {*measure.needs}
-        }
 
     @staticmethod
     def _family(claim: Any) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Consistency across languages (ATRI §3.2 and §5.4).
 
 What a model ends with: `gap`, `distance` and `mean_rank_variance` measure how far the texts of one clip lie, and rank,
-apart. Why: `direction_error` is the angle of Figure 2; `studies.weight_error` has the bound on the weights.
+apart. Why: `direction_error` is the angle of Figure 2; `studies.consistency.bound` has that on the weights.
 """
 
 from __future__ import annotations

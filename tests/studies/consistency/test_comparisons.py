@@ -27,9 +27,12 @@ def test_a_row_a_run_holds_the_mean_over_languages(scores_of):
 
 
 def test_the_table_of_languages_ends_with_their_average(scores_of):
-    table = comparisons.language_table(scores_of({"kcl": 0.5, "ml-clap": 0.4}).table, ["R@1"], ["ml-clap", "kcl"])
-    assert list(table.columns) == [("R@1", "ml-clap"), ("R@1", "kcl")]
+    table = comparisons.language_table(scores_of({"ml-clap": 0.4, "kcl": 0.5}).table, ["R@1", "T2A R@1"])
+    assert list(table)[:3] == [("R@1", "ML-CLAP"), ("R@1", "KCL"), ("T2A R@1", "ML-CLAP")]
     assert table.loc["avg"].tolist() == pytest.approx(table.iloc[:-1].mean().tolist())
+    flat = comparisons.flat(table)
+    assert list(flat)[:3] == ["language", "R@1 ML-CLAP", "R@1 KCL"]
+    assert flat["language"].tolist() == ["eng", "fra", "deu", "avg"]
 
 
 def test_gains_of_single_languages_are_contrasts_adjusted_within_the_table(scores_of):
@@ -68,18 +71,20 @@ def test_distances_stand_by_language_then_their_average_and_the_yardstick(run, h
     scores = Scores(experiment, {("kcl", 0): values}, history, pd.DataFrame(), Stamp("now", "", (0,), 0.0, {}))
     table = comparisons.distance_table(scores.table)
     assert list(table.index) == ["fra", "deu", "avg", "eng, second caption"]
-    assert table.loc["avg", ("Dis", "kcl")] == pytest.approx(table.loc[["fra", "deu"], ("Dis", "kcl")].mean())
-    assert table.loc["eng, second caption", ("Gap", "kcl")] == pytest.approx(values["Gap within eng"].mean())
-    assert scores.values("kcl", "Dis").mean() == pytest.approx(table.loc["avg", ("Dis", "kcl")])
-
-
-def test_tables_with_two_heads_are_saved_flat_and_printed_by_name():
-    table = pd.DataFrame([[1.0, 2.0]], index=pd.Index(["fra"], name="language"))
-    table.columns = pd.MultiIndex.from_tuples([("Gap", "ml-clap"), ("Gap", "kcl")])
-    assert list(comparisons.flat(table)) == ["language", "Gap ML-CLAP", "Gap KCL"]
-    assert list(comparisons.titled(table)) == [("Gap", "ML-CLAP"), ("Gap", "KCL")]
+    assert table.loc["avg", ("Dis", "KCL")] == pytest.approx(table.loc[["fra", "deu"], ("Dis", "KCL")].mean())
+    assert table.loc["eng, second caption", ("Gap", "KCL")] == pytest.approx(values["Gap within eng"].mean())
+    assert scores.values("kcl", "Dis").mean() == pytest.approx(table.loc["avg", ("Dis", "KCL")])
 
 
 def test_a_figure_names_both_systems_of_a_gain():
     gains = pd.DataFrame({"system": ["kcl"], "baseline": ["ml-clap ×8"], "value": [0.1]})
-    assert comparisons.compared(gains)["system"].item() == "KCL over ML-CLAP ×8"
+    assert comparisons.compared(gains)["pair"].item() == "KCL over ML-CLAP ×8"
+
+
+def test_a_caption_is_nearer_to_its_own_clip(run, heard):
+    same, other = (comparisons.caption_cosines(run.model.text, heard.test, shift=shift) for shift in (0, 1))
+    assert list(same) == list(LANGUAGES)
+    assert same["eng"].mean() > other["eng"].mean()
+    assert comparisons.caption_cosines(run.model.text, heard.test, shift=len(heard.test))["fra"] == pytest.approx(
+        same["fra"]
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 import torch
 
@@ -28,8 +27,6 @@ def test_the_probe_watches_without_changing_the_run(heard, tmp_path):
     assert list(dict.fromkeys(table["recipe"])) == list(SCHEMES)
     assert table[list(direction.PROBED)].to_numpy().min() >= 0
     assert table[list(direction.PROBED)].to_numpy().max() <= 180
-    last = table.query("recipe == 'kcl'").sort_values("step")["pair"].iloc[-1]
-    assert direction.last_angles(table, "kcl", "pair").tolist() == [[last]]
 
 
 def test_the_error_per_unit_of_spread_knows_no_parallax():
@@ -50,12 +47,3 @@ def test_pulls_are_drawn_around_their_mean_without_losing_length_in_a_plane():
     table = direction.pull_plane(pulls, ("eng", "fra", "deu")).set_index("language")
     assert table["along"].tolist() == pytest.approx([2, 2, 2, 2])
     assert table["across"].tolist() == pytest.approx([1, -1, 0, 0])
-
-
-def test_what_training_ends_with_is_averaged_over_the_seeds():
-    rows = [("kcl", seed, step, 10.0 * step + seed) for seed in (0, 1) for step in (1, 2)]
-    history = pd.DataFrame(rows, columns=["recipe", "seed", "step", "one"]).assign(
-        **dict.fromkeys(direction.PROBED[1:], 0.0)
-    )
-    (row,) = direction.last_rows(history).to_dict("records")
-    assert (row["system"], row["one"]) == ("kcl", 20.5)

@@ -9,8 +9,8 @@ from miniature import tone
 
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.scenes import SCENES
-from pullpush.studies.consistency import counts, experiments, translations
-from pullpush.studies.consistency.languages import LanguagesError, check_told, languages_of, named, several
+from pullpush.studies.consistency import comparisons, experiments
+from pullpush.studies.consistency.grounds import LanguagesError, check_told, languages_of, require, several
 
 
 def material(name, bank="synthetic"):
@@ -58,19 +58,19 @@ def test_clips_need_as_many_captions_in_each_language():
 
 
 def test_what_is_about_certain_languages_names_those_that_are_missing():
-    named(("eng", "fra"), "fra")
+    require(("eng", "fra"), "fra")
     with pytest.raises(LanguagesError, match=r"captions\.zho\.csv"):
-        translations.west_less_east({code: np.zeros(3) for code in (*translations.WEST, "jpn")})
+        comparisons.west_less_east({code: np.zeros(3) for code in (*comparisons.WEST, "jpn")})
 
 
 def test_west_is_nearer_than_east():
     cosines = {"fra": 0.9, "deu": 0.7, "spa": 0.8, "nld": 0.8, "cat": 0.3, "jpn": 0.5, "zho": 0.6}
     same = {code: np.full(4, cosine) for code, cosine in cosines.items()}
-    assert translations.west_less_east(same).value == pytest.approx(0.7 - 0.55)
+    assert comparisons.west_less_east(same).value == pytest.approx(0.7 - 0.55)
 
 
 def test_experiments_are_scored_in_the_languages_that_are_there():
     three = ("eng", "fra", "deu")
     assert experiments.text_side((0,), three).languages == three
     assert experiments.svr_end_to_end((0,), 1, three).trials[0].overrides["languages"] == three
-    assert sorted(counts.language_order(0, three)) == sorted(three)
+    assert sorted(experiments.language_order(0, three)) == sorted(three)

@@ -31,23 +31,20 @@ EVENTS = (
 )
 
 
-def test_missing_translations_are_named_and_substitutes_counted():
-    found = unheard.stamp_texts(stamps(), EVENTS, "it")
-    assert found.texts == {0: "Un gatto.", 1: "Un cane."}
-    assert found.missing == ("emu",)
-    chinese = unheard.stamp_texts(stamps(), EVENTS, "zho")
-    assert chinese.texts == {0: "貓。", 1: "狗。"}
-    assert chinese.substitute == 1
+def test_missing_translations_are_counted_and_substitutes_taken():
+    found = unheard.event_captions(stamps(), EVENTS, "it")
+    assert found["text"].to_dict() == {0: "Un gatto.", 1: "Un cane."}
+    chinese = unheard.event_captions(stamps(), EVENTS, "zho")
+    assert chinese["text"].to_dict() == {0: "貓。", 1: "狗。"}
+    assert chinese["code"].to_dict() == {0: "zh_TW", 1: "zh_CN"}
     table = unheard.coverage(stamps(), EVENTS, ["it", "zho"]).set_index("language")
     assert table.loc["zho"].tolist() == [2, 1, 1, 2, 1]
 
 
 def test_a_bank_without_stamps_lends_its_labels(world):
     events = world.bank.events
-    own = unheard.stamp_texts(unheard.labels_as_stamps(events), events, "fra")
-    assert own.texts == {number: event.phrases["fra"].label for number, event in enumerate(events)}
-    assert not own.missing
-    assert not own.substitute
+    own = unheard.event_captions(unheard.labels_as_stamps(events), events, "fra")
+    assert own["text"].to_dict() == {number: event.phrases["fra"].label for number, event in enumerate(events)}
 
 
 def test_only_events_with_a_caption_are_asked(run, heard):
@@ -57,9 +54,11 @@ def test_only_events_with_a_caption_are_asked(run, heard):
     captions = pd.DataFrame(rows, columns=["stamp", "language", "text", "code"])
     own = Stamps(captions, captions, captions, captions)
     found = unheard.zero_shot_stamps({("kcl", 0): run, ("kcl", 1): run, ("cacl", 1): run}, heard, own, ["it"])
-    table = unheard.by_language(found)
-    assert table.loc[0, "events"] == 3
-    assert table.loc[0, "chance"] == pytest.approx(1 / 3)
-    assert table["accuracy"].between(0, 1).all()
-    (gain,) = unheard.unheard_gains(found, [("kcl", "cacl")], {"it": "new"}).to_dict("records")
-    assert (gain["languages"], gain["value"], gain["seeds"], gain["clips"]) == ("new", 0, 1, 3)
+    assert set(found["event"]) == {0, 1, 2}
+    assert found["chance"].unique() == pytest.approx([1 / 3])
+    assert found["accuracy"].between(0, 1).all()
+    (gain,) = unheard.gains(found, [("kcl", "cacl")]).to_dict("records")
+    assert (gain["languages"], gain["value"], gain["seeds"], gain["clips"]) == ("new, known to the encoder", 0, 1, 3)
+    kcl, _ = unheard.levels(found).to_dict("records")
+    assert (kcl["system"], kcl["seeds"], kcl["clips"]) == ("kcl", 2, 3)
+    assert kcl["value"] == pytest.approx(found["accuracy"].mean())

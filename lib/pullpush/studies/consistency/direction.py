@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -141,18 +140,6 @@ def _direction_probe(points: int, data: World, plan: Recipe) -> DirectionProbe:
     steps = -(-len(data.train) // plan.batch_size) * plan.epochs
     size = min(plan.batch_size, len(data.valid) // 4)
     return DirectionProbe(data.valid, plan.languages, every=max(1, steps // points), batch_size=size)
-
-
-def last_rows(history: pd.DataFrame) -> pd.DataFrame:
-    """`direction_history` when training ends, means over the seeds: columns system, and those of PROBED."""
-    last = history[history["step"] == history.groupby("recipe")["step"].transform("max")]
-    return last.groupby("recipe", sort=False)[list(PROBED)].mean().rename_axis("system").reset_index()
-
-
-def last_angles(history: pd.DataFrame, scheme: str, column: str = "one") -> np.ndarray:
-    """A column of `direction_history` when training under a scheme ends, `(seeds, 1)`."""
-    angles = history[history["recipe"] == scheme].sort_values("step").groupby("seed")[column].last()
-    return angles.to_numpy()[:, None]
 
 
 def direction_by_count(spaces: Mapping[tuple[str, int], Space]) -> pd.DataFrame:

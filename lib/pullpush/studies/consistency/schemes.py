@@ -1,21 +1,26 @@
-"""The schemes that a clip with texts in several languages is trained by, and the texts that each takes."""
+"""The schemes that a clip with texts in several languages is trained by, and which texts each takes in a step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.clips import Clips
-from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.training.loop import Result
 
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 SCHEMES = ("ml-clap", "cacl", "kcl")
 SAMPLINGS = {"random": "ml-clap", "pair": "cacl", "all": "kcl"}  # of `language_plan`, by the scheme that takes so
+
+
+class Step(NamedTuple):
+    """One optimiser step: numbers of its clips `(B,)`, and the languages taken of each, `(B, K)` boolean."""
+
+    items: Tensor
+    taken: Tensor
 
 
 def take(clips: int, languages: int, sampling: str, generator: torch.Generator) -> Tensor:
@@ -32,10 +37,35 @@ def take(clips: int, languages: int, sampling: str, generator: torch.Generator) 
     return taken
 
 
-def scheme_batches(
-    split: Clips, batch_size: int, *, languages: Sequence[str] = LANGUAGES
-) -> Iterator[tuple[str, Batch]]:
-    """The first batch as each scheme draws it: pairs (scheme, batch)."""
-    for sampling, scheme in SAMPLINGS.items():
-        data = PairDataset(split, languages=languages, sampling=sampling)
-        yield scheme, collate([data[i] for i in range(min(batch_size, len(data)))])
+def language_plan(
+    clips: int, languages: int, *, sampling: str, epochs: int, batch_size: int, seed: int = 0
+) -> list[list[Step]]:
+    """What each step of each epoch takes, as `PairDataset` samples: language 0 is the main one (English).
+
+    Args:
+        clips: N. languages: K.
+        sampling: "random", one language a clip (ML-CLAP); "pair", the main and one other (CACL); "all" (KCL).
+        epochs, batch_size: the last batch may be short.
+        seed: of the order, the same for every sampling, and of the languages.
+
+    Raises:
+        ValueError: an unknown sampling, or "pair" with one language.
+
+    Example:
+        >>> ((step,),) = language_plan(4, 3, sampling="pair", epochs=1, batch_size=4)
+        >>> step.taken.sum(dim=1).tolist()
+        [2, 2, 2, 2]
+    """
+    if sampling not in SAMPLINGS:
+        raise ValueError(f"sampling must be one of {tuple(SAMPLINGS)}, got {sampling!r}")
+    if sampling == "pair" and languages < 2:
+        raise ValueError("sampling 'pair' needs at least two languages")
+    order, draw = (torch.Generator().manual_seed(2 * seed + offset) for offset in (0, 1))
+    plan = []
+    for _ in range(epochs):
+        taken = torch.ones(clips, languages, dtype=torch.bool)
+        if sampling != "all":
+            taken = take(clips, languages, sampling, draw)
+        batches = torch.randperm(clips, generator=order).split(batch_size)
+        plan.append([Step(items, taken[items]) for items in batches])
+    return plan

@@ -1,35 +1,43 @@
-"""Spoken captions as queries: one trunk trained on speech, and the schemes' projections on it."""
+"""Spoken captions as queries: one trunk trained on speech, the schemes' projections on it, ranks of the right text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor, nn
 
 from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.data.speech.stamps import SPOKEN, load_speech
+from pullpush.data.speech.stamps import load_speech
 from pullpush.lab import common, trunks
+from pullpush.lab.comparisons import differences
 from pullpush.lab.session import Session
+from pullpush.metrics import rank_variance
+from pullpush.metrics.inference import Difference, difference
+from pullpush.parallel import one_thread
+from pullpush.show.palette import method_name
 from pullpush.studies.consistency.schemes import SCHEMES, Runs
-from pullpush.studies.consistency.speech_ranks import (
-    BATCH,
-    length_ranks,
-    over_stamps,
-    query_ranks,
-    scored,
-    speech_table,
-)
+from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import Base, encoded, on_features
 from pullpush.training.loop import Result
 from pullpush.training.runs import Plan
 
 TRUNK_EPOCHS, HEAD_EPOCHS = 5, 6  # what two cores do within a minute, not what is best
+BATCH = 32
+TEXTS = (*LANGUAGES, "ru", "bg")  # the last two are never trained on
+LIKE = 20  # texts of like length that the right one is ranked among
 SETS = {"test": "caption never heard", "crossed": "caption heard in other languages"}
 UNTRAINED = "sounds only"  # the system that never heard speech
 LENGTH = "length only"  # the system that hears only how long somebody speaks
+METRICS = ("R@10", "ahead", "ahead of like")
+Similarity = Callable[[Sequence[str], str], Tensor]  # of all recordings and texts of a language, (N, M)
+
+
+# ---------------------------------------------------------------- training
 
 
 def spoken_trunk(book: Session, voices: World | None = None) -> Plan:
@@ -45,110 +53,178 @@ def spoken_trunk(book: Session, voices: World | None = None) -> Plan:
 TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"spoken": spoken_trunk}
 
 
-def speech_trunk(book: Session, voices: World) -> Base:
-    """`spoken_trunk`: that of the book, or, of other recordings, trained here."""
-    return trunks.trained(spoken_trunk(book, voices))
-
-
-def prepare(book: Session) -> None:
-    """Fill the caches with the recordings and their trunk's features, as in another process while others train."""
-    voices = load_speech()
-    encoded(voices, speech_trunk(book, voices))
-
-
-def train_heads(book: Session, heard: World, seeds: Sequence[int], systems: Sequence[str] = SCHEMES) -> Runs:
-    """Each scheme's projections on the trunk's features, with each seed: (system, seed) → run."""
+def train_heads(book: Session, heard: World, systems: Sequence[str] = SCHEMES) -> Runs:
+    """Each scheme's projections on the trunk's features, with each seed of the session: (system, seed) → run."""
     overrides = {**on_features(heard), "epochs": HEAD_EPOCHS, "batch_size": BATCH}
-    plans = [(name, seed) for name in systems for seed in seeds]
+    plans = [(name, seed) for name in systems for seed in book.seeds]
     return common.train_all(book, heard, plans, diagnostics=None, **dict.fromkeys(systems, overrides))
 
 
 def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Base) -> pd.DataFrame:
-    """All systems' ranks: what length alone tells, a model of sounds that never heard speech, SCHEMES trained on it.
+    """Ranks of what length alone tells, of a model of sounds that never heard speech, and of SCHEMES trained on it.
 
     Args:
         book: the session; its seeds are the heads'.
         voices: the recordings.
-        sounds: seed → run on the features of `base`.
-        base: the trunk that was trained on sounds.
+        sounds: seed → run on the features of `base`, the trunk that was trained on sounds.
 
     Returns:
-        See `all_ranks`; systems LENGTH, UNTRAINED and SCHEMES.
+        Columns system (LENGTH, UNTRAINED, SCHEMES), seed, set (see SETS) and those of `ranks_among`.
     """
-    heard = encoded(voices, speech_trunk(book, voices))
-    strangers = {(UNTRAINED, seed): run for seed, run in sounds.items()}
+    heard, before = encoded(voices, trunks.trained(spoken_trunk(book, voices))), encoded(voices, base)
+    ask = {(LENGTH, 0): (voices, partial(length_ranks, voices))}
+    ask |= {(UNTRAINED, seed): (before, partial(query_ranks, run.model)) for seed, run in sounds.items()}
+    ask |= {key: (heard, partial(query_ranks, run.model)) for key, run in train_heads(book, heard).items()}
     tables = [
-        all_length_ranks(voices),
-        all_ranks(strangers, encoded(voices, base)),
-        all_ranks(train_heads(book, heard, list(book.seeds)), heard),
+        ranks(data.split(part)).assign(system=system, seed=seed, set=title)
+        for (system, seed), (data, ranks) in ask.items()
+        for part, title in SETS.items()
     ]
     return pd.concat(tables, ignore_index=True)
 
 
-def all_ranks(runs: Runs, data: World) -> pd.DataFrame:
-    """`query_ranks` of runs on both sets of queries: columns system, seed, set and those of `ranks_among`."""
-    return _by_set(
-        (system, seed, title, query_ranks(run.model, data.split(name)))
-        for (system, seed), run in runs.items()
-        for name, title in SETS.items()
-    )
+# ---------------------------------------------------------------- ranks
 
 
-def all_length_ranks(data: World, seed: int = 0) -> pd.DataFrame:
-    """`length_ranks` on both sets, in the form of `all_ranks`."""
-    return _by_set((LENGTH, seed, title, length_ranks(data, data.split(name))) for name, title in SETS.items())
+def complete(split: Clips, languages: Sequence[str] = TEXTS) -> Clips:
+    """The recordings of stamps with a caption in every language, so that ranks are among the same texts in all."""
+    has = zip(*(split.captions(language) for language in languages), strict=True)
+    return split.select([row for row, texts in enumerate(has) if all(texts)])
 
 
-def _by_set(tables: Iterable[tuple[Any, int, str, pd.DataFrame]]) -> pd.DataFrame:
-    parts = [table.assign(system=system, seed=seed, set=title) for system, seed, title, table in tables]
-    first = ["system", "seed", "set"]
-    table = pd.concat(parts, ignore_index=True)
-    return table[[*first, *(column for column in table if column not in first)]]
+def query_ranks(model: nn.Module, split: Clips) -> pd.DataFrame:
+    """Rank of the right text for every recording, in each language; see `ranks_among`."""
+    asked = complete(split)
+    with one_thread():
+        audio = embed_audio(model, asked, batch_size=BATCH)
+        return ranks_among(asked, lambda texts, code: audio @ embed_texts(model, texts, language=code).T)
 
 
-# ---------------------------------------------------------------- what is shown
+def length_ranks(data: World, split: Clips) -> pd.DataFrame:
+    """The same for a system that hears only how long somebody speaks: the text whose length fits best is first.
 
-
-class Query(NamedTuple):
-    """A recording to show: its number in the `complete` split, and each system's ranks in LANGUAGES."""
-
-    row: int
-    ranks: dict[str, list[int]]
-
-
-def example(ranks: pd.DataFrame, asked: Clips, spoken: str, quantile: float, *, seed: int) -> Query:
-    """The recording in a language whose mean log rank after KCL stands at a quantile of all: 0 the best, ½ a typical.
-
-    asked: `complete` split of which the set "caption never heard" was asked.
+    A line fitted to the training recordings of each spoken language gives the characters for the seconds (logarithms
+    of both).
     """
-    queries = ranks[(ranks["set"] == SETS["test"]) & (ranks["spoken"] == spoken) & ranks["text"].isin(LANGUAGES)]
-    queries = queries[queries["seed"] == seed]
-    order = queries[queries["system"] == "kcl"].groupby("stamp")["rank"].agg(lambda rank: np.log(rank).mean())
+    asked = complete(split)
+
+    def characters(texts: Sequence[str]) -> np.ndarray:
+        return np.log([len(text) for text in texts])
+
+    def similarity(texts: Sequence[str], language: str) -> Tensor:
+        expected, captions = np.zeros(len(asked)), data.train.captions(language)
+        for spoken in data.config.spoken:
+            heard = [n for n, voice in enumerate(data.train.columns["spoken"]) if voice == spoken and captions[n]]
+            sizes = characters([captions[row][0] for row in heard])
+            line = np.polyfit(np.log(data.train.lengths[heard].numpy()), sizes, 1)
+            rows = np.array(asked.columns["spoken"]) == spoken
+            expected[rows] = np.polyval(line, np.log(asked.lengths.numpy()[rows]))
+        apart = np.abs(expected[:, None] - characters(texts)[None])
+        noise = np.random.default_rng(0).random(apart.shape)  # many texts are of one length: their order is drawn
+        return torch.from_numpy(-apart - 1e-9 * noise)
+
+    return ranks_among(asked, similarity)
+
+
+def ranks_among(asked: Clips, similarity: Similarity, languages: Sequence[str] = TEXTS) -> pd.DataFrame:
+    """Ranks of the right text among the texts of all stamps asked for, and among texts of like length.
+
+    How long somebody speaks tells how long the text is; among the right text and the LIKE texts of that language that
+    are nearest to it in characters this hardly helps. Ties count against the system.
+
+    asked: recordings whose stamps have captions in all languages.
+
+    Returns:
+        Columns stamp, spoken, text (language), rank (from 1), items, like (rank from 1), like items, and METRICS: R@10,
+        and the share of wrong texts, or of those of like length, before the right one (chance one half).
+    """
+    stamps = list(dict.fromkeys(asked.columns["stamp"]))
+    numbers = {stamp: number for number, stamp in enumerate(stamps)}
+    right_text = torch.tensor([numbers[stamp] for stamp in asked.columns["stamp"]])  # (N,)
+    like = min(LIKE, len(stamps) - 1)
+    tables = []
+    for language in languages:
+        captions = dict(zip(asked.columns["stamp"], asked.captions(language), strict=True))
+        texts = [captions[stamp][0] for stamp in stamps]
+        values = similarity(texts, language)
+        right = values.gather(1, right_text[:, None])
+        size = torch.tensor([len(text) for text in texts])
+        apart = (size[:, None] - size[None]).abs()
+        near = apart.fill_diagonal_(int(apart.max()) + 1).argsort(dim=1, stable=True)[:, :like]
+        table = pd.DataFrame({name: asked.columns[name] for name in ("stamp", "spoken")}).assign(text=language)
+        table = table.assign(rank=(values >= right).sum(1).numpy(), items=len(stamps))
+        table["like"] = 1 + (values.gather(1, near[right_text]) >= right).sum(1).numpy()
+        tables.append(table.assign(**{"like items": like + 1}))
+    ranks = pd.concat(tables, ignore_index=True)
+    ranks["R@10"] = (ranks["rank"] <= 10).astype(float)
+    ranks["ahead"] = (ranks["rank"] - 1) / (ranks["items"] - 1)
+    ranks["ahead of like"] = (ranks["like"] - 1) / (ranks["like items"] - 1)
+    return ranks
+
+
+# ---------------------------------------------------------------- scores
+
+
+def speech_table(ranks: pd.DataFrame, by: Sequence[str] = ("set", "system", "spoken", "text")) -> pd.DataFrame:
+    """Means over stamps (of a stamp's recordings and texts) and seeds, with 95 % intervals.
+
+    Returns:
+        The columns `by`, then queries (recordings), items, seeds, stamps, and for each of METRICS the value, low, high.
+    """
+    rows = []
+    for key, group in ranks.groupby(list(by), sort=False):
+        queries = group[["stamp", "spoken"]].drop_duplicates()
+        row = dict(zip(by, key, strict=True)) | {"queries": len(queries), "items": int(group["items"].iloc[0])}
+        for metric in METRICS:
+            mean = over_stamps(group, metric)
+            row |= {"seeds": mean.seeds, "stamps": mean.clips}
+            row |= {metric: mean.value, f"{metric} low": mean.low, f"{metric} high": mean.high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def over_stamps(ranks: pd.DataFrame, metric: str, baseline: pd.DataFrame | None = None) -> Difference:
+    """The mean of a metric over seeds and stamps, of a stamp's recordings and texts; baseline: ranks to subtract."""
+    sides = [ranks] if baseline is None else [ranks, baseline]
+    return difference(*(side.pivot_table(index="seed", columns="stamp", values=metric).to_numpy() for side in sides))
+
+
+def speech_gains(ranks: pd.DataFrame, pairs: Sequence[tuple[str, str]], metric: str = "R@10") -> pd.DataFrame:
+    """What a system adds to another: columns set, system, baseline, metric, and those of `differences`."""
+    named = []
+    for name, part in ranks.groupby("set", sort=False):
+        for system, base in pairs:
+            ours, theirs = (part[part["system"] == each] for each in (system, base))
+            head = {"set": name, "system": system, "baseline": base, "metric": metric}
+            named.append((head, over_stamps(ours, metric, theirs)))
+    return differences(named)
+
+
+def rank_spread(ranks: pd.DataFrame) -> pd.DataFrame:
+    """Consistency over the texts' languages: columns set, system, MRV, log (MRV of log ranks), chance of both.
+
+    Chance: ranks drawn for each language independently.
+    """
+    keys = ["set", "system", "seed", "stamp", "spoken"]
+    wide = ranks.pivot_table(index=keys, columns="text", values="rank", sort=False)
+    items, part = ranks.groupby("set")["items"].first(), 1 - 1 / len(wide.columns)  # a variance around the mean of K
+    rows = []
+    for (name, system), group in wide.groupby(["set", "system"], sort=False):
+        values, chance = torch.tensor(group.to_numpy()), torch.arange(1, int(items[name]) + 1).double()
+        measured = [rank_variance(each).mean().item() for each in (values, values.log())]
+        by_chance = [part * each.var(correction=0).item() for each in (chance, chance.log())]
+        rows.append((name, system, *measured, *by_chance))
+    return pd.DataFrame(rows, columns=["set", "system", "MRV", "log", "MRV by chance", "log by chance"])
+
+
+def example(ranks: pd.DataFrame, spoken: str, quantile: float) -> tuple[str, dict[str, list[int]]]:
+    """The stamp whose recording in a language has its mean log rank after KCL at a quantile of all (0 the best), and
+    the schemes' ranks of it, by their printed names, in the order of the texts' languages.
+
+    ranks: of one seed and set.
+    """
+    queries = ranks[ranks["spoken"] == spoken]
+    order = np.log(queries[queries["system"] == "kcl"].set_index("stamp")["rank"]).groupby("stamp").mean()
     stamp = order.sort_values(kind="stable").index[round(quantile * (len(order) - 1))]
-    row = list(zip(asked.columns["stamp"], asked.columns["spoken"], strict=True)).index((stamp, spoken))
-    wide = queries[queries["stamp"] == stamp].pivot(index="system", columns="text", values="rank")
-    return Query(row, {name: wide.loc[name, list(LANGUAGES)].astype(int).tolist() for name in SCHEMES})
-
-
-def answers(ranks: pd.DataFrame) -> pd.DataFrame:
-    """The numbers that answer whether speech finds its text, and in which languages: columns question, share.
-
-    ranks: see `study`. Of captions that were never heard; over the eight trained languages unless another is named.
-    """
-    fresh = ranks[ranks["set"] == SETS["test"]]
-    eight = fresh[fresh["text"].isin(LANGUAGES)]
-    found = speech_table(eight, ("system",)).set_index("system")
-    like = over_stamps(scored(eight[eight["system"] == "kcl"]), "ahead of like")
-    share = speech_table(fresh[fresh["system"].isin(SCHEMES)], ("spoken", "text"))
-    share = share.set_index(["spoken", "text"])["ahead of like"]
-    items = int(found.loc["kcl", "items"])
-    rows = {
-        f"caption among the first ten of {items} texts, KCL": f"{found.loc['kcl', 'R@10']:.1%}",
-        "the same by length alone": f"{found.loc[LENGTH, 'R@10']:.1%}",
-        "the same by chance": f"{min(10 / items, 1):.1%}",
-        "wrong texts of like length before the right one, KCL": f"{like.value:.1%} ± {like.half_width:.1%}",
-    }
-    for code, title in SPOKEN.items():
-        rows[f"the same for {title}, mean of the schemes"] = f"{share.loc[(code, list(LANGUAGES))].mean():.0%}"
-        rows[f"the same for {title}, texts of its own language"] = f"{share[code, code]:.0%}"
-    return pd.DataFrame(rows.items(), columns=["of captions that were never heard", "share"])
+    found = queries[queries["stamp"] == stamp].groupby("system")["rank"].apply(list)
+    return stamp, {method_name(name): found[name] for name in SCHEMES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,16 +14,11 @@ from torch.nn import functional as F
 
 from pullpush.data.clips import World
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.metrics import difference
 from pullpush.parallel import side_by_side
-from pullpush.studies.consistency.bound import log_probability, pair_distribution
-from pullpush.studies.consistency.comparisons import contrasts
-from pullpush.studies.consistency.momentum_error import momentum_errors
-from pullpush.studies.consistency.schemes import SAMPLINGS
-from pullpush.studies.consistency.two_runs import language_plan
-from pullpush.studies.consistency.weight_error import weight_errors
+from pullpush.studies.consistency.bound import log_probability, momentum_errors, weight_errors
+from pullpush.studies.consistency.schemes import SAMPLINGS, language_plan
 
-RATE = 0.1  # of the small model's runs
+RATE, TAU = 0.1, 0.3  # of the small model's runs
 TEXT_SHARE = 1 / 3  # of CACL's loss: English with the other text (Eq. 12)
 
 
@@ -40,7 +35,7 @@ class TinyModel(NamedTuple):
         return 2 * self.sounds.shape[1] * self.dim
 
     def __call__(self, weights: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
-        """`two_runs.Embed`."""
+        """`bound.Embed`."""
         audio, text = weights.view(2, -1, self.dim)
         return F.normalize(self.sounds[items] @ audio, dim=-1), F.normalize(self.words[items] @ text, dim=-1)
 
@@ -92,28 +87,23 @@ def bound_table(
     epochs: int = 15,
     batch_size: int = 12,
     rate: float = RATE,
-    tau: float = 0.3,
-    sampled_loss: bool = False,
     adam: bool = False,
-    lipschitz: float | str = "secant",
     english_other: bool = False,
+    **choices: Any,
 ) -> pd.DataFrame:
-    """Both sides of the bound for each way to sample languages: columns sampling, seed and those of `weight_errors`.
+    """Both sides of the bound for each way to sample languages: columns those of `weight_errors`, sampling and seed.
 
-    sampled_loss, rate, tau, lipschitz: see there; adam: of `momentum_errors` instead, a row a step; english_other:
-    whether "pair" is the whole of CACL, with its loss between both texts, and not its sampling alone.
+    adam: of `momentum_errors` instead, a row a step; english_other: whether "pair" is the whole of CACL, with its loss
+    between both texts, and not its sampling alone; choices: see `bound.compare`.
     """
     clips, languages = model.words.shape[:2]
-    size = {"epochs": epochs, "batch_size": batch_size}
     runs = [(sampling, seed) for sampling in SAMPLINGS for seed in seeds]
-    plans = [language_plan(clips, languages, sampling=sampling, seed=seed, **size) for sampling, seed in runs]
-    options = {"rate": rate, "tau": tau, "sampled_loss": sampled_loss, "lipschitz": lipschitz}
-    measure = partial(momentum_errors if adam else weight_errors, model, **options)
-    shares = {"pair": TEXT_SHARE} if english_other else {}
-    calls = [
-        partial(measure, model.start(seed), plan, text_share=shares.get(sampling, 0.0))
-        for (sampling, seed), plan in zip(runs, plans, strict=True)
-    ]
+    measure = partial(momentum_errors if adam else weight_errors, model, rate=rate, **{"tau": TAU, **choices})
+    calls = []
+    for sampling, seed in runs:
+        share = TEXT_SHARE if english_other and sampling == "pair" else 0.0
+        plan = language_plan(clips, languages, sampling=sampling, epochs=epochs, batch_size=batch_size, seed=seed)
+        calls.append(partial(measure, model.start(seed), plan, text_share=share))
     tables = [
         pd.DataFrame(rows).assign(sampling=sampling, seed=seed)
         for (sampling, seed), rows in zip(runs, side_by_side(calls), strict=True)
@@ -142,46 +132,15 @@ def violated(table: pd.DataFrame, side: str = "right") -> np.ndarray:
     return over.groupby(table["seed"]).mean().to_numpy()[:, None]
 
 
-def violations(table: pd.DataFrame, side: str = "right") -> str:
-    """`violated` in the mean over the seeds, in per cent."""
-    return f"{violated(table, side).mean():.0%}"
-
-
 def at_end(table: pd.DataFrame, sampling: str, column: str = "left") -> np.ndarray:
     """A column of `bound_table` after the last epoch, `(seeds, 1)`."""
     last = table[(table["sampling"] == sampling) & (table["epoch"] == table["epoch"].max())]
     return last.sort_values("seed")[column].to_numpy()[:, None]
 
 
-def nearer(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Weight error of CACL's sampling less that of random sampling at the end of several tables of `bound_table`.
-
-    Columns: after (its name), CACL, random, and those of `contrasts`.
-    """
-    plans = []
-    for name, table in tables.items():
-        pair, random = (at_end(table, sampling) for sampling in ("pair", "random"))
-        plans.append(({"after": name, "CACL": pair.mean(), "random": random.mean()}, difference(pair, random)))
-    return contrasts(plans)
-
-
-def looseness(table: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
-    """`bound_table` after its last epoch, of the samplings that err: columns system, distribution_error, left, and, as
-    multiples of left, right, expanded, and before: right of `predicted_bound`.
-    """
-    keys = ["sampling", "seed", "epoch"]
-    table = table.merge(predicted[[*keys, "right"]].rename(columns={"right": "before"}), on=keys)
-    table = table[(table["epoch"] == table["epoch"].max()) & (table["sampling"] != "all")]
-    bounds = table[["right", "expanded", "before"]].div(table["left"], axis=0)
-    system = table["sampling"].map(SAMPLINGS).rename("system")
-    return pd.concat([system, table[["distribution_error", "left"]], bounds], axis=1)
-
-
-def printed_gradient(model: TinyModel, seed: int, *, clips: int = 12, tau: float = 0.3) -> float:
+def printed_gradient(model: TinyModel, seed: int, *, clips: int = 12) -> float:
     """Norm of Σ p ∇log p with p of Eq. 1 over all languages: zero, so that the run of Eq. 17 never moves."""
     weights = model.start(seed).requires_grad_()
-    log_p = log_probability(*model(weights, torch.arange(clips)), tau, reading="printed")
-    everything = torch.ones_like(log_p, dtype=torch.bool)
-    p = pair_distribution(log_p.detach(), everything, reading="printed")
-    (gradient,) = torch.autograd.grad((p * log_p).sum(), weights)
+    log_p = log_probability(*model(weights, torch.arange(clips)), TAU, reading="printed")
+    (gradient,) = torch.autograd.grad((log_p.detach().exp() * log_p).sum(), weights)
     return float(gradient.norm())

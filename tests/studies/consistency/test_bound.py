@@ -8,10 +8,14 @@ from hypothesis import given, settings, strategies as st
 from torch.nn import functional as F
 
 from pullpush.losses import cacl, kcl, ml_clap
-from pullpush.studies.consistency.bound import log_probability, pair_distribution, weight_error_bound
-from pullpush.studies.consistency.momentum_error import momentum_errors
-from pullpush.studies.consistency.two_runs import compare, language_plan
-from pullpush.studies.consistency.weight_error import weight_errors
+from pullpush.studies.consistency.bound import (
+    compare,
+    log_probability,
+    momentum_errors,
+    weight_error_bound,
+    weight_errors,
+)
+from pullpush.studies.consistency.schemes import language_plan
 
 
 def sphere(*shape, seed=0):
@@ -86,18 +90,13 @@ def test_eq_1_as_printed_is_one_distribution_with_no_gradient():
     scores = [[math.exp(float(audio[i] @ texts[i, k]) / TAU) for k in range(LANGUAGES)] for i in range(CLIPS)]
     total = sum(map(sum, scores))
     assert log_p.exp().flatten().tolist() == pytest.approx([score / total for row in scores for score in row])
-    everything = torch.ones_like(log_p, dtype=torch.bool)
-    p = pair_distribution(log_p.detach(), everything, reading="printed")
-    (gradient,) = torch.autograd.grad((p * log_p).sum(), weights)
+    (gradient,) = torch.autograd.grad((log_p.detach().exp() * log_p).sum(), weights)
     assert gradient.norm() < 1e-12
 
 
-def test_distributions_sum_to_one_over_what_is_taken():
-    log_p, taken = torch.randn(4, 3).double(), torch.tensor([[True, False, True]] * 4)
-    assert torch.allclose(pair_distribution(log_p, taken), taken.double() / 8)
-    printed = pair_distribution(log_p, taken, reading="printed")
-    assert torch.allclose(printed[taken], log_p[taken].softmax(0))  # Eq. 4
-    assert printed[~taken].eq(0).all()
+def test_a_reading_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="reading must be"):
+        log_probability(*embed(START, torch.arange(2)), TAU, reading="other")
 
 
 def test_the_bound_equals_its_sum_by_hand():
@@ -142,12 +141,11 @@ def test_quantities_of_one_step_equal_a_loop_over_pairs():
 @settings(max_examples=8, deadline=None)
 @given(
     sampling=st.sampled_from(["random", "pair"]),
-    reading=st.sampled_from(["data", "printed"]),
     rate=st.sampled_from([0.01, 0.3]),
     seed=st.integers(0, 1000),
 )
-def test_the_appendix_bound_holds_and_each_looser_form_is_looser(sampling, reading, rate, seed):
-    for row in weight_errors(embed, START, plan(sampling, seed=seed), rate=rate, tau=TAU, reading=reading):
+def test_the_appendix_bound_holds_and_each_looser_form_is_looser(sampling, rate, seed):
+    for row in weight_errors(embed, START, plan(sampling, seed=seed), rate=rate, tau=TAU):
         assert 0 < row.left <= row.stepwise * (1 + 1e-9)
         assert row.stepwise <= row.right * (1 + 1e-9)
         assert row.right <= row.expanded * (1 + 1e-9)
@@ -166,17 +164,29 @@ def test_all_languages_leave_no_error(sampled_loss):
         assert row.g_max > 0
 
 
-def test_curvature_and_numbers_bound_more_loosely_than_the_secant():
+def test_a_larger_slope_than_the_secant_bounds_more_loosely_and_changes_no_run():
     steps = plan("random", epochs=2)
-    rows = {
-        kind: weight_errors(embed, START, steps, rate=0.05, tau=TAU, lipschitz=kind)
-        for kind in ("secant", "segment", 1e3)
-    }
-    for secant, segment, number in zip(*rows.values(), strict=True):
-        assert secant.left == segment.left == number.left
-        assert secant.right <= segment.right <= number.right
-    with pytest.raises(ValueError, match="lipschitz must be"):
-        weight_errors(embed, START, steps, rate=0.05, lipschitz="none")
+    given = {kind: weight_errors(embed, START, steps, rate=0.05, tau=TAU, lipschitz=kind) for kind in (None, 1e3)}
+    for secant, number in zip(*given.values(), strict=True):
+        assert secant.left == number.left
+        assert secant.right < number.right
+        assert number.growth == pytest.approx(1 + 0.05 * 1e3)
+
+
+def test_the_secant_is_the_change_of_each_pairs_gradient_over_the_distance_of_the_weights():
+    (step,) = plan("pair", epochs=1, batch_size=CLIPS)[0]
+    there = START + 0.1 * torch.randn(len(START), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    slope = 0.0
+    for i in range(CLIPS):
+        for k in range(LANGUAGES):
+            ends = []
+            for point in (START, there):
+                weights = point.clone().requires_grad_()
+                log_p = log_probability(*embed(weights, step.items), TAU)
+                ends.append(torch.autograd.grad(log_p[i, k], weights)[0])
+            weight = float(step.taken[i, k]) / (2 * CLIPS)
+            slope += weight * float((ends[1] - ends[0]).norm() / (there - START).norm())
+    assert compare(embed, START, there, step, tau=TAU).slope == pytest.approx(slope)
 
 
 def test_momenta_are_those_of_torch_and_the_bound_holds():
@@ -200,8 +210,7 @@ def test_eq_28_as_it_ends_fails_when_the_sampling_stops():
 
 def test_with_pairs_of_texts_the_sampled_run_climbs_the_whole_of_cacl():
     (step,) = plan("pair", epochs=1, batch_size=CLIPS)[0]
-    choices = {"tau": TAU, "reading": "data", "lipschitz": "secant", "text_share": 1 / 3}
-    seen = compare(embed, START, START, step, sampled_loss=True, **choices)
+    seen = compare(embed, START, START, step, tau=TAU, sampled_loss=True, text_share=1 / 3)
     weights = START.clone().requires_grad_()
     audio, texts = embed(weights, step.items)
     cacl(audio, texts[:, 0], texts[:, 1:][step.taken[:, 1:]], TAU).backward()
