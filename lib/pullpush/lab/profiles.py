@@ -62,7 +62,7 @@ class Profile:
     batch_size: int
     seeds: int
     about: str
-    points: int | None = None
+    points: int | None = field(default=None, compare=False)  # no part of what decides the numbers of one run
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     fine_tuning: Mapping[str, Any] = field(default_factory=dict)
     dataset: str = ""
