@@ -288,11 +288,11 @@ class LessonGround(Grounds):
     @cached_property
     def has_topics(self) -> bool:
         """Whether captions differ enough to have topics; those of a small bank of one's own may not."""
+        if not is_own(self.book.settings.world["bank"]):
+            return True
         try:
-            self.topics("generic", 0).of(self.world.train)  # here, and not by processes that each compile UMAP anew
+            self.topics("generic", 0).of(self.world.train)
         except TopicsError:
-            if not is_own(self.book.settings.world["bank"]):
-                raise
             return False
         return True
 
@@ -327,3 +327,8 @@ class LessonGround(Grounds):
     def _overrides(self, stage: Stage) -> dict[str, Any]:
         epochs = max(1, PASSES * self.book.settings.epochs)
         return {"dim": self._dim, "batch_size": self.batch, "epochs": epochs, "tau": TAU}
+
+    def _taught(self, stage: Stage, seed: int) -> World:
+        if stage.topics:  # found here, and read by the processes that train: UMAP compiles itself in each that searches
+            self.topics(stage.topics, seed).of(self.world.train)
+        return super()._taught(stage, seed)
