@@ -157,9 +157,6 @@ def test_table_2_stands_beside_the_paper(found):
     assert ("paper: 1, finetuned", "PaSST") not in shown.index, "which the paper has not"
     ours = float(shown.loc[("2", "yamnet"), "mAP@16 multiple"])
     assert ours == pytest.approx(50, abs=0.6)
-    places = tables.rankings(found["systems"])
-    assert places["mAP@16 multiple"].min() == 1
-    assert "stand the other way round" in tables.disagreement(places)
 
 
 # ---------------------------------------------------------------- ensembles
@@ -191,8 +188,6 @@ def test_members_that_complement_each_other_get_the_weight(matrices):
         ensembles.values([matrices], [found.weights[name]])["R@1 single"].mean() for name in ("E1", "best member")
     )
     assert best > alone + 0.1
-    weights = ensembles.weights_table(matrices, [found])
-    assert weights.loc[0, "2 yamnet"] == pytest.approx(float(found.weights["E1"][0, 0]))
 
 
 def test_runners_up_have_other_weights_and_no_better_score(matrices):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -154,8 +156,8 @@ def test_augmented_clips_bring_what_teachers_say_of_them_and_no_topic_of_mixes(h
 
 def test_a_clip_has_the_topic_of_most_of_its_captions():
     class Two(ByText):
-        def of_captions(self, captions, language):
-            return np.array([0, 1, 1, -1, -1, 0, -1, -1, -1])
+        def topics(self, captions, language="eng"):
+            return SimpleNamespace(labels=np.array([0, 1, 1, -1, -1, 0, -1, -1, -1]))
 
     class Held:
         def captions(self, language):

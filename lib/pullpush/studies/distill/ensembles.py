@@ -16,12 +16,10 @@ from pullpush.metrics.ensembles import Landscape, by_number, combine, learned, s
 from pullpush.metrics.inference import Array
 from pullpush.studies.distill.grounds import Grounds
 from pullpush.studies.distill.stages import ENCODERS, SYSTEMS, Stage
-from pullpush.studies.distill.tables import level
 from pullpush.training.evaluate import embed_audio, embed_captions
 
 MEMBERS = ("2", "3", "4", "5")
 STEP = 0.1  # of the grid; the paper's is 0.05, on which the same search takes six times as long
-WITHIN = (0.002, 0.005, 0.01)
 PROTOCOL: Mapping[str, Any] = {"threshold": FITS, "divisor": "relevant"}
 BATCH = 512
 
@@ -94,47 +92,6 @@ def values(given: Sequence[Similarities], weights: Sequence[Tensor]) -> dict[str
     mixed = [combine(one.test.flatten(0, 1), each.flatten()) for one, each in zip(given, weights, strict=True)]
     scores = [annotated_by_clip(each, one.fits_test) for each, one in zip(mixed, given, strict=True)]
     return {metric: np.stack([each[metric].numpy() for each in scores]) for metric in scores[0]}
-
-
-def several_over_one(given: Sequence[Similarities]) -> list[dict[str, Array]]:
-    """The `values` of the last system through all encoders, and of as many systems through the first: members equal in
-    number and weight.
-    """
-    systems, encoders = given[0].systems, given[0].encoders
-    wide = [(systems[-1], encoder) for encoder in encoders]
-    deep = [(system, encoders[0]) for system in systems[: len(encoders)]]
-    return [values(given, [one.only(members) for one in given]) for members in (wide, deep)]
-
-
-def table(scores: Mapping[str, Mapping[str, Array]], metrics: Sequence[str]) -> pd.DataFrame:
-    """Levels of ensembles: columns system, ears ("all"), metric, value, low, high, seeds, clips."""
-    return pd.DataFrame(
-        [
-            level(values[metric], system=name, ears="all", metric=metric)
-            for name, values in scores.items()
-            for metric in metrics
-        ]
-    ).reindex(columns=["system", "ears", "metric", "value", "low", "high", "seeds", "clips"])
-
-
-def weights_table(given: Similarities, found: Sequence[Found]) -> pd.DataFrame:
-    """Weights as Table 3 prints them, the mean over seeds: a row an ensemble, a column a system and encoder."""
-    columns = [f"{system} {encoder}" for system in given.systems for encoder in given.encoders]
-    names = ("E1", "E2", "E3", "E4", "learned")
-    means = [torch.stack([each.weights[name] for each in found]).mean(dim=0).flatten().numpy() for name in names]
-    return pd.DataFrame(means, columns=columns).assign(ensemble=names)[["ensemble", *columns]]
-
-
-def flatness(found: Sequence[Found]) -> pd.DataFrame:
-    """Which share of all weights of the second search is nearly as good as the best on validation, mean over seeds:
-    columns search, within (points), share.
-    """
-    rows = [
-        (title, 100 * within, float(np.mean([each.landscapes[name].flat(within) for each in found])))
-        for name, title in (("E1", "models, after systems"), ("E3", "systems, after models"))
-        for within in WITHIN
-    ]
-    return pd.DataFrame(rows, columns=["search", "within (points)", "share of all weights"])
 
 
 def by_size(given: Sequence[Similarities], *, most: int = 24) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pullpush.lab.comparisons import LEVEL, levels, over, shown
+from pullpush.lab.comparisons import LEVEL, over, shown
 from pullpush.lab.experiments import Trial
 from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.paper import paper_table
@@ -82,24 +82,6 @@ def table_2(found: pd.DataFrame) -> pd.DataFrame:
             head = {"system": f"paper: {row['system']}", "hears": STANDS_FOR.get(row["hears"], "")}
             rows.append(head | {metric: "–" if np.isnan(value) else f"{value:.1f}" for metric, value in theirs.items()})
     return pd.DataFrame(rows)
-
-
-def rankings(scores: Scores, metrics: Sequence[str] = TABLE_2) -> pd.DataFrame:
-    """The place of each system and encoder by each score, 1 for the best: columns system, ears, and one a score."""
-    found = levels(scores, metrics)
-    wide = found.pivot_table(index=["system", "ears"], columns="metric", values="value", sort=False)[list(metrics)]
-    return wide.rank(ascending=False, method="min").astype(int).reset_index().rename_axis(columns=None)
-
-
-def disagreement(places: pd.DataFrame) -> str:
-    """In words: how many pairs of systems and encoders change their order between the annotations (mAP@10)."""
-    many, one = (places[f"mAP@10 {kind}"].to_numpy() for kind in ("multiple", "single"))
-    first, second = np.triu_indices(len(places), 1)
-    changed = int((np.sign(many[first] - many[second]) * np.sign(one[first] - one[second]) < 0).sum())
-    return (
-        f"Of {len(first)} pairs of rows {changed} stand the other way round by mAP@10 under multiple annotation than "
-        "under single annotation."
-    )
 
 
 # ---------------------------------------------------------------- measures

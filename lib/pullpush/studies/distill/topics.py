@@ -73,17 +73,7 @@ class _Found(Labels):
     def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
         """See Labels."""
         captions = clips.captions(language)
-        return of_clips(self.of_captions(captions, language), list(map(len, captions)))
-
-    def of_captions(self, captions: Sequence[Sequence[str]], language: str) -> NDArray[np.int64]:
-        """The topic of each caption, one clip's after the other's, stored by content."""
-        key = content_key([versions(*self.parts), self, flat(captions), language])
-
-        def build(path: Path) -> None:
-            with open(path, "wb") as file:
-                np.save(file, self.topics(captions, language).labels)
-
-        return np.load(cached_file(KIND, f"{key}.npy", build))
+        return of_clips(self.topics(captions, language).labels, list(map(len, captions)))
 
     def topics(self, captions: Sequence[Sequence[str]], language: str = "eng") -> Topics:
         """The `Topics` of all captions of all clips, one clip's after the other's."""
