@@ -110,8 +110,7 @@ def confirmed() -> pd.DataFrame:
 
 
 DRAWN = {
-    "fitting": lambda: distill.fitting({"test": [0, 0, 1, 99], "training": [2, 3]}, {2: 0.1, 4: 0.2}, trained=2),
-    "fitting of clips alone": lambda: distill.fitting({"test": [0, 0, 1, 99]}),
+    "fitting": lambda: distill.fitting({"test": [0, 0, 1, 99], "all": [2, 3]}, {2: 0.1, 4: 0.2, 8: 0.3}, trained=2),
     "label_matrices": lambda: distill.label_matrices({"binary": torch.eye(3), "soft": torch.eye(3)}),
     "temperatures": lambda: distill.temperatures(softness(), paper=0.05),
     "pushes": lambda: distill.pushes(pushes()),

@@ -52,7 +52,7 @@ def stages() -> Figure:
         frame = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": colour, "linewidth": 1.6}
         boxes[title] = ax.text(x, y, f"{title}\n{inside}", ha="center", va="center", fontsize="x-small", bbox=frame)
     for start, end in ARROWS:
-        arrow = {"arrowstyle": "-|>", "color": BLACK, "patchA": boxes[start].get_bbox_patch()}
+        arrow = {"arrowstyle": "-|>", "color": BLACK, "linewidth": 1.2, "patchA": boxes[start].get_bbox_patch()}
         arrow["patchB"] = boxes[end].get_bbox_patch()
         ax.annotate("", BOXES[end][:2], BOXES[start][:2], arrowprops=arrow)
     return fig
@@ -146,7 +146,7 @@ def topic_map(points: NDArray[np.float32], labels: NDArray[np.int64], names: Seq
     scatter(ax, *points[rest].T, sizes=8.0, colours=GREY, alpha=0.35)
     for topic, (name, (colour, marker)) in enumerate(zip(names[:NAMED], LOOKS, strict=False)):
         scatter(ax, *points[labels == topic].T, sizes=26.0, colours=colour, marker=marker, label=name)
-    ax.set(xticks=[], yticks=[])
+    ax.set(xticks=[], yticks=[], xlabel="first coordinate", ylabel="second coordinate")
     ax.grid(False)
     return finish(fig)
 
