@@ -88,9 +88,9 @@ class Grounds:
     @property
     def parts(self) -> Sequence[str]:
         """See `compute.Ground`."""
-        heard = sorted({part for name in ENCODERS for part in self.trunk(name).parts})
-        told = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting")
-        return *PARTS, *told, *SOFT_LABELS, *self.topics("generic", 0).parts, *heard
+        trunks = sorted({part for name in ENCODERS for part in self.trunk(name).parts})
+        words = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting")
+        return *PARTS, *words, *SOFT_LABELS, *self.topics("generic", 0).parts, *trunks
 
     @property
     def is_small(self) -> bool:
