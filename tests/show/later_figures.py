@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import torch
 
 from pullpush.show.intervals import intervals
 from pullpush.studies import term_forces
 from pullpush.studies.distill import figures as distill
+from pullpush.studies.distill.truth import LEVELS
 from pullpush.studies.together import effects, figures as together, terms
 from pullpush.studies.together.design import full
 
@@ -22,10 +24,6 @@ def crossed(**columns: tuple[object, ...]) -> pd.DataFrame:
 
 
 # ---------------------------------------------------------------- chapter 6
-
-
-def fits() -> pd.DataFrame:
-    return pd.DataFrame({"fits": [1, 2, 3, 12], "share": [0.6, 0.2, 0.1, 0.1]})
 
 
 def by_system() -> pd.DataFrame:
@@ -44,6 +42,16 @@ def settings() -> pd.DataFrame:
 
 def judged() -> pd.DataFrame:
     return crossed(teacher=("binary labels", "ensemble"), metric=("rank correlation", "share on clips that fit"))[1:]
+
+
+def softness() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"tau": [0.01, 0.1, 1.0], "candidates": [1, 2, 9], "right": [1, 0.8, 0.2], "own": [0.9, 0.5, 0.1]}
+    )
+
+
+def pushes() -> pd.DataFrame:
+    return crossed(label=tuple(distill.LABELS), level=LEVELS).rename(columns={"value": "weight"})
 
 
 def subsets() -> pd.DataFrame:
@@ -94,14 +102,17 @@ def forces() -> pd.DataFrame:
 
 
 DRAWN = {
-    "fitting": lambda: distill.fitting(fits(), fits().head(2)),
+    "fitting": lambda: distill.fitting({"test": [0, 0, 1, 99], "all": [2, 3]}, {2: 0.1, 4: 0.2, 8: 0.3}, trained=2),
+    "label_matrices": lambda: distill.label_matrices({"binary": torch.eye(3), "soft": torch.eye(3)}),
+    "temperatures": lambda: distill.temperatures(softness(), paper=0.05),
+    "pushes": lambda: distill.pushes(pushes()),
     "intervals": lambda: intervals(by_system(), colours="ears", panels="metric", xlabel="%", names={"R@1": "recall"}),
     "intervals of gains": lambda: intervals(
         gained(), rows="comparison", colours="ears", xlabel="gain (points)", names={"yamnet": "yamnet (for PaSST)"}
     ),
     "intervals of one kind": lambda: intervals(judged(), rows="teacher", panels="metric", xlabel="share", scale=1),
     "over_settings": lambda: distill.over_settings(settings(), without=0.35),
-    "map_of_topics": lambda: distill.map_of_topics(MAPPED, TOPIC, ["bell, ring", "frog, croak"]),
+    "topic_map": lambda: distill.topic_map(MAPPED, TOPIC, ["bell, ring", "frog, croak"]),
     "by_members": lambda: distill.by_members(subsets(), {"E1": 0.45, "equal": 0.42}),
     "design_figure": lambda: together.design_figure(terms.half()),
     "interaction_matrix": lambda: together.interaction_matrix(matrix(), FACTORS, [FACTORS[0]]),

@@ -11,8 +11,7 @@ from pullpush import golden
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import material, session
 from pullpush.studies.consistency.grounds import Grounds as Consistency
-from pullpush.studies.distill.grounds import Grounds as Distill
-from pullpush.studies.distill.lesson_ground import LessonGround
+from pullpush.studies.distill.grounds import Grounds as Distill, LessonGround
 from pullpush.studies.glap import test_sets
 from pullpush.studies.glap.grounds import Grounds as Glap
 from pullpush.studies.glap.hearing import Altering

@@ -13,9 +13,9 @@ from pullpush.errors import SettingError
 from pullpush.lab.profiles import PROFILES
 from pullpush.lab.session import Session
 from pullpush.studies.distill import grounds as distill
-from pullpush.studies.distill.lesson_ground import BOTH, SMOOTHED, SOFT, LessonGround
+from pullpush.studies.distill.grounds import BOTH, SOFT, LessonGround
 from pullpush.studies.distill.stages import Stage
-from pullpush.studies.distill.topic_labels import ByText
+from pullpush.studies.distill.topics import ByText
 from pullpush.studies.glap import experiments
 from pullpush.studies.glap.grounds import QUIET, Grounds
 from pullpush.studies.glap.lesson import named_by_prompts
@@ -102,7 +102,8 @@ def test_a_bank_with_too_few_captions_has_soft_labels_and_no_topics(own, monkeyp
     monkeypatch.setattr(ByText, "of", too_few)
     ground = LessonGround(own)
     assert not ground.has_topics
-    assert BOTH not in ground.systems()
-    assert ground.pairs((SOFT, SMOOTHED), (BOTH, SOFT)) == [(SOFT, SMOOTHED)]
+    systems = [trial.system for trial in ground.trials()]
+    assert SOFT in systems
+    assert BOTH not in systems
     ordinary = replace(own, settings=replace(own.settings, world=PROFILES["smoke"].world))
-    assert BOTH in LessonGround(ordinary).systems()
+    assert LessonGround(ordinary).trials()[-1].system == BOTH

@@ -30,7 +30,7 @@ from pullpush.rewriting.grammar import SceneRewriter
 from pullpush.rewriting.prompts import Prompted, Question, cleaned
 from pullpush.rewriting.words import inflected
 from pullpush.studies import counting as costs
-from pullpush.studies.distill import teachers as distillation, topic_labels as labels
+from pullpush.studies.distill import teachers as distillation, topics as labels
 from pullpush.studies.glap.hearing import over_clips
 from pullpush.studies.together import taught
 from pullpush.topics.clustering import STRATEGIES, arranged, gathered
@@ -103,7 +103,7 @@ def clips() -> StoredClips:
 def soft_labels() -> Values:
     """What three kinds of teachers make of clips, and the similarities that come of it."""
     kinds: tuple[Any, ...] = (OfModel(), distillation.Truth(), distillation.Blind(dim=3, seed=2))
-    soft = distillation.said(kinds, clips(), "eng")
+    soft = distillation.side_by_side(kinds, clips(), "eng")
     return {
         "of a model": torch.from_numpy(soft[:, 0]).float(),
         "of the others": torch.from_numpy(soft[:, 1:]).float(),

@@ -132,7 +132,7 @@ class SceneRewriter(Rewriter, Merger):
                 raise
             raise RewritingError(
                 f"{first!r} and {second!r} have no union: merge captions of scenes without a sequence and without an "
-                "event in common (see `data.scenes.mixing.partners`)"
+                "event in common (see `data.scenes.augmented.partners`)"
             ) from error
         return self._told(scene, self.language, draw(("merge", self.seed, first, second, number)), 1)[0]
 

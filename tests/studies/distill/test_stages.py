@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, session
-from pullpush.studies.distill import experiments, rates
-from pullpush.studies.distill.grounds import BATCH, TAU, Grounds
-from pullpush.studies.distill.stages import AMBIGUITY, EARS, LAST, SYSTEMS, Stage, parsed
+from pullpush.lab.experiments import Experiment
+from pullpush.studies.distill import experiments
+from pullpush.studies.distill.grounds import (
+    BATCH,
+    BOTH,
+    CONTROL,
+    FIRST,
+    SMOOTHED,
+    SOFT,
+    TAU,
+    TOPICS,
+    Grounds,
+    LessonGround,
+)
+from pullpush.studies.distill.stages import ENCODERS, LAST, SYSTEMS, Stage
 from pullpush.studies.distill.teachers import Blind, Run, Truth
 from pullpush.training.recipes import recipe
 
@@ -19,20 +33,49 @@ def ground(home, tmp_path_factory):
     return Grounds(session.start("06-distill-cluster-lab", profile="smoke", out=tmp_path_factory.mktemp("out")))
 
 
-def test_names_of_views_are_read_as_they_were_written():
-    for stage in (*SYSTEMS.values(), Stage("refinetune", "truth", "mix", "generic:8")):
-        for ears in EARS:
-            for ambiguity in AMBIGUITY:
-                assert parsed(stage.named(ears, ambiguity)) == (stage, ears, ambiguity)
-    for name, message in (
-        ("finetun/yamnet", "kind"),
-        ("finetune techer=truth", "part of a stage"),
-        ("finetune x", "part"),
+@pytest.fixture(scope="module")
+def lesson(home, tmp_path_factory):
+    return LessonGround(session.start("06-distill-cluster", profile="smoke", out=tmp_path_factory.mktemp("out")))
+
+
+def one(ground, name, stage, seed=0):
+    """An experiment of one system."""
+    return Experiment("one", (experiments.trial(ground, name, stage),), (seed,), evaluations=("annotations",))
+
+
+def test_stages_have_the_names_by_which_results_are_kept():
+    names = {
+        Stage("pretrain", encoder="prediction"): "pretrain/prediction",
+        SYSTEMS["5"]: "refinetune teacher=ensemble augment=all topics=generic/yamnet",
+        Stage("finetune", "yamnet", world="single"): "finetune teacher=yamnet/yamnet/single",
+    }
+    assert {stage: stage.name for stage in names} == names
+
+
+def test_what_no_stage_has_is_refused():
+    for wrong in (
+        {"kind": "finetun"},
+        {"teacher": "nobody"},
+        {"augment": "al"},
+        {"encoder": "yam"},
+        {"world": "singel"},
     ):
-        with pytest.raises(UnknownNameError, match=message):
-            parsed(name)
-    with pytest.raises(UnknownNameError, match="teacher"):
-        Stage("finetune", "nobody")
+        (name,) = wrong
+        with pytest.raises(UnknownNameError, match=name):
+            Stage(**{"kind": "finetune", **wrong})
+
+
+def test_a_stage_needs_all_that_its_models_come_from():
+    pretrained = {Stage("pretrain", encoder=each) for each in ENCODERS}
+    assert set(SYSTEMS["3"].needs) == pretrained
+    assert set(replace(SYSTEMS["4"], encoder="prediction").needs) == {
+        *pretrained,
+        LAST,
+        replace(LAST, encoder="prediction"),
+    }
+    assert Stage("pretrain").needs == ()
+    assert Stage("finetune", "truth").needs == (Stage("pretrain"),)
+    assert {each.kind for each in Stage("finetune", "untrained").teachers} == {"untrained"}
 
 
 def test_systems_are_those_of_table_1():
@@ -45,15 +88,15 @@ def test_systems_are_those_of_table_1():
         (True, True, "finetuned"),
         (True, True, "generic"),
     ]
-    assert SYSTEMS["4"].before == SYSTEMS["3, again"].before == SYSTEMS["3"] == LAST
-    assert SYSTEMS["2"].before == Stage("pretrain")
+    assert SYSTEMS["4"].start == SYSTEMS["3, again"].start == SYSTEMS["3"] == LAST
+    assert SYSTEMS["2"].start == Stage("pretrain")
 
 
 def test_recipes_have_the_weights_and_temperature_of_the_paper(ground):
     for name in ("1, finetuned", "3", "5"):
         stage = SYSTEMS[name]
         own, overrides = ground.system(stage)
-        view = ground.view(stage.named())
+        view = ground.view_of(stage)
         made = recipe(own, **{**view.overrides, **overrides})
         assert {term.name: term.weight for term in made.terms} == {
             "1, finetuned": {"infonce": 1.0},
@@ -61,39 +104,43 @@ def test_recipes_have_the_weights_and_temperature_of_the_paper(ground):
             "5": {"infonce": 1.0, "distillation": 1.0, "clusters": 0.05},
         }[name]
         assert made.terms[0].settings["tau"] == TAU == 0.05
-        assert made.lr == rates.of_stage(stage, "yamnet")["lr"]
+        assert made.lr == stage.rate
         if name == "5":
-            assert dict(made.terms[2].options) == {"topics": rates.TOPICS, "dim": made.dim}
+            assert dict(made.terms[2].options) == {"topics": TOPICS, "dim": made.dim}
         assert made.batch_size <= BATCH
 
 
 def test_every_stage_comes_after_what_it_starts_from_and_learns_from(ground):
-    second = experiments.systems(ground, ["4"], ["yamnet"], seeds=(3,))
+    second = one(ground, "4", SYSTEMS["4"], seed=3)
     cells = compute.plans_of(ground, second)
     (plan,) = cells.values()
     first, middle, last = compute.rounds(ground, second, cells)
-    assert {each.key for each in first} == {ground.plan(Stage("pretrain"), ears, 3).key for ears in EARS}
-    assert [each.key for each in middle] == [ground.plan(LAST, "yamnet", 3).key]
+    pretrained = {each: ground.plan(Stage("pretrain", encoder=each), 3) for each in ENCODERS}
+    assert {each.key for each in first} == {each.key for each in pretrained.values()}
+    assert [each.key for each in middle] == [ground.plan(LAST, 3).key]
     assert [each.key for each in last] == [plan.key]
-    assert plan.base == ground.plan(LAST, "yamnet", 3).path
-    assert ground.plan(LAST, "yamnet", 3).base == ground.plan(Stage("pretrain"), "yamnet", 3).path
-    assert plan.key == ground.plan(SYSTEMS["4"], "yamnet", 3).key, "an experiment's run is the ground's own"
+    assert plan.base == ground.plan(LAST, 3).path
+    assert ground.plan(LAST, 3).base == pretrained["yamnet"].path
+    assert plan.key == ground.plan(SYSTEMS["4"], 3).key, "an experiment's run is the ground's own"
 
 
 def test_teachers_are_the_runs_of_the_seed(ground):
-    runs = {ears: Run(ground.plan(Stage("pretrain"), ears, 5).key, ground.trunk(ears)) for ears in EARS}
-    assert ground.labels("ensemble", 5) == tuple(runs.values())
-    assert ground.labels("prediction", 5) == (runs["prediction"],)
-    assert ground.labels("truth", 5) == (Truth(),)
-    assert isinstance(ground.labels("blind", 5)[0], Blind)
-    untrained = ground.labels("untrained", 5)
-    assert not set(untrained) & set(runs.values())
+    def labels(name):
+        return ground.labels(Stage("finetune", name), 5)
+
+    runs = {each: Run(ground.plan(Stage("pretrain", encoder=each), 5).key, ground.trunk(each)) for each in ENCODERS}
+    assert labels("ensemble") == tuple(runs.values())
+    assert labels("prediction") == (runs["prediction"],)
+    assert labels("truth") == (Truth(),)
+    assert isinstance(labels("blind")[0], Blind)
+    assert len(labels("untrained")) == len(runs)
+    assert not set(labels("untrained")) & set(runs.values())
 
 
 def test_features_do_not_depend_on_what_is_taught(ground):
-    plain, taught = ground.view("finetune/yamnet"), ground.view("finetune teacher=ensemble/yamnet")
-    assert plain.data.train.key == taught.taught(0).train.key
-    assert plain.data.identity != taught.taught(0).identity != taught.taught(1).identity
+    plain, soft = (ground.view_of(SYSTEMS[name]) for name in ("1, finetuned", "2"))
+    assert plain.data.train.key == soft.taught(0).train.key
+    assert plain.data.identity != soft.taught(0).identity != soft.taught(1).identity
 
 
 def test_the_smaller_part_is_in_the_larger(ground):
@@ -103,22 +150,49 @@ def test_the_smaller_part_is_in_the_larger(ground):
     assert list(large[: len(small)]) == list(small)
 
 
-def test_unknown_ears_and_ambiguities_are_refused(ground):
-    with pytest.raises(UnknownNameError, match="ears"):
+def test_data_are_known_by_the_stages_that_were_named(ground):
+    name = ground.named(Stage("finetune", world="single"))
+    assert ground.view(name) is ground.view_of(Stage("finetune", world="single"))
+    with pytest.raises(UnknownNameError, match="stage"):
         ground.view("finetune/yamnett")
-    with pytest.raises(UnknownNameError, match="ambiguity"):
-        ground.view("finetune/yamnet/singel")
     with pytest.raises(UnknownNameError, match="source of topics"):
         ground.topics("genric", 0)
 
 
 def test_a_system_goes_on_from_the_stage_before_and_follows_its_teachers(ground):
-    """Soft labels change the weights, topics again; all start where the one before ended."""
-    made = experiments.systems(ground, ["1", "1, finetuned", "2"], ["yamnet"], seeds=(0,))
-    scores = compute.run(ground, made)
-    runs = {trial.system: ground.plan(SYSTEMS[trial.system], "yamnet", 0).train().model for trial in made.trials}
+    """Soft labels change the weights; all start where the one before ended."""
+    for name in ("1, finetuned", "2"):
+        scores = compute.run(ground, one(ground, name, SYSTEMS[name]))
+        assert {"mAP@16 multiple", "R@1 single"} <= set(scores.table.columns)
+    runs = {name: ground.plan(SYSTEMS[name], 0).train().model for name in ("1", "1, finetuned", "2")}
     weights = {name: torch.cat([p.flatten() for p in model.parameters()]) for name, model in runs.items()}
     near = (weights["1, finetuned"] - weights["1"]).norm() / weights["1"].norm()
     assert 0 < near < 0.5, "a few small steps from where it began"
     assert not torch.equal(weights["2"], weights["1, finetuned"])
-    assert {"mAP@16 multiple", "R@1 single"} <= set(scores.table.columns)
+
+
+# The lesson's
+
+
+def test_the_lesson_goes_on_from_its_first_stage_and_learns_from_all_three(lesson):
+    (trial,) = (each for each in lesson.trials() if each.system == BOTH)
+    cells = compute.plans_of(lesson, Experiment("one", (trial,), (0,), evaluations=("annotations",)))
+    (plan,) = cells.values()
+    assert plan.base == lesson.plan(Stage("pretrain"), 0).path
+    first, second = compute.rounds(lesson, Experiment("one", (trial,), (0,)), cells)
+    assert {each.key for each in first} == {lesson.plan(Stage("pretrain", encoder=each), 0).key for each in ENCODERS}
+    assert second == [plan]
+    assert set(plan.world.train.columns) >= {"teachers", "clusters"}
+
+
+def test_the_lesson_s_systems_differ_in_one_thing_each(lesson):
+    recipes = {trial.system: trial.recipe for trial in lesson.trials()}
+    assert recipes == {
+        FIRST: "infonce",
+        CONTROL: "infonce",
+        SMOOTHED: "infonce+label-smoothing",
+        SOFT: "infonce+distillation",
+        BOTH: "infonce+distillation+clusters",
+    }
+    control = next(trial for trial in lesson.trials() if trial.system == CONTROL)
+    assert lesson.view(control.data).taught is None

@@ -1,127 +1,174 @@
-"""Figures of the lab of chapter 6: the stages, systems by encoder, teachers, softness, ambiguity, topics, ensembles."""
+"""Figures of chapter 6: the stages, how many clips a caption fits, labels, pushes, temperature, topics, ensembles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
-from pullpush.show.intervals import note
-from pullpush.show.layout import finish, panels, plain_logarithm
-from pullpush.show.marks import bars, dots
-from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from pullpush.show.intervals import LOOKS, note
+from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, plain_logarithm
+from pullpush.show.marks import bars, dots, matrix, scatter
+from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from pullpush.studies.distill.truth import LEVELS
 
-SHADES = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
-DRAWN = 12  # topics that a map tells apart
-SETTINGS = {"teacher tau": "teacher's temperature", "weight": "weight λ₁ of the soft labels"}
-PAPER = {"teacher tau": 0.05, "weight": 1.0}
-# Boxes of the scheme: x, y, width, height (in the figure's units of 10 × 6), title, what is below it, colour.
-BOXES = (
-    (0.1, 3.7, 2.5, 1.5, "pretraining", "many clips, one caption each\nInfoNCE", GREY),
-    (3.7, 3.7, 2.5, 1.5, "finetuning", "fewer clips, five captions\n+ soft labels, augmentation", BLUE),
-    (7.3, 3.7, 2.6, 1.5, "re-finetuning", "the same clips\n+ topics", GREEN),
-    (0.1, 0.9, 2.5, 1.3, "teachers", "the three pretrained\nmodels' mean", GREY),
-    (3.7, 0.9, 2.5, 1.3, "other words", "back-translation, one word\nfewer or other, mixes", BLUE),
-    (7.3, 0.9, 2.6, 1.3, "topics", "of the finetuned model (4)\nor of a text encoder (5)", GREEN),
-)
+SETTINGS = {"teacher tau": ("teacher's temperature", 0.05), "weight": ("weight λ₁ of the soft labels", 1.0)}
+LABELS = {"binary": BLUE, "soft": VERMILION, "smoothed": GREEN, "binary and soft": BLACK}
+LINEAR = 1e-3  # weights below which their axis is linear
+MOST = 12  # other clips that are drawn by their number; more are one bar
+NAMED = 6  # topics that a map tells apart
+# The scheme: where each box stands, what it is called, what is in it; which leads to which.
+BOXES = {
+    "pretraining": (1.5, 4.2, GREY, "many clips, one caption each\nInfoNCE (system 1)"),
+    "finetuning": (5.0, 4.2, BLUE, "fewer clips, five captions\n+ soft labels (2), augmentation (3)"),
+    "re-finetuning": (8.5, 4.2, GREEN, "the same clips\n+ topics (4, 5)"),
+    "teachers": (1.5, 1.4, GREY, "the three pretrained\nmodels' mean"),
+    "other words": (5.0, 1.4, BLUE, "back-translation, one word\nfewer or other, mixes"),
+    "topics": (8.5, 1.4, GREEN, "of the finetuned model (4)\nor of a text encoder (5)"),
+}
 ARROWS = (
-    ((2.6, 4.45), (3.7, 4.45), "weights"),
-    ((6.2, 4.45), (7.3, 4.45), "weights"),
-    ((1.35, 3.7), (1.35, 2.2), ""),
-    ((2.6, 1.9), (3.9, 3.7), ""),
-    ((4.95, 2.2), (4.95, 3.7), ""),
-    ((6.2, 3.8), (7.5, 2.2), ""),
-    ((8.6, 2.2), (8.6, 3.7), ""),
+    ("pretraining", "finetuning"),
+    ("finetuning", "re-finetuning"),
+    ("pretraining", "teachers"),
+    ("teachers", "finetuning"),
+    ("other words", "finetuning"),
+    ("finetuning", "topics"),
+    ("topics", "re-finetuning"),
 )
-NUMBERS = ((1.35, 5.45, "system 1"), (4.95, 5.45, "systems 2, 3"), (8.6, 5.45, "systems 4, 5"))
 
 
 def stages() -> Figure:
     """The three stages, what each adds, and where that comes from (the paper's Figure 1)."""
-    fig, (ax,) = panels(1, height=3.6)
-    ax.set(xlim=(0, 10), ylim=(0.6, 5.9))
+    fig, (ax,) = panels(1, height=3.4)
+    ax.set(xlim=(0, 10), ylim=(0.4, 5.2))
     ax.axis("off")
-    for x, y, width, height, title, below, colour in BOXES:
-        box = FancyBboxPatch(
-            (x, y), width, height, boxstyle="round,pad=0.05", fill=False, edgecolor=colour, linewidth=1.6
-        )
-        ax.add_patch(box)
-        ax.text(x + width / 2, y + height - 0.3, title, ha="center", va="center", fontweight="bold", color=colour)
-        ax.text(x + width / 2, y + height / 2 - 0.25, below, ha="center", va="center", fontsize="small")
-    for start, end, label in ARROWS:
-        ax.add_patch(
-            FancyArrowPatch(
-                start, end, arrowstyle="-|>", mutation_scale=12, color=BLACK, linewidth=1.2, shrinkA=3, shrinkB=3
-            )
-        )
-        if label:
-            ax.text((start[0] + end[0]) / 2, start[1] + 0.18, label, ha="center", fontsize="x-small")
-    for x, y, label in NUMBERS:
-        ax.text(x, y, label, ha="center", fontsize="small", color=BLACK)
+    boxes = {}
+    for title, (x, y, colour, inside) in BOXES.items():
+        frame = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": colour, "linewidth": 1.6}
+        boxes[title] = ax.text(x, y, f"{title}\n{inside}", ha="center", va="center", fontsize="x-small", bbox=frame)
+    for start, end in ARROWS:
+        arrow = {"arrowstyle": "-|>", "color": BLACK, "linewidth": 1.2, "patchA": boxes[start].get_bbox_patch()}
+        arrow["patchB"] = boxes[end].get_bbox_patch()
+        ax.annotate("", BOXES[end][:2], BOXES[start][:2], arrowprops=arrow)
     return fig
 
 
-def fitting(table: pd.DataFrame, trained: pd.DataFrame) -> Figure:
-    """How many clips a caption truly fits, among test clips and among training clips.
+def fitting(
+    others: Mapping[str, ArrayLike], batches: Mapping[int, float] = MappingProxyType({}), *, trained: int = 0
+) -> Figure:
+    """How many other clips a caption fits, and how often one of them is in its batch.
 
-    table, trained: columns fits, share; see `truth.fits_by_caption`.
+    others: name of some clips → `(N,)`; batches: pairs in a batch → the share of captions with such a clip in it, if
+    that is drawn; trained: pairs in a batch here, a thin line.
     """
-    fig, axes = panels(2, height=2.6, sharey=True)
-    for ax, found, title, colour in zip(
-        axes, (table, trained), ("test clips", "training clips"), (BLUE, SKY), strict=True
-    ):
-        few = found[found["fits"] <= 8]
-        bars(ax, few["fits"], 100 * few["share"], colour=colour)
-        ax.set(xlabel="clips that a caption fits", title=title, xlim=(0.3, 8.7))
-    axes[0].set_ylabel("captions (%)")
+    fig, (left, *right) = panels(2 if batches else 1, height=3.0)
+    for number, (name, counts) in enumerate(others.items()):
+        share = np.bincount(np.minimum(counts, MOST), minlength=MOST + 1) / len(np.asarray(counts))
+        at = np.arange(MOST + 1) + dodge(number, len(others), 0.8)
+        bars(left, at, 100 * share, width=0.8 / len(others), label=name, colour=(BLUE, ORANGE)[number])
+    left.set(xlabel="other clips that a caption fits", ylabel="captions (%)")
+    ticks = range(0, MOST + 1, 3)
+    left.set_xticks(ticks, [f"{tick}+" if tick == MOST else str(tick) for tick in ticks])
+    for ax in right:
+        ax.plot(list(batches), 100 * np.array(list(batches.values())), color=VERMILION)
+        ax.axvline(trained, color=GREY, linewidth=0.8)
+        ax.set(xlabel="pairs in a batch", ylabel="captions with a right clip\nthat is called wrong (%)", xscale="log")
+        ax.set_ylim(0, None)
+        plain_logarithm(ax.xaxis)
     return finish(fig)
 
 
-def over_settings(table: pd.DataFrame, *, without: float, ylabel: str = "mAP@16 (%)") -> Figure:
-    """A score over the teacher's temperature and over λ₁, with the paper's values among them; without: the score with
-    no soft labels, a dotted line.
+def label_matrices(labels: Mapping[str, Tensor]) -> Figure:
+    """Matrices of one batch side by side, captions in rows, each row over its largest number.
+
+    labels: title → `(N, N)` in [0, 1].
+    """
+    fig, axes = panels(len(labels), height=2.3)
+    for ax, (title, values) in zip(axes, labels.items(), strict=True):
+        matrix(ax, (values / values.amax(dim=1, keepdim=True)).numpy())
+        ax.set(title=title, xlabel="clips", xticks=[], yticks=[], aspect="equal")
+    axes[0].set_ylabel("captions")
+    return finish(fig)
+
+
+def temperatures(table: pd.DataFrame, *, paper: float) -> Figure:
+    """How soft labels are over the temperature of the teachers: candidates that share one, and what is right of it.
+
+    table: columns tau, candidates, right, own; paper: the paper's temperature, a thin line.
+    """
+    fig, (left, right) = panels(2, height=2.8)
+    left.plot(table["tau"], table["candidates"], color=BLUE)
+    left.set(ylabel="clips that share a label", yscale="log")
+    right.plot(table["tau"], 100 * table["right"], color=GREEN, label="on clips that fit")
+    right.plot(table["tau"], 100 * table["own"], color=PURPLE, linestyle="--", label="on the caption's own clip")
+    right.set(ylabel="share of a label (%)", ylim=(0, 103))
+    for ax in (left, right):
+        ax.axvline(paper, color=GREY, linewidth=0.8)
+        ax.set(xlabel="temperature of the teachers", xscale="log")
+        plain_logarithm(ax.xaxis)
+    plain_logarithm(left.yaxis)
+    return finish(fig)
+
+
+def pushes(table: pd.DataFrame) -> Figure:
+    """The mean weight of other clips on a text by how well they fit, a colour a label.
+
+    table: see `truth.push_by_truth`.
+    """
+    fig, (ax,) = panels(1, height=3.0)
+    levels = [level for level in LEVELS if level in set(table["level"])]
+    names = list(dict.fromkeys(table["label"]))
+    for number, name in enumerate(names):
+        rows = table[table["label"] == name].set_index("level")[["weight"]].reindex(levels)
+        places = np.arange(len(levels)) + dodge(number, len(names), 0.5)
+        ax.hlines(places, 0, rows["weight"], color=LABELS[name], linewidth=1.5)
+        dots(ax, rows, places, value="weight", label=f"{name} labels", colour=LABELS[name])
+    name_places(ax, levels)
+    mark_zero(ax)
+    ax.set_xscale("symlog", linthresh=LINEAR)
+    most = 2 * max(table["weight"].abs().max(), 10 * LINEAR)
+    ax.set(xlabel="mean weight on the caption, in units of 1/τ: pull < 0 < push", xlim=(-most, most))
+    return finish(fig)
+
+
+def topic_map(points: NDArray[np.float32], labels: NDArray[np.int64], names: Sequence[str]) -> Figure:
+    """Captions in a plane, the largest topics in colours and shapes of their own with their words, the rest grey.
+
+    points: `(N, 2)`; labels: `(N,)`, 0 is the largest topic; names: of the topics.
+    """
+    fig, (ax,) = panels(1, height=4.2)
+    rest = (labels < 0) | (labels >= min(NAMED, len(names)))
+    scatter(ax, *points[rest].T, sizes=8.0, colours=GREY, alpha=0.35)
+    for topic, (name, (colour, marker)) in enumerate(zip(names[:NAMED], LOOKS, strict=False)):
+        scatter(ax, *points[labels == topic].T, sizes=26.0, colours=colour, marker=marker, label=name)
+    ax.set(xticks=[], yticks=[], xlabel="first coordinate", ylabel="second coordinate")
+    ax.grid(False)
+    return finish(fig)
+
+
+def over_settings(table: pd.DataFrame, *, without: float) -> Figure:
+    """mAP@16 over the teacher's temperature and over λ₁, with the paper's values among them; without: the score with no
+    soft labels, a dotted line.
 
     table: columns setting ("paper", "teacher tau", "weight"), value of the setting in `at`, value, low, high.
     """
     paper = table[table["setting"] == "paper"]
     fig, axes = panels(2, height=2.9, sharey=True)
-    for ax, (setting, title) in zip(axes, SETTINGS.items(), strict=True):
-        own = pd.concat([table[table["setting"] == setting], paper.assign(at=PAPER[setting])]).sort_values("at")
-        dots(ax, own, own["at"], scale=100, upright=True, colour=BLUE)
-        ax.plot(own["at"], 100 * own["value"], "-", color=BLUE, linewidth=1, alpha=0.6)
-        ax.axvline(PAPER[setting], color=GREY, linewidth=0.8, label="the paper's")
+    for ax, (setting, (title, at)) in zip(axes, SETTINGS.items(), strict=True):
+        rows = pd.concat([table[table["setting"] == setting], paper.assign(at=at)]).sort_values("at")
+        dots(ax, rows, rows["at"], scale=100, upright=True, colour=BLUE)
+        ax.plot(rows["at"], 100 * rows["value"], "-", color=BLUE, linewidth=1, alpha=0.6)
+        ax.axvline(at, color=GREY, linewidth=0.8, label="the paper's")
         ax.axhline(100 * without, color=BLACK, linestyle=":", linewidth=1, label="no soft labels")
         ax.set(xscale="log", xlabel=title)
         plain_logarithm(ax.xaxis)
-    axes[0].set_ylabel(ylabel)
+    axes[0].set_ylabel("mAP@16 (%)")
     return finish(fig, note(table))
-
-
-def map_of_topics(points: NDArray[np.float32], labels: NDArray[np.int64], names: Sequence[str]) -> Figure:
-    """Captions where UMAP puts them, the largest topics in colours with their words; others grey.
-
-    points: `(N, 2)`; labels: `(N,)`; names: of topics.
-    """
-    fig, (ax,) = panels(1, height=4.2)
-    ax.scatter(*points.T, s=3, color=GREY, alpha=0.35, linewidths=0)
-    for topic in range(min(DRAWN, len(names))):
-        own = points[labels == topic]
-        look = SHADES[topic % len(SHADES)]
-        ax.scatter(*own.T, s=6, color=look, linewidths=0)
-        _name(ax, np.median(own, axis=0), names[topic], look)
-    ax.set(xticks=[], yticks=[], xlabel="first coordinate", ylabel="second coordinate")
-    return fig
-
-
-def _name(ax: Axes, place: NDArray[np.float32], name: str, colour: str) -> None:
-    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour, "alpha": 0.9, "linewidth": 0.8}
-    x, y = map(float, place)
-    ax.text(x, y, name, fontsize="x-small", ha="center", va="center", bbox=box)
 
 
 def by_members(table: pd.DataFrame, marked: Mapping[str, float]) -> Figure:
@@ -130,12 +177,11 @@ def by_members(table: pd.DataFrame, marked: Mapping[str, float]) -> Figure:
     table: columns members, seed, value, low, high; marked: name → score of an ensemble, a line.
     """
     fig, (ax,) = panels(1, height=3.0)
-    found = table.groupby("members")[["value", "low", "high"]].mean()
-    ax.plot(found.index, 100 * found["value"], "o-", color=BLUE, label="mean of subsets, equal weights", markersize=4)
-    ax.fill_between(found.index, 100 * found["low"], 100 * found["high"], color=BLUE, alpha=0.18, linewidth=0)
-    for number, (name, value) in enumerate(marked.items()):
-        colour, line = ((VERMILION, "--"), (BLACK, ":"), (GREEN, "-."))[number % 3]
+    means = 100 * table.groupby("members")[["value", "low", "high"]].mean()
+    ax.plot(means.index, means["value"], "o-", color=BLUE, label="mean of subsets, equal weights", markersize=4)
+    ax.fill_between(means.index, means["low"], means["high"], color=BLUE, alpha=0.18, linewidth=0)
+    looks = ((VERMILION, "--"), (BLACK, ":"), (GREEN, "-."))
+    for (name, value), (colour, line) in zip(marked.items(), looks, strict=False):
         ax.axhline(100 * value, color=colour, linestyle=line, linewidth=1.2, label=name)
-    ax.set(xlabel="members", ylabel="mAP@16 (%)")
-    ax.set_xticks(list(found.index))
+    ax.set(xlabel="members", ylabel="mAP@16 (%)", xticks=list(means.index))
     return finish(fig, f"Means of {table['seed'].nunique()} seeds; the band from the worst to the best subset")

@@ -1,14 +1,13 @@
-"""What chapter 6 trains and tests on: one world of scenes, learnt from in three stages, heard through three encoders.
+"""What chapter 6 trains and tests on: worlds of scenes, learnt from in three stages through three frozen encoders.
 
-    ground = Grounds(book)
-    ground.view("pretrain/yamnet")                        # many clips, one caption each
-    ground.view("finetune/yamnet")                        # a part of them, five captions each
-    ground.view("finetune teacher=ensemble augment=all/yamnet")    # with soft labels, and more captions and clips
-    ground.view("refinetune teacher=ensemble augment=all topics=generic/yamnet")  # from there on, with topics
-    ground.view("finetune teacher=ensemble/yamnet/p_single=1")     # in a world of another ambiguity
+    ground = Grounds(book)                                       # of the lab
+    two = ground.trial("2", Stage("finetune", "ensemble"))       # of an experiment
+    ground.plan(Stage("pretrain", encoder="prediction"), seed=0) # the run of a stage
+    ground = LessonGround(book)                                  # the same of a small world, told in few words
 
-The names are made by `Stage`. What is finetuned starts from what was pretrained with the same seed and ears, what is
-refinetuned from what was finetuned with soft labels and augmentation; teachers and topics are of the seed, too.
+In the lab many clips with one caption each are pretrained on, and a part of them with five captions finetuned on. What
+is finetuned starts from what was pretrained with the same seed and encoder, what is refinetuned from what was finetuned
+with the same soft labels and augmentation; teachers and topics are of the seed, too.
 
 Where the paper has PaSST, a tagger trained on AudioSet, there is YAMNet; for EAT and BEATs, trained on audio alone by
 reconstruction and by prediction of masked parts, a small transformer pretrained in either way. All stay as they are
@@ -17,9 +16,12 @@ published; a projection of theirs and of a sentence encoder's output are trained
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
+
+from torch import Tensor
 
 from pullpush.data.clips import Config, World
 from pullpush.data.language.lexicon import LexiconConfig
@@ -29,20 +31,28 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
-from pullpush.lab.experiments import System
+from pullpush.lab.experiments import System, Trial
 from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
-from pullpush.studies.distill import rates
-from pullpush.studies.distill.stages import AMBIGUITY, AUGMENTS, EARS, ENSEMBLE, LAST, MAIN, WORLD, Stage, parsed
-from pullpush.studies.distill.taught import TaughtConfig, loaded
-from pullpush.studies.distill.teachers import PARTS as SOFT_LABELS, Blind, Run, Teacher, Truth
-from pullpush.studies.distill.topic_labels import ByModel, ByText, Classes, Labels, Shuffled
-from pullpush.studies.own_data import is_small, languages_of, tell_scenes
+from pullpush.studies.distill.columns import TaughtConfig, loaded
+from pullpush.studies.distill.stages import AUGMENTS, ENCODERS, ENSEMBLE, MAIN, WORLD, WORLDS, Stage
+from pullpush.studies.distill.teachers import (
+    PARTS as SOFT_LABELS,
+    Blind,
+    Run,
+    Teacher,
+    Truth,
+    similarities,
+    soft_labels,
+)
+from pullpush.studies.distill.topics import ByModel, ByText, Classes, Labels, Shuffled
+from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
+from pullpush.topics import TopicsError
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import weighted
 from pullpush.training.runs import Plan, train_missing
-from pullpush.training.trunk import Published, parts_of
+from pullpush.training.trunk import Published
 
 PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes; the smaller part is in the larger
 SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of worlds of other ambiguity
@@ -52,11 +62,15 @@ BATCH, LEAST = 64, 8  # PaSST's, §3.4; and however few clips there are
 TAU = 0.05
 MIXES = 1.0  # mixed clips, as a multiple of the clips
 EVENTS = 100  # of a bank, at most
-UNTRAINED: Mapping[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
+TOPICS = 24  # to which topics are merged, where their number is not what is varied
+WEIGHT = 0.05  # λ₂, §2.3
+FIRST, CONTROL = "pretrained", "the contrast again"  # systems of the lesson
+SMOOTHED, SOFT, BOTH = "label smoothing", "soft labels", "soft labels and topics"
+UNTRAINED: Mapping[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}  # learns next to nothing
 
 
 class Grounds:
-    """The chapter's views by their names; see `compute.Ground` and the top of this module.
+    """The lab's data and runs by their stages; see `compute.Ground` and the top of this module.
 
     book: the session; compute_long: whether long experiments are computed where nothing was kept of them.
     """
@@ -65,130 +79,155 @@ class Grounds:
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         self.book, self.compute_long = book, compute_long
-        self._views: dict[str, View] = {}
+        self._stages: dict[str, Stage] = {}
+        self._views: dict[Stage, View] = {}
+        self._worlds: dict[tuple[str, str], World] = {}
+        self._plans: dict[tuple[Stage, int], Plan] = {}
         tell_scenes(book.settings)
-        self._worlds: dict[Any, World] = {}
-        self._plans: dict[tuple[str, int], Plan] = {}
 
     @property
     def parts(self) -> Sequence[str]:
         """See `compute.Ground`."""
-        told = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting", *SOFT_LABELS)
-        return *PARTS, *told, *self.topics("generic", 0).parts, *parts_of(map(self.trunk, EARS))
+        trunks = sorted({part for name in ENCODERS for part in self.trunk(name).parts})
+        words = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting")
+        return *PARTS, *words, *SOFT_LABELS, *self.topics("generic", 0).parts, *trunks
 
     @property
     def is_small(self) -> bool:
         """Whether encoders have random weights, as in the profile smoke."""
         return is_small(self.book.settings)
 
+    # ---------------------------------------------------------------- what experiments ask for
+
+    def trial(
+        self,
+        name: str,
+        stage: Stage,
+        test: Stage | None = None,
+        where: Mapping[str, Any] | None = None,
+        **overrides: Any,
+    ) -> Trial:
+        """A system of an experiment: a stage, and what is tested on if not its own clips; see `Trial`."""
+        recipe, options = self.system(stage, **overrides)
+        return Trial(name, recipe, options, dict(where or {}), self.named(stage), self.named(test) if test else "")
+
+    def named(self, stage: Stage) -> str:
+        """The name of a stage, by which `view` knows it from now on."""
+        self._stages[stage.name] = stage
+        return stage.name
+
     def view(self, name: str) -> View:
-        """Data by its name; see the top of this module.
+        """The data of a stage by its name.
 
         Raises:
-            UnknownNameError: no such stage, ears or ambiguity.
+            UnknownNameError: `named` was given no such stage.
         """
-        if name not in self._views:
-            self._views[name] = self._view(*parsed(name))
-        return self._views[name]
+        if name not in self._stages:
+            raise unknown("stage", name, self._stages)
+        return self.view_of(self._stages[name])
 
-    def plan(self, stage: Stage, ears: str, seed: int, ambiguity: str = WORLD) -> Plan:
+    def view_of(self, stage: Stage) -> View:
+        """The data of a stage, and the runs that come before it."""
+        if stage not in self._views:
+            plain = self._encoded(self.config(stage), stage.encoder)
+            options: dict[str, Any] = {"taught": partial(self._taught, stage)} if stage.teacher or stage.topics else {}
+            if stage.start:
+                options |= {"base": partial(self.plan, stage.start), "before": partial(self._before, stage)}
+            self._views[stage] = View(self.book, plain, self._overrides(stage), **options)
+        return self._views[stage]
+
+    def plan(self, stage: Stage, seed: int) -> Plan:
         """The run of a stage that others start from, or learn from."""
-        key = (stage.named(ears, ambiguity), seed)
-        if key not in self._plans:
-            view = self.view(stage.named(ears, ambiguity))
+        if (stage, seed) not in self._plans:
+            view = self.view_of(stage)
+            name, overrides = self.system(stage)
+            sized = common.sized(view.session, name, **common.merged(on_features(view.data), view.overrides, overrides))
             world = view.taught(seed) if view.taught else view.data
             base = view.base(seed).path if view.base else None
-            name, overrides = self.system(stage, ears)
-            sized = common.sized(view.session, name, **common.merged(on_features(view.data), view.overrides, overrides))
-            self._plans[key] = Plan(world, sized, seed, base=base)
-        return self._plans[key]
+            self._plans[stage, seed] = Plan(world, sized, seed, base=base)
+        return self._plans[stage, seed]
 
-    def system(self, stage: Stage, ears: str = MAIN, **overrides: Any) -> System:
+    def system(self, stage: Stage, **overrides: Any) -> System:
         """The recipe of a stage and its overrides: its rate, the heads' sizes and the weight of clusters."""
-        options: dict[str, Any] = rates.of_stage(stage, ears)
+        options: dict[str, Any] = dict(UNTRAINED) if stage.kind == "untrained" else {"lr": self._rate(stage)}
         if stage.topics:
             kind, _, count = stage.topics.partition(":")
-            most = EVENTS if kind == "truth" else int(count) if count else rates.TOPICS
-            options |= {"topics": most, "clusters.dim": self._dim, **weighted(stage.recipe, clusters=rates.WEIGHT)}
+            most = EVENTS if kind == "truth" else int(count or TOPICS)
+            options |= {"topics": most, "clusters.dim": self._dim, **weighted(stage.recipe, clusters=WEIGHT)}
         return stage.recipe, {**options, **overrides}
 
-    def teachers(self, name: str, seed: int, ambiguity: str = WORLD) -> dict[str, Plan]:
-        """The runs that teach: ears → run; of "truth" and "blind" there are none."""
-        if name == "untrained":
-            return {ears: self._untrained(ears, seed, ambiguity) for ears in EARS}
-        chosen = EARS if name == ENSEMBLE else [each for each in EARS if each == name]  # none of "truth" and "blind"
-        return {ears: self.plan(Stage("pretrain"), ears, seed, ambiguity) for ears in chosen}
+    # ---------------------------------------------------------------- teachers, topics, clips
 
-    def labels(self, name: str, seed: int, ambiguity: str = WORLD) -> tuple[Teacher, ...]:
-        """The teachers of a name, as `soft_labels` takes them."""
+    def labels(self, stage: Stage, seed: int) -> tuple[Teacher, ...]:
+        """The teachers of a stage, as `soft_labels` takes them."""
         known: dict[str, Teacher] = {"truth": Truth(), "blind": Blind(self._dim, seed)}
-        if name in known:
-            return (known[name],)
-        return tuple(Run(plan.key, self.trunk(ears)) for ears, plan in self.teachers(name, seed, ambiguity).items())
-
-    def topics(self, source: str, seed: int, ambiguity: str = WORLD) -> Labels:
-        """Where topics come from: "finetuned", "generic", "random", "truth", each with ":K" for so many."""
-        kind, _, count = source.partition(":")
-        size: dict[str, Any] = {"count": int(count) if count else rates.TOPICS}
-        size |= {"size": 1, "dimensions": 0} if self.is_small else {"size": 4}
-        text: dict[str, Any] = {"text": "hashed" if self.is_small else "minilm"}
-        if kind == "finetuned":
-            ears = next(iter(EARS))
-            return ByModel(model=Run(self.plan(LAST, ears, seed, ambiguity).key, self.trunk(ears)), **size, seed=seed)
-        if kind == "generic":
-            return ByText(**text, **size)
-        if kind == "random":
-            return Shuffled(ByText(**text, **size), seed)
-        if kind == "truth":
-            return Classes("event")
-        raise unknown("source of topics", kind, ("finetuned", "generic", "random", "truth"))
-
-    def trunk(self, ears: str) -> Published:
-        """What clips are heard through."""
-        return Published("yamnet", {"pretrained": False}, seed=1) if self.is_small else EARS[ears]
-
-    def source(self, stage: Stage, ambiguity: str = WORLD) -> World:
-        """The clips of a stage as audio."""
-        return loaded(self.config(stage, ambiguity))
+        if stage.teacher in known:
+            return (known[stage.teacher],)
+        return tuple(self._run(each, seed) for each in stage.teachers)
 
     def teach(self, name: str, seeds: Iterable[int]) -> list[tuple[Teacher, ...]]:
         """The teachers of a name by seed, trained if they are not there."""
+        stage = Stage("finetune", name)
         for seed in seeds:
-            train_missing(list(self.teachers(name, seed).values()))
-        return [self.labels(name, seed) for seed in seeds]
+            train_missing([self.plan(each, seed) for each in stage.teachers])
+        return [self.labels(stage, seed) for seed in seeds]
 
-    def config(self, stage: Stage, ambiguity: str = WORLD) -> Config:
+    def topics(self, source: str, seed: int, world: str = WORLD) -> Labels:
+        """Where topics come from: "finetuned", "generic", "random", "truth", each with ":K" for so many.
+
+        Raises:
+            UnknownNameError: another source.
+        """
+        kind, _, count = source.partition(":")
+        size: dict[str, Any] = {"count": int(count or TOPICS), "size": 4}
+        size |= {"size": 1, "dimensions": 0} if self.is_small else {}
+        if kind == "finetuned":
+            return ByModel(model=self._run(Stage("refinetune", world=world).topic_model, seed), **size, seed=seed)
+        generic = ByText(text="hashed" if self.is_small else "minilm", **size)
+        sources: dict[str, Labels] = {"generic": generic, "random": Shuffled(generic, seed), "truth": Classes("event")}
+        if kind not in sources:
+            raise unknown("source of topics", kind, ("finetuned", *sources))
+        return sources[kind]
+
+    def trunk(self, encoder: str) -> Published:
+        """What clips go through before anything is trained."""
+        return Published("yamnet", {"pretrained": False}, seed=1) if self.is_small else ENCODERS[encoder]
+
+    def source(self, stage: Stage) -> World:
+        """The clips of a stage as audio."""
+        return loaded(self.config(stage))
+
+    def config(self, stage: Stage) -> Config:
         """What describes the clips of a stage, without what is found out about them."""
-        if ambiguity not in AMBIGUITY:
-            raise unknown("ambiguity", ambiguity, AMBIGUITY)
-        told = AMBIGUITY[ambiguity]
-        size: dict[str, Any] = {**self.book.settings.world}
-        part = PART if ambiguity == WORLD else SMALLER
-        kind, captions = ("pretrain", 1) if stage.kind == "pretrain" else ("finetune", 5)
-        if ambiguity != WORLD:
+        world, size = WORLDS[stage.world], {**self.book.settings.world}
+        kind, captions = ("finetune", 5) if stage.start else ("pretrain", 1)
+        part = (PART if stage.world == WORLD else SMALLER)[kind]
+        if stage.world != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
-        size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part[kind]))
-        scenes = WorldConfig(**size, scene=SceneConfig(max_events=2, **told.scene), captions_per_scene=captions)
-        config: Config = scenes if told.vocabulary == "rich" else LexiconConfig(scenes, told.vocabulary)
-        return self._augmented(config, stage, size["n_train"]) if stage.augment else config
+        size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part))
+        scenes = WorldConfig(**size, scene=SceneConfig(max_events=2, **world.scene), captions_per_scene=captions)
+        config: Config = scenes if world.vocabulary == "rich" else LexiconConfig(scenes, world.vocabulary)
+        return self._augmented(config, AUGMENTS[stage.augment], size["n_train"]) if stage.augment else config
+
+    def _augmented(self, config: Config, parts: Sequence[str], clips: int) -> AugmentedConfig:
+        if len(parts) > 1 and len(languages_of(self.book.settings.world["bank"])) == 1:
+            parts = [part for part in parts if part != "back-translation"]  # through no other language
+        deletion = rewriter("deletion")
+        synonyms = rewriter("deletion", seed=1) if self.is_small else rewriter("synonyms")
+        makers = {"back-translation": rewriter("grammar"), "deletion": deletion, "synonyms": synonyms}
+        makers["words"] = rewriter("one-of", rewriters=(deletion, synonyms))
+        mixes = round(MIXES * clips) if "mix" in parts else 0
+        merger = rewriter("grammar") if mixes else None
+        return AugmentedConfig(config, tuple(makers[part] for part in parts if part != "mix"), 1, merger, mixes)
 
     @property
     def _dim(self) -> int:
         return max(8, self.book.settings.dim // 2)
 
-    def _view(self, stage: Stage, ears: str, ambiguity: str) -> View:
-        if ears not in EARS:
-            raise unknown("ears", ears, EARS)
-        plain = self._encoded(self.config(stage, ambiguity), ears)
-        options: dict[str, Any] = {}
-        if stage.kind != "pretrain":
-            options["base"] = partial(self.plan, stage.before, ears, ambiguity=ambiguity)
-            options["before"] = partial(self._before, stage, ears, ambiguity)
-        if stage.teacher or stage.topics:
-            options["taught"] = partial(self._taught, stage, ears, ambiguity)
-        return View(self.book, plain, self._overrides(stage, ambiguity), **options)
+    def _rate(self, stage: Stage) -> float:
+        return stage.rate
 
-    def _overrides(self, stage: Stage, ambiguity: str) -> dict[str, Any]:
+    def _overrides(self, stage: Stage) -> dict[str, Any]:
         settings = self.book.settings
         epochs = PASSES * settings.epochs / (1 + MIXES * ("mix" in AUGMENTS.get(stage.augment, ())))  # as many steps
         return {
@@ -199,51 +238,97 @@ class Grounds:
             "tau": TAU,
         }
 
-    def _taught(self, stage: Stage, ears: str, ambiguity: str, seed: int) -> World:
-        teachers = self.labels(stage.teacher, seed, ambiguity) if stage.teacher else ()
-        topics = self.topics(stage.topics, seed, ambiguity) if stage.topics else None
-        return self._encoded(TaughtConfig(self.config(stage, ambiguity), teachers, topics), ears)
+    def _run(self, stage: Stage, seed: int) -> Run:
+        return Run(self.plan(stage, seed).key, self.trunk(stage.encoder))
 
-    def _before(self, stage: Stage, ears: str, ambiguity: str, seed: int) -> list[list[Plan]]:
-        """All runs that one of a stage needs, round by round."""
-        first = [self.plan(Stage("pretrain"), ears, seed, ambiguity)]
-        if stage.teacher:
-            first += self.teachers(stage.teacher, seed, ambiguity).values()
-        if stage.kind == "finetune":
-            return [first]
-        if stage.before.teacher:
-            first += self.teachers(stage.before.teacher, seed, ambiguity).values()
-        second = [self.plan(stage.before, ears, seed, ambiguity)]
-        if stage.topics.startswith("finetuned"):
-            second.append(self.plan(LAST, next(iter(EARS)), seed, ambiguity))
-            first.append(self.plan(Stage("pretrain"), next(iter(EARS)), seed, ambiguity))
-        return [first, second]
+    def _before(self, stage: Stage, seed: int) -> list[list[Plan]]:
+        """All runs that a stage needs, in rounds of those that can be trained side by side."""
+        first = [self.plan(each, seed) for each in stage.needs if not each.start]
+        second = [self.plan(each, seed) for each in stage.needs if each.start]
+        return [first, second] if second else [first]
 
-    def _untrained(self, ears: str, seed: int, ambiguity: str) -> Plan:
-        """A run that learns next to nothing."""
-        view = self.view(Stage("pretrain").named(ears, ambiguity))
-        options = common.merged(on_features(view.data), view.overrides, UNTRAINED)
-        return Plan(view.data, common.sized(view.session, "infonce", **options), seed)
+    def _taught(self, stage: Stage, seed: int) -> World:
+        topics = self.topics(stage.topics, seed, stage.world) if stage.topics else None
+        return self._encoded(TaughtConfig(self.config(stage), self.labels(stage, seed), topics), stage.encoder)
 
-    def _augmented(self, config: Config, stage: Stage, clips: int) -> AugmentedConfig:
-        parts = AUGMENTS[stage.augment]
-        if len(parts) > 1 and len(languages_of(self.book.settings.world["bank"])) == 1:
-            parts = tuple(part for part in parts if part != "back-translation")  # through no other language
-        makers: dict[str, Callable[[], Any]] = {
-            "back-translation": lambda: rewriter("grammar"),
-            "words": lambda: rewriter("one-of", rewriters=(rewriter("deletion"), self._synonyms())),
-            "deletion": lambda: rewriter("deletion"),
-            "synonyms": self._synonyms,
-        }
-        mixes = round(MIXES * clips) if "mix" in parts else 0
-        merger = rewriter("grammar") if mixes else None
-        return AugmentedConfig(config, tuple(makers[part]() for part in parts if part != "mix"), 1, merger, mixes)
-
-    def _synonyms(self) -> Any:
-        return rewriter("deletion", seed=1) if self.is_small else rewriter("synonyms")
-
-    def _encoded(self, config: Config, ears: str) -> World:
-        key = (repr(config), ears)
+    def _encoded(self, config: Config, encoder: str) -> World:
+        key = (repr(config), encoder)
         if key not in self._worlds:
-            self._worlds[key] = encoded(loaded(config), self.trunk(ears))
+            self._worlds[key] = encoded(loaded(config), self.trunk(encoder))
         return self._worlds[key]
+
+
+def smoothed(trial: Trial) -> Trial:
+    """The same with label smoothing of the teachers' entropy in place of their labels."""
+    return replace(trial, recipe="infonce+label-smoothing", overrides={**trial.overrides, "like_teacher": True})
+
+
+class LessonGround(Grounds):
+    """The lesson's world: AudioCaps' mirror, told in few words, in which half of the scenes hold one sound. It is as
+    small as a page can train, and all stages learn from the same clips.
+    """
+
+    name = "scenes told in few words"
+    part, singles = 0.4, 0.5  # of the profile's training clips; how often a scene holds one sound
+    rates: Mapping[str, float] = {"pretrain": 1e-3, "finetune": 5e-4}
+
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        super().__init__(replace(book, settings=book.settings.listening), compute_long)
+
+    @cached_property
+    def world(self) -> World:
+        """The clips as audio."""
+        return self.source(Stage("pretrain"))
+
+    @property
+    def batch(self) -> int:
+        """Pairs in a batch."""
+        return min(BATCH, len(self.world.train) // 4)
+
+    @cached_property
+    def has_topics(self) -> bool:
+        """Whether captions differ enough to have topics; those of a small bank of one's own may not."""
+        if not is_own(self.book.settings.world["bank"]):
+            return True
+        try:
+            self.topics("generic", 0).of(self.world.train)
+        except TopicsError:
+            return False
+        return True
+
+    def trials(self) -> tuple[Trial, ...]:
+        """What the page compares: the pretrained model, and what becomes of it in as many further passes."""
+        soft = Stage("finetune", ENSEMBLE)
+        first = [self.trial(FIRST, Stage("pretrain")), self.trial(CONTROL, Stage("finetune"))]
+        topics = [self.trial(BOTH, replace(soft, topics="generic"))] if self.has_topics else []
+        return *first, smoothed(self.trial(SMOOTHED, soft)), self.trial(SOFT, soft), *topics
+
+    def teacher_similarity(self, seed: int) -> Tensor:
+        """Ĉ of Eq. 5 for all training clips, `(N, N)` float32: entry i, j is of clip i and the captions of clip j."""
+        return similarities(soft_labels(self.labels(Stage("finetune", ENSEMBLE), seed), self.world.train))
+
+    def config(self, stage: Stage) -> Config:
+        """See `Grounds`."""
+        size = {**self.book.settings.world}
+        size |= {"n_train": max(48, round(self.part * size["n_train"])), "n_valid": min(200, size["n_valid"])}
+        return LexiconConfig(WorldConfig(**size, scene=SceneConfig(max_events=2, p_single=self.singles)), "narrow", 2.0)
+
+    def topics(self, source: str, seed: int, world: str = WORLD) -> ByText:
+        """Topics of generic sentence embeddings, the paper's system 5, by the profile's text encoder."""
+        return ByText(count=TOPICS, size=2, text=self.book.settings.text)
+
+    def trunk(self, encoder: str) -> Published:
+        """See `Grounds`; the student's is the profile's own."""
+        return common.published_trunk(self.book) if encoder == MAIN else ENCODERS[encoder]
+
+    def _rate(self, stage: Stage) -> float:
+        return self.rates[stage.kind]
+
+    def _overrides(self, stage: Stage) -> dict[str, Any]:
+        epochs = max(1, PASSES * self.book.settings.epochs)
+        return {"dim": self._dim, "batch_size": self.batch, "epochs": epochs, "tau": TAU}
+
+    def _taught(self, stage: Stage, seed: int) -> World:
+        if stage.topics:  # found here, and read by the processes that train: UMAP compiles itself in each that searches
+            self.topics(stage.topics, seed).of(self.world.train)
+        return super()._taught(stage, seed)

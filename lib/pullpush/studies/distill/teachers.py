@@ -1,20 +1,19 @@
-"""Teachers: whatever embeds clips and captions, asked once, and kept as what it says of each clip (Eq. 5).
+"""Teachers: whatever embeds clips and captions, asked once, and stored as what it says of each clip (Eq. 5).
 
-    teachers = (Run(plan.key, Published("yamnet")), Whole("clap"))
+    teachers = (Run(plan.key, Published("yamnet")), Truth())
     labels = soft_labels(teachers, clips)         # (N, T, 2, D) float16, from the cache the second time
-    world = TaughtConfig(WorldConfig(), teachers).load()   # clips with the column "teachers"; see taught.py
 
-The similarity of any clip and any text of a batch is a product of what is kept, so that N clips take N·T·2·D numbers
+The similarity of any clip and any text of a batch is a product of what is stored, so that N clips take N·T·2·D numbers
 and not N² of them. Eq. 5 takes the mean over teachers; where a clip has several captions its text is the mean of their
 embeddings, which is the mean of Eq. 5 taken over captions, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,7 +24,6 @@ from pullpush.cache import cached_file, content_key, home
 from pullpush.data.clips import Clips
 from pullpush.encoders import create
 from pullpush.encoders.interface import Model
-from pullpush.encoders.published import MODELS, open_model
 from pullpush.errors import DataNotFoundError
 from pullpush.golden import versions
 from pullpush.training import checkpoints
@@ -37,17 +35,12 @@ from pullpush.training.runs import KIND as RUNS
 from pullpush.training.trunk import Published
 
 KIND = "teachers"
-PARTS = ("studies/soft_labels", "training/evaluate")  # what all soft labels go through; what teachers are, they say
+PARTS = ("studies/soft_labels", "training/evaluate")  # the components that all soft labels go through
 BATCH = 512
 
 
 class Teacher(Protocol):
-    """A frozen dataclass whose fields, with what its parts do, name it in caches."""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The components that it goes through and no field names, as `golden.versions` takes them."""
-        return ()
+    """A frozen dataclass whose fields name it in caches."""
 
     def embed(self, clips: Clips, language: str) -> Tensor:
         """What it makes of each clip's sound and of its captions, `(N, 2, D)` float32: the dot product of the sound of
@@ -58,9 +51,10 @@ class Teacher(Protocol):
 
 @dataclass(frozen=True)
 class Run(Teacher):
-    """A model of ours; ears: what it hears clips through, None for itself.
+    """A model of ours.
 
-    key: of a finished run, `Plan.key`, which holds what its encoders do and what they heard.
+    key: of a finished run, `Plan.key`, which holds what its encoders do and what they heard; ears: the frozen encoder
+    that clips go through before, None for none.
     """
 
     key: str
@@ -68,7 +62,7 @@ class Run(Teacher):
 
     @property
     def folder(self) -> Path:
-        """Where the run is kept."""
+        """Where the run is stored."""
         return home() / RUNS / self.key
 
     def model(self) -> Model:
@@ -85,33 +79,14 @@ class Run(Teacher):
 
     def embed(self, clips: Clips, language: str) -> Tensor:
         """See Teacher."""
-        heard = splits_encoder(self.ears)(clips) if self.ears else clips
-        return both_sides(self.model(), heard, language)
-
-
-@dataclass(frozen=True)
-class Whole(Teacher):
-    """A whole published model, such as "clap" or "clap:/a/folder"; options: of `encoders.published.open_model`."""
-
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """See Teacher."""
-        name, _, _ = self.name.partition(":")
-        return (f"audio/whole-{name}",) if name in MODELS and MODELS[name].probe else ()
-
-    def embed(self, clips: Clips, language: str) -> Tensor:
-        """See Teacher; takes clips with waveforms."""
-        return both_sides(open_model(self.name, **self.options), clips, language)
+        return both_sides(self.model(), splits_encoder(self.ears)(clips) if self.ears else clips, language)
 
 
 @dataclass(frozen=True)
 class Truth(Teacher):
     """One that knows the relevance of every clip of the training set to every caption: as good as teachers get.
 
-    Of a clip it keeps its row of the relevance, of its caption a one-hot, D = N, whose products are the relevance.
+    Of a clip it stores its row of the relevance, of its caption a one-hot, D = N, whose products are the relevance.
     """
 
     def embed(self, clips: Clips, language: str) -> Tensor:
@@ -121,7 +96,7 @@ class Truth(Teacher):
 
 @dataclass(frozen=True)
 class Blind(Teacher):
-    """One that knows nothing: for each clip and each text a random direction of its own; dim: as of a model; seed."""
+    """One that knows nothing: for each clip and each text a random direction; dim: as of a model; seed."""
 
     dim: int = 128
     seed: int = 0
@@ -143,7 +118,7 @@ def both_sides(model: Model, clips: Clips, language: str) -> Tensor:
 def soft_labels(teachers: Sequence[Teacher], clips: Clips, *, language: str = "eng") -> NDArray[np.float16]:
     """What T teachers make of N clips and their captions, `(N, T, 2, D)` float16, padded with zeros to one D.
 
-    Asked once and kept by content: of the teachers, the clips and the captions. What is shared by a batch is
+    Asked once and stored by content: of the teachers, the clips and the captions. What is shared by a batch is
     `similarities(labels[rows])`.
 
     Raises:
@@ -160,25 +135,20 @@ def soft_labels(teachers: Sequence[Teacher], clips: Clips, *, language: str = "e
     captions = clips.captions(language)
     if silent := sum(not texts for texts in captions):
         raise ValueError(f"{silent} of {len(captions)} clips have no caption in {language!r}: leave them out")
-    key = content_key([versions(*parts_of(teachers)), list(teachers), clips.key, captions, language])
+    key = content_key([versions(*PARTS), list(teachers), clips.key, captions, language])
 
     def build(path: Path) -> None:
         with open(path, "wb") as file:
-            np.save(file, said(teachers, clips, language))
+            np.save(file, side_by_side(teachers, clips, language))
 
     return np.load(cached_file(KIND, f"{key}.npy", build))
 
 
-def parts_of(teachers: Sequence[Teacher]) -> list[str]:
-    """The components that the soft labels of some teachers go through; none of no teachers."""
-    return [*PARTS, *(part for teacher in teachers for part in teacher.parts)] if teachers else []
-
-
-def said(teachers: Sequence[Teacher], clips: Clips, language: str) -> NDArray[np.float16]:
-    """What `soft_labels` keeps, asked anew."""
-    found = [teacher.embed(clips, language) for teacher in teachers]
-    widest = max(each.shape[2] for each in found)
-    padded = [torch.nn.functional.pad(each, (0, widest - each.shape[2])) for each in found]
+def side_by_side(teachers: Sequence[Teacher], clips: Clips, language: str) -> NDArray[np.float16]:
+    """What `soft_labels` stores, computed anew."""
+    sides = [teacher.embed(clips, language) for teacher in teachers]
+    widest = max(each.shape[2] for each in sides)
+    padded = [torch.nn.functional.pad(each, (0, widest - each.shape[2])) for each in sides]
     return torch.stack(padded, dim=1).half().numpy()
 
 

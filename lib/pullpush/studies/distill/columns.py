@@ -1,7 +1,7 @@
 """Worlds whose training clips bring what was found out about them: their teachers' soft labels, their topics.
 
-    world = TaughtConfig(WorldConfig(), (Run(plan.key, ears),), ByModel(Run(plan.key, ears), count=24)).load()
-    Plan(encoded(world, ears), recipe("infonce+distillation+clusters", …))
+    world = TaughtConfig(WorldConfig(), (Run(plan.key, trunk),), ByText(count=24)).load()
+    Plan(encoded(world, trunk), recipe("infonce+distillation+clusters", …))
 
 Audio, captions and truth are the world's own, so that its features are not computed again; runs are named apart by the
 configuration, in which teachers stand by the names of their runs. Columns are made when they are first looked at: a
@@ -10,7 +10,7 @@ run can be planned before its teachers are trained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pullpush.cache import content_key, home
-from pullpush.data.clips import Clips, Config, StoredClips, World
+from pullpush.data.clips import Clips, Config, World
 from pullpush.data.mixture import Mixed
 from pullpush.data.scenes.augmented import AugmentedConfig
 from pullpush.golden import versions
-from pullpush.studies.distill.teachers import Teacher, parts_of, soft_labels
-from pullpush.studies.distill.topic_labels import Labels
+from pullpush.studies.distill.teachers import PARTS, Teacher, soft_labels
+from pullpush.studies.distill.topics import Labels
 from pullpush.topics import OUTLIER
 
 TEACHERS, CLUSTERS = "teachers", "clusters"  # columns, see losses.offer
@@ -52,9 +52,6 @@ class Later(Sequence[Any]):
     def __getitem__(self, row: Any) -> Any:
         return self._values[row]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._values)
-
 
 @dataclass(frozen=True)
 class TaughtConfig:
@@ -69,9 +66,6 @@ class TaughtConfig:
     teachers: tuple[Teacher, ...] = ()
     topics: Labels | None = None
     language: str = "eng"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "teachers", tuple(self.teachers))
 
     def load(self) -> World:
         """The world with the columns of its training clips.
@@ -89,10 +83,10 @@ class TaughtConfig:
         if self.topics is not None:
             columns[CLUSTERS] = Later(len(clips), partial(self._clusters, self.topics, clips))
         # Runs are named by what makes the columns, for they are planned before there is anything in them.
-        parts = [*parts_of(self.teachers), *(self.topics.parts if self.topics else ())]
-        told = [world.words, versions(*parts), list(self.teachers), self.topics, self.language]
+        parts = [*(PARTS if self.teachers else ()), *(self.topics.parts if self.topics else ())]
+        words = content_key([world.words, versions(*parts), list(self.teachers), self.topics, self.language])
         splits = {**world.splits, "train": with_columns(clips, columns)}
-        return replace(world, config=self, splits=splits, words=content_key(told))
+        return replace(world, config=self, splits=splits, words=words)
 
     def _clusters(self, topics: Labels, clips: Clips) -> NDArray[np.int64]:
         plain = loaded(self.data.data).train if isinstance(self.data, AugmentedConfig) else clips
@@ -111,28 +105,21 @@ def _once(config: Config, cache: Path) -> World:
 
 
 def with_columns(clips: Clips, columns: Mapping[str, Sequence[Any]]) -> Clips:
-    """The same clips with further columns, N values each; of clips of several sources each gets its own.
+    """The same clips, with waveforms, with further columns; of clips of several sources each gets its own.
 
     Raises:
-        TypeError: clips that hold neither waveforms nor sources with waveforms.
-        ValueError: other numbers of values than clips, or only some clips of a source.
+        ValueError: other numbers of values than clips.
     """
     if wrong := {name: len(values) for name, values in columns.items() if len(values) != len(clips)}:
         raise ValueError(f"{len(clips)} clips need as many values in each column, got {wrong}")
-    if isinstance(clips, StoredClips):
-        return replace(clips, columns={**clips.columns, **columns})
     if not isinstance(clips, Mixed):
-        raise TypeError(
-            f"columns are given to clips with waveforms, got {type(clips).__name__}: encode them afterwards"
-        )
+        return replace(clips, columns={**clips.columns, **columns})  # pyrefly: ignore[bad-specialization]
     sources = []
     for number, source in enumerate(clips.sources):
         places = np.flatnonzero(clips.part == number)
-        if sorted(clips.row[places]) != list(range(len(source))):
-            raise ValueError(f"only some clips of a source of {clips.name!r} are there: give it its columns before")
         order = places[np.argsort(clips.row[places])].tolist()
-        held = {name: Later(len(order), partial(_picked, values, order)) for name, values in columns.items()}
-        sources.append(with_columns(source, held))
+        share = {name: Later(len(order), partial(_picked, values, order)) for name, values in columns.items()}
+        sources.append(with_columns(source, share))
     return replace(clips, sources=tuple(sources))
 
 

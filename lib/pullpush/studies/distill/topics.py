@@ -1,9 +1,9 @@
 """Which topic each training clip belongs to, from several sources: the labels of the auxiliary heads (§2.3, Eq. 10).
 
-    ByModel(Run(plan.key, ears), count=24)   # topics of the finetuned model's embeddings of the captions: system 4
-    ByText("minilm", count=24)               # of generic sentence embeddings: system 5
-    Shuffled(ByText("minilm", count=24))     # topics of the same sizes that mean nothing
-    Classes("category")                      # what the clips are in truth
+    ByModel(model=Run(plan.key, trunk), count=24)  # topics of the finetuned model's embeddings: system 4
+    ByText(text="minilm", count=24)                # of generic sentence embeddings: system 5
+    Shuffled(ByText(count=24))                     # topics of the same sizes that mean nothing
+    Classes("category")                            # what the clips are in truth
 
 Captions are clustered, as in the paper, and a clip has the topic that most of its captions have.
 """
@@ -41,7 +41,7 @@ class Labels(Protocol):
         """The components that labels go through, as `golden.versions` takes them."""
         return ("studies/topic_labels",)
 
-    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
+    def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
         """The topic of each clip, `(N,)` int64, 0 to K − 1, or −1 for none.
 
         Raises:
@@ -70,40 +70,25 @@ class _Found(Labels):
         """See Labels."""
         return ("studies/regions", "studies/topic_labels", "studies/topics")
 
-    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
+    def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
         """See Labels."""
         captions = clips.captions(language)
-        return of_clips(self.of_captions(captions, language), list(map(len, captions)))
+        return of_clips(self.topics(captions, language).labels, list(map(len, captions)))
 
-    def of_captions(self, captions: Sequence[Sequence[str]], language: str) -> NDArray[np.int64]:
-        """The topic of each caption, one clip's after the other's, kept by content."""
-        texts = [text for several in captions for text in several]
-        key = content_key([versions(*self.parts), self, texts, language])
-
-        def build(path: Path) -> None:
-            with open(path, "wb") as file:
-                np.save(file, self.of_all(captions, language).labels)
-
-        return np.load(cached_file(KIND, f"{key}.npy", build))
-
-    def of_all(self, captions: Sequence[Sequence[str]], language: str) -> Topics:
+    def topics(self, captions: Sequence[Sequence[str]], language: str = "eng") -> Topics:
         """The `Topics` of all captions of all clips, one clip's after the other's."""
-        texts = [text for several in captions for text in several]
-        return self.topics(texts, language, each=round(len(texts) / len(captions)))
-
-    def topics(self, texts: Sequence[str], language: str, *, each: int = 1) -> Topics:
-        """The `Topics` of N captions; each: captions of a clip."""
-        how, embeddings = self.density(each), self.embed(texts, language)
+        texts = flat(captions)
+        how, embeddings = self.density(round(len(texts) / len(captions))), self.embed(texts, language)
         found = cluster(embeddings, texts, seed=self.seed, how=how, outliers=self.outliers)
         if self.count is None or self.count >= found.count:
             return found
         return cluster(embeddings, texts, seed=self.seed, how=how, outliers=self.outliers, count=self.count)
 
     def density(self, each: int = 1) -> Density:
-        """How topics are sought, see `topics`."""
+        """How topics are sought, see `topics`; each: captions of a clip."""
         return Density(min_size=max(2, self.size * each), dimensions=self.dimensions)
 
-    def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], language: str = "eng") -> NDArray[np.float32]:
         """`(N, d)` float32."""
         raise NotImplementedError
 
@@ -114,7 +99,7 @@ class ByModel(_Found):
 
     model: Run = field(kw_only=True)
 
-    def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], language: str = "eng") -> NDArray[np.float32]:
         """See above."""
         return embed_texts(self.model.model(), texts, language=language, batch_size=ROW).numpy()
 
@@ -131,8 +116,8 @@ class ByText(_Found):
         """See Labels."""
         return (*super().parts, f"text/{self.text}")
 
-    def embed(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
-        """See above; kept by content, for every seed of UMAP asks for the same."""
+    def embed(self, texts: Sequence[str], language: str = "eng") -> NDArray[np.float32]:
+        """See above; stored by content, for every seed of UMAP asks for the same."""
         card = TEXT[self.text]
         weights = [card.wheel.sha256, list(card.wheel.members)] if card.wheel else []
         key = content_key([versions(f"text/{self.text}"), weights, self.options, texts, language])
@@ -140,9 +125,9 @@ class ByText(_Found):
         def build(path: Path) -> None:
             encoder = card.make(**self.options).eval()
             parts = [list(texts[start : start + ROW]) for start in range(0, len(texts), ROW)]
-            found = [encoder(part, [language] * len(part)).detach().float().numpy() for part in parts]
+            rows = [encoder(part, [language] * len(part)).detach().float().numpy() for part in parts]
             with open(path, "wb") as file:
-                np.save(file, np.concatenate(found))
+                np.save(file, np.concatenate(rows))
 
         return np.load(cached_file(KIND, f"{key}.npy", build))
 
@@ -159,16 +144,18 @@ class Shuffled(Labels):
         """See Labels."""
         return self.source.parts
 
-    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
+    def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
         """See Labels."""
         return shuffled(self.source.of(clips, language), seed=self.seed)
 
 
 @dataclass(frozen=True)
 class Classes(Labels):
-    """What scenes are in truth; kind: "category" or "event" of the first sound, or "events", the set of all.
+    """What scenes are in truth, the most frequent class first; kind: "category" or "event" of the first sound, or
+    "events", the set of all; categories: of the bank's events, for "category".
 
-    categories: of the bank's events, for "category".
+    Raises:
+        UnknownNameError: another kind.
     """
 
     kind: str = "event"
@@ -178,9 +165,13 @@ class Classes(Labels):
         if self.kind not in CLASSES:
             raise unknown("kind of classes", self.kind, CLASSES)
 
-    def of(self, clips: Clips, language: str) -> NDArray[np.int64]:
-        """See Labels; numbered by their frequency."""
-        return checked(numbered([self._name(scene) for scene in clips.columns["scene"]]))
+    def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
+        """See Labels."""
+        names = [self._name(scene) for scene in clips.columns["scene"]]
+        _, which, counts = np.unique(names, return_inverse=True, return_counts=True)
+        place = np.empty(len(counts), np.int64)
+        place[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+        return checked(place[which])
 
     def _name(self, scene: Any) -> str:
         if self.kind == "events":
@@ -188,39 +179,26 @@ class Classes(Labels):
         return self.categories[scene.events[0]] if self.kind == "category" else str(scene.events[0])
 
 
+def flat(captions: Sequence[Sequence[str]]) -> list[str]:
+    """The captions of all clips, one clip's after the other's."""
+    return [text for texts in captions for text in texts]
+
+
 def of_clips(labels: NDArray[np.int64], counts: Sequence[int]) -> NDArray[np.int64]:
-    """The topics of clips by those of their captions, one clip's after the other's; counts: captions of each.
+    """The topics of clips: that which most of its captions have, the first of equal ones; outliers count only where all
+    are.
+
+    labels: `(captions,)`, one clip's after the other's; counts: captions of each clip.
 
     Raises:
         PullPushError: see `Labels`.
 
-    >>> of_clips(np.array([0, 1, 1, 0]), [3, 1]).tolist()
-    [1, 0]
+    >>> of_clips(np.array([0, 1, 1, 0, -1, -1, 0, 2]), [3, 1, 1, 3]).tolist()
+    [1, 0, -1, 0]
     """
-    starts = np.cumsum([0, *counts])
-    return checked(np.array([most_frequent(labels[a:b]) for a, b in pairwise(starts)]))
-
-
-def most_frequent(labels: NDArray[np.int64]) -> int:
-    """The topic that most captions of a clip have, the first of equal ones; outliers count only where all are.
-
-    >>> most_frequent(np.array([2, -1, 2, 0])), most_frequent(np.array([-1]))
-    (2, -1)
-    """
-    known = labels[labels != OUTLIER]
-    return int(np.bincount(known).argmax()) if len(known) else OUTLIER
-
-
-def numbered(names: Sequence[str]) -> NDArray[np.int64]:
-    """Names as numbers, the most frequent first.
-
-    >>> numbered(["b", "a", "b"]).tolist()
-    [0, 1, 0]
-    """
-    found, which, counts = np.unique(names, return_inverse=True, return_counts=True)
-    place = np.empty(len(found), np.int64)
-    place[np.argsort(-counts, kind="stable")] = np.arange(len(found))
-    return place[which]
+    parts = [labels[start:end] for start, end in pairwise(np.cumsum([0, *counts]))]
+    known = [part[part != OUTLIER] for part in parts]
+    return checked(np.array([np.bincount(part).argmax() if len(part) else OUTLIER for part in known]))
 
 
 def checked(labels: NDArray[np.int64]) -> NDArray[np.int64]:
