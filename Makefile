@@ -1,6 +1,7 @@
 # Everything runs inside .venv, made on first use; no root needed.
 #   make book   environment, recordings, quick profile in executed/local, HTML in _build/html
-#   make test   environment, lint, types, tests, the smoke book
+#   make test   environment, lint, types, tests, the smoke book: minutes
+#   make test-all  the same, then what is deep: every page on data of one's own, every cache damaged, fuzzing
 #   make gpu    time and memory at the papers' sizes, on an NVIDIA GPU, at most 8 minutes
 PYTHON ?= $(shell for v in python3 python3.13 python3.12 python3.11; do $$v -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo $$v && break; done)
 PROFILE ?= quick
@@ -8,10 +9,11 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 # Every kernel and worker imports a thousand modules: whoever imports one first leaves it compiled for the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lab smoke bench gpu clean env
+.PHONY: book test test-all lab smoke bench gpu clean env
 .DELETE_ON_ERROR:
 
 book: $(STAMP)
@@ -22,7 +24,10 @@ book: $(STAMP)
 test: $(STAMP)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(PYTEST) -m "not deep"
+
+test-all: test
+	$(PYTEST) -m deep
 
 smoke: $(STAMP)
 	$(BIN)/pullpush run --all --profile smoke --jobs $(JOBS)

@@ -18,6 +18,8 @@ from pullpush import cache
 from pullpush.cache import inventory, locks, sums
 from pullpush.errors import CacheError
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.fixture(autouse=True)
 def empty_home(tmp_path, monkeypatch):

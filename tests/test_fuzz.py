@@ -30,6 +30,8 @@ from pullpush.site import chapters, grid
 from pullpush.training.__main__ import parser, recipe_of
 from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
 
+pytestmark = pytest.mark.deep
+
 REFUSALS = (PullPushError, ValueError, TypeError)
 TRIES = int(os.environ.get("PULLPUSH_FUZZ", "0"))
 FUZZ = settings(

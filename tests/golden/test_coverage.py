@@ -13,6 +13,8 @@ import pytest
 
 import pullpush
 
+pytestmark = pytest.mark.deep
+
 LEAST = 0.95  # of the lines of a row
 LIBRARY = Path(pullpush.__file__).parent
 # What can only refuse is no number: statements that raise, and the guards `check_…`, as functions and as calls.

@@ -206,6 +206,7 @@ def test_smoke_builds_without_a_warning(smoke):
 TRAINING = ("00-world", "01-forces", "02-svr-lab", "03-consistency-lab")
 
 
+@pytest.mark.deep
 def test_running_the_notebooks_again_with_an_empty_cache_gives_the_same_tables(smoke, tmp_path):
     """nbval runs every cell of the executed notebooks anew, as a reader who opens them would, and none may fail."""
     again = tmp_path / "again"

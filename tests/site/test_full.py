@@ -18,6 +18,8 @@ from pullpush.training.loop import is_finished
 from pullpush.training.runs import Plan, train_all
 from pullpush.training.trunk import Published
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.fixture(scope="module")
 def mini(tmp_path_factory):

@@ -14,6 +14,8 @@ from pullpush.lab.gaps import NotKeptError
 from pullpush.site.cli import main
 from pullpush.studies.consistency.grounds import Grounds
 
+pytestmark = pytest.mark.deep
+
 OWN = {"like": "smoke", "dataset": "clotho", "epochs": 1, "batch_size": 4, "dim": 8}
 
 

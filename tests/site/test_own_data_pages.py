@@ -16,6 +16,8 @@ from pullpush.data.recordings.corpora import CorpusConfig
 from pullpush.data.shards.world import ShardsConfig
 from pullpush.training.__main__ import config_of, parser, recipe_of
 
+pytestmark = pytest.mark.deep
+
 ROOT = Path(__file__).resolve().parents[2]
 OWN = (ROOT / "book" / "your-own-data.md").read_text(encoding="utf-8")
 PROTOCOLS = (ROOT / "book" / "protocols.md").read_text(encoding="utf-8")

@@ -14,6 +14,8 @@ from pullpush.errors import TrainingError
 from pullpush.losses import info_nce
 from pullpush.training.distributed import begin, gather, of_the_whole_batch, world
 
+pytestmark = pytest.mark.deep
+
 COMMAND = ["pullpush.training", "--bank", "synthetic", "--train", "20", "--valid", "6", "--test", "6", "--epochs", "2"]
 COMMAND += ["--batch-size", "8", "--dim", "8", "--text", "hashed", "--audio"]
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.world import World, WorldConfig, load_world
 from pullpush.encoders import TEXT, create
 from pullpush.lab.session import Session
@@ -27,6 +28,11 @@ def world(book: Session, **overrides: Any) -> World:
     Every chapter and every seed sees the same scenes, so that a difference is one of training.
     """
     return load_world(WorldConfig(**{**book.settings.world, **overrides}))
+
+
+def scene(book: Session, **overrides: Any) -> SceneConfig:
+    """What scenes of the session's profile sound like; `overrides` are fields of SceneConfig."""
+    return SceneConfig(**{**book.settings.world.get("scene", {}), **overrides})
 
 
 def sized(book: Session, name: str, **overrides: Any) -> Recipe:

@@ -12,7 +12,6 @@ import pandas as pd
 from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.world import KNOWN, SCENES as RENDERED, WorldConfig, load_world
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common, trunks
@@ -40,14 +39,14 @@ def pretrained(book: Session) -> Plan:
 
     It never hears a combination of events, so it cannot leak those of the test scenes.
     """
-    data = common.world(book, scene=SceneConfig(max_events=1))
+    data = common.world(book, scene=common.scene(book, max_events=1))
     return common.plan(book, data, "infonce", diagnostics=None)
 
 
 def untrained(book: Session) -> Plan:
     """A trunk of random weights, as a run that learns next to nothing; its batch statistics are those of real clips."""
     count = min(600, book.settings.world["n_train"])
-    data = common.world(book, scene=SceneConfig(max_events=1), n_train=count)
+    data = common.world(book, scene=common.scene(book, max_events=1), n_train=count)
     return common.plan(book, data, "infonce", diagnostics=None, lr=1e-12, weight_decay=0.0, epochs=1)
 
 
@@ -79,7 +78,8 @@ def two_worlds(book: Session, data: World) -> dict[str, World]:
             "`dataset` and `other` of a profile"
         )
     size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
-    mixing = {"A": SceneConfig(), "B": SceneConfig(p_overlap=0.8, p_far=0.4, p_noise=1.0, snr_db=(0.0, 10.0))}
+    noisy = {"p_overlap": 0.8, "p_far": 0.4, "p_noise": 1.0, "snr_db": (0.0, 10.0)}
+    mixing = {"A": common.scene(book), "B": common.scene(book, **noisy)}
     bank = data.config.bank.partition(":")[0]
     return {
         name: load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size))

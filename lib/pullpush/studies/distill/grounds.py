@@ -26,7 +26,6 @@ from torch import Tensor
 from pullpush.data.clips import Config, World
 from pullpush.data.language.lexicon import LexiconConfig
 from pullpush.data.scenes.augmented import AugmentedConfig
-from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common
@@ -205,7 +204,8 @@ class Grounds:
         if stage.world != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
         size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part))
-        scenes = WorldConfig(**size, scene=SceneConfig(max_events=2, **world.scene), captions_per_scene=captions)
+        size |= {"scene": common.scene(self.book, max_events=2, **world.scene), "captions_per_scene": captions}
+        scenes = WorldConfig(**size)
         config: Config = scenes if world.vocabulary == "rich" else LexiconConfig(scenes, world.vocabulary)
         return self._augmented(config, AUGMENTS[stage.augment], size["n_train"]) if stage.augment else config
 
@@ -311,7 +311,8 @@ class LessonGround(Grounds):
         """See `Grounds`."""
         size = {**self.book.settings.world}
         size |= {"n_train": max(48, round(self.part * size["n_train"])), "n_valid": min(200, size["n_valid"])}
-        return LexiconConfig(WorldConfig(**size, scene=SceneConfig(max_events=2, p_single=self.singles)), "narrow", 2.0)
+        size["scene"] = common.scene(self.book, max_events=2, p_single=self.singles)
+        return LexiconConfig(WorldConfig(**size), "narrow", 2.0)
 
     def topics(self, source: str, seed: int, world: str = WORLD) -> ByText:
         """Topics of generic sentence embeddings, the paper's system 5, by the profile's text encoder."""

@@ -23,7 +23,6 @@ from pullpush.data.language.lexicon import LexiconConfig
 from pullpush.data.language.nli import NLIConfig
 from pullpush.data.music.world import PARTS as MUSIC, MusicConfig
 from pullpush.data.recordings.pictures import PictureConfig
-from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
@@ -143,8 +142,8 @@ class Grounds:
     def _scenes(self, told: Told) -> LexiconConfig:
         size: dict[str, Any] = {**self.book.settings.world}
         size["n_train"] = max(8, round(size["n_train"] * told.share * PART))
-        scenes = WorldConfig(**size, scene=SceneConfig(max_events=EVENTS))
-        return LexiconConfig(scenes, told.vocabulary, told.skew)
+        size["scene"] = common.scene(self.book, max_events=EVENTS)
+        return LexiconConfig(WorldConfig(**size), told.vocabulary, told.skew)
 
     def _view(self, name: str) -> View:
         if name == OTHERS:
