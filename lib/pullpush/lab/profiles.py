@@ -116,13 +116,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         for row in (
             Profile(
                 name="smoke",
-                world={
-                    "bank": "synthetic",
-                    "n_train": 64,
-                    "n_valid": 24,
-                    "n_test": 24,
-                    "scene": {"duration": 2.0, "min_duration": 1.0},
-                },
+                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
                 audio="cnn",
                 text="hashed",
                 dim=32,
