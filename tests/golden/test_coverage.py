@@ -37,11 +37,11 @@ for name in versions.names():
     versions.probe(name)
 """
 # Rows of files, and of functions where a file also has what stands in no key: where things lie in a cache
-# (`frozen.encoded`), what is said of scores that are kept (`inference`), plain versions for pages and tests.
+# (`frozen.encoded`), plain versions for pages and tests.
 ROWS = {
     "losses": ["losses/_*.py", *(f"losses/{name}.py" for name in ("contract", "offer", "temperature"))],
     "metrics": [
-        *(f"metrics/{name}.py" for name in ("_*", "annotations", "cards", "prompt_templates")),
+        *(f"metrics/{name}.py" for name in ("_*", "annotations", "cards", "inference", "prompt_templates")),
         "metrics/consistency.py: consistency_by_clip rank_agreement_by_clip rank_variance _ranks _spread_of_ranks",
         "metrics/geometry.py: space space_by_clip closeness_by_clip _over_others _kernel _of_pairs _of_log _of_ratio",
     ],

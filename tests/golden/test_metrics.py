@@ -10,7 +10,7 @@ import pytest
 from pullpush import golden
 from pullpush.golden import metrics
 from pullpush.golden.metrics import Known
-from pullpush.metrics import METRICS
+from pullpush.metrics import METRICS, inference
 
 versions = importlib.import_module("pullpush.golden.versions")
 
@@ -32,3 +32,10 @@ def test_the_scores_of_a_card_are_seen(name):
         assert golden.differences(
             numbers_of(dataclasses.replace(card, make=other)), before, metrics.PROBES.tolerance
         ), score
+
+
+@pytest.mark.parametrize("name", ["standard_error", "mean_squares"])
+def test_inference_is_seen(name, monkeypatch):
+    right, before = getattr(inference, name), versions.probe("metrics/inference")
+    monkeypatch.setattr(inference, name, lambda *given: tuple(x * 1.0001 for x in right(*given)))
+    assert golden.differences(versions.probe("metrics/inference"), before, metrics.PROBES.tolerance)

@@ -1,5 +1,5 @@
-"""Probes of metrics: every card on one small set of embeddings, so that a new metric has one; and protocols, inference,
-geometry and searches that no card goes through.
+"""Probes of metrics: every card on one small set of embeddings, so that a new metric has one; and the inference that
+decides every verdict. It stands in no key, since pages apply it to what is kept.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from pullpush import metrics
 from pullpush.errors import UnknownNameError
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere
-from pullpush.metrics import METRICS
+from pullpush.metrics import METRICS, Difference, difference, power
 from pullpush.metrics.cards import MetricCard
 
 N, C, D = 12, 3, 6  # clips, captions of each, dimensions
@@ -93,3 +95,58 @@ def numbers_of(card: MetricCard) -> Values:
             scores = {"all": torch.cat([score.flatten() for score in scores.values()])}
         values[case] = scores
     return values
+
+
+@PROBES("inference")
+def inference() -> Values:
+    """Differences over seeds and clips, of all shapes; what they decide together, and what more seeds would."""
+
+    def scores(seeds: int, clips: int, seed: int = 0) -> np.ndarray:
+        """With effects of seed and of clip, about 0.3."""
+        of_seed, of_clip = numbers(seeds, 1, seed=seed) / 2, numbers(1, clips, seed=seed + 10)
+        return (0.3 + of_seed + of_clip + numbers(seeds, clips, seed=seed + 20)).numpy()
+
+    made = scores(5, 30), scores(2, 30, 1), scores(6, 1, 2), scores(1, 30, 3), scores(9, 4, 4)
+    given: dict[str, Any] = {f"{each.shape}": (each,) for each in made} | {
+        "a pair": (made[0], made[0][::-1] * 0.5),
+        "a number": (made[0], 0.3),
+        "trunks": (numbers(3, 4, 10, seed=5).numpy() + 0.2,),
+        "equal seeds": (np.repeat(made[3], 3, axis=0),),
+        "nothing varies": (np.zeros((3, 4)),),
+    }
+    found = {name: difference(*each, level=0.9 if name == "a number" else 0.95) for name, each in given.items()}
+    corrected = metrics.holm([*found.values()])
+    effects = ("higher", "lower", 0.2, -5.0, 5.0)
+    margins = (0.01, 0.3, 9.0)
+    values: dict[str, Any] = {
+        **{name: _of_difference(each) for name, each in found.items()},
+        "holm": [each.p_holm for each in corrected],
+        "holm by name": [each.p_holm for each in metrics.holm(found).values()],
+        "stands": [each.stands for each in (*found.values(), *corrected)],
+        "verdicts": [metrics.verdict(each, effect) for each in corrected for effect in effects],
+        "verdicts of equal": [metrics.verdict(each, "equal", margin=m) for each in corrected for m in margins],
+        "power": [
+            power(found["(5, 30)"], 0.4),
+            power(found["(5, 30)"], 0.3, clips=500, level=0.9),
+            power(found["trunks"], 0.9),
+        ],
+    }
+    try:
+        power(found["(5, 30)"], 0.3)
+    except ValueError as error:
+        values["no power"] = str(error)
+    return values
+
+
+def _of_difference(found: Difference) -> Values:
+    parts = found.variance
+    return {
+        "interval": [found.value, found.low, found.high, found.half_width],
+        "p": found.p,
+        "df": found.df,
+        "sizes": [found.seeds, found.clips, found.trunks, found.level],
+        "parts": [parts.seed, parts.clip, parts.interaction, parts.trunk, parts.trunk_clip],
+        "shares": [*parts.shares.values()],
+        "shares of": [*parts.shares],
+        "said": [f"{found}", f"{found:.3f}"],
+    }
