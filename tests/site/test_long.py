@@ -63,6 +63,7 @@ raise AssertionError("a sweep executes nothing else")
 """
 )
 PROFILE = """like: smoke
+points: null
 world: {bank: synthetic, n_train: 16, n_valid: 8, n_test: 8}
 dim: 8
 batch_size: 8

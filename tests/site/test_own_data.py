@@ -19,6 +19,8 @@ from pullpush.site.chapters import chapters, parameters
 from pullpush.site.executions import gaps_of
 from pullpush.site.run import run
 
+pytestmark = pytest.mark.deep
+
 ROOT = find_root()
 PAGES = [chapter.name for chapter in chapters(ROOT)]
 OF_DATASETS = [chapter.name for chapter in chapters(ROOT) if "dataset" in parameters(chapter)]

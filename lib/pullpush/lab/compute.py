@@ -74,14 +74,15 @@ class Ground(Protocol):
 def run(ground: Ground, experiment: Experiment) -> Scores:
     """What an experiment finds: computed; of a long one what was kept, or nothing at all.
 
-    A profile with `points`, such as smoke, has all computed, reduced to so many. Otherwise a long one of which nothing
-    was kept as it is declared (other parameters, other data) gives empty scores, whose truth value is False, but where
-    `ground.compute_long` says that it is to be computed.
+    A profile with `points` has experiments reduced to so many; smoke itself has all computed, which the tests of the
+    book rest on. Otherwise a long one of which nothing was kept as it is declared (other parameters, other data) gives
+    empty scores, whose truth value is False, but where `ground.compute_long` says that it is to be computed.
     """
     book, settings = ground.book, ground.book.settings
     if settings.points is not None:
-        return compute(ground, experiment.reduced(settings.points))
-    if not experiment.long or ground.compute_long:
+        experiment = experiment.reduced(settings.points)
+    is_own = settings.file is not None  # of a reader, whose long experiments run when asked for
+    if not experiment.long or ground.compute_long or (settings.points is not None and not is_own):
         return compute(ground, experiment)
     found = kept.read(experiment, book.chapter, content_of(ground, experiment))
     if found is None:
