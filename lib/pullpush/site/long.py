@@ -21,7 +21,7 @@ from pullpush.lab.experiments import Experiment, without_seeds
 from pullpush.lab.root import find_root
 from pullpush.lab.scores import Scores
 from pullpush.site import chapters
-from pullpush.site.workers import SweepError, Swept, Tell, work_through
+from pullpush.site.workers import SweepError, Swept, Tell, check_jobs, work_through
 from pullpush.training.runs import Plan, missing_of, prepare
 
 TAGS = ("setup", "experiments")
@@ -135,6 +135,7 @@ class Declared:
             UnknownNameError: see `chosen`.
             SweepError, KeyboardInterrupt: see `work_through`; finished runs are kept.
         """
+        check_jobs(jobs)
         labels, stages = self._stages(self.chosen(only), report)
         every = [run for stage in stages for run in stage.values()]
         missing = missing_of(every)

@@ -49,6 +49,12 @@ class Swept:
     tables: Mapping[str, Path] = field(default_factory=dict)
 
 
+def check_jobs(jobs: int) -> None:
+    """Require one process at least, also where nothing is left to do."""
+    if jobs < 1:
+        raise SweepError(f"jobs must be at least 1, got {jobs}")
+
+
 def work_through(
     calls: Calls,
     *,
@@ -77,8 +83,7 @@ def work_through(
         SweepError: fewer than one process; or the cluster cannot be reached, or goes away: what was made stays.
         KeyboardInterrupt: Ctrl-C or SIGTERM; processes have been ended, what was made stays.
     """
-    if jobs < 1:
-        raise SweepError(f"jobs must be at least 1, got {jobs}")
+    check_jobs(jobs)
     ran: list[str] = []
     failed: list[tuple[str, str]] = []
     total = total or len(calls)
