@@ -12,6 +12,7 @@ that `$PULLPUSH_EXTRA` names: `$PULLPUSH_EXTRA/losses/mine.py`.
 from __future__ import annotations
 
 import os
+import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -166,7 +167,7 @@ def modules(package: str) -> dict[str, str]:
     _ADDED[package] = [*_ADDED.get(package, ()), *added]
     found: dict[str, str] = {}
     for place in places:
-        for name in sorted(file.stem for file in Path(place).glob("*.py") if file.stem[:2] != "__"):
+        for name in [entry.name for entry in pkgutil.iter_modules([place]) if entry.name[:2] != "__"]:
             if first := found.get(f"{package}.{name}"):
                 raise CardError(f"{name}.py lies in {place} and in {first}: give one another name")
             found[f"{package}.{name}"] = place

@@ -61,6 +61,8 @@ def test_a_sweep_takes_the_profiles_that_a_run_takes_and_a_changed_one_makes_oth
     changed = sweep(plan)
     assert len(changed.ran) == 1
     assert pd.read_csv(changed.tables["results"])["epochs"].tolist() == [8]
+    mine.write_text("like: smoke\nepochs: 8\npoints: 3\n")
+    assert len(sweep(plan).ran) == 1, "of other experiments"
 
 
 def test_a_cell_refuses_to_run_when_it_is_not_what_the_sweep_began_with(plan, tiny):

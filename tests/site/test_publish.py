@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -148,17 +149,36 @@ def test_of_two_publishes_the_second_waits_for_nobody(two):
         publish()
 
 
-def test_killed_while_it_writes_the_same_command_goes_on(two, monkeypatch):
+@pytest.mark.parametrize("step", ["copying", "first rename", "second rename"])
+def test_killed_while_it_writes_it_leaves_what_was_or_all_and_says_which(two, monkeypatch, step):
     publish()
     folder = two / "executed" / "quick"
+    before = contents(folder)
     change(two, "10-tiny", "tau = 0.07", "tau = 0.08")
+    renamed: list[object] = []
+
+    def killed(source, target) -> None:
+        renamed.extend([source] if Path(source).is_dir() else [])
+        if step == "copying" or len(renamed) == (1 if step == "first rename" else 2):
+            raise SystemExit("kill -9")
+        rename(source, target)
+
+    rename = os.replace
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "copyfile", lambda *given: exec("raise SystemExit('kill -9')"))
+        patch.setattr(*((shutil, "copy2") if step == "copying" else (os, "replace")), killed)
         with pytest.raises(SystemExit):
             publish()
+    said: list[str] = []
+    publish(check=True, report=said.append)
+    if step == "second rename":
+        assert said[0].startswith("a publish was killed at its last step, which is done now")
+        assert pd.read_csv(folder / "10-tiny.results.csv")["double"][0] == 0.16
+    else:
+        assert said[0] == f"a publish was killed before {folder} was changed: it is as it was"
+        assert contents(folder) == before
+    assert not [path for path in folder.parent.iterdir() if path.name.startswith(".quick")]
     publish()
     assert pd.read_csv(folder / "10-tiny.results.csv")["double"][0] == 0.16
-    assert not [path for path in folder.parent.rglob(".partial*")]
 
 
 def test_a_publish_that_is_stopped_ends_its_pages_and_leaves_all_as_it_was(tiny):

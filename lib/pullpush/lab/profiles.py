@@ -60,7 +60,7 @@ class Profile:
     batch_size: int
     seeds: int
     about: str
-    points: int | None = field(default=None, compare=False)  # where it is set nothing kept is read
+    points: int | None = field(default=None, compare=False)  # decides how many runs, and nothing of one
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     fine_tuning: Mapping[str, Any] = field(default_factory=dict)
     dataset: str = ""

@@ -64,16 +64,21 @@ def build(
     """
     root = root or find_root()
     work = workplace(root) / "_build"
-    source, out, site = work / "source", work / "out", work / "html"
+    source, out, site, before = work / "source", work / "out", work / "html", work / "before"
     notebooks = _notebooks(root, profile, published=published, report=report)
     try:
         _gather(root, notebooks, source)
         shutil.rmtree(out, ignore_errors=True)
         _jupyter_book(source, out, log=work / "build.log")
-        shutil.rmtree(site, ignore_errors=True)
+        shutil.rmtree(before, ignore_errors=True)
+        if site.exists():
+            os.replace(site, before)
         os.replace(out / "_build" / "html", site)
     finally:
-        shutil.rmtree(out, ignore_errors=True)
+        if before.exists() and not site.exists():
+            os.replace(before, site)
+        for folder in (out, before):
+            shutil.rmtree(folder, ignore_errors=True)
     return site / "index.html"
 
 

@@ -151,7 +151,7 @@ def read(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
 
 def key_of(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> str:
     """A name for all that a cell's results depend on."""
-    sizes = [profile.content, profile.listening.content]
+    sizes = [profile.content, profile.listening.content, profile.points]
     return content_key([chapters.source_hash(chapter), sizes, repr(dict(parameters))], length=12)
 
 

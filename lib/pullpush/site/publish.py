@@ -1,7 +1,8 @@
 """Publishing: every page executed, its tables held against the committed ones, then all of it put in their place.
 
 Pages are executed into `executed/local/<profile>`, where what is there and current is not executed again: a publish
-that was killed goes on. `executed/<profile>`, which maintainers commit, changes at the very end.
+that was killed goes on. `executed/<profile>`, which maintainers commit, changes at the very end and all at once: its
+successor is built beside it and takes its place by a rename.
 
 Where tables of two executions differ, numbers agree within a relative 1e-5, which is more than rounding to six digits;
 texts, rows and columns must be the same. A table with a column `time` holds seconds of the machine that made it: it is
@@ -10,8 +11,9 @@ named, and not compared.
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pullpush.cache import atomic_path
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import alone, find_root, workplace
@@ -91,6 +92,8 @@ def publish(
     executed = workplace(root) / "executed"
     refusal = PublishError(f"another process publishes to {executed}: wait for it, nothing was changed")
     with alone(executed / ".publish.lock", refusal):
+        for line in _recovered(target):
+            report(line)
         every = [page.name for page in pages]
         there = current(every, settings, root, mine)
         for name in there:
@@ -109,24 +112,45 @@ def publish(
             mine if check else target,
         )
         if not check:
-            _put(mine, target, every, root)
+            _replace(mine, target, every, root)
     return found
 
 
-def _put(mine: Path, target: Path, pages: Sequence[str], root: Path) -> None:
-    """Give the committed folder the files of some pages, each by one rename, and all claims gathered anew."""
+def _beside(target: Path) -> tuple[Path, Path]:
+    """Where the successor of a folder is built, and where the folder goes when it is replaced."""
+    return target.with_name(f".{target.name}.new"), target.with_name(f".{target.name}.old")
+
+
+def _replace(mine: Path, target: Path, pages: Sequence[str], root: Path) -> None:
+    """Give the committed folder the files of some pages, and all claims gathered anew; all of it or nothing."""
+    new, old = _beside(target)
+    shutil.copytree(target, new) if target.is_dir() else new.mkdir(parents=True)
+    for page in pages:
+        for path in new.glob(f"{page}.*"):
+            path.unlink()
+        for path in mine.glob(f"{page}.*"):
+            shutil.copy2(path, new / path.name)
+    judged = {path.name.split(".")[0]: path for path in sorted(new.glob(f"*.{CLAIMS}.csv"))}
+    write_table(ledger_page.gathered(root, judged), new / ledger_page.FILE)
     with held_back() as came:
-        for page in pages:
-            for path in sorted(mine.glob(f"{page}.*")):
-                with atomic_path(target / path.name) as partial:
-                    shutil.copyfile(path, partial)
-            for path in target.glob(f"{page}.*"):
-                if not (mine / path.name).is_file():
-                    path.unlink()
-        judged = {path.name.split(".")[0]: path for path in sorted(target.glob(f"*.{CLAIMS}.csv"))}
-        write_table(ledger_page.gathered(root, judged), target / ledger_page.FILE)
+        if target.is_dir():
+            os.replace(target, old)
+        os.replace(new, target)
+    shutil.rmtree(old, ignore_errors=True)
     if came:
         raise KeyboardInterrupt(f"stopped; {target} had just been written")
+
+
+def _recovered(target: Path) -> Iterator[str]:
+    """Tidy up after a publish that was killed, and say what it left."""
+    new, old = _beside(target)
+    if not target.is_dir() and new.is_dir() and old.is_dir():
+        os.replace(new, target)
+        yield f"a publish was killed at its last step, which is done now: {target} is that of the pages executed then"
+    elif new.is_dir():
+        yield f"a publish was killed before {target} was changed: it is as it was"
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 # ---------------------------------------------------------------- what moved
