@@ -14,6 +14,7 @@ from pathlib import Path
 import miniature
 import pandas as pd
 import pytest
+import soundfile
 import torch
 
 from pullpush.data import store as decoding
@@ -25,6 +26,7 @@ from pullpush.data.sets import captioned
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, UnknownNameError
 
 CLOTHO = Path(__file__).parents[3] / "shared" / "data" / "clotho-mini"
+PUBLIC = CLOTHO.with_name("public")
 NAMES = ("audiocaps", "clotho", "macs", "wavcaps", "esc50", "urbansound8k", "vggsound")
 
 
@@ -188,6 +190,46 @@ def test_a_labelled_dataset_has_a_prompt_for_each_class(root, name, classes, tit
     some = load_labelled(name, n=3)
     assert some.labels.tolist() == [0, 1, 2], "spread over the classes"
     assert some.prompts() == clips.prompts()
+
+
+def test_a_part_of_a_labelled_set_is_read_as_it_is(root, monkeypatch, capsys):
+    miniature.esc50(root, each=5)
+    names = [path.name for path in registry.listing("esc50:fold=2,4", "test").paths]
+    assert names == [f"{fold}-{1000 + label}-A-{label}.wav" for label in range(3) for fold in (2, 4)]
+    audio = root / "ESC-50-master/audio"
+    for path in audio.glob("*.wav"):  # the others are gone: a fold is all that there is, packed as FLAC
+        if path.name.startswith("4-"):
+            soundfile.write(path.with_suffix(".flac"), *soundfile.read(path))
+        path.unlink()
+    monkeypatch.setenv("PULLPUSH_PROGRESS", "1")
+    clips = load_labelled("esc50:fold=4")
+    assert clips.columns["file"] == [f"4-{1000 + label}-A-{label}.flac" for label in range(3)]
+    assert "3 of 3 recordings are FLAC where the table names WAV" in capsys.readouterr().err
+    assert (registry.find("esc50:fold=4").title, registry.find("esc50:fold=4").clips) == ("ESC-50, fold 4", 2000)
+    for wrong in ("fold=6", "4", "fold="):
+        with pytest.raises(PullPushError, match=r"taken by its folds 1 to 5, got .*: write esc50:fold=4"):
+            load_labelled(f"esc50:{wrong}")
+    with pytest.raises(DataNotFoundError, match=r"ESC-50 lacks 12 of the 15 recordings"):
+        load_labelled("esc50")
+    table = root / "ESC-50-master/meta/esc50.csv"
+    table.write_text("\n".join(line for line in table.read_text().splitlines() if ",4," in line or "fold" in line))
+    with pytest.raises(DataNotFoundError, match=r"esc50\.csv has no fold 1, but 4"):
+        load_labelled("esc50:fold=1")
+
+
+@pytest.mark.skipif(not PUBLIC.is_dir(), reason="no public recordings beside the checkout")
+def test_the_public_recordings_are_read_as_parts_of_their_sets(root):
+    for target, link in (
+        ("ESC-50-fold4", "ESC-50-master"),
+        ("speech-commands-sample", "SpeechCommands/speech_commands_v0.01"),
+    ):
+        (root / link).parent.mkdir(parents=True, exist_ok=True)
+        (root / link).symlink_to(PUBLIC / target)
+    sounds, words = registry.listing("esc50:fold=4", "test"), registry.listing("speech_commands:v1-sample", "test")
+    assert (len(sounds.paths), len(sounds.classes)) == (400, 50)
+    assert (len(words.paths), len(words.classes)) == (300, 30)
+    clips = load_labelled("esc50:fold=4", n=4)
+    assert clips.lengths.tolist() == [5 * 16_000] * 4
 
 
 @pytest.mark.parametrize("name", NAMES)

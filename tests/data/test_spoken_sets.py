@@ -46,6 +46,22 @@ def test_every_clip_has_its_class_and_every_class_its_prompt(root, name):
     assert clips.prompts(language)[0] == (classes[0] if said else f"This is a sound of {classes[0]}.")
 
 
+def test_a_sample_of_speech_commands_needs_no_lists(root):
+    spoken_sets.speech_commands(root)
+    folder = root / "SpeechCommands/speech_commands_v0.01"
+    for name in ("testing_list.txt", "validation_list.txt"):
+        (folder / name).unlink()
+    with pytest.raises(DataNotFoundError, match="speech_commands:v1-sample takes the recordings that are there"):
+        load_labelled("speech_commands:v1")
+    clips = load_labelled("speech_commands:v1-sample")
+    assert clips.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert clips.prompts() == ["no", "yes"]
+    for path in folder.glob("*/*_nohash_*.wav"):
+        path.unlink()
+    with pytest.raises(DataNotFoundError, match="no recording such as"):
+        load_labelled("speech_commands:v1-sample")
+
+
 def test_nsynth_has_eleven_families_in_every_split(root):
     spoken_sets.nsynth(root)
     clips = load_labelled("nsynth")

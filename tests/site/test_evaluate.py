@@ -122,8 +122,10 @@ def test_the_command_classifies_a_labelled_set(home, clap, tmp_path, monkeypatch
     monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
     done = CliRunner().invoke(main, ["evaluate", f"clap:{clap}", "esc50"])
     assert done.exit_code == 0, done.output
-    assert "zero-shot, eng" in done.output
+    assert "zero-shot, eng (on 6 of 2,000 clips)" in done.output
     assert "macro accuracy" in done.output
+    fold = CliRunner().invoke(main, ["evaluate", f"clap:{clap}", "esc50:fold=2"])
+    assert "zero-shot, eng (on 3 of 2,000 clips)" in fold.output
     refused = CliRunner().invoke(main, ["evaluate", f"clap:{clap}", "esc50", "--split", "valid", "--language", "fra"])
     assert refused.exit_code == 1
     assert "split, languages goes with captions" in refused.output

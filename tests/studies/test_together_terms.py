@@ -13,7 +13,8 @@ from pullpush.errors import DataNotFoundError
 from pullpush.lab import compute, session
 from pullpush.losses import TERMS, Offer
 from pullpush.losses.offer import apply
-from pullpush.studies.together import cost, experiments, taught, terms
+from pullpush.studies import taught
+from pullpush.studies.together import cost, experiments, terms
 from pullpush.studies.together.grounds import TEACHERS, Grounds
 from pullpush.training import recipe
 

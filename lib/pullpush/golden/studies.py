@@ -29,10 +29,9 @@ from pullpush.rewriting import create
 from pullpush.rewriting.grammar import SceneRewriter
 from pullpush.rewriting.prompts import Prompted, Question, cleaned
 from pullpush.rewriting.words import inflected
-from pullpush.studies import counting as costs
+from pullpush.studies import counting as costs, taught
 from pullpush.studies.distill import teachers as distillation, topics as labels
 from pullpush.studies.glap.hearing import over_clips
-from pullpush.studies.together import taught
 from pullpush.topics.clustering import STRATEGIES, arranged, gathered
 from pullpush.topics.density import FEW, OUTLIER, Dense, Density, search, umap_options
 

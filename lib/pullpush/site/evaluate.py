@@ -22,6 +22,7 @@ from pullpush.metrics import alignment, difference, uniformity
 from pullpush.studies.push_parts import forces_in_batches
 from pullpush.training.evaluate import embed_audio, embed_texts, retrieval_rows, zero_shot
 
+WHOLE = "of the clips of the whole set"
 COLUMNS = ["part", "language", "score", "value", "low", "high", "chance"]
 FORCES = {
     "pull": "‖F_pull‖",
@@ -92,10 +93,10 @@ def evaluate(
                 f"{dataset} has test clips with labels, and English prompts: {', '.join(given)} goes with captions"
             )
         test = load_labelled(dataset, seconds=seconds, n=clips, sample_rate=model.sample_rate)
-        return _table([*counts(test), *labelled(model, test)])
+        return _table([*counts(test, find(dataset).clips), *labelled(model, test)])
     size: dict[str, Any] = {f"n_{split}": clips, "seconds": seconds, "subset": subset, "text_cleaning": text_cleaning}
     of_split = load_split(CorpusConfig(dataset, sample_rate=model.sample_rate, **size), split)
-    rows = counts(of_split)
+    rows = counts(of_split, find(dataset).clips)
     audio = embed_audio(model, of_split)
     for language in languages:
         captions = of_split.captions(language)
@@ -116,10 +117,15 @@ def embedded(model: PublishedModel, audio: Tensor, captions: Sequence[Sequence[s
     return Pairs(audio, text, clip)
 
 
-def counts(clips: StoredClips) -> list[tuple]:
-    """How many clips there are, and how long."""
+def counts(clips: StoredClips, whole: int = 0) -> list[tuple]:
+    """How many clips there are, of how many in the whole set where that is known, and how long."""
     seconds = clips.lengths.double() / clips.sample_rate
-    found = {"clips": len(clips), "mean seconds": seconds.mean(), "longest, seconds": seconds.max()}
+    found = {
+        "clips": len(clips),
+        **({WHOLE: whole} if whole else {}),
+        "mean seconds": seconds.mean(),
+        "longest, seconds": seconds.max(),
+    }
     return _rows("counts", "", found)
 
 
@@ -175,8 +181,11 @@ def plain(table: pd.DataFrame) -> str:
     'retrieval, eng\\n    T2A R@1                                  50.0 %  [40.0, 60.0]  chance 1.0'
     """
     lines: list[str] = []
+    size = table[(table["part"] == "counts") & (table["language"] == "")].set_index("score")["value"]
+    of_whole = f" of {size[WHOLE]:,.0f}" if WHOLE in size else ""
+    on = f" (on {size['clips']:,.0f}{of_whole} clips)" if "clips" in size else ""
     for (part, language), block in table.groupby(["part", "language"], sort=False):
-        lines.append(f"{part}, {language}" if language else part)
+        lines.append(f"{part}, {language}{on}" if language else part)
         lines += [_line(part, row) for row in block.to_dict("records")]
     return "\n".join(lines)
 

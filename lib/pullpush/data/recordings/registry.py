@@ -58,7 +58,7 @@ class DatasetCard(Card):
     are, as models are tested on them; subsets: some of the test clips, by the name that papers have for them. of: for
     names with an argument ("folder:/path"), the card of that one. prompt: how a class is asked for, in place of
     SupCLAP's sentence: "{label}" where the labels are what is said. language: of its captions and labels, ISO 639-3.
-    megabytes: that are fetched; 0 where nobody has counted.
+    megabytes: that are fetched; clips: of the whole set as it is published; 0 where nobody has counted.
     """
 
     make: Callable[[Path, str], Listing] = field(repr=False)
@@ -72,6 +72,7 @@ class DatasetCard(Card):
     prompt: str = ""
     language: str = "eng"
     megabytes: float = 0.0
+    clips: int = 0
 
     def where(self, root: Path) -> Path:
         """Its folder."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pullpush.data.recordings.registry import DatasetCard, Listing, labelled, official_table, unpack, warn_of_missing
 from pullpush.errors import DataNotFoundError, PullPushError
+from pullpush.progress import tell
 
 INSTRUMENTS = ("bangu", "daluo", "naobo", "xiaoluo")
 EMOTIONS = {"ANG": "anger", "DIS": "disgust", "FEA": "fear", "HAP": "happiness", "NEU": "neutral", "SAD": "sadness"}
@@ -65,13 +67,36 @@ def emotion(path: Path) -> str:
     return EMOTIONS.get(parts[2], "") if len(parts) == 4 else ""
 
 
-def esc50(place: Path, split: str) -> Listing:
-    """ESC-50: meta/esc50.csv with filename and category, audio/*.wav; all five folds.
+def esc50(place: Path, split: str, folds: tuple[str, ...] = ()) -> Listing:
+    """ESC-50: meta/esc50.csv with filename, fold and category, audio/*.wav, or .flac packed from them; folds: of the
+    table's, all where none is named, so that a part of the set is read as it is.
 
     Read by its official CSV: `soundata` would fetch an index of its own for what is on disk already.
     """
-    table = official_table(place / "meta" / "esc50.csv", ["filename", "target", "category"])
-    return labelled("ESC-50", [place / "audio" / name for name in table["filename"]], table["category"])
+    table = official_table(place / "meta" / "esc50.csv", ["filename", "fold", "category"])
+    if absent := sorted(set(folds) - set(table["fold"])):
+        there = ", ".join(sorted(set(table["fold"]))) or "none"
+        raise DataNotFoundError(f"ESC-50: {place / 'meta' / 'esc50.csv'} has no fold {', '.join(absent)}, but {there}")
+    table = table[table["fold"].isin(folds)] if folds else table
+    named = [place / "audio" / name for name in table["filename"]]
+    paths = [path if path.is_file() else packed(path) for path in named]
+    if count := sum(path != name for path, name in zip(paths, named, strict=True)):
+        tell(f"ESC-50: {count} of {len(paths)} recordings are FLAC where the table names WAV")
+    return labelled("ESC-50", paths, table["category"])
+
+
+def packed(path: Path) -> Path:
+    """The FLAC beside a missing WAV, or what was named where there is none."""
+    return flac if (flac := path.with_suffix(".flac")).is_file() else path
+
+
+def some_folds(card: DatasetCard, argument: str) -> DatasetCard:
+    """The card of "esc50:fold=4", or of several folds, "esc50:fold=1,2"."""
+    key, _, value = argument.partition("=")
+    folds = tuple(part.strip() for part in value.split(","))
+    if key != "fold" or not set(folds) <= set("12345"):
+        raise PullPushError(f"{card.title} is taken by its folds 1 to 5, got {argument!r}: write {card.name}:fold=4")
+    return replace(card, title=f"{card.title}, fold {', '.join(folds)}", make=partial(esc50, folds=folds))
 
 
 def urbansound8k(place: Path, split: str) -> Listing:
@@ -175,12 +200,14 @@ CARDS = (
         name="esc50",
         make=esc50,
         title="ESC-50",
-        about="2,000 clips of five seconds, 40 of each of 50 classes.",
+        about="2,000 clips of five seconds, 40 of each of 50 classes; :fold=4 is one of its five folds.",
         source="Piczak 2015, ESC: dataset for environmental sound classification",
         authors="Karol J. Piczak; the people of Freesound",
         licence="CC BY-NC 3.0",
         folder="ESC-50-master",
         fetch=partial(unpack, url=ESC50),
+        of=some_folds,
+        clips=2000,
     ),
     card(
         name="gtzan",

@@ -109,14 +109,23 @@ def librispeech(place: Path, split: str, kind: str = "other") -> Listing:
 def speech_commands(place: Path, split: str, version: str = "v2") -> Listing:
     """Speech Commands: speech_commands_v0.02/<word>/<speaker>_nohash_<number>.wav, testing_list.txt and
     validation_list.txt; every word is a class, 30 in the first version and 35 in the second. Read by `torchaudio`.
+
+    version: "v1-sample" is all recordings of the first that are there, for a part of it without its lists.
     """
     from torchaudio.datasets import SPEECHCOMMANDS
 
-    folder = COMMANDS[version]
+    name, _, is_sample = version.partition("-")
+    folder = COMMANDS[name]
+    if is_sample:
+        paths = sorted((place / folder).glob("*/*_nohash_*.wav"))
+        if not paths:
+            raise DataNotFoundError(f"no recording such as {place / folder / 'yes' / '0a7c2a8d_nohash_0.wav'}")
+        return labelled("Speech Commands", paths, [path.parent.name for path in paths])
     for name in ("testing_list.txt", "validation_list.txt"):
         if not (place / folder / name).is_file():
             raise DataNotFoundError(
-                f"no {place / folder / name}: `pullpush fetch speech_commands:{version}` gets it, or unpack it there"
+                f"no {place / folder / name}: `pullpush fetch speech_commands:{version}` gets it, or unpack it there; "
+                f"speech_commands:{version}-sample takes the recordings that are there, without their lists"
             )
     subset = {"train": "training", "valid": "validation", "test": "testing"}[split]
     data = SPEECHCOMMANDS(place.parent, folder, place.name, subset=subset)
@@ -238,7 +247,8 @@ CARDS = (
         name="speech_commands",
         make=speech_commands,
         title="Speech Commands",
-        about="105,829 recordings of one second of 35 English words; :v1 is the first version, with 30 words.",
+        about="105,829 recordings of one second of 35 English words; :v1 is the first version, with 30 words, and "
+        ":v1-sample any part of it.",
         source="Warden 2018, Speech Commands: a dataset for limited-vocabulary speech recognition",
         authors="Pete Warden, Google; the people who spoke",
         licence="CC BY 4.0",
@@ -247,15 +257,18 @@ CARDS = (
         prompt="{label}",
         seconds=1.0,
         fetch=partial(fetch, name="SPEECHCOMMANDS", url=COMMANDS["v2"], folder="SpeechCommands"),
+        clips=105_829,
         of=variants(
             "version of Speech Commands",
             {
-                version: {
-                    "title": f"Speech Commands {version.upper()}",
-                    "make": partial(speech_commands, version=version),
+                f"{version}{part}": {
+                    "title": f"Speech Commands {version.upper()}{part.replace('-', ', ')}",
+                    "make": partial(speech_commands, version=f"{version}{part}"),
                     "fetch": partial(fetch, name="SPEECHCOMMANDS", url=url, folder="SpeechCommands"),
+                    "clips": {"v1": 64_727, "v2": 105_829}[version],
                 }
                 for version, url in COMMANDS.items()
+                for part in ("", "-sample")
             },
         ),
     ),

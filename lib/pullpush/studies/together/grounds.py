@@ -27,8 +27,9 @@ from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.scenes import PARTS
 from pullpush.lab.session import Session
+from pullpush.studies import taught
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes
-from pullpush.studies.together import taught, terms
+from pullpush.studies.together import terms
 from pullpush.topics import Topics, cluster
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.runs import Plan
