@@ -8,7 +8,8 @@ PROFILE ?= quick
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+BOOK := $(VENV)/.book
+DEV := $(VENV)/.dev
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 # Every kernel and worker imports a thousand modules: whoever imports one first leaves it compiled for the others.
 unexport PYTHONDONTWRITEBYTECODE
@@ -16,12 +17,12 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: book test test-all lab smoke bench gpu clean env
 .DELETE_ON_ERROR:
 
-book: $(STAMP)
+book: $(BOOK)
 	$(BIN)/pullpush fetch
 	$(BIN)/pullpush run --all --profile $(PROFILE) --jobs $(JOBS)
 	$(BIN)/pullpush build --profile $(PROFILE)
 
-test: $(STAMP)
+test: $(DEV)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
 	$(PYTEST) -m "not deep"
@@ -29,28 +30,33 @@ test: $(STAMP)
 test-all: test
 	$(PYTEST) -m deep
 
-smoke: $(STAMP)
+smoke: $(BOOK)
 	$(BIN)/pullpush run --all --profile smoke --jobs $(JOBS)
 
-lab: $(STAMP)
+lab: $(BOOK)
 	$(BIN)/jupytext --sync book/[0-9]*.md
 	$(BIN)/jupyter lab book
 
-bench: $(STAMP)
+bench: $(DEV)
 	for script in $(filter-out benchmarks/gpu.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
 
-gpu: $(STAMP)
+gpu: $(BOOK)
 	$(BIN)/python benchmarks/gpu.py
 
-env: $(STAMP)
+env: $(DEV)
 
-$(STAMP): pyproject.toml
+# What readers need, and what tests need besides. Modules are compiled when they are imported first: most of those that
+# torch brings never are.
+$(BOOK): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Pull & Push needs Python 3.11 or newer: install it, or run make PYTHON=/path/to/python"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	# Modules are compiled when they are imported first: most of those that torch brings never are.
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[book]"
+	touch $(BOOK)
+
+$(DEV): $(BOOK)
 	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev]"
-	touch $(STAMP)
+	touch $(DEV)
 
 clean:
 	rm -rf _build executed/local .pytest_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab import claims, ledger as ledgers
 from pullpush.lab.paper import paper_table
 from pullpush.lab.root import find_root
+from pullpush.metrics import inference
 from pullpush.metrics.inference import difference
 
 PAPERS = sorted(path.stem for path in (find_root() / "book" / "claims").glob("*.yaml"))
@@ -72,7 +73,8 @@ def cell(table: int, system: str, **where: str) -> float:
         ({"value": {**GAIN, "over": "InfoNCE"}}, "not both of minus and over"),
         ({"value": {"table": 1, "at": {"metric": "R@1"}, "minus": "InfoNCE"}}, "name a system only beside `system`"),
         ({"direction": "up"}, "direction: Input should be 'higher', 'lower', 'equal' or 'exists'"),
-        ({"margin": 1}, "a margin goes with direction: equal alone"),
+        ({"evidence": "identity"}, "needs a note that says why it cannot fail"),
+        ({"evidence": "proof"}, "evidence: Input should be 'runs', 'count' or 'identity'"),
         ({"direction": "equal"}, "direction: equal needs a margin"),
         ({"direction": "equal", "margin": 0}, "margin: Input should be greater than 0"),
         ({"unit": LEAVE_OUT}, "has a number and no unit"),
@@ -332,9 +334,10 @@ def test_names_that_nothing_is_judged_by_are_refused(ledger):
 @pytest.mark.parametrize(
     ("mean", "spread", "verdict"),
     [
-        (0.02, 0.001, "holds"),
+        (0.023, 0.001, "holds"),
+        (0.02, 0.001, "holds, smaller"),  # 2.29 points in the paper
         (-0.02, 0.001, "reversed"),
-        (0.0, 0.01, "smaller than in the paper"),  # 2.29 points in the paper
+        (0.0, 0.004, "no effect"),  # within half a point
         (0.0, 0.5, "cannot tell"),
     ],
 )
@@ -354,6 +357,35 @@ def test_a_quantity_exists_where_it_is_above_zero(tmp_path):
     ledger = ledgers.Ledger("c", folder=tmp_path)
     ledger.judge("m", scores(0.3))
     assert rows(ledger).loc["supclap-a", ["value", "verdict"]].tolist() == [pytest.approx(0.3), "holds"]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"), [("runs", "cannot tell"), ("count", "holds"), ("identity", "cannot fail")]
+)
+def test_equal_numbers_are_evidence_where_they_were_counted_and_a_test_where_they_must_be(tmp_path, evidence, verdict):
+    item = changed(direction="exists", unit="cosine", evidence=evidence, note="A length.")
+    write(tmp_path, item)
+    ledger = ledgers.Ledger("c", folder=tmp_path)
+    ledger.judge("m", difference(np.full((3, 1), 0.3)))
+    assert rows(ledger).loc["supclap-a", "verdict"] == verdict
+
+
+def test_what_cannot_fail_is_told_where_it_does(tmp_path):
+    write(tmp_path, changed(direction="equal", margin=1, evidence="identity", note="A length."))
+    ledger = ledgers.Ledger("c", folder=tmp_path)
+    ledger.judge("m", scores(0.3))
+    assert rows(ledger).loc["supclap-a", "verdict"] == "reversed"
+
+
+def test_a_family_goes_over_chapters(tmp_path):
+    elsewhere = changed(id="supclap-b", judged={"chapter": "d", "measure": "m"})
+    other = changed(id="supclap-c", judged={"chapter": "d", "measure": "n"}, family="Table 1, in training")
+    write(tmp_path, changed(), elsewhere, other)
+    published = pd.DataFrame({"id": ["supclap-a", "supclap-b", "supclap-c"], "p": [0.9, 0.5, 1e-9]})
+    ledger = ledgers.Ledger("c", folder=tmp_path, published=published)
+    ledger.judge("m", scores(0.3))
+    row = rows(ledger).loc["supclap-a"]
+    assert row["p_holm"] == pytest.approx(2 * row["p"])
 
 
 def test_holm_adjusts_within_a_source_and_can_take_a_verdict_back(tmp_path):
@@ -384,4 +416,4 @@ def test_a_sentence_gives_verdict_estimate_half_width_and_the_papers_number():
 
 
 def test_every_verdict_has_its_words_and_there_are_no_others():
-    assert set(ledgers.WORDS) == {"holds", "reversed", "smaller than in the paper", "cannot tell", "–"}
+    assert set(ledgers.WORDS) == {*inference.VERDICTS, "cannot fail", "–"}

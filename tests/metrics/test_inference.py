@@ -11,6 +11,7 @@ from pullpush.metrics import inference
 from pullpush.metrics.inference import (
     CANNOT_TELL,
     HOLDS,
+    NO_EFFECT,
     REVERSED,
     SMALLER,
     Difference,
@@ -320,18 +321,18 @@ def test_holm_rejects_as_the_step_down_procedure_does(p):
     ("low", "high", "effect", "word"),
     [
         (0.5, 2.0, 1.0, HOLDS),
-        (0.5, 2.0, 9.0, HOLDS),  # less than the paper's, and the same way
+        (0.5, 2.0, 9.0, SMALLER),
+        (-2.0, -0.5, -9.0, SMALLER),
         (0.5, 2.0, -1.0, REVERSED),
         (-2.0, -0.5, -1.0, HOLDS),
         (-2.0, -0.5, 1.0, REVERSED),
-        (-0.5, 2.0, 3.0, SMALLER),
-        (-2.0, 0.5, -3.0, SMALLER),
-        (-0.5, 2.0, -3.0, SMALLER),
+        (-0.5, 2.0, 3.0, CANNOT_TELL),
+        (-2.0, 0.5, -3.0, CANNOT_TELL),
+        (-0.5, 2.0, -3.0, CANNOT_TELL),
         (-0.5, 2.0, 1.0, CANNOT_TELL),
         (-0.5, 2.0, 2.0, CANNOT_TELL),
         (-2.0, 0.5, -1.0, CANNOT_TELL),
         (0.0, 2.0, 1.0, CANNOT_TELL),
-        (0.0, 0.0, 1.0, SMALLER),
         (0.5, 2.0, "higher", HOLDS),
         (0.5, 2.0, "lower", REVERSED),
         (-2.0, -0.5, "lower", HOLDS),
@@ -352,12 +353,34 @@ def test_equality_is_judged_by_its_margin(low, high, word):
     assert verdict(made(low, high), "equal", margin=1) == word
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "effect", "word"),
+    [
+        (-0.4, 0.3, 2.0, NO_EFFECT),
+        (-0.4, 0.3, "lower", NO_EFFECT),
+        (-0.4, 0.6, 2.0, CANNOT_TELL),
+        (0.1, 0.3, 2.0, SMALLER),  # what differs from zero is an effect, however small
+        (-0.3, -0.1, "higher", REVERSED),
+    ],
+)
+def test_no_effect_is_an_interval_inside_the_margin_that_holds_zero(low, high, effect, word):
+    assert verdict(made(low, high), effect, margin=0.5) == word
+
+
+@pytest.mark.parametrize(("effect", "word"), [("higher", HOLDS), ("lower", REVERSED), (3.0, SMALLER)])
+def test_an_interval_of_no_width_is_evidence_where_it_was_counted_alone(effect, word):
+    equal_seeds = difference([[0.5], [0.5], [0.5]])
+    assert verdict(equal_seeds, effect) == CANNOT_TELL
+    assert verdict(equal_seeds, effect, exact=True) == word
+
+
 def test_a_verdict_heeds_holm():
     d = made(0.1, 2.0, 0.04)
     assert verdict(d, 1.0) == HOLDS
     with_others = holm([d, made(-1.0, 1.0, 0.9)])[0]
     assert verdict(with_others, 1.0) == CANNOT_TELL
-    assert verdict(with_others, 3.0) == SMALLER
+    assert verdict(with_others, 3.0) == CANNOT_TELL
+    assert verdict(with_others, 3.0, margin=2.5) == NO_EFFECT
     assert verdict(with_others, "lower") == CANNOT_TELL
     assert verdict(holm([made(1.0, 2.0, 0.001), d])[0], "higher") == HOLDS
 
@@ -368,10 +391,9 @@ def test_a_verdict_heeds_holm():
         ("more", None, "'higher', 'lower', 'equal' or a number other than 0, got 'more'"),
         (0.0, None, "got 0.0"),
         (math.nan, None, "got nan"),
-        ("equal", None, "takes a positive margin"),
-        ("equal", -1, "takes a positive margin"),
-        ("higher", 1, "it alone"),
-        (2.0, 1, "it alone"),
+        ("equal", None, "'equal' needs one"),
+        ("equal", -1, "a margin is positive"),
+        ("higher", 0, "a margin is positive"),
     ],
 )
 def test_an_effect_without_direction_is_named(effect, margin, words):

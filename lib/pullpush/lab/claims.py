@@ -20,6 +20,7 @@ from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.lab.paper import paper_table
 from pullpush.lab.root import find_root
 
+LEAST = 0.5  # points
 SOURCE = re.compile(r"(Table|Figure|Eq\.|Section|Appendix) [\w.–-]+")
 Value = dict[Literal["table", "where", "system", "at", "minus", "over", "note_contains"], Any]
 Contrast = Literal["experiment", "system", "baseline", "metric", "where", "baseline_where"]
@@ -41,6 +42,8 @@ class Claim:
     direction: Literal["higher", "lower", "equal", "exists"]
     unit: str = ""
     margin: PositiveFloat | None = None
+    evidence: Literal["runs", "count", "identity"] = "runs"
+    family: str = ""
     value: Value = Field(default_factory=dict)
     judged: Judged = Field(default_factory=dict)
     reason: dict[Literal["chapter", "why"], str] = Field(default_factory=dict)
@@ -66,7 +69,9 @@ class Claim:
             "judged needs either experiment, system and metric, or a measure alone": bool(self.judged)
             and contrast != {"measure"}
             and not {"experiment", "system", "metric"} <= contrast - {"measure"} == contrast,
-            "a margin goes with direction: equal alone: leave it out": self.margin is not None and not equal,
+            "evidence: identity needs a note that says why it cannot fail": (
+                self.evidence == "identity" and not self.note
+            ),
             "direction: equal needs a margin": bool(self.judged) and equal and self.margin is None,
             "value needs a table, one of system, at and where, and not both of minus and over": bool(value)
             and ("table" not in value or not value & {"system", "at", "where"} or {"minus", "over"} <= value),
@@ -93,6 +98,16 @@ class Claim:
     def scale(self) -> float:
         """What turns a measured fraction into the claim's unit: 100 for points and %, otherwise 1."""
         return 100.0 if self.unit in ("points", "%") else 1.0
+
+    @property
+    def within(self) -> tuple[str, str]:
+        """The family whose p values are adjusted together: the paper and, unless declared, the claim's first source."""
+        return self.paper, self.family or self.source[0]
+
+    @property
+    def least(self) -> float | None:
+        """The margin inside which an effect is none, in the claim's unit; half a point of recall unless declared."""
+        return self.margin or (LEAST if self.unit == "points" and self.direction != "equal" else None)
 
 
 def row_of(claim: Claim) -> dict[str, Any]:

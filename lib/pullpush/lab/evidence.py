@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
@@ -142,7 +143,8 @@ def words_of(verdict: str, count: int = 1) -> str:
     """
     if count == 1:
         return WORDS[verdict]
-    return "hold" if verdict == "holds" else WORDS[verdict].replace("is ", "are ", 1)
+    plural = {"holds": "hold", "shows": "show", "is a test": "are tests", "is": "are"}
+    return re.sub(rf"\b({'|'.join(plural)})\b", lambda found: plural[found[0]], WORDS[verdict], count=0)
 
 
 def _block(title: str, rows: pd.DataFrame) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,23 @@ import pandas as pd
 
 from pullpush.errors import unknown
 from pullpush.lab import gaps
-from pullpush.lab.claims import Claim, ClaimError, agrees, of_chapter, row_of
+from pullpush.lab.claims import Claim, ClaimError, agrees, load_all, of_chapter, row_of
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.paper import form
+from pullpush.lab.root import workplace
 from pullpush.lab.scores import Scores
 from pullpush.metrics import inference
 
 LEFT = "–"  # the verdict on what was not measured
 UNMEASURED = "could not be measured on these data"
+CANNOT_FAIL = "cannot fail"  # the verdict on what follows from definitions, where the code agrees
 WORDS = {
     "holds": "holds",
+    "holds, smaller": "holds, smaller than in the paper",
+    "no effect": "shows no effect here",
     "reversed": "is reversed",
-    "smaller than in the paper": "is smaller than in the paper",
     "cannot tell": "cannot be told from these runs",
+    CANNOT_FAIL: "cannot fail, and is a test of the code",
     LEFT: "is not measured here",
 }
 SHOWN = ("id", "paper", "claim", "source", "unit", "paper_value", "value", "low", "high", "half_width", "p", "p_holm")
@@ -37,14 +42,21 @@ class Ledger:
     the verdicts. A Difference (`pullpush.metrics.inference`) comes as measured: recall, accuracy and ratios minus 1 as
     fractions. Claims in points or % are shown times 100, and the paper's number and the margin compared accordingly.
 
-    The p values of one source of a paper (one table, say) are adjusted by Holm within the chapter: *holds* and
-    *reversed* need an adjusted p below 0.05 besides the interval. A claim of equality is judged by its margin and the
-    interval alone, for its p tests another hypothesis.
+    The p values of a family (`Claim.within`: one table of a paper, say) are adjusted by Holm: *holds* and *reversed*
+    need an adjusted p below 0.05 besides the interval. Claims of a family that other chapters judge count with the p of
+    their published execution. A claim of equality is judged by its margin and the interval alone, for its p tests
+    another hypothesis; so are counts, which have none, and what cannot fail.
     """
 
-    def __init__(self, chapter: str, *, folder: Path | None = None):
+    def __init__(self, chapter: str, *, folder: Path | None = None, published: pd.DataFrame | None = None):
+        """published: claims as others judged them, with id and p; default: the book's, see `published_claims`."""
         self.chapter = chapter
+        every = load_all(folder=folder)
         self.claims = {claim.id: claim for claim in of_chapter(chapter, folder=folder)}
+        p = (published_claims() if published is None else published).set_index("id")["p"].dropna()
+        self._elsewhere = {
+            claim.id: (claim, float(p[claim.id])) for claim in every if claim.chapter != chapter and claim.id in p
+        }
         self._found: dict[str, list[Any]] = {id: [] for id in self.claims}  # Differences, or why there is none
 
     @property
@@ -119,13 +131,10 @@ class Ledger:
         seeds, clips, verdict, reason, chapter; numbers in the claim's unit. A claim without a measurement has NaN, the
         verdict – and a reason.
         """
-        families: dict[tuple[str, ...], dict[str, inference.Difference]] = {}
-        for id, claim in self.claims.items():
-            outcome = self._outcome(claim)
-            if claim.direction != "equal" and not isinstance(outcome, str):
-                families.setdefault((claim.paper, *claim.source), {})[id] = outcome
-        adjusted = {id: one for family in families.values() for id, one in inference.holm(family).items()}
-        rows = [self._row(claim, adjusted.get(id, self._outcome(claim))) for id, claim in self.claims.items()]
+        p = [(claim, value) for claim, value in self._elsewhere.values()]
+        p += [(claim, one.p) for claim in self.judged if not isinstance(one := self._outcome(claim), str)]
+        adjusted = adjusted_by_family(p)
+        rows = [self._row(claim, adjusted.get(claim.id)) for claim in self.claims.values()]
         return pd.DataFrame(rows, columns=COLUMNS)
 
     def sentence(self, id: str) -> str:
@@ -139,19 +148,39 @@ class Ledger:
         nothing = UNMEASURED if gaps.found() else "not judged yet"
         return (self._found[claim.id] or [nothing])[-1] if claim.judged else claim.reason["why"]
 
-    def _row(self, claim: Claim, outcome: inference.Difference | str) -> dict[str, Any]:
-        row = row_of(claim) | {"chapter": self.chapter}
+    def _row(self, claim: Claim, p_holm: float | None) -> dict[str, Any]:
+        row, outcome = row_of(claim) | {"chapter": self.chapter}, self._outcome(claim)
         if isinstance(outcome, str):
             return row | {"verdict": LEFT, "reason": outcome}
         row |= {name: getattr(outcome, name) * claim.scale for name in ("value", "low", "high", "half_width")}
-        row |= {name: getattr(outcome, name) for name in ("p", "p_holm", "seeds", "clips")}
-        row["reason"] = ""
-        if claim.direction == "equal":
-            return row | {"verdict": inference.verdict(outcome, "equal", margin=(claim.margin or 0.0) / claim.scale)}
+        row |= {"p": outcome.p, "p_holm": p_holm, "seeds": outcome.seeds, "clips": outcome.clips, "reason": ""}
         wanted: Any = claim.direction.replace("exists", "higher")
-        if agrees(row["paper_value"], claim):
+        if claim.direction != "equal" and agrees(row["paper_value"], claim):
             wanted = row["paper_value"] / claim.scale
-        return row | {"verdict": inference.verdict(outcome, wanted)}
+        margin = claim.least / claim.scale if claim.least else None
+        is_count = claim.evidence != "runs"
+        verdict = inference.verdict(replace(outcome, p_holm=p_holm), wanted, margin=margin, exact=is_count)
+        has_to = claim.evidence == "identity" and verdict in (inference.HOLDS, inference.SMALLER)
+        return row | {"verdict": CANNOT_FAIL if has_to else verdict}
+
+
+def adjusted_by_family(p: Iterable[tuple[Claim, float]]) -> dict[str, float]:
+    """p values by claim, adjusted by Holm within each family, id → p; of those that a p decides."""
+    families: dict[tuple[str, str], dict[str, float]] = {}
+    for claim, value in p:
+        if claim.evidence == "runs" and claim.direction != "equal":
+            families.setdefault(claim.within, {})[claim.id] = value
+    return {
+        id: float(value)
+        for family in families.values()
+        for id, value in zip(family, inference.adjusted(list(family.values())), strict=True)
+    }
+
+
+def published_claims() -> pd.DataFrame:
+    """What the book's published executions say of all claims, with columns id and p; empty where there are none."""
+    path = workplace() / "executed" / "quick" / "claims.csv"
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame({"id": [], "p": []})
 
 
 def sentence(row: Mapping[str, Any]) -> str:

@@ -159,15 +159,15 @@ class Page:
     def verdicts(self, *sources: str) -> None:
         """List the claims that were judged and not listed yet, but those whose family is not complete.
 
-        The verdict on a claim depends on all p values of its family, one source of a paper.
+        The verdict on a claim depends on all p values of its family, see `Claim.within`.
 
         sources: those alone that stand first in one of these places, such as "Table 1".
         """
-        waiting = {self._family(claim) for claim in self.ledger.open}
+        waiting = {claim.within for claim in self.ledger.open}
         ready = [
             claim.id
             for claim in self.ledger.judged
-            if claim.id not in self._listed and self._family(claim) not in waiting
+            if claim.id not in self._listed and claim.within not in waiting
             if not sources or claim.source[0] in sources
         ]
         if ready:
@@ -198,10 +198,6 @@ class Page:
             "seeds where nothing else is said.",
             alt="A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers.",
         )
-
-    @staticmethod
-    def _family(claim: Any) -> tuple[str, ...]:
-        return (claim.paper, *claim.source)
 
 
 def judge_measures(ledger: Ledger, measures: Mapping[str, Measure], scores: Experiments) -> None:

@@ -24,6 +24,7 @@ from pullpush.metrics.geometry import alignment, uniformity
 from pullpush.metrics.inference import (
     CANNOT_TELL,
     HOLDS,
+    NO_EFFECT,
     REVERSED,
     SMALLER,
     Difference,
@@ -40,6 +41,7 @@ __all__ = [
     "CANNOT_TELL",
     "HOLDS",
     "METRICS",
+    "NO_EFFECT",
     "REVERSED",
     "SMALLER",
     "Difference",

@@ -33,8 +33,9 @@ from scipy import special
 from pullpush.checks import check_number
 
 Array = NDArray[np.float64]
-HOLDS, REVERSED, SMALLER, CANNOT_TELL = "holds", "reversed", "smaller than in the paper", "cannot tell"
-VERDICTS = (HOLDS, REVERSED, SMALLER, CANNOT_TELL)
+HOLDS, SMALLER, NO_EFFECT = "holds", "holds, smaller", "no effect"
+REVERSED, CANNOT_TELL = "reversed", "cannot tell"
+VERDICTS = (HOLDS, SMALLER, NO_EFFECT, REVERSED, CANNOT_TELL)
 MOST_SEEDS = 10_000  # where `power` stops: nobody trains more
 
 
@@ -199,30 +200,38 @@ def adjusted(p: ArrayLike) -> Array:
     return result
 
 
-def verdict(difference: Difference, effect: float | str, *, margin: float | None = None) -> str:
-    """What an interval (after `holm`: and its adjusted p) says of a paper's effect, in the book's four words.
+def verdict(difference: Difference, effect: float | str, *, margin: float | None = None, exact: bool = False) -> str:
+    """What an interval (after `holm`: and its adjusted p) says of a paper's effect, in the book's words.
 
-    *holds*: differs from 0 to the paper's side; *reversed*: to the other; *smaller than in the paper*: neither, and the
-    interval stays below the paper's value; *cannot tell*: none of these.
+    *holds*: differs from 0 to the paper's side; *holds, smaller*: so it does, and the interval stays below the paper's
+    value; *reversed*: differs to the other side; *no effect*: does not differ, and the interval lies within ± `margin`;
+    *cannot tell*: none of these. An interval of no width is no evidence, unless what it is of was counted (`exact`).
 
-    >>> verdict(difference([[0.9, 1.1, 1.0]]), 3.0), verdict(difference([[-2.0, 2.0, 0.1]]), "higher")
-    ('holds', 'cannot tell')
+    >>> verdict(difference([[0.9, 1.1, 1.0]]), 3.0), verdict(difference([[0.9, 1.1, 1.0]]), "higher")
+    ('holds, smaller', 'holds')
+    >>> verdict(difference([[-0.2, 0.2, 0.1]]), 2.0, margin=0.8), verdict(difference([[-0.2, 0.2, 0.1]]), 2.0)
+    ('no effect', 'cannot tell')
 
     `effect` is the paper's difference in the same units and order of systems; "higher" or "lower" where it gives no
-    number; or "equal", which holds for an interval within ± `margin` and is reversed by one wholly outside.
+    number; or "equal", which needs a margin, holds for an interval within it and is reversed by one wholly outside.
+    Margins are declared before the runs.
     """
     low, high = difference.low, difference.high
-    if (effect == "equal") != (margin is not None) or (margin is not None and not margin > 0):
-        raise ValueError(f"the effect 'equal', and it alone, takes a positive margin: got {effect!r}, margin={margin}")
-    if margin is not None:
-        return HOLDS if max(-low, high) <= margin else REVERSED if max(low, -high) > margin else CANNOT_TELL
-    number = np.inf if effect == "higher" else -np.inf if effect == "lower" else effect
+    is_equal = effect == "equal"
+    if (is_equal and margin is None) or (margin is not None and not margin > 0):
+        raise ValueError(f"a margin is positive, and the effect 'equal' needs one: got {effect!r}, margin={margin}")
+    number = np.inf if effect in ("higher", "equal") else -np.inf if effect == "lower" else effect
     if isinstance(number, str) or not abs(number) > 0:
         raise ValueError(f"effect must be 'higher', 'lower', 'equal' or a number other than 0, got {effect!r}")
+    if difference.half_width == 0 and not exact:
+        return CANNOT_TELL
+    is_within = margin is not None and max(-low, high) <= margin
+    if margin is not None and is_equal:
+        return HOLDS if is_within else REVERSED if max(low, -high) > margin else CANNOT_TELL
     if difference.stands:
-        return HOLDS if difference.value * number > 0 else REVERSED
-    below = high < number if number > 0 else low > number
-    return SMALLER if below and np.isfinite(number) else CANNOT_TELL
+        is_below = np.isfinite(number) and (high < number if number > 0 else low > number)
+        return REVERSED if difference.value * number < 0 else SMALLER if is_below else HOLDS
+    return NO_EFFECT if is_within else CANNOT_TELL
 
 
 def _components(scores: Array) -> Variance:

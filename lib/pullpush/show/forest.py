@@ -40,12 +40,12 @@ def claim_forest(table: pd.DataFrame) -> Figure:
     stands as a number at the right edge.
 
     Args:
-        table: rows of `Ledger.table`; those without a value are left out.
+        table: rows of `Ledger.table`; those without a value are left out, and those that cannot fail.
 
     Returns:
         A figure as wide as the page and as high as its rows ask.
     """
-    rows = table[np.isfinite(table["value"].astype(float))]
+    rows = table[np.isfinite(table["value"].astype(float)) & table["verdict"].isin(VERDICTS)]
     if rows.empty:
         fig = plt.figure(figsize=(PAGE_WIDTH, 0.6), layout="none")
         fig.text(0.5, 0.5, "nothing was measured of these claims", ha="center")

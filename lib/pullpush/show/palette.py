@@ -49,9 +49,10 @@ PARTS: Mapping[str, tuple[str, str]] = MappingProxyType(
 VERDICTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "holds": ("o", BLUE, BLUE),
-        "smaller than in the paper": ("v", SKY, SKY),
-        "cannot tell": ("o", BLACK, "white"),
+        "holds, smaller": ("v", SKY, SKY),
+        "no effect": ("X", BLACK, BLACK),
         "reversed": ("s", VERMILION, VERMILION),
+        "cannot tell": ("o", BLACK, "white"),
     }
 )
 
