@@ -26,7 +26,7 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.profiles import Profile
 from pullpush.losses import TERMS
-from pullpush.site import chapters, grid
+from pullpush.site import chapters, sweep
 from pullpush.training.__main__ import parser, recipe_of
 from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
 
@@ -127,7 +127,7 @@ def test_profiles(tmp_path, told):
         assert min(found.seeds, found.epochs, found.dim, found.batch_size - 1) >= 1
 
 
-KEYS = st.sampled_from([item.name for item in fields(grid.Grid)])
+KEYS = st.sampled_from([item.name for item in fields(sweep.Grid)])
 
 
 @FUZZ
@@ -138,7 +138,7 @@ def test_sweeps(tiny, tmp_path, told, is_sound):
     file = tmp_path / "plan.yaml"
     file.write_bytes(told if isinstance(told, bytes) else yaml.safe_dump(told, allow_unicode=True).encode())
     try:
-        cells, _ = grid.read(file, root=tiny)
+        cells, _ = sweep.read_grid(file, root=tiny)
     except PullPushError as error:
         named(error, "plan.yaml", "chapter", "profile", "parameter", "sweep file")
     else:

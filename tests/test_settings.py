@@ -16,7 +16,7 @@ from pullpush.errors import PullPushError, SettingError
 from pullpush.lab import profiles, session
 from pullpush.settings import check_folder, check_options, check_setting
 from pullpush.site import chapters
-from pullpush.site.grid import read
+from pullpush.site.sweep import read_grid as read
 from pullpush.training.__main__ import main, parser as training_parser, recipe_of
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pullpush.cache import content_key
-from pullpush.lab import compute, material, scenes, session
+from pullpush.lab import compute, material, session
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.profiles import profile
 from pullpush.training.trunk import Published
 
 
 def test_the_halves_of_a_bank_share_no_event(world):
-    halves = [set(half.split(",")) for half in scenes.categories(world)]
+    halves = [set(half.split(",")) for half in material.categories(world)]
     assert not halves[0] & halves[1]
     assert halves[0] | halves[1] == {event.category for event in world.bank.events}
     sizes = [sum(event.category in half for event in world.bank.events) for half in halves]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from pullpush.lab import shared_texts
+from pullpush.lab import common
 from pullpush.metrics import by_clip
 
 TEXTS = [["a dog", "a bark"], ["a dog", "a dog"], ["a cat", "a cow"]]
 
 
 def test_no_system_passes_the_ceilings_and_a_perfect_one_reaches_them():
-    from_text, from_audio = shared_texts.ceilings(TEXTS)
+    from_text, from_audio = common.ceilings(TEXTS)
     # A perfect model: each text lies at the sound of the clip that has it most often.
     place = {"a dog": 1, "a bark": 0, "a cat": 2, "a cow": 2}
     audio = torch.eye(3)
@@ -29,7 +29,7 @@ def test_the_note_counts_clips_and_is_silent_where_captions_differ():
         def __init__(self, captions):
             self.captions = lambda language: captions
 
-    assert "**2 of the 3 test clips share" in shared_texts.note(Told(TEXTS)).data
-    assert "83.3% from text to audio and 66.7% from audio to text" in shared_texts.note(Told(TEXTS)).data
-    assert shared_texts.note(Told([["a"], ["b"]])).data == ""
-    assert "There is one test clip:" in shared_texts.note(Told([["a"]])).data
+    assert "**2 of the 3 test clips share" in common.shared_captions(Told(TEXTS)).data
+    assert "83.3% from text to audio and 66.7% from audio to text" in common.shared_captions(Told(TEXTS)).data
+    assert common.shared_captions(Told([["a"], ["b"]])).data == ""
+    assert "There is one test clip:" in common.shared_captions(Told([["a"]])).data

@@ -9,7 +9,7 @@ from toys import add  # noqa: F401 - a fixture
 from pullpush.encoders import create
 from pullpush.errors import UnknownNameError
 from pullpush.golden import version
-from pullpush.lab import compute, material, scoring, session
+from pullpush.lab import compute, material, session
 from pullpush.lab.experiments import Experiment
 from pullpush.metrics import METRICS
 from pullpush.training import embed
@@ -81,17 +81,17 @@ def test_all_metrics_share_the_embeddings_of_a_run(model, world, monkeypatch):
     calls = []
 
     def count(name):
-        real = getattr(scoring, name)
-        monkeypatch.setattr(scoring, name, lambda *args, **options: calls.append(name) or real(*args, **options))
+        real = getattr(compute, name)
+        monkeypatch.setattr(compute, name, lambda *args, **options: calls.append(name) or real(*args, **options))
 
     count("embed_audio")
     count("embed_captions")
-    embedded = scoring.Embedded(lambda: model, world, ("eng", "fra"))
+    embedded = compute.Embedded(lambda: model, world, ("eng", "fra"))
     assert calls == []
     METRICS["retrieval"].make(embedded)
     shared = METRICS["consistency"].make(embedded)
     assert sorted(calls) == ["embed_audio", "embed_captions", "embed_captions"]
-    alone = METRICS["consistency"].make(scoring.Embedded(lambda: model, world, ("eng", "fra")))
+    alone = METRICS["consistency"].make(compute.Embedded(lambda: model, world, ("eng", "fra")))
     assert all(np.array_equal(shared[name], alone[name]) for name in alone)
 
 
@@ -99,7 +99,7 @@ def test_all_metrics_share_the_embeddings_of_a_run(model, world, monkeypatch):
     ("part", "whole", "count"), [("rank-agreement", "consistency", 1), ("recall-at-1", "retrieval", 3)]
 )
 def test_what_many_runs_keep_is_a_part_of_what_others_do(part, whole, count, model, world):
-    embedded = scoring.Embedded(lambda: model, world, ("eng", "fra", "deu"))
+    embedded = compute.Embedded(lambda: model, world, ("eng", "fra", "deu"))
     few, every = (METRICS[name].make(embedded) for name in (part, whole))
     assert len(few) == count
     assert all(np.array_equal(values, every[name]) for name, values in few.items())
@@ -110,7 +110,7 @@ def test_what_many_runs_keep_is_a_part_of_what_others_do(part, whole, count, mod
 def test_every_metric_gives_the_scores_on_its_card_and_needs_what_it_says(name, languages, model, world):
     card, asked = METRICS[name], []
 
-    class Watched(scoring.Embedded):
+    class Watched(compute.Embedded):
         def __getattribute__(self, attribute):
             if attribute in ("audio", "texts", "relevance", "singles", "labels", "prompts", "columns"):
                 asked.append(attribute)

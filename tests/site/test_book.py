@@ -19,9 +19,8 @@ from click.testing import CliRunner
 from nbformat import NotebookNode
 
 from pullpush.site import chapters, publish
-from pullpush.site.chapters import Chapter
+from pullpush.site.chapters import Chapter, describe, why_stale
 from pullpush.site.cli import main
-from pullpush.site.executions import describe, why_stale
 from pullpush.site.run import QUIET
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from pullpush.site import build as building
+from pullpush.site.chapters import describe
 from pullpush.site.cli import main
-from pullpush.site.executions import describe
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,7 +101,7 @@ def rewritten(page):
 def test_a_change_of_the_library_or_data_of_ones_own_run_all_again(pullpush, tiny, tmp_path, monkeypatch):
     assert pullpush("run", "--all", "--profile", "smoke").exit_code == 0
     (tmp_path / "lib").mkdir()
-    monkeypatch.setattr("pullpush.site.executions.LIBRARY", tmp_path / "lib")
+    monkeypatch.setattr("pullpush.site.chapters.LIBRARY", tmp_path / "lib")
     (tmp_path / "lib" / "figures.py").write_text("")  # no number goes through it
     assert "finished before" not in pullpush("run", "--all", "--profile", "smoke").output
     assert "finished before" in pullpush("run", "--all", "--profile", "smoke").output

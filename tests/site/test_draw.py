@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pullpush.site.there import Note, draw, passed_over
+from pullpush.site.standing import Note, draw, passed_over
 
 THERE = [
     Note("01", "a", 10, 100.0),

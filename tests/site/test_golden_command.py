@@ -110,7 +110,7 @@ def test_damage_is_told_with_what_to_do(files, tiny, standing):
 def test_a_trunk_that_is_made_again_says_whether_it_is_another(monkeypatch):
     note = {"validation R@1": 0.4, "seconds": 61.0, "sha256": "a"}
     for before, other in ((note, False), ({}, False), (note | {"sha256": "b", "validation R@1": 0.39}, True)):
-        monkeypatch.setattr("pullpush.site.trunks.make", lambda name, before=before: (before, note))
+        monkeypatch.setattr("pullpush.lab.trunks.again", lambda name, plans, book, before=before: (before, note))
         done = CliRunner().invoke(main, ["trunk", "single-events"])
         assert done.output.startswith("book/trunks/single-events  validation R@1 0.4000  61 s\n")
         assert ("others than before (R@1 0.3900): train what stands on it again" in done.output) is other

@@ -14,7 +14,7 @@ from pullpush.cache.locks import named
 from pullpush.errors import DataNotFoundError, SettingError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
-from pullpush.site.grid import SweepError, key_of, read, sweep
+from pullpush.site.sweep import SweepError, key_of, read_grid as read, sweep_grid as sweep
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import pullpush
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.kept import KeptError
-from pullpush.site import long, workers
+from pullpush.site import sweep as long, workers
 from pullpush.site.cli import main
 from pullpush.site.workers import SweepError
 

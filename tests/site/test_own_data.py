@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from pullpush.lab.root import find_root
-from pullpush.site.chapters import chapters, parameters
-from pullpush.site.executions import gaps_of
+from pullpush.site.chapters import chapters, gaps_of, parameters
 from pullpush.site.run import run
 
 pytestmark = pytest.mark.deep

@@ -43,7 +43,7 @@ def two(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def executed(name: str, *, profile: str, root: Path, **options) -> str:
     """What `run.run_page` leaves, without a kernel: a page that says what it is of, and its tables."""
     from pullpush.site import chapters
-    from pullpush.site.executions import place
+    from pullpush.site.chapters import place
 
     chapter = chapters.find(root, name)
     if "ruined = 1" in chapter.path.read_text():

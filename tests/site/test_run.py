@@ -8,7 +8,7 @@ import pytest
 
 from pullpush.errors import UnknownNameError
 from pullpush.site import chapters
-from pullpush.site.executions import describe, last_time, place, why_stale
+from pullpush.site.chapters import describe, last_time, place, why_stale
 from pullpush.site.run import ChapterError, run
 
 

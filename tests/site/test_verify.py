@@ -23,7 +23,7 @@ from pullpush.errors import CacheError, UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.experiments import without_seeds
 from pullpush.lab.provenance import processor
-from pullpush.site import long, proof, verified, verify as verifying
+from pullpush.site import ledger_page as verified, sweep as long, verify as verifying
 from pullpush.site.band import band
 from pullpush.site.cli import main
 from pullpush.site.verify import FIRST, LAST, OF_RUNS, OutsideError, afresh, verify
@@ -127,16 +127,16 @@ def test_runs_are_trained_again_and_end_within_their_bands(book):
 
 def test_the_table_is_written_beside_the_executions_and_keeps_those_of_other_processors(book):
     path = book / "executed" / "quick" / "verified.csv"
-    row = dict.fromkeys(verified.COLUMNS, "x") | {"kept": 1.0, "here": 1.0, "difference": 0.0, "band": 1.0}
-    verified.save([row | {"processor": "another", "within": True, "minutes": 1}], path, processor="another")
+    row = dict.fromkeys(verified.VERIFIED, "x") | {"kept": 1.0, "here": 1.0, "difference": 0.0, "band": 1.0}
+    verified.save_verified([row | {"processor": "another", "within": True, "minutes": 1}], path, processor="another")
     for _ in range(2):
         done, _ = verified_again(book, "10-tiny/radius", runs=1)
-        table = verified.read(path)
-        assert tuple(table.columns) == verified.COLUMNS
+        table = verified.verified(path)
+        assert tuple(table.columns) == verified.VERIFIED
         assert table["processor"].value_counts().to_dict() == {"another": 1, processor(): len(done.table)}
     path.write_text("nothing of ours\n")
     done, _ = verified_again(book, "10-tiny/radius", runs=1)
-    assert len(verified.read(path)) == len(done.table)
+    assert len(verified.verified(path)) == len(done.table)
 
 
 def test_what_ends_outside_is_told_by_how_much_and_what_to_do(book, monkeypatch):
@@ -151,7 +151,7 @@ def test_what_ends_outside_is_told_by_how_much_and_what_to_do(book, monkeypatch)
     assert re.search(rf"10-tiny/radius: SVR, seed \d: {FIRST} \S+ → \S+, \S+ apart, its band is \S+\n", told)
     assert "`pullpush golden` says which components" in told
     assert done.path.is_file()
-    assert len(verified.read(done.path)) == len(done.table)
+    assert len(verified.verified(done.path)) == len(done.table)
     monkeypatch.setattr(verifying, "verify", lambda *args, **options: done)
     shown = CliRunner().invoke(main, ["verify"])
     assert shown.exit_code == 1
@@ -250,15 +250,15 @@ def test_in_a_cache_of_its_own_data_are_shared_and_runs_are_not(tmp_path, monkey
 
 def test_the_page_says_on_which_processor_and_when_and_links_the_table(tmp_path):
     page, path = tmp_path / "claims.md", tmp_path / "executed" / "verified.csv"
-    page.write_text(f"before\n\n{verified.MARK}\n\nafter\n")
-    verified.complete(page, path)
+    page.write_text(f"before\n\n{verified.VERIFIED_MARK}\n\nafter\n")
+    verified.tell_verified(page, path)
     assert "No kept run has been trained again yet" in page.read_text()
     row = dict(zip(verified.RUN, ("02-svr", "frozen", "A & B", "", 3), strict=True)) | {"metric": "R@1"}
     row |= {"date": "2026-11-24", "processor": "AMD EPYC", "kept": 0.4, "here": 0.41, "difference": 0.01, "band": 0.05}
     rows = [row | {"within": True, "minutes": 0.2}, row | {"metric": FIRST, "difference": 0.1, "within": False}]
-    verified.save(rows, path, processor="AMD EPYC")
-    page.write_text(f"before\n\n{verified.MARK}\n\nafter\n")
-    verified.complete(page, path)
+    verified.save_verified(rows, path, processor="AMD EPYC")
+    page.write_text(f"before\n\n{verified.VERIFIED_MARK}\n\nafter\n")
+    verified.tell_verified(page, path)
     said = page.read_text()
     assert "Trained again on AMD EPYC, 2026-11-24: 1 runs, 1 of 2 numbers within their band." in said
     assert "02-svr/frozen, A &amp; B, seed 3" in said
@@ -270,11 +270,11 @@ def test_the_page_says_on_which_processor_and_when_and_links_the_table(tmp_path)
 
 
 def test_the_command_says_what_was_left_and_where_the_table_is(monkeypatch, tmp_path):
-    table = pd.DataFrame([dict.fromkeys(verified.COLUMNS, 1) | {"within": True}])
+    table = pd.DataFrame([dict.fromkeys(verified.VERIFIED, 1) | {"within": True}])
     done = verifying.Verified(table, ("02-svr/frozen: SVR, seed 3",), (), tmp_path / "verified.csv")
     given = {}
     monkeypatch.setattr(verifying, "verify", lambda names, **options: given.update(options) or done)
-    said = CliRunner().invoke(proof.verify, ["02-svr", "--runs", "3", "--minutes", "2", "--seed", "4"])
+    said = CliRunner().invoke(main, ["verify", "02-svr", "--runs", "3", "--minutes", "2", "--seed", "4"])
     assert said.exit_code == 0
     assert said.output.splitlines() == [
         "left, since the minutes were over: 02-svr/frozen: SVR, seed 3",

@@ -1,13 +1,16 @@
-"""What chapters do alike: load the profile's world, train a recipe on it, ask what the model knows."""
+"""What chapters do alike: load the profile's world, train a recipe on it, look at what the model has learnt."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from IPython.display import Markdown
 from torch import nn
 
+from pullpush.data.clips import Clips
 from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.scenes.composer import SceneConfig
@@ -164,3 +167,58 @@ def mean_and_spread(table: pd.DataFrame, by: str, columns: Sequence[str], *, per
             row[f"{column} (%)" if percent else column] = f"{values.mean():.{digits}f}{spread}"
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+# ---------------------------------------------------------------- captions that several clips have
+
+
+def shared_captions(clips: Clips, language: str = "eng") -> Markdown:
+    """How many clips share a caption with another, and the highest R@1 that is left; or that there is one clip alone;
+    nothing else.
+
+    A caption counts as right for its own clip alone, and ties count against a system (metrics/retrieval.py): where one
+    text is the caption of several clips, no system ranks them all first.
+    """
+    captions = clips.captions(language)
+    if len(captions) == 1:
+        return Markdown(f"**There is one {clips.name} clip:** among one, recall is 100 % whatever a system has learnt.")
+    shared = sharing(captions)
+    if not shared:
+        return Markdown("")
+    from_text, from_audio = ceilings(captions)
+    return Markdown(
+        f"**{shared} of the {len(captions)} {clips.name} clips share a caption with another, word for word.** A "
+        "caption counts as right for its own clip alone, and ties count against a system, so that R@1 of no system "
+        f"can pass {from_text:.1%} from text to audio and {from_audio:.1%} from audio to text: compare systems with "
+        "one another and with these numbers."
+    )
+
+
+def sharing(captions: Sequence[Sequence[str]]) -> int:
+    """How many clips have a caption that another has, too.
+
+    >>> sharing([["a dog"], ["a dog", "a bark"], ["a cat"]])
+    2
+    """
+    owners = _owners(captions)
+    return sum(any(owners[text] > 1 for text in own) for own in captions)
+
+
+def ceilings(captions: Sequence[Sequence[str]]) -> tuple[float, float]:
+    """The highest R@1 from text to audio, a query a caption, and from audio to text, a query a clip; fractions.
+
+    >>> ceilings([["a dog"], ["a dog"], ["a cat"], ["a cow"]])
+    (0.75, 0.5)
+    """
+    owners, most = _owners(captions), defaultdict(int)
+    for own in captions:
+        for text, times in Counter(own).items():
+            most[text] = max(most[text], times)  # one clip comes first for all queries of one text
+    queries = sum(len(own) for own in captions)
+    found = sum(any(owners[text] == 1 for text in own) for own in captions)
+    return sum(most.values()) / max(queries, 1), found / max(len(captions), 1)
+
+
+def _owners(captions: Sequence[Sequence[str]]) -> Counter[str]:
+    """Text → how many clips have it."""
+    return Counter(text for own in captions for text in set(own))

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+from torch import Tensor, nn
 
 from pullpush.cache import cached_file, check_whole, content_key
 from pullpush.data.clips import Clips, World
@@ -21,14 +22,18 @@ from pullpush.lab import common, kept
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp, stamp
 from pullpush.lab.scores import Scores
-from pullpush.lab.scoring import Embedded
 from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS, Embeddings, Values
-from pullpush.parallel import in_threads
+from pullpush.parallel import in_threads, one_thread, side_by_side
 from pullpush.training.components import of_recipe
+from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.evaluate import embed_audio, embed_captions, embed_texts
 from pullpush.training.frozen import on_features, trunk_of
-from pullpush.training.runs import Plan, train_missing
+from pullpush.training.loop import train
+from pullpush.training.recipes import Recipe
+from pullpush.training.runs import Plan, ready, reloaded, train_missing
 
+BATCH = 512  # clips that are embedded at once
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
 
 
@@ -206,3 +211,90 @@ def stretches(steps: pd.DataFrame, points: int = POINTS) -> pd.DataFrame:
     """
     size = max(1, -(-len(steps) // points))
     return steps.select_dtypes("number").groupby((steps["step"] - 1) // size).mean().reset_index(drop=True)
+
+
+# ---------------------------------------------------------------- what metrics score
+
+
+class Embedded:
+    """Embeddings of test data, each made when a metric first asks for it; see `metrics.Embeddings`.
+
+    Args:
+        load: gives the trained model; called when the first embeddings are made.
+        data: has the clips `test`; for zero-shot classification also `singles`, with labels and prompts.
+        languages: of the captions; the first is the reference.
+    """
+
+    def __init__(self, load: Callable[[], nn.Module], data: Any, languages: Sequence[str]) -> None:
+        self.languages = tuple(languages)
+        self._load, self._data = load, data
+        self._texts: dict[str, Tensor] = {}
+
+    @cached_property
+    def audio(self) -> Tensor:
+        """The test clips, `(N, d)`."""
+        return embed_audio(self._model, self._data.test, batch_size=BATCH)
+
+    def texts(self, language: str) -> Tensor:
+        """All captions of each of them, `(N, C, d)`."""
+        if language not in self._texts:
+            self._texts[language] = embedded_captions(self._model, self._data.test, language)
+        return self._texts[language]
+
+    @property
+    def relevance(self) -> Tensor:
+        """How well the captions of each test clip fit each of them, `(N, N)` in [0, 1]."""
+        return self._data.test.relevance()
+
+    @cached_property
+    def singles(self) -> Tensor:
+        """Clips with one event each, `(M, d)`."""
+        return embed_audio(self._model, self._data.singles, batch_size=BATCH)
+
+    @property
+    def labels(self) -> Tensor:
+        """Their classes, `(M,)` int64."""
+        return self._data.singles.labels
+
+    def prompts(self, language: str, template: str | None = None) -> Tensor:
+        """One prompt a class, `(classes, d)`; template: with "{label}" in it, default: the source's own."""
+        return embed_texts(self._model, self._data.singles.prompts(language, template), language=language)
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """What else is known of the test clips, by name."""
+        return self._data.test.columns
+
+    @cached_property
+    def _model(self) -> nn.Module:
+        return self._load()
+
+
+def embedded_captions(model: nn.Module, split: Clips, language: str) -> Tensor:
+    """Embeddings of all C captions of each clip in one language, `(N, C, d)`."""
+    return embed_captions(model, split.captions(language), language=language, batch_size=BATCH)
+
+
+# ---------------------------------------------------------------- runs that are not kept
+
+
+def probed(
+    data: World, plans: Iterable[tuple[Recipe, int]], probe: Callable[[World, Recipe], Diagnostics]
+) -> list[pd.DataFrame]:
+    """The steps of runs that a probe watches, side by side; the runs are not kept.
+
+    Args:
+        data: known by its configuration and trunk, as it is read anew in each process.
+        plans: recipe and seed of each run.
+        probe: makes the probe of a run, from the world and the recipe; can be sent to another process.
+    """
+    source = (data.config, trunk_of(data))
+    return side_by_side([partial(_probed, source, plan, seed, probe) for plan, seed in plans])
+
+
+def _probed(source: tuple, plan: Recipe, seed: int, probe: Callable[[World, Recipe], Diagnostics]) -> pd.DataFrame:
+    data = reloaded(*source)
+    model, dataset = ready(data, plan, seed=seed)
+    watch = probe(data, plan)
+    with one_thread():
+        return train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps

@@ -2,39 +2,51 @@
 
     ground = material.of(book, dataset)        # the profile's own dataset, unless one is named
     data, trunk = ground.data(), ground.trunk()
-    ground = material.of(book, published=True) # heard through a published encoder: views "frozen", "upper", "whole"
+    ground = material.of(book, published=True) # through a published encoder: views "frozen", "upper", "whole"
 
-Both kinds answer the same questions (see `Material`), so that a chapter reads the same on either.
+All kinds answer the same questions (see `Material`), so that a chapter reads the same on either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import pandas as pd
 from IPython.display import display
 
-from pullpush.data.clips import World
+from pullpush.data.banks import BANKS
+from pullpush.data.clips import Clips, World
+from pullpush.data.languages import LANGUAGES
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
 from pullpush.data.recordings.registry import find
+from pullpush.data.scenes.world import KNOWN, SCENES as RENDERED, WorldConfig, load_world
 from pullpush.encoders import AUDIO, TEXT
-from pullpush.errors import PullPushError
-from pullpush.lab import common, gaps, shared_texts
-from pullpush.lab.scenes import SCENES, Labelled, Material, PublishedScenes, Scenes
+from pullpush.errors import PullPushError, unknown
+from pullpush.lab import common, gaps, trunks
+from pullpush.lab.compute import View
 from pullpush.lab.session import Session
 from pullpush.training.frozen import Base, encoded, splits_encoder
+from pullpush.training.runs import Plan
+from pullpush.training.trunk import Published, as_trunk
 
-__all__ = ["Labelled", "Material", "PublishedScenes", "Real", "Scenes", "of"]
+SCENES = "scenes"
+SHARES = {"frozen": 1, "frozen/half": 2, "frozen/quarter": 4}  # of the training clips
+# How a random trunk is "trained": its weights stay, its batch statistics become those of real clips.
+NOTHING: dict[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
+# The components that make scenes of recordings and tell them: those of a loaded world without having to load one.
+PARTS = ("data/decoding", *RENDERED, *KNOWN, *(f"languages/{code}" for code in LANGUAGES))
 
 
 def of(book: Session, dataset: str = "", *, compute_long: bool = False, published: bool = False) -> Material:
     """The profile's material, or that of the dataset that is named; "scenes" are the book's own.
 
     compute_long: whether experiments that are long are computed where nothing was kept of them; published: whether
-    clips are heard through the profile's published audio encoder (`Profile.listening`), as in chapters 4 and on,
-    rather than through one that is trained here on scenes.
+    clips go through the profile's published audio encoder (`Profile.listening`), as in chapters 4 and on, rather than
+    through one that is trained here on scenes.
 
     Raises:
         UnknownNameError: no such dataset.
@@ -49,9 +61,202 @@ def of(book: Session, dataset: str = "", *, compute_long: bool = False, publishe
         gaps.allow(f"the dataset {' and '.join(ground.pair_names)}")
     if gaps.allowed():
         with suppress(PullPushError):  # where the data are used, it is told what they lack
-            if (note := shared_texts.note(ground.data().test)).data:
+            if (note := common.shared_captions(ground.data().test)).data:
                 display(note)
     return ground
+
+
+class Labelled(NamedTuple):
+    """Clips with one label each, and a prompt for each label."""
+
+    split: Clips
+    prompts: list[str]
+
+
+class Material(ABC):
+    """What chapter 2 asks of its data.
+
+    Attributes:
+        book: the session at the size of a chapter of many runs; full: at the profile's.
+        compute_long: whether experiments that are long are computed where nothing was kept of them.
+        name: of the data.
+        parts: the components that make the data, as `golden.versions` takes them; see `compute.Ground`.
+        pair_names: the views that `pair` makes.
+        random_text: what a recipe needs for a text encoder that has learnt nothing.
+    """
+
+    name: str
+    parts: Sequence[str]
+    pair_names: tuple[str, ...]
+    random_text: Mapping[str, Any]
+
+    def __init__(self, book: Session, full: Session, compute_long: bool) -> None:
+        self.book, self.full, self.compute_long = book, full, compute_long
+        self._views: dict[str, View] = {}
+
+    @abstractmethod
+    def data(self, n_train: int | None = None) -> World:
+        """What systems are compared on; n_train: so many training clips."""
+
+    @abstractmethod
+    def whole(self) -> World:
+        """The same at the profile's whole size, for training end to end."""
+
+    @abstractmethod
+    def trunk(self) -> Base:
+        """The audio encoder that all systems share."""
+
+    @abstractmethod
+    def random_trunk(self) -> Base:
+        """One of the same architecture that has learnt nothing."""
+
+    @abstractmethod
+    def pair(self, trunk: Base) -> dict[str, World]:
+        """Two worlds that differ, encoded, to train on one and test on the other."""
+
+    @abstractmethod
+    def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
+        """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
+
+    def view(self, name: str) -> View:
+        """Data by its name, with the session that gives the sizes; each is made once.
+
+        name: "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and
+            "frozen/quarter", with so much of the training clips; "upper", stored activations of its lower part, for
+            training its upper one (the clips as they are, where it is no published encoder made in two parts);
+            "whole", all clips of the profile at its full size, for training end to end; "noise", features of a trunk
+            that has learnt nothing, with texts likewise; or a name of `pair`. UnknownNameError for others.
+        """
+        if name not in self._views:
+            self._views[name] = self._view(name)
+        return self._views[name]
+
+    def _view(self, name: str) -> View:
+        if name in SHARES:
+            count = None if name == "frozen" else len(self.data().train) // SHARES[name]
+            return View(self.book, encoded(self.data(count), self.trunk()))
+        if name == "upper":
+            trunk = as_trunk(self.trunk())
+            return View(self.book, encoded(self.data(), trunk, level="lower") if trunk.split else self.data())
+        if name == "scenes":
+            return View(self.book, self.data())
+        if name == "whole":
+            return View(self.full, self.whole())
+        if name == "noise":
+            return View(self.book, encoded(self.data(), self.random_trunk()), self.random_text)
+        pair = self.pair(self.trunk())
+        if name not in pair:
+            raise unknown("view", name, ["scenes", *SHARES, "upper", "whole", "noise", *pair])
+        return View(self.book, pair[name])
+
+
+# ---------------------------------------------------------------- the book's scenes
+
+
+class Scenes(Material):
+    """Rendered scenes; the trunk is trained on scenes of a single event."""
+
+    name = SCENES
+    parts = PARTS
+    pair_names = ("A", "B")
+    random_text: Mapping[str, Any] = {"text": "hashed"}
+
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        super().__init__(reduced(book), book, compute_long)
+
+    def data(self, n_train: int | None = None) -> World:
+        return common.world(self.book, **({} if n_train is None else {"n_train": n_train}))
+
+    def whole(self) -> World:
+        return common.world(self.full)
+
+    def trunk(self) -> Base:
+        return trunks.trained(pretrained(self.book))
+
+    def random_trunk(self) -> Base:
+        return trunks.trained(untrained(self.book))
+
+    def pair(self, trunk: Base) -> dict[str, World]:
+        """See `two_worlds`."""
+        return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data()).items()}
+
+    def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
+        """The world's own single-event clips."""
+        return {"single events": Labelled(data.singles, data.singles.prompts())}
+
+
+class PublishedScenes(Scenes):
+    """Rendered scenes; the trunk is the profile's audio encoder as it is published, and nothing is trained for it."""
+
+    name = "scenes, published encoder"  # so that results do not pass for those with a trunk trained here
+
+    def trunk(self) -> Published:
+        return common.published_trunk(self.book)
+
+    def random_trunk(self) -> Published:
+        return common.published_trunk(self.book, pretrained=False)
+
+
+def reduced(book: Session) -> Session:
+    """The session with two thirds of the training scenes and half the dimensions: for a chapter of many runs."""
+    size = book.settings
+    scenes = {**size.world, "n_train": 2 * size.world["n_train"] // 3}
+    return replace(book, settings=replace(size, world=scenes, dim=size.dim // 2))
+
+
+def pretrained(book: Session) -> Plan:
+    """The trunk that all systems of the chapter share: InfoNCE on scenes of a single event, like CED's tagging.
+
+    It never meets a combination of events, so it cannot leak those of the test scenes.
+    """
+    data = common.world(book, scene=common.scene(book, max_events=1))
+    return common.plan(book, data, "infonce", diagnostics=None)
+
+
+def untrained(book: Session) -> Plan:
+    """A trunk of random weights, as a run that learns next to nothing; its batch statistics are those of real clips."""
+    count = min(600, book.settings.world["n_train"])
+    data = common.world(book, scene=common.scene(book, max_events=1), n_train=count)
+    return common.plan(book, data, "infonce", diagnostics=None, **NOTHING)
+
+
+# Those that travel with the book, see trunks.py.
+TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"single-events": pretrained, "random": untrained}
+
+
+def categories(data: World) -> tuple[str, str]:
+    """Two halves of the bank's events, by category: arguments of `create_bank`, of about equal numbers of events."""
+    counts = pd.Series([event.category for event in data.bank.events]).value_counts()
+    halves: list[list[str]] = [[], []]
+    sizes = [0, 0]
+    for category, count in counts.items():
+        smaller = sizes.index(min(sizes))
+        halves[smaller].append(str(category))
+        sizes[smaller] += count
+    return ",".join(sorted(halves[0])), ",".join(sorted(halves[1]))
+
+
+def two_worlds(book: Session, data: World) -> dict[str, World]:
+    """Two worlds with other events, other mixing and other noise.
+
+    A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
+    """
+    bank = data.config.bank.partition(":")[0]
+    if not BANKS[bank].categories:
+        raise PullPushError(
+            f"{data.config.bank} has no categories to make two worlds of, which share no event: name two datasets, as "
+            "`dataset` and `other` of a profile"
+        )
+    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
+    noisy = {"p_overlap": 0.8, "p_far": 0.4, "p_noise": 1.0, "snr_db": (0.0, 10.0)}
+    mixing = {"A": common.scene(book), "B": common.scene(book, **noisy)}
+    return {
+        name: load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size))
+        for half, (name, scene) in zip(categories(data), mixing.items(), strict=True)
+    }
+
+
+# ---------------------------------------------------------------- a real dataset
 
 
 class Real(Material):
@@ -67,9 +272,10 @@ class Real(Material):
         self.name = name
         self._pair = {find(one).title: one for one in (name, book.settings.other) if one}
         self.pair_names = tuple(self._pair)
-        self._published = AUDIO[book.settings.audio].pretrained
-        rate = AUDIO[book.settings.audio].sample_rate  # kept in it, so that the encoder hears all that is in recordings
-        self._rate: dict[str, Any] = {"sample_rate": rate} if rate else {}
+        card = AUDIO[book.settings.audio]
+        self._published = card.pretrained
+        # kept in it, so that the encoder gets all that is in recordings
+        self._rate: dict[str, Any] = {"sample_rate": card.sample_rate} if card.sample_rate else {}
         known = TEXT[book.settings.text].pretrained  # else there is no such architecture untrained
         self.random_text = {"encoder_options": {"text_pretrained": False}} if known else {"text": "hashed"}
 
@@ -90,8 +296,7 @@ class Real(Material):
     def random_trunk(self) -> Base:
         if self._published:
             return common.published_trunk(self.book, pretrained=False)
-        still = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
-        return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **still)
+        return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **NOTHING)
 
     def pair(self, trunk: Base) -> dict[str, World]:
         """This dataset and the profile's other one; without one, this dataset alone."""
@@ -99,7 +304,7 @@ class Real(Material):
 
     def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """The profile's labelled datasets."""
-        hear: Callable = splits_encoder(trunk)
+        encode: Callable = splits_encoder(trunk)
         options = {"seconds": data.config.seconds, **self._rate}
         sets = {find(name).title: load_labelled(name, **options) for name in self.book.settings.zero_shot}
-        return {title: Labelled(hear(split), split.prompts()) for title, split in sets.items()}
+        return {title: Labelled(encode(split), split.prompts()) for title, split in sets.items()}

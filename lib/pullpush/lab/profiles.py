@@ -19,10 +19,8 @@ from typing import Any
 
 from pullpush.encoders import AUDIO
 from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
+from pullpush.lab.root import DEFAULT, SUFFIXES
 from pullpush.settings import check_fields, check_range, check_setting, read_yaml
-
-DEFAULT = "quick"
-SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from filelock import FileLock, Timeout
 
 from pullpush.errors import CacheError, DataNotFoundError, PullPushError
 
+DEFAULT = "quick"  # the profile
+SUFFIXES = (".yaml", ".yml")  # of a profile of one's own, and of sweeps
 CHECKOUT = Path(__file__).resolve().parents[3]  # of an editable install
 PACKAGED = Path(__file__).resolve().parents[1] / "_root"  # in the wheel, see pyproject.toml
 
@@ -41,30 +43,19 @@ def find_root() -> Path:
 
 
 def is_packaged(root: Path | None = None) -> bool:
-    """Whether the book is the one that was installed with the package, which lacks all that was computed.
-
-    root: the book's; default `find_root()`.
-    """
+    """Whether the book is the one that was installed with the package, which lacks all that was computed."""
     return (root or find_root()) == PACKAGED
 
 
 def workplace(root: Path | None = None) -> Path:
-    """The folder that `executed/` and `_build/` go to: the book's root, or the current folder if the book is installed.
-
-    root: the book's; default `find_root()`.
-    """
+    """Where `executed/` and `_build/` go: the book's root, or the current folder if the book is installed."""
     root = root or find_root()
     return Path.cwd().resolve() if is_packaged(root) else root
 
 
 @contextmanager
 def alone(lock: Path, refusal: PullPushError) -> Iterator[None]:
-    """Hold a lock for the block, in a folder that is made if it is not there.
-
-    Raises:
-        CacheError: the folder cannot be written.
-        PullPushError: `refusal`, where another process holds the lock.
-    """
+    """Hold a lock for the block, in a folder that is made if it is not there; `refusal` where another process does."""
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         held = FileLock(lock).acquire(timeout=0)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pullpush.cache import content_key
-from pullpush.errors import PullPushError
+from pullpush.errors import PullPushError, unknown
 from pullpush.golden import versions
 from pullpush.lab import provenance
 from pullpush.lab.root import find_root
+from pullpush.lab.session import Session
 from pullpush.training import checkpoints
 from pullpush.training.checkpoints import BEST
 from pullpush.training.components import of_recipe
@@ -95,6 +97,16 @@ def make(name: str, plan: Plan, about: str, *, root: Path | None = None) -> dict
             target.rename(Path(folder) / "before")
         partial.rename(target)
     return note
+
+
+def again(
+    name: str, plans: Mapping[str, Callable[[Session], Plan]], book: Session
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Train a trunk of the session's profile, in place of the book's; what was noted of the old and of the new."""
+    if name not in plans:
+        raise unknown("trunk", name, plans)
+    about = (plans[name].__doc__ or "").partition("\n")[0]
+    return made().get(name, {}), make(name, plans[name](book), about)
 
 
 def _whole(folder: Path, note: dict[str, Any]) -> Path:

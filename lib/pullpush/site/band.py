@@ -42,8 +42,7 @@ class Spread(NamedTuple):
 def prior(groups: Sequence[Sequence[float]]) -> Spread | None:
     """What the variances of several systems, each over its seeds, say of such variances; None if none has two seeds.
 
-    groups: numbers by seed of each system. Their log variances have the mean and the spread of a scaled F
-    distribution, whose moments give scale and degrees of freedom.
+    Log variances have the mean and the spread of a scaled F distribution, whose moments give scale and freedom.
 
     >>> prior([[1.0, 2.0, 3.0], [5.0]]).sd
     1.0

@@ -27,8 +27,8 @@ from pullpush.lab import profiles
 from pullpush.lab.ledger import sentence
 from pullpush.lab.root import find_root, workplace
 from pullpush.show.captions import anchor
-from pullpush.site import card_pages, chapters, executions, ledger_page, verified
-from pullpush.site.executions import shown_html
+from pullpush.site import card_pages, chapters, ledger_page
+from pullpush.site.chapters import shown_html
 
 MARK = re.compile(r"<!-- (claim|recall|figure): ([^\n]*?) -->")
 FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
@@ -85,15 +85,15 @@ def build(
 def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[str], None]) -> list[Path]:
     """The executions to show, in the book's order: of each chapter the first that is not stale."""
     name = profiles.profile(profile).name
-    places = [executions.place(root, name, published=True)]
+    places = [chapters.place(root, name, published=True)]
     if not published:
-        places.insert(0, executions.place(root, name))
+        places.insert(0, chapters.place(root, name))
     found, reasons = [], []
     for chapter in chapters.chapters(root):
         stale = []
         for place in places:
             notebook = place / f"{chapter.name}.ipynb"
-            why = executions.why_stale(notebook, chapter)
+            why = chapters.why_stale(notebook, chapter)
             if why is None:
                 found.append(notebook)
                 report(
@@ -102,7 +102,7 @@ def _notebooks(root: Path, profile: str, *, published: bool, report: Callable[[s
                 break
             stale += [why] if notebook.is_file() else []
         else:
-            reasons.append(stale[0] if stale else executions.why_stale(places[0] / f"{chapter.name}.ipynb", chapter))
+            reasons.append(stale[0] if stale else chapters.why_stale(places[0] / f"{chapter.name}.ipynb", chapter))
     if reasons:
         hint = f"run: pullpush {'publish' if published else 'run --all'} --profile {profile}"
         raise BuildError("\n".join([*reasons, hint]))
@@ -121,7 +121,7 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     every, contents, sources = (source / name for name in ("claims.md", "library/contents.md", "sources.md"))
     if every.is_file():
         ledger_page.complete(every, claims)
-        verified.complete(every, verified.place(root))
+        ledger_page.tell_verified(every, ledger_page.verified_file(root))
     if contents.is_file():
         text = card_pages.contents(card_pages.cited(source / "references.bib"))
         card_pages.fill(contents, {card_pages.CONTENTS: text})

@@ -26,7 +26,7 @@ from pullpush.errors import PullPushError
 from pullpush.losses import TERMS
 from pullpush.metrics import METRICS
 from pullpush.rewriting import REWRITERS
-from pullpush.site.executions import shown_html
+from pullpush.site.chapters import shown_html
 
 CONTENTS = "<!-- contents of the library -->"
 RECORDINGS, WEIGHTS, PUBLISHED = "<!-- recordings -->", "<!-- weights -->", "<!-- published sounds -->"

@@ -1,9 +1,11 @@
-"""The `pullpush` command: fetch, list, run, sweep, keep, claims, build, open, evaluate; upkeep and proof have more."""
+"""The `pullpush` command. What a subcommand needs is imported when it is called, so that --help waits for nothing."""
 
 from __future__ import annotations
 
 import errno
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,9 @@ import click
 
 from pullpush import __version__
 from pullpush.errors import PullPushError
-from pullpush.lab import profiles
-from pullpush.lab.root import find_root, workplace
+from pullpush.lab.root import DEFAULT, SUFFIXES, find_root, workplace
 from pullpush.progress import Line, shown
-from pullpush.site import chapters, proof, upkeep
+from pullpush.site import upkeep
 from pullpush.site.status import sigterm_as_interrupt
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
@@ -44,9 +45,19 @@ class Explained(click.Group):
             raise click.exceptions.Exit(STOPPED) from None
 
 
+@contextmanager
+def watched(about: str, stopped: str, **options: Any) -> Iterator[Line]:
+    """The line that shows how far something is; stopped: what Ctrl-C leaves."""
+    try:
+        with Line(about, **options) as line:
+            yield line
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(str(stop) or f"stopped; {stopped}") from None
+
+
 profile_option = click.option(
     "--profile",
-    default=profiles.DEFAULT,
+    default=DEFAULT,
     show_default=True,
     help="How big a run is: smoke, quick, full, or a YAML file of your own.",
 )
@@ -94,13 +105,16 @@ def list_(contents: bool) -> None:
 
         click.echo(card_pages.plain())
         return
+    from pullpush.lab import profiles
+    from pullpush.site import chapters
+
     for chapter in chapters.chapters(find_root()):
         click.secho(chapter.name, bold=True)
         for name, default in chapters.parameters(chapter).items():
             click.echo(f"    -p {name} {default}")
     click.secho("\nprofiles", bold=True)
     for profile in profiles.PROFILES.values():
-        mark = " (default)" if profile.name == profiles.DEFAULT else ""
+        mark = " (default)" if profile.name == DEFAULT else ""
         click.echo(f"    {profile.name:6} {profile.about}{mark}")
 
 
@@ -116,58 +130,42 @@ def list_(contents: bool) -> None:
     help="Folder for the results; default executed/local/PROFILE.",
 )
 @profile_option
-def run(
-    chapter: str | None,
-    parameter: tuple[tuple[str, str], ...],
-    every: bool,
-    again: bool,
-    jobs: int,
-    out: Path | None,
-    profile: str,
-) -> None:
+def run(chapter: str | None, every: bool, again: bool, jobs: int, out: Path | None, **given: Any) -> None:
     """Execute CHAPTER (or --all) and keep its notebook and tables in executed/local/PROFILE."""
-    from pullpush.site import executions, run as running
-
+    parameters, profile = dict(given["parameter"]), given["profile"]
     if (chapter is not None) == every:
         raise PullPushError("name one chapter, or give --all; `pullpush list` shows the chapters")
-    if every and parameter:
+    if every and parameters:
         raise PullPushError("-p goes with one chapter, since parameters differ from chapter to chapter")
     if again and not every:
         raise PullPushError("--again goes with --all: a chapter that is named is run anyway")
     if jobs > 1 and not every:
         raise PullPushError("--jobs goes with --all")
-    root, settings = find_root(), profiles.profile(profile)
+    from pullpush.lab.profiles import profile as find_profile
+    from pullpush.site import chapters, run as running
+
+    root, settings = find_root(), find_profile(profile)
     if every:
-        _run_all(settings, root, out, jobs=jobs, again=again)
+        names = [chapter.name for chapter in chapters.chapters(root)]
+        folder = out or chapters.place(root, settings.name)
+        finished = [] if again else running.current(names, settings, root, folder)
+        for name in finished:
+            click.echo(f"{name}  finished before")
+        todo = [name for name in names if name not in finished]
+        with watched(settings.name, "finished pages are kept, the same command goes on") as line:
+            failed = running.run_all(todo, settings, root, jobs=jobs, report=line.above, watch=line.say, out=folder)
+        if failed:
+            raise PullPushError("\n".join(f"{name}: {message}" for name, message in failed.items()))
+        click.echo(folder)
         return
     name, size = str(chapter), settings.name
     if not shown():
         click.echo(f"{name}  {size} …")
-    last = executions.last_time(root, name, size)
+    last = chapters.last_time(root, name, size)
     with Line(f"{name}  {size}", past=f"last time {last:.0f} s" if last else "") as line:
-        done = running.run(name, profile=profile, parameters=dict(parameter), out=out, root=root, watch=line.say)
+        done = running.run(name, profile=profile, parameters=parameters, out=out, root=root, watch=line.say)
     gaps = f", {done.gaps} cells not measured on these data" if done.gaps else ""
     click.echo(f"{name}  {size}  {done.seconds:.0f} s  {done.notebook}{gaps}")
-
-
-def _run_all(settings: profiles.Profile, root: Path, out: Path | None, *, jobs: int, again: bool) -> None:
-    """Run all chapters, some at a time, and say which failed when all others are finished."""
-    from pullpush.site import executions, run as running
-
-    names = [chapter.name for chapter in chapters.chapters(root)]
-    folder = out or executions.place(root, settings.name)
-    finished = [] if again else running.current(names, settings, root, folder)
-    for name in finished:
-        click.echo(f"{name}  finished before")
-    todo = [name for name in names if name not in finished]
-    try:
-        with Line(settings.name) as line:
-            failed = running.run_all(todo, settings, root, jobs=jobs, report=line.above, watch=line.say, out=folder)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; finished pages are kept, the same command goes on") from None
-    if failed:
-        raise PullPushError("\n".join(f"{name}: {message}" for name, message in failed.items()))
-    click.echo(folder)
 
 
 @main.command()
@@ -183,37 +181,26 @@ def _run_all(settings: profiles.Profile, root: Path, out: Path | None, *, jobs: 
 )
 @parameter_option
 @click.option("--profile", default="", help="Of a chapter, as for run; default quick. A file names its own.")
-def sweep(
-    target: str,
-    only: tuple[str, ...],
-    jobs: int,
-    dask: str,
-    listed: bool,
-    parameter: tuple[tuple[str, str], ...],
-    profile: str,
-) -> None:
+def sweep(target: str, only: tuple[str, ...], listed: bool, parameter: tuple, profile: str, **options: Any) -> None:
     """Train the long experiments of the chapter TARGET, run by run, or run the grid of the YAML file TARGET.
 
     What is finished is skipped. `pullpush keep` then keeps what a chapter's experiments found.
     """
-    is_file = Path(target).suffix in profiles.SUFFIXES
+    is_file = Path(target).suffix in SUFFIXES
     if is_file and (only or listed or parameter or profile):
         raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
-    from pullpush.site import grid, long  # here, so that --help does not wait for torch
+    from pullpush.site import sweep as sweeping
 
-    options: dict[str, Any] = {"profile": profile or profiles.DEFAULT, "parameters": dict(parameter)}
-    plan = None if is_file else long.declared(target, **options)
+    told: dict[str, Any] = {"profile": profile or DEFAULT, "parameters": dict(parameter)}
+    plan = None if is_file else sweeping.declared(target, **told)
     for state in plan.states(only) if plan and listed else ():
         size = "long" if state.long else "with the chapter"
         click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
     if listed:
         return
-    sweep = partial(plan.sweep, only) if plan else partial(grid.sweep, Path(target))
-    try:
-        with Line(Path(target).stem) as line:
-            done = sweep(jobs=jobs, dask=dask, report=line.above, watch=line.say)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; finished runs are kept, the same command goes on") from None
+    start = partial(plan.sweep, only) if plan else partial(sweeping.sweep_grid, Path(target))
+    with watched(Path(target).stem, "finished runs are kept, the same command goes on") as line:
+        done = start(**options, report=line.above, watch=line.say)
     click.echo(f"{len(done.ran)} run, {len(done.skipped)} finished before, {len(done.failed)} failed")
     for table in done.tables.values():
         click.echo(table)
@@ -230,9 +217,9 @@ def sweep(
 @profile_option
 def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str, str], ...], profile: str) -> None:
     """Keep what the long EXPERIMENTS of CHAPTER (default: all) found, in book/measured, where the chapter reads it."""
-    from pullpush.site import long
+    from pullpush.site.sweep import declared
 
-    for folder in long.declared(chapter, profile=profile, parameters=dict(parameter)).keep(experiments):
+    for folder in declared(chapter, profile=profile, parameters=dict(parameter)).keep(experiments):
         click.echo(folder)
 
 
@@ -254,13 +241,7 @@ def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str,
 @click.option("--trust-remote-code", is_flag=True, help="Run the publisher's code, for models that come with it.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file for the scores.")
 def evaluate(
-    model: str,
-    dataset: str,
-    device: str,
-    trust_remote_code: bool,
-    out: Path | None,
-    language: tuple[str, ...],
-    **asked: Any,
+    model: str, dataset: str, device: str, trust_remote_code: bool, out: Path | None, language: tuple, **asked: Any
 ) -> None:
     """Score a whole published MODEL on a DATASET by the book's metrics, geometry and forces.
 
@@ -290,10 +271,10 @@ def evaluate(
 @profile_option
 def claims(published: bool, profile: str) -> None:
     """Gather every claim of the papers with the verdicts of a profile's executions, in executed/local/PROFILE."""
+    from pullpush.lab.profiles import profile as find_profile
     from pullpush.site import ledger_page
 
-    root, size = find_root(), profiles.profile(profile).name
-    table, path = ledger_page.publish(root, size, published=published)
+    table, path = ledger_page.publish(find_root(), find_profile(profile).name, published=published)
     for _, row in table.iterrows():
         click.echo(f"{row['verdict']:26}{row['id']}")
     for paper, counts in ledger_page.counted(table).items():
@@ -323,5 +304,101 @@ def open_() -> None:
     webbrowser.open(page.as_uri())
 
 
-for command in (upkeep.cache, upkeep.doctor, proof.golden, proof.verify, proof.publish, proof.trunk):
-    main.add_command(command)
+@main.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--accept", is_flag=True, help="Let the golden files of those named say what they do today.")
+def golden(names: tuple[str, ...], accept: bool) -> None:
+    """Check what components do, all or NAMEs such as losses/svr, against their golden files.
+
+    Names the kept results that stand on one that does something else.
+    """
+    if accept and not names:
+        raise PullPushError("--accept wants names, such as losses/svr: `pullpush golden` says which disagree")
+    from pullpush.site import standing
+
+    if accept:
+        for line in standing.accept(names):
+            click.echo(line)
+        return
+    wrong = []
+    for one in standing.check(names):
+        wrong.append(one.name)
+        click.secho(str(one), fg="red")
+    if wrong:
+        click.echo(
+            f"{len(wrong)} disagree. One that is right as it is now: `pullpush golden {wrong[0]} --accept`, and what "
+            "stands on it is trained again by `pullpush sweep` and `pullpush keep`. Else the code has a fault."
+        )
+        raise click.exceptions.Exit(1)
+    click.echo("all do what their golden files say")
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[CHAPTER[/EXPERIMENT]]...")
+@click.option("--runs", default=15, show_default=True, type=click.IntRange(min=1), help="To train again.")
+@click.option("--minutes", default=20.0, show_default=True, type=click.FloatRange(min=0, min_open=True))
+@click.option("--all", "every", is_flag=True, help="Train every kept run again, however long that takes.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the draw; default: the date, such as 20261123.")
+def verify(names: tuple[str, ...], **options: Any) -> None:
+    """Train runs drawn from the kept ones again, and compare them within a band that is stated.
+
+    Writes executed/quick/verified.csv, which the page Every claim shows. Killed and started again with the same seed it
+    goes on.
+    """
+    from pullpush.site import verify as verifying
+
+    with watched("verify", "runs are kept, the same command goes on (with the same --seed)") as line:
+        done = verifying.verify(names, **options, report=line.above, watch=line.say)
+    for name in done.left:
+        click.echo(f"left, since the minutes were over: {name}")
+    done.check()
+    click.echo(f"{len(done.table)} numbers of {done.runs} runs are inside their bands: {done.path}")
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[CHAPTER]...")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Pages at once.")
+@click.option("--check", is_flag=True, help="Compare and write nothing; exit 1 where a table moved.")
+@profile_option
+def publish(names: tuple[str, ...], check: bool, **options: Any) -> None:
+    """Execute pages (default: all), name the tables that moved, and write executed/PROFILE, which maintainers commit.
+
+    Pages that were executed here before and are current are not executed again.
+    """
+    from pullpush.site import publish as publishing
+
+    left = "what is published is as it was, finished pages are kept, the same command goes on"
+    with watched("publish", left) as line:
+        done = publishing.publish(names, check=check, **options, report=line.above, watch=line.say)
+    for name in done.timed:
+        click.echo(f"not compared, seconds of this machine: {name}")
+    for one in (*done.tables, *done.claims):
+        click.secho(f"moved: {one.name}: {one.how}", fg="yellow")
+    if not done.tables:
+        click.echo("no table moved")
+    elif not done.claims:
+        click.echo("no claim moved")
+    click.echo(done.folder)
+    if check and done.tables:
+        raise click.exceptions.Exit(1)
+
+
+@main.command()
+@click.argument("name")
+def trunk(name: str) -> None:
+    """Train the trunk NAME, which travels with the book, again, in place of the one that is there."""
+    from pullpush.lab import material, profiles, session, trunks
+    from pullpush.studies.consistency import speech
+
+    book = material.reduced(session.Session("trunks", profiles.profile(), 0, Path()))
+    before, now = trunks.again(name, {**material.TRUNKS, **speech.TRUNKS}, book)
+    click.echo(f"book/trunks/{name}  validation R@1 {now['validation R@1']:.4f}  {now['seconds']:.0f} s")
+    if before and before["sha256"] != now["sha256"]:
+        click.echo(
+            f"its weights are others than before (R@1 {before['validation R@1']:.4f}): train what stands on it again, "
+            "by `pullpush sweep` and `pullpush keep`"
+        )
+
+
+main.add_command(upkeep.cache)
+main.add_command(upkeep.doctor)

@@ -6,7 +6,8 @@ A chapter saves what it judged as `<chapter>.claims.csv`; claims that nothing ju
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import shutil
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ import pandas as pd
 from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
 from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS
+from pullpush.lab.root import DEFAULT
 from pullpush.lab.session import write_table
-from pullpush.site import executions
+from pullpush.site import chapters
 
 COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")
 FURTHER = tuple(name for name in JUDGED if name not in COLUMNS)
@@ -27,6 +29,11 @@ FILE = "claims.csv"
 MARK = "<!-- every claim -->"  # where the page's table goes
 HEAD = ("claim", "stands in", "paper", "here ± half width [95 %]", "verdict", "chapter")
 FILTERS = ("paper", "verdict", "chapter")
+VERIFIED_FILE = "verified.csv"
+VERIFIED_MARK = "<!-- trained again -->"  # where the page says which runs `pullpush verify` trained again
+RUN = ("chapter", "experiment", "system", "point", "seed")
+VERIFIED = ("date", "processor", *RUN, "metric", "kept", "here", "difference", "band", "within", "minutes")
+VERIFIED_HEAD = ("trained again", "numbers", "inside", "nearest to the edge of its band")
 
 
 # ---------------------------------------------------------------- the table
@@ -34,8 +41,8 @@ FILTERS = ("paper", "verdict", "chapter")
 
 def tables_of(root: Path, profile: str, *, published: bool = False) -> dict[str, Path]:
     """What was saved of each chapter's claims: executed here, before what is published; or only what is published."""
-    places = [executions.place(root, profile, published=True)]
-    places += [] if published else [executions.place(root, profile)]
+    places = [chapters.place(root, profile, published=True)]
+    places += [] if published else [chapters.place(root, profile)]
     return {path.name.split(".")[0]: path for place in places for path in sorted(place.glob("*.claims.csv"))}
 
 
@@ -70,7 +77,7 @@ def counted(table: pd.DataFrame) -> dict[str, dict[str, int]]:
 def publish(root: Path, profile: str, *, published: bool = False) -> tuple[pd.DataFrame, Path]:
     """Gather the claims of a profile's executions and save them beside those; see `tables_of`."""
     table = gathered(root, tables_of(root, profile, published=published))
-    return table, write_table(table, executions.place(root, profile, published=published) / FILE)
+    return table, write_table(table, chapters.place(root, profile, published=published) / FILE)
 
 
 # ---------------------------------------------------------------- the page
@@ -152,3 +159,61 @@ def _line(row: Mapping[str, Any], pages: Collection[str]) -> str:
 
 def _said(verdict: str) -> str:
     return "not measured" if verdict == LEFT else verdict
+
+
+# ---------------------------------------------------------------- what was trained again
+
+
+def verified_file(root: Path) -> Path:
+    """The file of a book's verifications."""
+    return chapters.place(root, DEFAULT, published=True) / VERIFIED_FILE
+
+
+def save_verified(rows: Sequence[Mapping[str, Any]], path: Path, *, processor: str) -> None:
+    """Write rows of a processor in place of its earlier ones; those of other processors stay."""
+    table = pd.DataFrame(rows, columns=list(VERIFIED))
+    before = verified(path)
+    others = before[before["processor"] != processor]
+    whole = pd.concat([others, table], ignore_index=True) if len(others) else table
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(whole, path)
+
+
+def verified(path: Path) -> pd.DataFrame:
+    """The table, VERIFIED; empty where there is none, or none that is whole: the next verification writes it anew."""
+    try:
+        table = pd.read_csv(path, keep_default_na=False, na_values={"kept": "", "here": "", "difference": ""})
+    except (OSError, ValueError):
+        return pd.DataFrame(columns=list(VERIFIED))
+    return table if list(table.columns) == list(VERIFIED) else pd.DataFrame(columns=list(VERIFIED))
+
+
+def tell_verified(page: Path, path: Path) -> None:
+    """Say on a copy of the page, where MARK stands, which runs were trained again, on what, and how they ended."""
+    table = verified(path)
+    said = "No kept run has been trained again yet: `pullpush verify` does it."
+    if len(table):
+        shutil.copyfile(path, page.with_name(VERIFIED_FILE))
+        parts = [_of_processor(str(name), rows) for name, rows in table.groupby("processor", sort=False)]
+        said = "\n\n".join([*parts, f"{{download}}`{VERIFIED_FILE}`"])
+    page.write_text(page.read_text(encoding="utf-8").replace(VERIFIED_MARK, said), encoding="utf-8")
+
+
+def _of_processor(name: str, table: pd.DataFrame) -> str:
+    runs = list(table.groupby(list(RUN), sort=False))
+    inside = int(table["within"].sum())
+    dates = sorted(set(table["date"]))
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    said = f"Trained again on {name}, {when}: {len(runs)} runs, {inside} of {len(table)} numbers within their band."
+    is_open = "" if inside == len(table) else " open"
+    body = html_table(VERIFIED_HEAD, (_of_run(key, rows) for key, rows in runs))
+    return f"```{{raw}} html\n<details{is_open}><summary>{escape(said)}</summary>\n{body}</details>\n```"
+
+
+def _of_run(key: Sequence[Any], rows: pd.DataFrame) -> str:
+    chapter, experiment, system, point, seed = (str(part) for part in key)
+    told = ", ".join(part for part in (f"{chapter}/{experiment}", system, point, f"seed {seed}") if part)
+    edge = rows.loc[(rows["difference"].abs() / rows["band"]).idxmax()]
+    nearest = f"{edge['metric']}: {edge['kept']:.4g} → {edge['here']:.4g}, band ± {edge['band']:.2g}".replace("-", "−")
+    texts = (told, str(len(rows)), str(int(rows["within"].sum())), nearest)
+    return f"<tr>{cells(map(escape, texts))}</tr>"

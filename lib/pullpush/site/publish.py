@@ -25,7 +25,7 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import alone, find_root, workplace
 from pullpush.lab.session import write_table
-from pullpush.site import chapters, executions, ledger_page
+from pullpush.site import chapters, ledger_page
 from pullpush.site.run import current, run_all
 from pullpush.site.status import held_back
 
@@ -88,7 +88,7 @@ def publish(
     """
     root, settings = root or find_root(), profiles.profile(profile)
     pages = [chapters.find(root, name) for name in names] or list(chapters.chapters(root))
-    mine, target = (executions.place(root, settings.name, published=published) for published in (False, True))
+    mine, target = (chapters.place(root, settings.name, published=published) for published in (False, True))
     executed = workplace(root) / "executed"
     refusal = PublishError(f"another process publishes to {executed}: wait for it, nothing was changed")
     with alone(executed / ".publish.lock", refusal):

@@ -34,8 +34,7 @@ from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root, workplace
 from pullpush.site import chapters, status
-from pullpush.site.chapters import Chapter
-from pullpush.site.executions import gaps_of, is_current, place, publishable
+from pullpush.site.chapters import Chapter, gaps_of, is_current, place, publishable
 from pullpush.site.workers import Tell, work_through
 
 # What keeps a kernel's output fit for a page, and the same from run to run.

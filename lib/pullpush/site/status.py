@@ -2,8 +2,8 @@
 
 A run's folder `.running-HOST-PID-…` holds all that is not finished, and the process id of its kernel. A watcher, this
 file run as a script, waits at the other end of a pipe: when the pipe closes, however the run ended (`kill -9`
-included), it ends the kernel with all that the kernel started, and removes the folder. Where the watcher was killed,
-too, the next run removes the folder.
+included), it ends the kernel with all that the kernel started, and removes the folder. (ipykernel looks for its parent,
+too, but leaves what it has started itself.) Where the watcher was killed as well, the next run removes the folder.
 """
 
 from __future__ import annotations
@@ -34,27 +34,21 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def run_folder(parent: Path) -> Iterator[Path]:
     """A folder in `parent` for one run; gone afterwards, and so is the kernel that has left its id there."""
     parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(parent)
+    for folder in parent.glob(f"{PREFIX}*"):  # of runs of this machine whose process is no more
+        host, _, process = folder.name.removeprefix(PREFIX).rpartition("-")[0].rpartition("-")
+        if host == socket.gethostname() and process.isdigit() and not _exists(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(
         prefix=f"{PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=parent, ignore_cleanup_errors=True
     ) as name:
         command = [sys.executable, "-I", "-S", __file__, name]
+        quiet: dict = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         # A session of its own: neither Ctrl-C nor a closed terminal reaches the watcher.
-        watcher = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        watcher = subprocess.Popen(command, start_new_session=True, **quiet)
         try:
             yield Path(name)
         finally:
             watcher.communicate()
-
-
-def remove_leftovers(parent: Path) -> None:
-    """Remove the folders of runs of this machine whose process is no more."""
-    for folder in parent.glob(f"{PREFIX}*"):
-        host, _, process = folder.name.removeprefix(PREFIX).rpartition("-")[0].rpartition("-")
-        if host == socket.gethostname() and process.isdigit() and not _exists(int(process)):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def end_kernel(folder: Path) -> None:
@@ -71,10 +65,8 @@ def end_kernel(folder: Path) -> None:
 
 @contextmanager
 def held_back(end: Callable[[], object] = lambda: None) -> Iterator[list[int]]:
-    """Hold a Ctrl-C or SIGTERM back for the block: `end` is called at once, and who owns the block looks at the list of
-    signals that came.
-
-    A second one is not held back. In threads other than the main one, which gets no signals, nothing changes.
+    """Hold a first Ctrl-C or SIGTERM back for the block: `end` is called at once, and who owns the block looks at the
+    list of signals that came. Threads other than the main one get no signals.
     """
     came: list[int] = []
     before = {number: signal.getsignal(number) for number in SIGNALS}
@@ -137,11 +129,7 @@ def _exists(process: int) -> bool:
     return True
 
 
-def _watch(folder: Path) -> None:
-    sys.stdin.read()
-    end_kernel(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 if __name__ == "__main__":
-    _watch(Path(sys.argv[1]))
+    sys.stdin.read()
+    end_kernel(Path(sys.argv[1]))
+    shutil.rmtree(sys.argv[1], ignore_errors=True)

@@ -33,11 +33,11 @@ from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import processor
 from pullpush.lab.root import alone, find_root
 from pullpush.lab.scores import Scores
-from pullpush.site import verified
+from pullpush.site import ledger_page as pages
 from pullpush.site.band import Spread, band, moderated, prior
-from pullpush.site.long import Declared, declared
-from pullpush.site.there import Note, draw, notes, passed_over
-from pullpush.site.verified import COLUMNS, RUN
+from pullpush.site.ledger_page import RUN, VERIFIED
+from pullpush.site.standing import Note, draw, notes, passed_over
+from pullpush.site.sweep import Declared, declared
 from pullpush.site.workers import SweepError, Tell
 from pullpush.training.runs import train_missing
 
@@ -55,13 +55,8 @@ class OutsideError(PullPushError, RuntimeError):
 
 @dataclass(frozen=True)
 class Verified:
-    """A verification.
-
-    Attributes:
-        table: a row a run and metric, COLUMNS.
-        left: runs that were drawn and not trained, since the minutes were over.
-        faults: what could not be verified: kept files that are damaged, or of another declaration.
-        path: where the table is written, with those of other processors.
+    """A verification: a row a run and metric (VERIFIED), written to `path` beside those of other processors; runs that
+    are left, since the minutes were over; what could not be verified, damaged or of another declaration.
     """
 
     table: pd.DataFrame
@@ -75,11 +70,7 @@ class Verified:
         return len(self.table[list(RUN)].drop_duplicates())
 
     def check(self) -> None:
-        """Whether all is inside.
-
-        Raises:
-            OutsideError: it is not; says which numbers, by how much, and what to do.
-        """
+        """Raise OutsideError unless all is inside: which numbers are not, by how much, and what to do."""
         said = [*self.faults, *(_outside(row) for _, row in self.table[~self.table["within"].astype(bool)].iterrows())]
         if said:
             raise OutsideError("\n".join([*said, ADVICE.format(path=self.path)]))
@@ -126,7 +117,7 @@ def verify(
         drawn = draw(known, runs=runs, minutes=minutes, seed=seed)
         for one in passed_over(known, runs=runs, minutes=minutes):
             report(f"not {one}: a run takes {one.cost / 60:.0f} minutes, too long for {runs} in {minutes:g}")
-    path, rows, left = verified.place(root), [], []
+    path, rows, left = pages.verified_file(root), [], []
     with afresh(str(seed)) as folder:
         plans, wanted = _wanted(drawn, profile, root, faults)
         comparisons = sum(len(one.numbers) for one in wanted)
@@ -145,10 +136,10 @@ def verify(
             except PullPushError as error:
                 faults.append(f"{chapter}: {error}")
             if rows:
-                verified.save(rows, path, processor=processor())
+                pages.save_verified(rows, path, processor=processor())
         if not left and all(row["within"] for row in rows):
             shutil.rmtree(folder, ignore_errors=True)
-    return Verified(pd.DataFrame(rows, columns=list(COLUMNS)), tuple(left), tuple(faults), path)
+    return Verified(pd.DataFrame(rows, columns=list(VERIFIED)), tuple(left), tuple(faults), path)
 
 
 def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Note], list[str]]:
@@ -258,12 +249,7 @@ class Kept:
         self._plan = plan
 
     def expected(self, note: Note, runs: Sequence[int]) -> list[Expected]:
-        """The runs of an experiment that have these numbers, counted from 0.
-
-        Raises:
-            SweepError: it was not kept as it is declared.
-            KeptError: what was kept is damaged.
-        """
+        """The runs of an experiment that have these numbers, counted from 0; SweepError if it is declared otherwise."""
         experiment = self._plan.experiments.get(note.experiment)
         scores = self._read(experiment) if experiment else None
         if not experiment or not scores:
@@ -322,10 +308,8 @@ def groups(scores: Scores) -> Groups:
 def afresh(name: str) -> Iterator[Path]:
     """Let `home()` be `home()/verified/<name>` for the block: links to all kinds but those that come of training.
 
-    What was trained in a block of this name before is there again; that of other names is removed.
-
-    Raises:
-        CacheError: another process is in such a block.
+    What was trained in a block of this name before is there again; that of other names is removed. CacheError where
+    another process is in such a block.
     """
     usual, folder = home(), home() / KIND / name
     refusal = CacheError(f"another process trains in {folder.parent}: wait for it, nothing was changed")

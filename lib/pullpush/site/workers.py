@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext, suppress
+from concurrent.futures import as_completed
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType, MappingProxyType
 from typing import Any
 
-import joblib
+from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -27,6 +28,7 @@ from pullpush.site.status import end_with, held_back
 
 PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 Outcome = tuple[str, float, str, str]  # key, seconds, what went wrong, what else is to be said
 Calls = Mapping[str, Callable[[], str | None]]
@@ -88,7 +90,9 @@ def work_through(
     failed: list[tuple[str, str]] = []
     total = total or len(calls)
     watch(f"{before}/{total} {noun}")
-    with _outcomes(calls, jobs, dask) as outcomes:
+    alone = jobs == 1 or len(calls) < 2
+    made = _on_cluster(dask, calls) if dask else _here(calls) if alone else _in_processes(calls, jobs)
+    with closing(made) as outcomes:
         for key, seconds, message, note in outcomes:
             label = labels.get(key, key)
             if not message and not is_there(key):
@@ -101,23 +105,47 @@ def work_through(
     return ran, failed
 
 
-@contextmanager
-def _outcomes(calls: Calls, jobs: int, dask: str) -> Iterator[Iterator[Outcome]]:
-    if not dask:
-        with closing(_in_processes(calls, jobs)) as outcomes:
-            yield outcomes
+def _here(calls: Calls) -> Generator[Outcome, None, None]:
+    yield from (_attempt(key, call) for key, call in calls.items())
+
+
+def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
+    left = {key: elsewhere(call) for key, call in calls.items()}
+    threads = dict.fromkeys(THREADS, str(max(1, cpu_count() // jobs)))
+    for _ in range(ROUNDS):
+        pool = get_reusable_executor(max_workers=min(jobs, len(left)), env=threads)
+        whole = False  # else whoever owns the block has gone, and processes would end their runs
+        with held_back(partial(_ask_to_stop, pool)) as came:
+            try:
+                futures = [pool.submit(_attempt, key, call, os.getpid()) for key, call in left.items()]
+                for future in as_completed(futures):
+                    outcome = future.result()
+                    if not came:
+                        left.pop(outcome[0])
+                        yield outcome
+                whole = not came
+            except TerminatedWorkerError:
+                whole = not came
+                if whole:
+                    continue
+            finally:
+                if not whole:
+                    pool.shutdown(wait=True, kill_workers=True)
+        if came:
+            raise KeyboardInterrupt
         return
-    with cluster(dask) as client, closing(_on_cluster(client, dask, calls)) as outcomes:
-        yield outcomes
+    yield from ((key, 0.0, "its process was killed, again and again: too little memory?", "") for key in left)
+
+
+def _ask_to_stop(pool: Any) -> None:
+    """Let the processes of the pool end what they are at, politely: a page ends its kernel and removes its folder."""
+    for process in list(pool._processes):
+        with suppress(OSError):  # it has gone
+            os.kill(process, signal.SIGTERM)
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Any]:
-    """A client of the Dask scheduler at an address.
-
-    Raises:
-        SweepError: dask is not installed, or nobody answers.
-    """
+def _cluster(address: str) -> Iterator[Any]:
     try:
         from dask.distributed import Client
     except ImportError as error:
@@ -133,70 +161,33 @@ def cluster(address: str) -> Iterator[Any]:
             client.close(timeout=PATIENCE)
 
 
-def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
-    jobs = min(jobs, len(calls)) or 1  # a process without a call would not know how to stop
-    left = {key: elsewhere(call) if jobs > 1 else call for key, call in calls.items()}
-    for _ in range(ROUNDS):
-        pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)
-        outcomes = pool(joblib.delayed(_attempt)(key, call, os.getpid()) for key, call in list(left.items()))
-        with held_back(_ask_to_stop) if jobs > 1 else nullcontext([]) as came:
-            try:
-                for outcome in outcomes:
-                    if not came:
-                        left.pop(outcome[0])
-                        yield outcome
-            except TerminatedWorkerError:
-                if not came:
-                    continue
-            except BaseException:
-                if jobs > 1:
-                    get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)  # else they end their runs
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # joblib's, that work was left undone
-                    outcomes.close()
-                raise
-        if came:
-            get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
-            raise KeyboardInterrupt
-        return
-    yield from ((key, 0.0, "its process was killed, again and again: too little memory?", "") for key in left)
+def _on_cluster(address: str, calls: Calls) -> Generator[Outcome, None, None]:
+    with _cluster(address) as client:
+        from dask.distributed import CancelledError, as_completed as as_they_come
 
-
-def _ask_to_stop() -> None:
-    """Let the processes of the pool end what they are at, politely: a page ends its kernel and removes its folder."""
-    for process in list(get_reusable_executor(reuse=True)._processes):
-        with suppress(OSError):  # it has gone
-            os.kill(process, signal.SIGTERM)
-
-
-def _on_cluster(client: Any, address: str, calls: Calls) -> Generator[Outcome, None, None]:
-    from dask.distributed import CancelledError, as_completed
-
-    gone = f"the cluster at {address} went away with {{}} runs to go: give the same command again, there or elsewhere"
-    futures = {client.submit(_attempt, key, elsewhere(call), pure=False): key for key, call in calls.items()}
-    left = len(futures)
-    try:
-        for future in as_completed(futures):
-            if future.status in ("cancelled", "lost") or client.status != "running":
-                raise SweepError(gone.format(left))
-            left -= 1
-            if future.status == "finished":
-                yield future.result()
-            else:
-                yield futures[future], 0.0, f"lost with its worker: {future.exception()}", ""
-    except (CancelledError, OSError) as error:
-        raise SweepError(gone.format(left)) from error
-    if left:
-        raise SweepError(gone.format(left))
+        gone = f"the cluster at {address} went away with {{}} runs to go: give the same command again, here or there"
+        futures = {client.submit(_attempt, key, elsewhere(call), pure=False): key for key, call in calls.items()}
+        left = len(futures)
+        try:
+            for future in as_they_come(futures):
+                if future.status in ("cancelled", "lost") or client.status != "running":
+                    raise SweepError(gone.format(left))
+                left -= 1
+                if future.status == "finished":
+                    yield future.result()
+                else:
+                    yield futures[future], 0.0, f"lost with its worker: {future.exception()}", ""
+        except (CancelledError, OSError) as error:
+            raise SweepError(gone.format(left)) from error
+        if left:
+            raise SweepError(gone.format(left))
 
 
 _busy = _stopped = False  # of a process of the pool: whether it makes a call, and whether it is to make no further one
 
 
 def _attempt(key: str, call: Callable[[], str | None], parent: int | None = None) -> Outcome:
-    """Make a call; where a process `parent` started this one, it ends with it, however that ended, and SIGTERM stops
-    the call and all later ones.
-    """
+    """Make a call; in a process that `parent` started it ends with that, and SIGTERM stops it and all later ones."""
     global _busy, _stopped
     is_process = parent not in (None, os.getpid())
     if is_process:

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.lab.compute import Embedded
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores
-from pullpush.lab.scoring import Embedded
 from pullpush.metrics import METRICS, distance
 from pullpush.studies.consistency import comparisons
 from pullpush.studies.consistency.space import embed

@@ -8,7 +8,7 @@ import pytest
 from miniature import tone
 
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.lab.scenes import SCENES
+from pullpush.lab.material import SCENES
 from pullpush.studies.consistency import comparisons, experiments
 from pullpush.studies.consistency.grounds import LanguagesError, check_told, languages_of, require, several
 

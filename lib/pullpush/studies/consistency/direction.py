@@ -15,7 +15,7 @@ from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab import common
-from pullpush.lab.probes import probed
+from pullpush.lab.compute import probed
 from pullpush.lab.session import Session
 from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.metrics import angle, direction_error

@@ -29,7 +29,7 @@ from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.gaps import NotKeptError
-from pullpush.lab.scenes import SCENES, Material
+from pullpush.lab.material import SCENES, Material
 from pullpush.studies import own_data
 from pullpush.studies.consistency.unheard import labels_as_stamps
 from pullpush.training.frozen import Base, encoded, on_features

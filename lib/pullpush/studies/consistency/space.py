@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.lab.scoring import embedded_captions
+from pullpush.lab.compute import embedded_captions
 from pullpush.metrics import language_ranks, pseudo_values, rank_variance
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.palette import method_name

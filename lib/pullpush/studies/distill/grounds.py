@@ -31,7 +31,7 @@ from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import System, Trial
-from pullpush.lab.scenes import PARTS
+from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill.columns import TaughtConfig, loaded

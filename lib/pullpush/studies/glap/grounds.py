@@ -31,7 +31,7 @@ from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import PARTS
+from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.glap import test_sets
 from pullpush.studies.glap.ears import EARS, heard

@@ -28,7 +28,7 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import PARTS, pretrained, reduced
+from pullpush.lab.material import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.show import galleries, picture_gallery
 from pullpush.show.markup import Markup

@@ -14,7 +14,7 @@ from torch import Tensor
 from pullpush.data.batches import Batch, PairDataset, collate
 from pullpush.data.clips import Clips, World
 from pullpush.errors import PullPushError
-from pullpush.lab.probes import probed
+from pullpush.lab.compute import probed
 from pullpush.losses import SVR, RadiusPredictor
 from pullpush.studies.svr.histories import fall
 from pullpush.training.diagnostics import Diagnostics

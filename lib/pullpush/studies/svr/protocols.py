@@ -17,7 +17,7 @@ from dataclasses import replace
 from pullpush.errors import unknown
 from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import PARTS, pretrained, reduced
+from pullpush.lab.material import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.training.frozen import encoded
 

@@ -25,7 +25,7 @@ from pullpush.encoders import TEXT
 from pullpush.errors import unknown
 from pullpush.lab import common
 from pullpush.lab.compute import View
-from pullpush.lab.scenes import PARTS
+from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies import taught
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes

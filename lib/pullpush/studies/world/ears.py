@@ -24,7 +24,7 @@ from pullpush.errors import unknown
 from pullpush.lab.comparisons import levels
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import Experiment, Trial
-from pullpush.lab.scenes import PARTS
+from pullpush.lab.material import PARTS
 from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS

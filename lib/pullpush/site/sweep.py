@@ -1,27 +1,38 @@
-"""The experiments that a chapter declares in its cells tagged `parameters`, `setup` and `experiments`.
-
-Long ones are trained run by run, in processes or on a Dask cluster, then kept:
+"""Two things that are swept, in processes or on a Dask cluster: a chapter's long experiments, and a grid over a page.
 
 pullpush sweep 02-svr-lab --only end-to-end    # trains what is missing; killed and started again it goes on
 pullpush keep 02-svr-lab end-to-end            # writes book/measured/02-svr-lab/end-to-end.nc
+pullpush sweep book/sweeps/temperature.yaml    # executes a page at each point, and gathers its tables
+
+A chapter declares experiments in its cells tagged `parameters`, `setup` and `experiments`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from pullpush.cache import content_key
+from pullpush.cache.locks import named, who
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Experiment, without_seeds
-from pullpush.lab.root import find_root
+from pullpush.lab.profiles import Profile
+from pullpush.lab.root import alone, find_root, workplace
 from pullpush.lab.scores import Scores
-from pullpush.site import chapters
-from pullpush.site.workers import SweepError, Swept, Tell, check_jobs, work_through
+from pullpush.lab.session import RESULTS
+from pullpush.settings import check_fields, check_folder, read_yaml
+from pullpush.site import chapters, run as running
+from pullpush.site.chapters import Chapter
+from pullpush.site.workers import SweepError, Swept, check_jobs, work_through
 from pullpush.training.runs import Plan, missing_of, prepare
 
 TAGS = ("setup", "experiments")
@@ -39,12 +50,8 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Declared:
-    """What a chapter declares, and what is done with it.
-
-    Attributes:
-        chapter: its name; profile, parameters: by which it was read.
-        ground: what its experiments stand on; other_grounds: experiment → what that one stands on instead.
-        experiments: by their names.
+    """What a chapter declares: the ground that its experiments stand on, but those of `other_grounds`, by their names;
+    profile, parameters: by which it was read. Errors: UnknownNameError for names of experiments, SweepError.
     """
 
     chapter: str
@@ -64,11 +71,7 @@ class Declared:
         return compute.content_of(self.ground_of(experiment), experiment)
 
     def chosen(self, only: Sequence[str] = ()) -> list[Experiment]:
-        """The experiments that are named, or all long ones.
-
-        Raises:
-            UnknownNameError: there is no such experiment.
-        """
+        """The experiments that are named, or all long ones."""
         for name in only:
             if name not in self.experiments:
                 raise unknown("experiment", name, self.experiments)
@@ -91,12 +94,7 @@ class Declared:
         return {(trial, seed): run for (trial, seed), run in cells.items() if (str(trial), seed) not in there}, before
 
     def states(self, only: Sequence[str] = ()) -> list[State]:
-        """How all experiments stand, or those that are named; of a long one that has gained seeds, the new ones alone.
-
-        Raises:
-            UnknownNameError: see `chosen`.
-            KeptError: what was kept is damaged.
-        """
+        """How all experiments stand, or those that are named; of a long one that has gained seeds, the new ones."""
         found = []
         for one in self.chosen(only or list(self.experiments)):
             cells, before = self.remaining(one) if one.long else (compute.plans_of(self.ground_of(one), one), None)
@@ -115,27 +113,13 @@ class Declared:
         more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
         return f"kept {record.stamp.made}" + (f", stale: {stale[0]}{more}" if stale else "")
 
-    def sweep(
-        self,
-        only: Sequence[str] = (),
-        *,
-        jobs: int = 2,
-        dask: str = "",
-        report: Tell = lambda line: None,
-        watch: Tell = lambda state: None,
-    ) -> Swept:
+    def sweep(self, only: Sequence[str] = (), *, jobs: int = 2, **options: Any) -> Swept:
         """Train the runs of long experiments, or of those that are named, that are not there yet.
 
-        Args:
-            jobs: processes at once, where there is no cluster.
-            dask: address of a Dask scheduler, whose workers share this machine's cache folder (PULLPUSH_HOME).
-            report, watch: see `work_through`.
-
-        Raises:
-            UnknownNameError: see `chosen`.
-            SweepError, KeyboardInterrupt: see `work_through`; finished runs are kept.
+        jobs, options: as for `work_through`; workers of a cluster share this machine's cache folder (PULLPUSH_HOME).
         """
         check_jobs(jobs)
+        report = options.setdefault("report", lambda line: None)
         labels, stages = self._stages(self.chosen(only), report)
         every = [run for stage in stages for run in stage.values()]
         missing = missing_of(every)
@@ -151,18 +135,16 @@ class Declared:
             more, failed = work_through(
                 {key: run.order for key, run in left.items()},
                 jobs=jobs,
-                dask=dask,
                 labels=labels,
                 is_there=lambda key, left=left: left[key].finished,
                 before=len(skipped) + len(ran),
                 total=len(every),
-                report=report,
-                watch=watch,
+                **options,
             )
             ran += more
         return Swept(tuple(ran), tuple(skipped), tuple(failed))
 
-    def _stages(self, experiments: Sequence[Experiment], report: Tell) -> tuple[dict[str, str], list[dict[str, Plan]]]:
+    def _stages(self, experiments: Sequence[Experiment], report: Any) -> tuple[dict[str, str], list[dict[str, Plan]]]:
         """A label for each run of several experiments, and the runs by key, one stage of training after the other."""
         labels: dict[str, str] = {}
         early: list[dict[str, Plan]] = []
@@ -184,19 +166,12 @@ class Declared:
         return labels, [*early, {key: run for key, run in last.items() if key not in first}]
 
     def keep(self, only: Sequence[str] = ()) -> list[Path]:
-        """Write what long experiments found, or those that are named, to book/measured, with the command for it.
+        """Write what long experiments found, or those that are named, to book/measured; the files of arrays.
 
         Where one was kept with other seeds, and all components do what they did, its runs are joined by the further.
-
-        Returns:
-            The files of arrays.
-
-        Raises:
-            SweepError: runs are missing; the message says how many, and the command that trains them.
-            KeptError: another process is keeping one of them.
         """
         files = []
-        told = {"profile": self.profile, "parameters": self.parameters}
+        told: dict[str, Any] = {"profile": self.profile, "parameters": self.parameters}
         for one in self.chosen(only):
             train, write = (kept.command(verb, self.chapter, one.name, **told) for verb in ("sweep", "keep"))
             cells, before = self.remaining(one)
@@ -204,8 +179,11 @@ class Declared:
                 runs = {run.key for run in cells.values()}
                 raise SweepError(f"{missing} of {len(runs)} runs of {one.name} are missing: {train}")
             scores = compute.compute(self.ground_of(one), one, cells)
-            made = replace(scores.stamp, command=f"{train} && {write}", data=_data(one, cells))
-            scores = replace(scores, stamp=made)
+            data: dict[str, set[str]] = {}  # by views; several keys where they depend on the seed
+            for (trial, _), run in cells.items():
+                data.setdefault(trial.data or one.data, set()).add(content_key(run.world.identity))
+            by_view = {view: sorted(keys) for view, keys in data.items()}
+            scores = replace(scores, stamp=replace(scores.stamp, command=f"{train} && {write}", data=by_view))
             scores = before.joined(scores) if before else scores
             contents = self.content(one), self.content(without_seeds(one))
             files.append(kept.keep(scores, self.ground_of(one).book.chapter, *contents, root=self.root))
@@ -248,9 +226,136 @@ def declared(
     return Declared(name, profile, parameters or {}, root, space["ground"], found, others)
 
 
-def _data(experiment: Experiment, cells: compute.Cells) -> dict[str, list[str]]:
-    """Keys of what runs learn from, by the names of views; several where they depend on the seed."""
-    found: dict[str, set[str]] = {}
-    for (trial, _), run in cells.items():
-        found.setdefault(trial.data or experiment.data, set()).add(content_key(run.world.identity))
-    return {view: sorted(keys) for view, keys in found.items()}
+# ---------------------------------------------------------------- a grid over a page
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a sweep file says.
+
+    chapter: its name; grid: lists of values by parameter; profile: what `--profile` takes; fixed: parameters that all
+    cells share; out: a folder, by default `executed/sweeps/<name of the file>`, relative to the book's root.
+    """
+
+    chapter: str
+    grid: dict[str, list[Any]]
+    profile: str = profiles.DEFAULT
+    fixed: dict[str, Any] = field(default_factory=dict)
+    out: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A point of the grid: `out`, its folder, is called by all that shapes it, so that a changed page is another cell.
+
+    It is finished when its notebook is there, and never run twice. failed: the folder of its error.
+    """
+
+    chapter: str
+    profile: str
+    parameters: dict[str, Any]
+    out: Path
+    failed: Path
+    root: Path
+
+    @property
+    def notebook(self) -> Path:
+        """Where the executed notebook stands once the cell is finished."""
+        return self.out / f"{self.chapter}.ipynb"
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+
+    def run(self, threads: int = 0) -> None:
+        """Execute the chapter; SweepError if it is no longer what the key says."""
+        chapter, profile = chapters.find(self.root, self.chapter), profiles.profile(self.profile)
+        if key_of(chapter, profile, self.parameters) != self.out.name:
+            raise SweepError(f"{chapter.name} or its profile changed after this sweep had begun: run the sweep again")
+        places = {"out": self.out, "failed": self.failed, "root": self.root}
+        running.run(chapter.name, profile=self.profile, parameters=self.parameters, threads=threads, **places)
+
+
+def sweep_grid(path: Path, *, jobs: int = 2, root: Path | None = None, **options: Any) -> Swept:
+    """Run the cells of a sweep file that are not finished yet, and gather the tables of all that are.
+
+    jobs, options: as for `work_through`; the cores are shared out among processes.
+
+    Raises:
+        SweepError: another process is running this sweep; or see `read_grid` and `work_through`.
+    """
+    cells, out = read_grid(path, root=root)
+    holder = out / ".holder"
+    refusal = SweepError(
+        f"another sweep is writing to {out} ({who(holder)}): wait for it, or give this one another `out`"
+    )
+    with alone(out / ".lock", refusal), named(holder):
+        there = [cell for cell in cells if cell.notebook.is_file()]
+        todo = {cell.out.name: cell for cell in cells if cell not in there}
+        for cell in there if "report" in options else ():
+            options["report"](f"finished before: {cell}")
+        threads = max(1, (os.cpu_count() or 1) // max(1, jobs))
+        ran, failed = work_through(
+            {key: partial(cell.run, threads) for key, cell in todo.items()},
+            jobs=jobs,
+            labels={key: str(cell) for key, cell in todo.items()},
+            is_there=lambda key: todo[key].notebook.is_file(),
+            before=len(there),
+            total=len(cells),
+            **options,
+        )
+        tables = _gather([cell for cell in cells if cell.notebook.is_file()], out)
+    return Swept(tuple(ran), tuple(map(str, there)), tuple(failed), tables)
+
+
+def read_grid(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path]:
+    """The cells of a sweep file, which is a `Grid` in YAML, and the folder that it writes to.
+
+    Raises:
+        DataNotFoundError: no such file.
+        SettingError, SweepError: it is no `Grid`.
+        UnknownNameError, ParameterError: names or values that the chapter does not take.
+    """
+    root = root or find_root()
+    told = read_yaml(path)
+    check_fields(told, of=str(path), kind=Grid)
+    if missing := [key for key in ("chapter", "grid") if not told.get(key)]:
+        raise SweepError(f"{path} lacks {' and '.join(missing)}")
+    plan = Grid(**told)
+    if both := sorted(plan.grid.keys() & plan.fixed.keys()):
+        raise SweepError(f"{path}: {', '.join(both)} is in grid and in fixed: keep one")
+    if empty := [name for name, values in plan.grid.items() if not values]:
+        raise SweepError(f"{path}: grid.{empty[0]} must be a list with at least one value")
+    chapter, profile = chapters.find(root, plan.chapter), profiles.profile(plan.profile)
+    out = workplace(root) / (plan.out or Path("executed") / "sweeps" / path.stem)
+    check_folder(out, f"{path}: out")
+    cells = {}
+    for values in product(*plan.grid.values()):
+        parameters = chapters.check_parameters(chapter, plan.fixed | dict(zip(plan.grid, values, strict=True)))
+        key = key_of(chapter, profile, parameters)
+        cells[key] = Cell(chapter.name, profile.source, parameters, out / "cells" / key, out / "failed" / key, root)
+    return list(cells.values()), out
+
+
+def key_of(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> str:
+    """A name for all that a cell's results depend on."""
+    sizes = [profile.content, profile.listening.content, profile.points]
+    return content_key([chapters.source_hash(chapter), sizes, repr(dict(parameters))], length=12)
+
+
+def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:
+    """Put the cells' tables of one name under each other, the parameters in front, into `out/<name>.csv`."""
+    found: dict[str, list[pd.DataFrame]] = {}
+    for cell in cells:  # in the order of the grid: the table is the same whatever ran when
+        for path in sorted(cell.out.glob(f"{cell.chapter}.*.csv")):
+            table = pd.read_csv(path)
+            for column, value in reversed(cell.parameters.items()):
+                if column not in table:  # a chapter may write its own, such as one row a seed
+                    table.insert(0, column, str(value) if isinstance(value, list | tuple | dict) else value)
+            found.setdefault(path.name.removeprefix(f"{cell.chapter}.").removesuffix(".csv"), []).append(table)
+    written = {}
+    for name in sorted(found, key=lambda name: (name != RESULTS, name)):
+        written[name] = out / f"{name}.csv"
+        partial = out / f".{name}.part"
+        pd.concat(found[name], ignore_index=True).to_csv(partial, index=False, lineterminator="\n")
+        os.replace(partial, written[name])
+    return written
