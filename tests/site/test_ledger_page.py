@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner
 
 from pullpush.lab import claims
-from pullpush.lab.ledger import Ledger
+from pullpush.lab.ledger import WORDS, Ledger, adjusted_by_family
 from pullpush.metrics import difference
 from pullpush.site import ledger_page
 from pullpush.site.cli import main
@@ -127,3 +127,46 @@ def test_a_build_completes_the_page_and_offers_the_table(book):
     assert ledger_page.MARK not in page
     assert list((book / "_build" / "html").rglob("claims.csv")), "to download"
     assert ledger_page.MARK in (book / "book" / "claims.md").read_text(), "the source stays as it was"
+
+
+# What is published
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PAST = {*WORDS, "smaller than in the paper"}  # what a verdict could be
+HISTORY = yaml.safe_load((ROOT / "book" / ledger_page.HISTORY).read_text(encoding="utf-8"))
+
+
+def test_a_claim_whose_test_was_changed_shows_what_it_said_before(book):
+    table = ledger_page.gathered(book, {"10-tiny": execute(book, 0.03, "quick")})
+    before = {"until": "2026-01-02", "verdict": "reversed", "value": -1.0, "low": -2.0, "high": -0.5, "seeds": 3}
+    past = {"first": {"date": "2026-01-01", "seeds": 3}, "before": [{**before, "changed": "quantity", "why": "A <b>."}]}
+    page = ledger_page.html(table, history={"supclap-a": past})
+    assert "judged since 2026-01-01, 3 seeds" in page
+    assert "until 2026-01-02 <strong>reversed</strong>, −1.0 ± 0.8 [−2.0, −0.5]" in page
+    assert "then other quantity: A &lt;b&gt;." in page
+    assert page.count("<details>") == 1
+
+
+def test_the_history_tells_of_claims_that_there_are_and_why_each_was_changed():
+    assert set(HISTORY) <= {claim.id for claim in claims.load_all()}
+    before = [one for each in HISTORY.values() for one in each.get("before", ())]
+    assert len(before) > 50
+    assert all(len(one["why"]) > 20 and one["verdict"] in PAST for one in before)
+    assert HISTORY["supclap-s3-suppression-gains"]["before"][0]["verdict"] == "reversed"
+
+
+def test_published_verdicts_keep_the_rules():
+    """Families over all chapters, no verdict of an interval without width, what cannot fail is no evidence."""
+    table = pd.read_csv(ROOT / "executed" / "quick" / "claims.csv").set_index("id")
+    every = {claim.id: claim for claim in claims.load_all()}
+    measured = table[table["value"].notna()]
+    wanted = adjusted_by_family([(every[id], p) for id, p in measured["p"].items()])
+    assert measured.loc[list(wanted), "p_holm"].to_numpy() == pytest.approx(list(wanted.values()), rel=1e-4)
+    runs = measured[[every[id].evidence == "runs" for id in measured.index]]
+    assert set(runs.loc[runs["half_width"] == 0, "verdict"]) <= {"cannot tell"}
+    identities = measured[[every[id].evidence == "identity" for id in measured.index]]
+    assert not set(identities["verdict"]) & {"holds", "holds, smaller"}
+    weak = runs[(runs["p_holm"] >= 0.05) | ((runs["low"] <= 0) & (runs["high"] >= 0))]
+    weak = weak[[every[id].direction != "equal" for id in weak.index]]
+    assert set(weak["verdict"]) <= {"no effect", "cannot tell", "cannot fail"}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
@@ -26,6 +27,7 @@ FURTHER = tuple(name for name in JUDGED if name not in COLUMNS)
 MEASURED = ("value", "low", "high", "half_width", "p", "p_holm", "seeds", "clips", "verdict")
 NOT_EXECUTED = "chapter not executed"
 FILE = "claims.csv"
+HISTORY = "claims-history.yaml"  # beside the claims: when each was judged first, and what it said before it changed
 MARK = "<!-- every claim -->"  # where the page's table goes
 HEAD = ("claim", "stands in", "paper", "here ± half width [95 %]", "verdict", "chapter")
 FILTERS = ("paper", "verdict", "chapter")
@@ -87,13 +89,21 @@ def complete(page: Path, table: pd.DataFrame) -> None:
     """Put the table, its filters and a CSV file to download into a copy of the page, where MARK stands."""
     write_table(table, page.with_name(FILE))
     known = {path.stem for path in page.parent.iterdir()}
-    body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known)}\n```"
+    path = page.with_name(HISTORY)
+    history = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known, history)}\n```"
     page.write_text(page.read_text(encoding="utf-8").replace(MARK, body), encoding="utf-8")
 
 
-def html(table: pd.DataFrame, pages: Collection[str] = frozenset()) -> str:
-    """The counts, the filters and the table; pages: names of those that can be linked to."""
-    rows = html_table(HEAD, (_line(row, pages) for _, row in table.iterrows()), attributes=' id="claims"')
+def html(table: pd.DataFrame, pages: Collection[str] = frozenset(), history: Mapping[str, Any] | None = None) -> str:
+    """The counts, the filters and the table.
+
+    Args:
+        pages: names of those that can be linked to.
+        history: by claim, see HISTORY.
+    """
+    lines = (_line(row, pages, (history or {}).get(row["id"], {})) for _, row in table.iterrows())
+    rows = html_table(HEAD, lines, attributes=' id="claims"')
     return f"""{_counts(table)}
 <form id="claim-filters" style="display:flex;flex-wrap:wrap;gap:0.6em 1.2em;margin:1em 0">
 {"".join(_select(name, table) for name in FILTERS)}
@@ -146,12 +156,12 @@ def _select(name: str, table: pd.DataFrame) -> str:
     return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
 
-def _line(row: Mapping[str, Any], pages: Collection[str]) -> str:
+def _line(row: Mapping[str, Any], pages: Collection[str], history: Mapping[str, Any]) -> str:
     chapter = escape(row["chapter"])
     link = f'<a href="{chapter}.html">{chapter}</a>' if row["chapter"] in pages else chapter
     verdict = f"<strong>{escape(_said(row['verdict']))}</strong>"
     verdict += f"<br>{escape(row['reason'])}" if row["reason"] else ""
-    claim = f"{escape(row['claim'])}<br><code>{escape(row['id'])}</code>"
+    claim = f"{escape(row['claim'])}<br><code>{escape(row['id'])}</code>{_past(row, history)}"
     texts = (claim, escape(row["source"]), escape(paper_number(row)), escape(estimate(row)), verdict, link)
     data = " ".join(f'data-{name}="{escape(row[name])}"' for name in FILTERS)
     return f"<tr {data}>{cells(texts)}</tr>"
@@ -217,3 +227,22 @@ def _of_run(key: Sequence[Any], rows: pd.DataFrame) -> str:
     nearest = f"{edge['metric']}: {edge['kept']:.4g} → {edge['here']:.4g}, band ± {edge['band']:.2g}".replace("-", "−")
     texts = (told, str(len(rows)), str(int(rows["within"].sum())), nearest)
     return f"<tr>{cells(map(escape, texts))}</tr>"
+
+
+def _past(row: Mapping[str, Any], history: Mapping[str, Any]) -> str:
+    """When a claim was judged first, and what it said before its test was changed, and why that was."""
+    if not history:
+        return ""
+    first = history["first"]
+    text = (
+        f"<br><small>judged since {first['date']}, {first['seeds']} {'seeds' if first['seeds'] > 1 else 'seed'}</small>"
+    )
+    items = [
+        f"<li>until {one['until']} <strong>{escape(one['verdict'])}</strong>, "
+        f"{escape(estimate({**one, 'half_width': (one['high'] - one['low']) / 2, 'unit': row['unit']}))}, "
+        f"{one['seeds']} seeds; then other {escape(one['changed'])}: {escape(one['why'])}</li>"
+        for one in history.get("before", ())
+    ]
+    return text + (
+        f"<details><summary>judged otherwise before</summary><ul>{''.join(items)}</ul></details>" if items else ""
+    )
