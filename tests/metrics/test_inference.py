@@ -16,10 +16,13 @@ from pullpush.metrics.inference import (
     SMALLER,
     Difference,
     Variance,
+    conditional_effect,
     difference,
     gap_pseudo_values,
     holm,
+    main_effect,
     mean_squares,
+    pooled,
     power,
     pseudo_values,
     standard_error,
@@ -399,6 +402,71 @@ def test_a_verdict_heeds_holm():
 def test_an_effect_without_direction_is_named(effect, margin, words):
     with pytest.raises(ValueError, match=words):
         verdict(made(0, 1), effect, margin=margin)
+
+
+# Several cells, one effect
+
+
+def factorial(seeds, clips, seed, effects):
+    """Scores of a full design in A, B and C with these effects (name → size), each half of it up, half of it down."""
+    generator = np.random.default_rng(seed)
+    shared = scores(seeds, clips, seed=seed + 1)
+    cells = {}
+    for cell in map(frozenset, ("", "A", "B", "C", "AB", "AC", "BC", "ABC")):
+        sign = {name: math.prod(1 if letter in cell else -1 for letter in name.split(" × ")) for name in effects}
+        noise = generator.normal(size=(seeds, 1)) * 0.2 + generator.normal(size=(seeds, clips))
+        cells[cell] = shared + sum(size / 2 * sign[name] for name, size in effects.items()) + noise
+    return cells
+
+
+@pytest.mark.parametrize("name", ["A", "B", "A × B", "A × B × C"])
+def test_a_main_effect_is_the_mean_over_all_companies(name):
+    cells = factorial(4, 6, 0, {"A": 1.0, "A × B": 0.5})
+    letters = name.split(" × ")
+    sides = {True: [], False: []}
+    for cell, values in cells.items():
+        sides[math.prod(1 if letter in cell else -1 for letter in letters) > 0].append(values)
+    loops = sum(sides[True]) / 4 - sum(sides[False]) / 4
+    assert main_effect(cells, name).value == pytest.approx(loops.mean())
+    assert main_effect(cells, name).half_width == pytest.approx(difference(loops).half_width)
+
+
+def test_the_mean_of_conditional_effects_is_the_main_effect_and_half_their_difference_the_interaction():
+    cells = factorial(4, 6, 1, {"A": 1.0, "A × B": 0.5})
+    with_b, without = (conditional_effect(cells, "A", beside="B", without=is_alone).value for is_alone in (False, True))
+    assert (with_b + without) / 2 == pytest.approx(main_effect(cells, "A").value)
+    assert (with_b - without) / 2 == pytest.approx(main_effect(cells, "A × B").value)
+
+
+def test_a_design_that_is_not_whole_is_refused():
+    cells = factorial(2, 3, 0, {})
+    with pytest.raises(ValueError, match="'D' must be in half of the cells"):
+        main_effect(cells, "D")
+    with pytest.raises(ValueError, match="'A' must be in half of the cells"):
+        main_effect({cell: values for cell, values in cells.items() if cell != frozenset("AB")}, "A")
+
+
+def test_effects_of_cells_cover_the_truth_as_often_as_they_say():
+    truth = {"A": 0.6, "A × B": 0.4}
+    hits = dict.fromkeys(("main", "conditional", "pooled"), 0)
+    for run in range(400):
+        cells = factorial(4, 30, 10 * run, truth)
+        found = {
+            "main": (main_effect(cells, "A"), 0.6),
+            "conditional": (conditional_effect(cells, "A", beside="B"), 1.0),
+            "pooled": (pooled([scores(4, 30, seed=7 * run + k) * 0.5 + 0.3 for k in range(3)]), 0.3),
+        }
+        for name, (interval, value) in found.items():
+            hits[name] += interval.low <= value <= interval.high
+    assert all(0.92 <= count / 400 <= 0.99 for count in hits.values()), hits
+
+
+def test_pooling_averages_clips_and_keeps_what_seeds_share():
+    one = scores(3, 40, seed=3)
+    assert pooled([one, one]).half_width == pytest.approx(difference(one).half_width)
+    assert pooled([one, -one]).value == pytest.approx(0)
+    several = [scores(3, 40, seed=k, seed_scale=0.0) for k in range(8)]
+    assert pooled(several).half_width < 0.6 * difference(several[0]).half_width
 
 
 # Pseudo-values

@@ -257,6 +257,59 @@ def _quantile(level: float) -> float:
     return (1 + level) / 2
 
 
+# ---------------------------------------------------------------- several cells, one effect
+
+
+def main_effect(cells: Mapping[frozenset[str], ArrayLike], factor: str) -> Difference:
+    """What a factor adds in the mean over all companies: the cells in which it is, less those in which it is not.
+
+    `cells`: the factors that are there → scores `(seeds, clips)`, of the same seeds and clips; each cell with the
+    factor has its counterpart without. An effect "A × B" is half of what one adds to the other (Box, Hunter & Hunter,
+    *Statistics for Experimenters*, ch. 5). ValueError: no such factor, or a cell without its counterpart.
+
+    >>> low = np.array([[0.1, 0.2], [0.2, 0.3]])
+    >>> cells = {frozenset(): low, frozenset("A"): low + 1, frozenset("B"): low + 2, frozenset("AB"): low + 5}
+    >>> [round(main_effect(cells, name).value, 6) for name in ("A", "A × B")]  # (1 + 3)/2 and (3 − 1)/2
+    [2.0, 1.0]
+    """
+    names = factor.split(" × ")
+    for name in names:
+        if not any(name in cell for cell in cells) or any(cell ^ {name} not in cells for cell in cells):
+            raise ValueError(
+                f"{name!r} must be in half of the cells, each with its counterpart without: got {[*cells]}"
+            )
+    is_high = {cell: (len(names) - len(cell & {*names})) % 2 == 0 for cell in cells}
+    halves = [
+        np.mean([finite("cells", cells[cell]) for cell in cells if is_high[cell] is high], 0) for high in (True, False)
+    ]
+    return difference(*halves)
+
+
+def conditional_effect(
+    cells: Mapping[frozenset[str], ArrayLike], factor: str, *, beside: str, without: bool = False
+) -> Difference:
+    """`main_effect` of a factor where another one is (`without`: where it is not), of the same cells.
+
+    >>> low = np.array([[0.1, 0.2], [0.2, 0.3]])
+    >>> cells = {frozenset(): low, frozenset("A"): low + 1, frozenset("B"): low + 2, frozenset("AB"): low + 5}
+    >>> [round(conditional_effect(cells, "A", beside="B", without=is_alone).value, 6) for is_alone in (False, True)]
+    [3.0, 1.0]
+    """
+    return main_effect({cell: scores for cell, scores in cells.items() if (beside in cell) is not without}, factor)
+
+
+def pooled(conditions: Sequence[ArrayLike]) -> Difference:
+    """The mean over conditions, such as worlds, of differences `(seeds, clips)` each, with the same seeds.
+
+    Conditions are those and no others; their clips, as many in each, are other clips: the i-th of all are averaged, so
+    that the variance over clips falls with the number of conditions, and a seed's share that all have in common stays.
+
+    >>> print(pooled([[[1.0, 2.0], [2.0, 1.0]], [[3.0, 4.0], [4.0, 3.5]]]))
+    +2.56 ± 0.79 [1.77, 3.36]
+    """
+    return difference(np.mean([finite("conditions", condition) for condition in conditions], axis=0))
+
+
 # ---------------------------------------------------------------- what is no mean over clips
 
 
