@@ -68,9 +68,10 @@ def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 def save(path: Path, objective: nn.Module, optimiser: Optimizer | None, progress: Progress, identity: str) -> None:
     """Write a checkpoint from which `restore` goes on as if nothing had happened.
 
-    identity: says which run it is; optimiser: None for a run that is complete.
+    identity: says which run it is; optimiser: None for a run that is complete, whose best weights are in a file of
+    their own.
     """
-    tensors = {f"weights/{name}": value for name, value in weights(objective).items()}
+    tensors = {f"weights/{name}": value for name, value in weights(objective).items()} if optimiser else {}
     slots = optimiser.state_dict()["state"] if optimiser else {}
     numbers: dict[str, dict[str, Any]] = {}  # some optimisers count their steps in a plain number
     for number, slot in slots.items():
@@ -102,7 +103,8 @@ def restore(path: Path, objective: nn.Module, optimiser: Optimizer, identity: st
             f"{path.parent} holds another run (recipe, seed, data, base or diagnostics): "
             "choose another folder, or begin anew by --restart (resume=False)"
         )
-    load_weights(objective, _under(tensors, "weights"))
+    if kept := _under(tensors, "weights"):
+        load_weights(objective, kept)
     slots: dict[int, dict[str, Any]] = {int(number): slot for number, slot in state.get("numbers", {}).items()}
     for name, value in _under(tensors, "optimiser").items():
         number, slot = name.split("/", 1)

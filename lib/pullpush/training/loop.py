@@ -7,6 +7,7 @@ its last checkpoint to the numbers of an uninterrupted one (on a CPU; GPU kernel
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def train(
     progress: bool | None = None,
     base: Path | str | None = None,
     data: str = "",
-    save_every: int = 100,
+    save_after: float = 60.0,
 ) -> Result:
     """Train a model by a recipe and give it the weights of its best epoch.
 
@@ -103,7 +104,7 @@ def train(
         base: run whose best weights the model starts from.
         data: what tells the clips from others; a checkpoint of a run on other clips is refused. Default: the keys of
             the clips, their languages, and how texts are drawn.
-        save_every: steps between checkpoints within an epoch.
+        save_after: seconds between two checkpoints, which a killed run loses at most; 0: one after each step.
 
     Raises:
         TrainingError: loss or gradient is not finite (step, epoch and clips are named); `out` holds another run; the
@@ -134,6 +135,17 @@ def train(
         done = checkpoints.restore(out / CHECKPOINT, objective, optimiser, identity)
         if done.best:
             best_weights = checkpoints.read(out / BEST)[0]
+    on_disk, since = done.best, time.monotonic()
+
+    def keep(*, ends: bool = False) -> None:
+        """Write a checkpoint where one is due; a complete run needs neither the optimiser nor the last weights."""
+        nonlocal on_disk, since
+        if not out or not accelerator.is_main_process or (not ends and time.monotonic() - since < save_after):
+            return
+        if done.best != on_disk:  # before the checkpoint that counts on it
+            checkpoints.save_best(out / BEST, best_weights, done.best)
+        checkpoints.save(out / CHECKPOINT, objective, None if ends else optimiser, done, identity)
+        on_disk, since = done.best, time.monotonic()
 
     quiet = hidden(progress) if accelerator.is_main_process else True
     bar = tqdm(total=total, initial=done.step, desc=recipe.name, unit="step", disable=quiet)
@@ -175,21 +187,16 @@ def train(
                 done.steps.append(row)
                 done.step = step
                 bar.update()
-                if out and accelerator.is_main_process and step % save_every == 0 and step % steps_per_epoch:
-                    checkpoints.save(out / CHECKPOINT, objective, optimiser, done, identity)
+                if step % steps_per_epoch:
+                    keep()
 
             mean = clip_mean([row for row in done.steps if row["epoch"] == epoch + 1])
             scores = recall_at_1(model, valid_split, language=train_dataset.languages[0])
             done.history.append({"epoch": epoch + 1, "step": done.step, "loss": mean, **scores})
             bar.set_postfix(loss=f"{mean:.3f}", recall=f"{scores['R@1']:.1%}")
-            better = not done.best or scores["R@1"] > done.best["R@1"]
-            if better:
+            if not done.best or scores["R@1"] > done.best["R@1"]:
                 done.best, best_weights = done.history[-1], checkpoints.weights(objective)
-            if out and accelerator.is_main_process:
-                if better:  # before the checkpoint that counts on it
-                    checkpoints.save_best(out / BEST, best_weights, done.best)
-                goes_on = epoch + 1 < recipe.epochs  # a complete run needs no optimiser any more
-                checkpoints.save(out / CHECKPOINT, objective, optimiser if goes_on else None, done, identity)
+            keep(ends=epoch + 1 == recipe.epochs)
 
     checkpoints.load_weights(objective, best_weights)
     result = Result(model.eval(), pd.DataFrame(done.history), pd.DataFrame(done.steps), done.best, recipe, out)

@@ -45,6 +45,7 @@ class Objective(nn.Module):
         self.terms = nn.ModuleList(term.create(-(-recipe.batch_size // recipe.loss_parts)) for term in recipe.terms)
         self.temperature = share_temperature(self.terms, recipe)
         self.weights = [term.weight for term in recipe.terms]
+        self.needed = needed_columns(recipe)
         clips = -(-recipe.batch_size // world()[1])  # in this process, rounded up
         self.chunk = chunk_size(model, recipe.text_chunk, sampling=recipe.sampling, clips=clips)
 
@@ -80,7 +81,7 @@ class Objective(nn.Module):
 
     def further(self, batch: Batch) -> dict[str, Tensor]:
         """What only some terms need or use, of all processes: a second pass, NLI sentences, teachers, clusters …"""
-        check_columns(self.recipe, batch.columns)
+        check_columns(self.needed, batch.columns)
         makers: dict[str, Callable[[Batch], Tensor]] = {
             "second_text": lambda batch: self._embed_main(batch, batch.texts),
             **{need: partial(self._embed_sentences, need) for need in SENTENCES},
@@ -163,23 +164,29 @@ def bring_columns(dataset: TrainingData, recipe: Recipe) -> None:
         TrainingError: see `check_columns`.
     """
     offered = dataset.offered if recipe.columns else {}
-    check_columns(recipe, offered)
+    check_columns(needed_columns(recipe), offered)
     dataset.bring([column for column in recipe.columns if column in offered])
 
 
-def check_columns(recipe: Recipe, offered: Iterable[str]) -> None:
-    """Require the columns that the terms of a recipe need.
+def needed_columns(recipe: Recipe) -> list[tuple[str, str]]:
+    """The columns that the terms of a recipe need, each with what is wrong where clips do not offer it."""
+    return [
+        (
+            COLUMNS[need],
+            f"term {term.name!r} needs {need} ({NEEDS[need]}), which these clips do not offer: give them a column "
+            f"{COLUMNS[need]!r} and make the batches with PairDataset(columns={recipe.columns})",
+        )
+        for term in recipe.terms
+        for need in TERMS[term.name].make.needs
+        if need in COLUMNS
+    ]
 
-    Raises:
-        TrainingError: naming the term, what it needs, and what to do.
-    """
-    for term in recipe.terms:
-        for need in TERMS[term.name].make.needs:
-            if (column := COLUMNS.get(need)) and column not in offered:
-                raise TrainingError(
-                    f"term {term.name!r} needs {need} ({NEEDS[need]}), which these clips do not offer: give them a "
-                    f"column {column!r} and make the batches with PairDataset(columns={recipe.columns})"
-                )
+
+def check_columns(needed: Iterable[tuple[str, str]], offered: Iterable[str]) -> None:
+    """Require columns, given as `needed_columns` does; TrainingError says what to do."""
+    for column, wrong in needed:
+        if column not in offered:
+            raise TrainingError(wrong)
 
 
 def share_temperature(losses: Iterable[Loss], recipe: Recipe) -> Temperature | None:
