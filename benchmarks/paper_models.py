@@ -19,9 +19,8 @@ from torch.nn import functional as F
 from pullpush.data.batches import Batch
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.encoders.audio_transformer import SpectrogramTransformer
-from pullpush.encoders.frozen import FrozenText
+from pullpush.encoders.frozen import FeatureStore, FrozenText
 from pullpush.encoders.pretrained_text import SONAR
-from pullpush.encoders.store import FeatureStore
 from pullpush.losses import Offer, apply
 from pullpush.training import recipe
 from pullpush.training.objective import Objective

@@ -45,9 +45,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pullpush.encoders.dual import DualEncoder
+from pullpush.encoders.dual import DualEncoder, Projection
 from pullpush.encoders.features import Features
-from pullpush.encoders.projection import Projection
 from pullpush.encoders.windows import zero_padding
 from pullpush.losses import Offer, apply
 from pullpush.studies import measured

@@ -10,8 +10,7 @@ from published import fetched, stamp
 from torch import Tensor
 
 from pullpush.encoders import TEXT, AudioEncoder, TextEncoder
-from pullpush.encoders.bridge import Bridge
-from pullpush.encoders.yamnet import YAMNet, class_names
+from pullpush.encoders.yamnet import Bridge, YAMNet, class_names
 
 QUERIES = {
     "A cow is mooing in the meadow.": "animals/mammals/bovines/cow_white",

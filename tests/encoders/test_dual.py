@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from published import noise
 
 from pullpush.encoders import TEXT, AudioEncoder, DualEncoder, create
-from pullpush.encoders.projection import Projection, normalise
+from pullpush.encoders.dual import Projection, normalise
 from pullpush.errors import AudioError, UnknownNameError
 
 TINY = {"dim": 8, "audio_channels": (4, 4, 8, 8), "text_features": 32}

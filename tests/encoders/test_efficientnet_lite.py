@@ -10,7 +10,7 @@ from published import fetched, pixels
 
 from pullpush.data.recordings import tuxpaint
 from pullpush.data.recordings.pictures import flat, square
-from pullpush.encoders.efficientnet_lite import EfficientNetLite
+from pullpush.encoders.pictures import EfficientNetLite
 
 SEEN = {  # a stamp → classes of ImageNet of which one has the highest probability
     "animals/birds/ostrich": {9},

@@ -13,7 +13,8 @@ import transformers
 from pullpush import encoders
 from pullpush.encoders import create, create_audio
 from pullpush.encoders.clap import clap_inputs
-from pullpush.encoders.pretrained import pinned, tiny_tokenizer
+from pullpush.encoders.pretrained import tiny_tokenizer
+from pullpush.encoders.wheels import pinned
 from pullpush.errors import DataNotFoundError, UnknownNameError, WeightsError
 
 AUDIO = {name: lambda name=name: encoders.AUDIO[name].small["model"] for name in ("clap", "whisper", "wavlm")}

@@ -7,7 +7,7 @@ import torch
 from published import pixels
 
 from pullpush.encoders import create
-from pullpush.encoders.picture_cnn import PictureCNN, varied
+from pullpush.encoders.pictures import PictureCNN, varied
 from pullpush.errors import AudioError
 
 OPTIONS = {

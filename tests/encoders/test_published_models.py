@@ -12,9 +12,9 @@ import transformers
 
 from pullpush.encoders.clap import WholeCLAP, tiny_whole
 from pullpush.encoders.pe_audio import WholePEAudio
-from pullpush.encoders.pretrained import pinned, tiny_tokenizer
-from pullpush.encoders.published import MODELS, open_model
+from pullpush.encoders.pretrained import MODELS, open_model, tiny_tokenizer
 from pullpush.encoders.remote import EAT, GLAP
+from pullpush.encoders.wheels import pinned
 from pullpush.errors import AudioError, PullPushError, UnknownNameError, WeightsError
 
 TEXTS = ["a frog croaks", "bell", "", "a dog barks then a bell rings"]

@@ -8,7 +8,7 @@ from published import tune
 from torchaudio.functional import resample
 
 from pullpush.encoders import create_audio
-from pullpush.encoders.several import Several, side_by_side
+from pullpush.encoders.features import Several, side_by_side
 from pullpush.errors import UnknownNameError
 from pullpush.training.trunk import Published
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pullpush.encoders import store as store_module
-from pullpush.encoders.store import FeatureStore
+from pullpush.encoders import frozen as store_module
+from pullpush.encoders.frozen import FeatureStore
 from pullpush.errors import CacheError
 
 
@@ -87,7 +87,7 @@ WORKER = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from pullpush.encoders import store as module
+from pullpush.encoders import frozen as module
 module.CHUNK = 5
 def encode(texts):
     time.sleep(0.02)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LANGUAGES, load_events
-from pullpush.encoders import store as store_module, use as use_module
+from pullpush.encoders import frozen as store_module, use as use_module
 from pullpush.encoders.use import LAYOUTS, USE, USE_TOKENS, UseEncoder, batches
 
 CAPTIONS = ["A frog croaks.", "Une grenouille coasse.", "カエルが鳴いている。", "青蛙呱呱叫。", ""]

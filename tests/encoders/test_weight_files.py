@@ -11,7 +11,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.torch import save_file
 
-from pullpush.encoders.weight_files import onnx_layers, read_tensors, weight_file
+from pullpush.encoders.wheels import onnx_layers, read_tensors, weight_file
 from pullpush.errors import DataNotFoundError, WeightsError
 from pullpush.training.trunk import Published
 

@@ -17,8 +17,7 @@ from torchaudio.functional import melscale_fbanks
 
 from pullpush.encoders import yamnet
 from pullpush.encoders.frontend import LogMelPatches
-from pullpush.encoders.weight_files import QUANTISERS
-from pullpush.encoders.wheels import unpacked
+from pullpush.encoders.wheels import QUANTISERS, unpacked
 from pullpush.encoders.yamnet import WHEEL, YAMNet, class_names
 from pullpush.errors import UnknownNameError
 

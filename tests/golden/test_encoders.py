@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from pullpush.encoders import AUDIO, audio_transformer as transformer, frontend, store, use, yamnet
+from pullpush.encoders import AUDIO, audio_transformer as transformer, frontend, frozen, use, yamnet
 from pullpush.encoders.cnn import CNN, MaskedBatchNorm
 from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.frozen import DropoutText
@@ -150,7 +150,7 @@ def doubled_momentum(self, *sizes):
         (DropoutText.__init__, "__kwdefaults__", {"of": "use", "rate": 0.2}, ["text/dropout"], ["text/hashed"]),
         (WordTransformer.__init__, "__kwdefaults__", {"width": 64}, ["text/words"], ["text/transformer"]),
         (use, "batches", lambda pieces, layout: [], ["text/use"], ["text/hashed"]),
-        (store.FeatureStore, "rows", no_features, ["text/hashed"], ["text/use"]),
+        (frozen.FeatureStore, "rows", no_features, ["text/hashed"], ["text/use"]),
         (DualEncoder, "encode_text", not_projected, ["audio/dual-encoder"], ["audio/projection"]),
     ],
 )

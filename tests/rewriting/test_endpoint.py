@@ -19,8 +19,7 @@ from chat_server import serving
 
 from pullpush.cache import content_key
 from pullpush.rewriting import RewritingError, create
-from pullpush.rewriting.chat import Prices
-from pullpush.rewriting.prompts import Prompts
+from pullpush.rewriting.prompts import Prices, Prompts
 
 KEY = "sk-very-secret-123"
 PROMPTS = Prompts(system="", rewrite="{caption}", merge="{first} and {second}")
@@ -296,7 +295,7 @@ def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, use, parallel, 
     with serving(faults) as server:
         use(server)
         rewriter = endpoint(prices=prices, budget=160, confirm=False, parallel=parallel, max_tokens=20, timeout=0.5)
-        with pytest.raises(RewritingError, match=r"left of the budget of 160 .* are kept.*with a higher budget"):
+        with pytest.raises(RewritingError, match=r"left of the budget of 160 .*: raise it; .* are kept"):
             rewriter.rewrite([f"caption {n}" for n in range(20)])
         counted = 15 * sum(row["tokens"][0] is not None for row in kept(home))
         assert counted <= rewriter.account.spent <= 160
@@ -397,9 +396,8 @@ def test_what_is_missing_is_named(home, monkeypatch):
     with pytest.raises(RewritingError, match="needs a key in \\$OPENAI_API_KEY"):
         endpoint().rewrite(TEXTS)
     monkeypatch.setenv("OPENAI_BASE_URL", "no address")
-    with pytest.raises(RewritingError, match="OPENAI_BASE_URL is no address"):
-        (rewriter := endpoint(attempts=1, prices=Prices(1e6, 1e6))).rewrite(TEXTS)
-    assert rewriter.account.spent == 0
+    with pytest.raises(RewritingError, match="OPENAI_BASE_URL is no address: no address"):
+        endpoint().rewrite(TEXTS)
     with pytest.raises(ValueError, match="needs a model"):
         create("endpoint")
     with pytest.raises(ValueError, match="a budget needs prices"):

@@ -20,8 +20,7 @@ from pullpush.encoders.attention import EPSILON, Block, sinusoids, transformer_l
 from pullpush.encoders.frontend import LogMel
 from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.weight_files import read_tensors
-from pullpush.encoders.wheels import fill
+from pullpush.encoders.wheels import fill, read_tensors
 from pullpush.encoders.windows import masked_mean
 from pullpush.errors import WeightsError, unknown
 

@@ -16,8 +16,7 @@ from torchaudio.compliance.kaldi import fbank
 
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained, WindowedEncoder
-from pullpush.encoders.weight_files import read_tensors, weight_file
-from pullpush.encoders.wheels import PLACE, fill
+from pullpush.encoders.wheels import PLACE, fill, read_tensors, weight_file
 from pullpush.encoders.windows import length_mask, masked_mean, split_rows, stacked
 from pullpush.errors import DataNotFoundError, WeightsError
 

@@ -10,14 +10,15 @@ from torch import Tensor
 from pullpush.encoders.interface import AudioEncoderCard
 from pullpush.encoders.pretrained import (
     SIZES,
+    ModelCard,
     Pretrained,
+    PublishedModel,
     WindowedEncoder,
     build,
     front_end,
     tiny_tokenizer,
     tokenizer_of,
 )
-from pullpush.encoders.published import ModelCard, PublishedModel
 from pullpush.encoders.windows import split_rows
 from pullpush.errors import WeightsError
 

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from pullpush.cache import home
+from pullpush.encoders.frozen import FeatureStore
 from pullpush.encoders.interface import TRAINABLE, TextEncoder, TextEncoderCard
-from pullpush.encoders.store import FeatureStore
 from pullpush.encoders.wheels import Wheel, fill, unpacked, weights
 from pullpush.encoders.windows import length_mask, masked_mean
 from pullpush.errors import unknown

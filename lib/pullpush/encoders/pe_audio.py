@@ -10,8 +10,15 @@ import torch
 from torch import Tensor
 
 from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
-from pullpush.encoders.pretrained import SIZES, Pretrained, build, tiny_tokenizer, tokenizer_of
-from pullpush.encoders.published import ModelCard, PublishedModel
+from pullpush.encoders.pretrained import (
+    SIZES,
+    ModelCard,
+    Pretrained,
+    PublishedModel,
+    build,
+    tiny_tokenizer,
+    tokenizer_of,
+)
 from pullpush.encoders.windows import by_length, split_rows
 from pullpush.errors import PullPushError
 

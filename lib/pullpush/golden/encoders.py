@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pullpush.encoders import AUDIO, TEXT, DualEncoder, SplitAudioEncoder, create, create_audio
+from pullpush.encoders.dual import Projection, normalise
 from pullpush.encoders.interface import EncoderCard
-from pullpush.encoders.projection import Projection, normalise
-from pullpush.encoders.published import MODELS
+from pullpush.encoders.pretrained import MODELS
 from pullpush.encoders.use import USE_DIM, UseEncoder
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import GoldenError, Probes

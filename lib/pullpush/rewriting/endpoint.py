@@ -22,9 +22,14 @@ import json
 import math
 import os
 import random
+import re
+import reprlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,20 +40,7 @@ from pullpush.cache import atomic_path, content_key, locked
 from pullpush.data.scenes.augmented import RewritingError
 from pullpush.progress import tell
 from pullpush.rewriting import RewriterCard
-from pullpush.rewriting.chat import (
-    LONGEST,
-    Account,
-    Passing,
-    Prices,
-    Unsent,
-    counted,
-    parsed,
-    retry_after,
-    run_apart,
-    text_of,
-    writable,
-)
-from pullpush.rewriting.prompts import HOW, Prompted, Question
+from pullpush.rewriting.prompts import HOW, Account, Prices, Prompted, Question
 
 KIND = "answers"
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
@@ -58,6 +50,64 @@ OVERHEAD = 16  # tokens around a conversation, at most
 AGAIN = {408, 409, 429, *range(500, 600)}  # status codes that pass
 SHOWN = 200  # characters of what a server says in an error
 LARGEST = 1_000_000  # bytes of a reply
+LONGEST = 300.0  # seconds of a wait at most
+NO_COMPLETION = "an answer that is no single completion in JSON ({})"
+MOST_TOKENS = 10**9  # of one answer, by any count that is believed
+
+
+class Passing(Exception):
+    """What was wrong with one attempt, where another may help; wait: seconds that the server asks for."""
+
+    def __init__(self, reason: str, wait: float = 0.0, *, sent: bool = True) -> None:
+        super().__init__(reason)
+        self.wait, self.sent = min(wait, LONGEST), sent
+
+
+def counted(answer: Mapping[str, Any]) -> tuple[int | None, int | None, str]:
+    """Tokens in and out, None where they are not counted or make no sense, and the latter for a message.
+
+    >>> counted({"usage": {"prompt_tokens": 9, "completion_tokens": -1}})
+    (9, None, '-1')
+    """
+    usage = answer.get("usage")
+    given = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    counts = [count if type(count) is int and 0 <= count <= MOST_TOKENS else None for count in given]
+    odd = [count for count in given if count is not None and count not in counts]
+    named = [reprlib.repr(count) if isinstance(count, int | float) else type(count).__name__ for count in odd]
+    return counts[0], counts[1], ", ".join(named)
+
+
+def text_of(answer: Mapping[str, Any]) -> str:
+    """The one answer in a reply, whole and not empty."""
+    try:
+        (choice,) = answer["choices"]
+        text, end = choice["message"]["content"], choice.get("finish_reason")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Passing(NO_COMPLETION.format(type(error).__name__)) from None
+    if not isinstance(text, str) or not text.strip():
+        raise Passing("an empty answer")
+    if end == "length":
+        raise Passing("an answer that is cut off: raise max_tokens")
+    if not writable(text):
+        raise Passing("an answer with half a character, a lone surrogate")
+    return text
+
+
+def writable(text: str) -> bool:
+    """Whether a text can be written and sent: half a character, a lone surrogate, cannot."""
+    return text.encode(errors="ignore") == text.encode(errors="replace")
+
+
+def retry_after(value: str) -> float:
+    """Seconds that a server asks to wait, be they a number or a date; 0 where it does not, or not clearly."""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +128,9 @@ class EndpointRewriter(Prompted):
 
     Raises:
         ValueError: no model, a budget without prices, numbers that make no sense.
+        RewritingError: (`rewrite`, `merge`) the cost was neither confirmed nor covered by a budget; the budget is
+            spent; there is no key; the endpoint refuses; captions that were not answered, by name.
+        CacheError: (`rewrite`, `merge`) the cache cannot be written.
     """
 
     model: str = ""
@@ -107,13 +160,7 @@ class EndpointRewriter(Prompted):
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
 
     def answers(self, questions: Sequence[Question]) -> list[str]:
-        """See `Prompted`: from disk what was answered before, the rest from the endpoint.
-
-        Raises:
-            RewritingError: the cost was neither confirmed nor covered by a budget; the budget is spent; there is no
-                key; the endpoint refuses; captions that were not answered, by name. What was answered is kept.
-            CacheError: the cache cannot be written.
-        """
+        """See `Prompted`: from disk what was answered before, the rest from the endpoint."""
         if broken := [each.caption for each in questions if not writable(self.prompts.system + each.prompt)]:
             raise RewritingError(f"half a character, a lone surrogate, cannot be sent: mend the caption {broken[0]!r}")
         with locked(KIND, content_key(self.model)) as folder:  # of two processes the second reads what the first paid
@@ -152,14 +199,6 @@ class EndpointRewriter(Prompted):
         tell(what)
 
 
-class _BudgetError(Exception):
-    """The next question might cost more than is left."""
-
-
-class _NoAddressError(RewritingError):
-    """What is to be an address is none."""
-
-
 class _Asking:
     """The questions of one run: several at once, at a pace, within the budget; each answer is kept as it comes.
 
@@ -172,44 +211,38 @@ class _Asking:
         url, self.key = os.environ.get(URL, "").strip(), os.environ.get(KEY, "").strip()
         if not url and not self.key:
             raise RewritingError(
-                f"the rewriter 'endpoint' needs a key in ${KEY}, or in ${URL} the address of one that takes none"
+                f"the rewriter 'endpoint' needs a key in ${KEY}, or in ${URL} the address of one without"
             )
         if not (self.key.isascii() and self.key.isprintable()):
             raise RewritingError(f"${KEY} has characters that no key has: copy it anew")
         self.url = url or OPENAI
+        if not re.match(r"https?://[^/\s]", self.url):
+            raise RewritingError(f"{URL} is no address: {self._shown(self.url)}")
         self.next = 0.0  # when the next request may go
         self.settled = asyncio.Event()  # an attempt is over, and may have cost less than was reserved
         self.unanswered: list[str] = []
 
     async def all_of(self, questions: Sequence[Question]) -> None:
-        """Ask them all; what cannot pass, such as a wrong key, ends the run.
-
-        Raises:
-            RewritingError: with how many answers are kept.
-        """
+        """Ask them all; what cannot pass, such as a wrong key, ends the run, and says how many answers are kept."""
         queue, refusal = iter(questions), None
+
+        async def work_off() -> None:
+            for question in queue:
+                await self._ask(question)
+
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self.rewriter.parallel):
-                    group.create_task(self._work_off(queue))
+                    group.create_task(work_off())
         except ExceptionGroup as errors:
             refusal = errors.exceptions[0]
         had = sum(self.rewriter.file(self.folder, each).is_file() for each in questions)
         kept = f"{had} of {len(questions)} answers are kept: what is missing is asked when this runs again"
-        if isinstance(refusal, _BudgetError):
-            raise RewritingError(
-                f"the next question may cost more than is left of the budget of {self.rewriter.budget:g} "
-                f"({self.rewriter.account.spent:.4g} are spent); {kept}, with a higher budget"
-            )
         if refusal:
             raise RewritingError(f"{refusal}; {kept}") if isinstance(refusal, RewritingError) else refusal
         if self.unanswered:
             some = "; ".join(self.unanswered[:3])
             raise RewritingError(f"{len(self.unanswered)} captions were not answered, {some}; {kept}")
-
-    async def _work_off(self, queue: Iterator[Question]) -> None:
-        for question in queue:
-            await self._ask(question)
 
     async def _ask(self, question: Question) -> None:
         """Attempts, until one is answered in full; where none is, that is noted, and says nothing of the others."""
@@ -238,19 +271,16 @@ class _Asking:
         account, budget = self.rewriter.account, self.rewriter.budget
         while budget is not None and account.spent + account.reserved + most > budget:
             if account.spent + most > budget:
-                raise _BudgetError
+                spent = f"({account.spent:.4g} are spent)"
+                raise RewritingError(
+                    f"the next question may cost more than is left of the budget of {budget:g} {spent}: raise it"
+                )
             self.settled.clear()
             await self.settled.wait()
         account.reserved += most
 
     async def _attempt(self, question: Question) -> None:
-        """Ask once, keep the answer before anything else, and settle what it cost: the most, where nobody knows.
-
-        Raises:
-            Passing: no answer in full.
-            RewritingError: the endpoint refuses the key, the model or the question, or counts no tokens that make sense
-                where they have a price.
-        """
+        """Ask once, keep the answer before anything else, and settle what it cost: the most, where nobody knows."""
         account, prices, most = self.rewriter.account, self.rewriter.prices, self.rewriter.most(question)
         cost = most
         try:
@@ -258,7 +288,11 @@ class _Asking:
             if reply.status_code != 200:
                 cost = 0.0
                 raise self._refusal(reply, body)
-            answer = parsed(body)
+            try:
+                answer = json.loads(body)
+            except (ValueError, RecursionError) as error:
+                raise Passing(NO_COMPLETION.format(type(error).__name__)) from None
+            answer = answer if isinstance(answer, dict) else {}
             asked, answered, odd = counted(answer)
             if prices and asked is not None and answered is not None:
                 cost = prices.cost(asked, answered)
@@ -269,8 +303,8 @@ class _Asking:
                     f"{self.url} says that an answer took {odd} tokens, so that nobody knows what it cost: look at its "
                     "own bill, and go on by confirm=True without prices and budget"
                 )
-        except (Unsent, _NoAddressError):
-            cost = 0.0
+        except Passing as fault:
+            cost = cost if fault.sent else 0.0
             raise
         finally:
             account.reserved -= most
@@ -297,12 +331,10 @@ class _Asking:
                     body += part
                     if len(body) > LARGEST:
                         raise Passing(f"an answer without an end, over {LARGEST} bytes: is this a chat endpoint?")
-        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise _NoAddressError(f"{URL} is no address: {self._shown(error)}") from None
-        except (httpx2.HTTPError, TimeoutError) as error:
-            kind = Unsent if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) else Passing
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
+            sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL)
             why = self._shown(error) or f"no whole answer in {rewriter.timeout:g} s: raise timeout"
-            raise kind(f"{type(error).__name__}: {why}") from None
+            raise Passing(f"{type(error).__name__}: {why}", sent=sent) from None
         return reply, body
 
     def _refusal(self, reply: httpx2.Response, body: bytes) -> Exception:
@@ -324,6 +356,30 @@ class _Asking:
     def _shown(self, message: object) -> str:
         """The start of what a server or a library says, without the key."""
         return self._safe(" ".join(str(message).split()))[:SHOWN]
+
+
+def run_apart(work: Coroutine[Any, Any, None]) -> None:
+    """Run to its end what awaits, in a loop and a thread of its own: a notebook has a loop in this one already.
+
+    An interrupt cancels the work, and waits for what it does then.
+    """
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(task)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(run)
+        try:
+            done.result()
+        except KeyboardInterrupt:
+            loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 @cache

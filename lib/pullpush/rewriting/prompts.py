@@ -1,7 +1,8 @@
-"""Prompts as data, and what all rewriters that are asked by prompts share."""
+"""What models are asked and what that costs, as data; what all rewriters that ask a model share."""
 
 from __future__ import annotations
 
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ QUOTES = "\"'“”„«»‘’ \t"
 
 @dataclass(frozen=True)
 class Prompts:
-    """What a model is told. The paper's prompts are not published: these are this book's.
+    """What a model is asked. The paper's prompts are not published: these are this book's.
 
     system: before everything, "" for nothing; rewrite: holds {caption}, and {through}, a language, where it is drawn;
     merge: holds {first} and {second}.
@@ -60,7 +61,7 @@ class Question(NamedTuple):
 class Prompted(Rewriter, Merger):
     """Rewrites and merges by asking a model; a subclass answers.
 
-    prompts: what it is told; through: names of languages, one drawn for each caption; seed: of these draws.
+    prompts: what it is asked; through: names of languages, one drawn for each caption; seed: of these draws.
     """
 
     prompts: Prompts = field(default_factory=Prompts, kw_only=True)
@@ -83,28 +84,24 @@ class Prompted(Rewriter, Merger):
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Rewriter`."""
-        return [cleaned(text) for text in self.answers([self._question(caption, number) for caption in captions])]
+        questions = []
+        for caption in captions:
+            through = self.through[draw(("through", self.seed, caption, number)) % len(self.through)]
+            questions.append(Question(filled(self.prompts.rewrite, caption=caption, through=through), caption, number))
+        return [cleaned(text) for text in self.answers(questions)]
 
     def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Merger`."""
         check_pairs(first, second)
-        asked = [
+        questions = [
             Question(filled(self.prompts.merge, first=one, second=other), f"{one} | {other}", number)
             for one, other in zip(first, second, strict=True)
         ]
-        return [cleaned(text) for text in self.answers(asked)]
-
-    def _question(self, caption: str, number: int) -> Question:
-        through = self.through[draw(("through", self.seed, caption, number)) % len(self.through)]
-        return Question(filled(self.prompts.rewrite, caption=caption, through=through), caption, number)
+        return [cleaned(text) for text in self.answers(questions)]
 
 
 def filled(prompt: str, **values: str) -> str:
-    """A prompt with its slots filled, in one go: a caption may hold braces.
-
-    >>> filled("{through}: {caption}", through="French", caption="a {first} bell")
-    'French: a {first} bell'
-    """
+    """A prompt with its slots filled, in one go: a caption may hold braces."""
     return SLOT.sub(lambda match: values.get(match[1], match[0]), prompt)
 
 
@@ -117,3 +114,35 @@ def cleaned(text: str) -> str:
     line = next((line for line in text.splitlines() if line.strip()), "")
     bare = re.sub(r"^\s*(english )?caption:\s*", "", line, flags=re.IGNORECASE).strip(QUOTES)
     return bare or line.strip()
+
+
+@dataclass(frozen=True)
+class Prices:
+    """In any currency, for a million tokens: of what is asked, and of what is answered.
+
+    Raises:
+        ValueError: a price is negative, infinite or no number, which no budget could bound.
+    """
+
+    asked: float
+    answered: float
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(price) and price >= 0 for price in (self.asked, self.answered)):
+            raise ValueError(f"prices for a million tokens are finite and at least 0, got {self}")
+
+    def cost(self, tokens_in: float, tokens_out: float) -> float:
+        """Of so many tokens.
+
+        >>> Prices(2.0, 8.0).cost(1_000_000, 500_000)
+        6.0
+        """
+        return (tokens_in * self.asked + tokens_out * self.answered) / 1e6
+
+
+@dataclass
+class Account:
+    """What one rewriter has spent; reserved: what questions under way cost at most."""
+
+    spent: float = 0.0
+    reserved: float = 0.0

@@ -15,7 +15,7 @@ from PIL import Image
 
 from pullpush.data import languages
 from pullpush.data.clips import Clips
-from pullpush.encoders.picture_cnn import as_images
+from pullpush.encoders.pictures import as_images
 from pullpush.show.markup import Markup, compress_png
 
 GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(8em,1fr));gap:0.8em"

@@ -21,7 +21,7 @@ from pullpush.data.banks import BANKS
 from pullpush.data.languages import language_files, load_languages
 from pullpush.data.recordings.registry import SETS
 from pullpush.encoders import AUDIO, TEXT
-from pullpush.encoders.published import MODELS
+from pullpush.encoders.pretrained import MODELS
 from pullpush.errors import PullPushError
 from pullpush.losses import TERMS
 from pullpush.metrics import METRICS

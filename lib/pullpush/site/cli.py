@@ -252,7 +252,7 @@ def evaluate(
     import torch
 
     from pullpush.data.recordings.registry import listing
-    from pullpush.encoders.published import MODELS, open_model
+    from pullpush.encoders.pretrained import MODELS, open_model
     from pullpush.site import evaluate as evaluating
 
     remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}

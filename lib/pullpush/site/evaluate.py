@@ -16,7 +16,7 @@ from pullpush.data.batches import is_missing
 from pullpush.data.clips import Clips, StoredClips
 from pullpush.data.recordings.corpora import CorpusConfig, load_labelled, load_split
 from pullpush.data.recordings.registry import find
-from pullpush.encoders.published import PublishedModel
+from pullpush.encoders.pretrained import PublishedModel
 from pullpush.errors import PullPushError
 from pullpush.metrics import alignment, difference, uniformity
 from pullpush.studies.push_parts import forces_in_batches

@@ -31,7 +31,7 @@ from pullpush.data.clips import Clips, Columns, Index, World
 from pullpush.data.mixture import Mixed
 from pullpush.data.store import row_numbers
 from pullpush.encoders import AUDIO, AudioEncoder
-from pullpush.encoders.checks import check_audio, check_seconds
+from pullpush.encoders.windows import check_audio, check_seconds
 from pullpush.errors import AudioError, TrainingError
 from pullpush.golden import versions
 from pullpush.parallel import in_threads

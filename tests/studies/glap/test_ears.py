@@ -7,7 +7,7 @@ import pytest
 
 from pullpush.data.mixture import MixtureConfig, Part
 from pullpush.data.scenes.world import WorldConfig
-from pullpush.encoders.several import side_by_side
+from pullpush.encoders.features import side_by_side
 from pullpush.studies.glap import ears
 from pullpush.studies.glap.ears import heard
 from pullpush.training.frozen import encoded, trunk_of

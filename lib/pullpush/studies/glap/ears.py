@@ -11,7 +11,7 @@ import torch
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, World
 from pullpush.data.mixture import Mixed
-from pullpush.encoders.several import side_by_side
+from pullpush.encoders.features import side_by_side
 from pullpush.training.frozen import Encoded, encoded
 from pullpush.training.trunk import Published
 

@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
-from pullpush.encoders.projection import normalise
+from pullpush.encoders.dual import normalise
 from pullpush.metrics.geometry import uniformity
 from pullpush.metrics.inference import Array
 from pullpush.training.evaluate import embed_audio, embed_texts

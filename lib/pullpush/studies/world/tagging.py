@@ -10,8 +10,7 @@ from torch import Tensor
 
 from pullpush.data.clips import Clips, World
 from pullpush.encoders import AUDIO, TEXT
-from pullpush.encoders.bridge import Bridge
-from pullpush.encoders.yamnet import CLASSES, class_names
+from pullpush.encoders.yamnet import CLASSES, Bridge, class_names
 from pullpush.lab.session import Session
 from pullpush.metrics import by_clip, difference
 from pullpush.metrics.annotations import graded_by_clip
