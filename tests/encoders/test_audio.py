@@ -5,11 +5,9 @@ import torch
 from published import noise
 from torch import nn
 
-from pullpush.encoders.attention import sinusoids, transformer_layers
 from pullpush.encoders.audio_transformer import SpectrogramTransformer
 from pullpush.encoders.cnn import CNN, MaskedBatchNorm
 from pullpush.encoders.features import Features
-from pullpush.encoders.windows import masked_max, masked_mean
 from pullpush.errors import AudioError
 
 ENCODERS = {
@@ -61,24 +59,6 @@ def test_masked_batch_norm_is_batch_norm_of_the_own_frames():
     torch.testing.assert_close(norm.running_mean, plain.running_mean)
     torch.testing.assert_close(norm.running_var, plain.running_var)
     assert not out.transpose(1, 2)[~mask].any()
-
-
-def test_masked_pools_see_the_own_frames_only():
-    x = noise(2, 3, 5)
-    mask = torch.arange(5) < torch.tensor([5, 2])[:, None]
-    torch.testing.assert_close(masked_mean(x, mask), torch.stack([x[0].mean(-1), x[1, :, :2].mean(-1)]))
-    torch.testing.assert_close(masked_max(x, mask), torch.stack([x[0].amax(-1), x[1, :, :2].amax(-1)]))
-
-
-def test_sinusoids_are_bounded_and_all_different():
-    table = sinusoids(200, 16, torch.device("cpu"))
-    assert table.abs().max() <= 1
-    assert torch.cdist(table, table).fill_diagonal_(torch.inf).min() > 0.1
-
-
-def test_width_must_fit_heads():
-    with pytest.raises(ValueError, match="divisible"):
-        transformer_layers(10, 1, 4, 0.0)
 
 
 def test_features_pass_through_and_other_sizes_are_refused():

@@ -35,28 +35,10 @@ def test_other_pictures_of_the_batch_do_not_matter(model):
     torch.testing.assert_close(model.encode_audio(rows)[[2]], model.encode_audio(rows[[2]]), atol=1e-5, rtol=1e-4)
 
 
-def test_the_small_network_sees_colours_and_places():
-    model = create("picture-cnn", "hashed", dim=8, **OPTIONS["picture-cnn"])
-    model.encode_audio(pixels(4, 3 * 24 * 24))  # what counts as it trains is not as it was made
-    model.eval()
-    picture = torch.ones(3, 24, 24)
-    red, blue, moved = picture.clone(), picture.clone(), picture.clone()
-    red[1:, :8, :8] = blue[:2, :8, :8] = -1
-    moved[1:, 4:20, 4:20] = -1
-    features = model.audio(torch.stack([red, blue, moved]).flatten(1))
-    assert torch.pdist(features).min() > 0.01 * features.norm(dim=1).max()
-
-
 @pytest.mark.parametrize("numbers", [9000, 3 * 24 * 24 + 1, 2])
 def test_waveforms_are_refused(model, numbers):
     with pytest.raises(AudioError, match=rf"3 S² pixels in a row, got {numbers} numbers"):
         model.encode_audio(pixels(2, numbers))
-
-
-def test_it_has_no_sample_rate(model):
-    assert model.sample_rate is None
-    with pytest.raises(AudioError, match="takes features, not audio at 16000 Hz"):
-        model.encode_audio(pixels(2, 12), sample_rate=16_000)
 
 
 def test_every_weight_has_a_gradient_and_there_are_less_than_a_million():
@@ -72,18 +54,6 @@ def test_half_precision_stays_close_to_full(model):
         half = model.encode_audio(rows)
     assert half.dtype == torch.float32
     torch.testing.assert_close(half, model.encode_audio(rows), atol=0.05, rtol=0)
-
-
-def test_pictures_vary_in_training_mode_alone_and_only_if_asked():
-    rows = pixels(4, 3 * 24 * 24)
-    torch.manual_seed(0)
-    encoder = PictureCNN(channels=(4, 8))
-    plain = PictureCNN(channels=(4, 8), augment=False)
-    plain.load_state_dict(encoder.state_dict())
-    assert not torch.equal(encoder.train()(rows), encoder(rows))
-    assert torch.equal(plain.train()(rows), plain(rows))
-    plain.load_state_dict(encoder.state_dict())
-    assert torch.equal(encoder.eval()(rows), plain.eval()(rows))
 
 
 def test_variations_move_a_picture_on_white():

@@ -14,12 +14,6 @@ def pitch():
     return fetched(PitchFeatures).eval()
 
 
-@pytest.fixture(scope="module")
-def random():
-    torch.manual_seed(0)
-    return PitchFeatures(pretrained=False).eval()
-
-
 def features(encoder, audio, lengths=None):
     with torch.no_grad():
         return encoder(audio, lengths).view(-1, 3, KEYS)
@@ -36,17 +30,6 @@ def test_features_are_those_of_the_reference_implementation(pitch):
         (onsets, [0.192084, 0.193241, 0.133988, 0.104198]),
     ):
         torch.testing.assert_close(found[keys], torch.tensor(wanted), atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("key", [20, 35, 48, 60])
-def test_the_key_that_is_played_is_heard(pitch, random, key):
-    time = torch.arange(SAMPLES) / PITCH_RATE
-    hertz = 27.5 * 2 ** (key / 12)
-    wave = sum(torch.sin(2 * torch.pi * k * hertz * time) / k for k in range(1, 5)) * 0.2
-    assert int(features(pitch, wave[None])[0, 0].argmax()) == key
-    assert float(features(pitch, wave[None])[0, 1, key]) > 0.5
-    notes = features(random, wave[None])[0, 0]
-    assert float(notes[key] - notes.median()) < 0.3
 
 
 def test_the_transform_has_a_tone_in_its_bin():

@@ -7,7 +7,6 @@ Each network was held against its authors' code with the same random weights, at
 from __future__ import annotations
 
 import copy
-import inspect
 
 import pytest
 import torch
@@ -23,7 +22,6 @@ from pullpush.training import checkpoints
 
 WINDOWED = ["ced", "dasheng", "passt", "beats", "ast_audioset", "clap", "whisper"]
 MODELS = [*WINDOWED, "pe_audio", "wavlm", "wavlm-large"]
-OURS = ["ced", "dasheng", "passt", "beats"]
 EXACT = {"atol": 1e-5, "rtol": 1e-4}
 
 
@@ -62,16 +60,6 @@ def test_every_weight_that_is_trained_has_a_gradient(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_silence_is_finite_and_training_draws_nothing(name):
-    encoder = hearing(name)
-    silence = torch.zeros(1, encoder.sample_rate // 4)
-    assert torch.isfinite(encoder.train()(silence)).all()
-    sound = noise(0.5, encoder.sample_rate)
-    if name in OURS:
-        torch.testing.assert_close(encoder.train()(sound), encoder.eval()(sound))
-
-
-@pytest.mark.parametrize("name", MODELS)
 def test_half_precision_stays_close_to_full(name):
     model = model_of(name).eval()
     sound = noise(0.6, model.sample_rate, rows=2)
@@ -100,13 +88,6 @@ def test_frozen_weights_stay_out_of_training_and_of_checkpoints(name):
     copy.deepcopy(encoder)
     assert not encoder(noise(0.5, encoder.sample_rate)).requires_grad
     assert next(encoder.to(torch.float64).network.model.parameters()).dtype == torch.float64  # it follows the model
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_card_says_the_rate_that_the_encoder_has(name):
-    base = name.partition("-")[0]
-    assert hearing(name).sample_rate == AUDIO[base].sample_rate
-    assert {"model", "frozen", "pretrained"} <= set(inspect.signature(AUDIO[base].make).parameters)
 
 
 def test_a_tone_of_12_khz_reaches_passt():
@@ -161,17 +142,6 @@ def test_weights_of_another_network_are_refused(name, tmp_path):
     save_file({"a": torch.ones(1)}, file)
     with pytest.raises(WeightsError, match=r"of another network: they have no tensor norm.weight"):
         create_audio(name, model=str(file))
-
-
-def test_ced_bands_are_normalised_as_published_in_training_too():
-    encoder = hearing("ced")
-    norm = encoder.network.model.init_bn
-    with torch.no_grad():
-        norm.running_mean.fill_(-30.0)
-        norm.running_var.fill_(100.0)
-    level = torch.full((64, 5), -20.0)
-    torch.testing.assert_close(norm.train()(level), torch.full((64, 5), 1.0), atol=1e-4, rtol=0)
-    assert float(norm.running_mean[0]) == -30.0
 
 
 def test_weights_of_runs_in_which_networks_had_their_former_name_load(tmp_path):

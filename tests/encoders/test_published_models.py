@@ -15,7 +15,7 @@ from pullpush.encoders.pe_audio import WholePEAudio
 from pullpush.encoders.pretrained import MODELS, open_model, tiny_tokenizer
 from pullpush.encoders.remote import EAT, GLAP
 from pullpush.encoders.wheels import pinned
-from pullpush.errors import AudioError, PullPushError, UnknownNameError, WeightsError
+from pullpush.errors import PullPushError, UnknownNameError, WeightsError
 
 TEXTS = ["a frog croaks", "bell", "", "a dog barks then a bell rings"]
 EXACT = {"atol": 1e-5, "rtol": 1e-4}
@@ -42,14 +42,6 @@ def model(request):
     return request.getfixturevalue(request.param)
 
 
-def test_clips_and_texts_are_unit_rows_of_one_space(model):
-    audio, text = model.encode_audio(noise(30_000, rows=3)), model.encode_text(TEXTS)
-    assert audio.shape[1] == text.shape[1]
-    torch.testing.assert_close(audio.norm(dim=1), torch.ones(3))
-    torch.testing.assert_close(text.norm(dim=1), torch.ones(4))
-    assert not audio.requires_grad
-
-
 def test_neither_padding_nor_the_rest_of_the_batch_matters(model):
     audio, lengths = noise(40_000, rows=3), torch.tensor([40_000, 1, 17_000])
     together, texts = model.encode_audio(audio, lengths), model.encode_text(TEXTS)
@@ -57,15 +49,6 @@ def test_neither_padding_nor_the_rest_of_the_batch_matters(model):
         torch.testing.assert_close(model.encode_audio(audio[[row], :length])[0], together[row], **EXACT)
     for row, text in enumerate(TEXTS):
         torch.testing.assert_close(model.encode_text([text])[0], texts[row], **EXACT)
-
-
-def test_all_weights_stay_as_they_are(model):
-    model.train()
-    assert not list(model.parameters())
-    assert not model.network.training
-    assert torch.equal(model.encode_text(TEXTS), model.encode_text(TEXTS))
-    with pytest.raises(AudioError, match=r"not finite|NaN"):
-        model.encode_audio(torch.full((1, 9000), torch.nan))
 
 
 def test_clap_gives_what_its_own_class_gives(clap):
@@ -79,13 +62,6 @@ def test_clap_gives_what_its_own_class_gives(clap):
     torch.testing.assert_close(clap.encode_text(TEXTS), text, **EXACT)
     assert clap.tau == pytest.approx(1 / float(clap.network.logit_scale_t.exp()))
     assert clap.sample_rate == 48_000
-
-
-def test_of_long_clips_claps_embeddings_of_windows_are_averaged(clap):
-    sound = noise(2 * 480_000)
-    halves = torch.cat([clap.encode_audio(sound[:, :480_000]), clap.encode_audio(sound[:, 480_000:])])
-    mean = halves.mean(dim=0)
-    torch.testing.assert_close(clap.encode_audio(sound)[0], mean / mean.norm(), **EXACT)
 
 
 def test_pe_audio_gives_what_its_own_class_gives(pe_audio):

@@ -8,9 +8,8 @@ from published import tune
 from torchaudio.functional import resample
 
 from pullpush.encoders import create_audio
-from pullpush.encoders.features import Several, side_by_side
+from pullpush.encoders.features import Several
 from pullpush.errors import UnknownNameError
-from pullpush.training.trunk import Published
 
 
 def unit(x):
@@ -44,14 +43,3 @@ def test_members_are_named_and_hear_waveforms():
         Several(members=())
     with pytest.raises(ValueError, match="encoders of waveforms"):
         Several(members=("cnn", "features"))
-
-
-def test_a_trunk_of_several_goes_through_its_members():
-    trunk = Published("several", {"members": ("cnn", "ast")})
-    assert trunk.parts == ("audio/ast", "audio/cnn", "audio/several")
-    assert trunk.digest != Published("several", {"members": ("cnn",)}).digest
-
-
-def test_silence_stays_zero_side_by_side():
-    quiet = side_by_side([torch.zeros(1, 3), torch.tensor([[3.0, -3.0]])])
-    assert quiet.tolist() == [[0.0, 0.0, 0.0, 1.0, -1.0]]

@@ -6,9 +6,6 @@ import pytest
 import torch
 from published import fetched, tune
 
-from pullpush.data.audio import load_audio
-from pullpush.data.recordings import debian
-from pullpush.data.sets import spoken_words
 from pullpush.encoders.speech_embedding import SpeechEmbedding
 
 WINDOW, STEP = 12_512, 1280  # samples that an embedding hears, and between two
@@ -56,21 +53,3 @@ def test_features_are_mean_and_maximum_over_the_clips_windows(random):
     assert mask.sum(dim=1).tolist() == [17, 3]  # ⌈(32,000 − 12,512) / 1,280⌉ + 1, ⌈(14,000 − 12,512) / 1,280⌉ + 1
     short = embeddings[1, :, :3]
     torch.testing.assert_close(random(audio, lengths)[1], torch.cat([short.mean(dim=1), short.amax(dim=1)]))
-
-
-def test_a_word_is_known_again_in_another_voice(speech, random, tmp_path):
-    (tmp_path / spoken_words.KTUBERLING.name).symlink_to(fetched(lambda: debian.tree(spoken_words.KTUBERLING)))
-    spoken = spoken_words.keywords(tmp_path).utterances
-    russian, ukrainian = ({each.key: each for each in spoken if each.language == code} for code in ("rus", "ukr"))
-    words = [key for key in sorted(russian.keys() & ukrainian) if russian[key].text == ukrainian[key].text]
-    assert len(words) > 30
-    voices = [[load_audio(voice[word].path)[None] for word in words] for voice in (russian, ukrainian)]
-
-    def known_again(encoder):  # chance: 1 / 42
-        with torch.no_grad():
-            first, second = (torch.cat([encoder(wave) for wave in waves]) for waves in voices)
-        first, second = (torch.nn.functional.normalize(x - x.mean(dim=0)) for x in (first, second))
-        return float(((first @ second.T).argmax(dim=1) == torch.arange(len(words))).double().mean())
-
-    assert known_again(speech) > 0.25
-    assert known_again(random) < 0.2

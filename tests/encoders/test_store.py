@@ -35,14 +35,6 @@ def test_features_are_the_encoders_rounded_to_half_precision():
     np.testing.assert_array_equal(features, Counter()(["b", "aaa", "b"]).astype(np.float16).astype(np.float32))
 
 
-def test_a_text_is_encoded_once_in_a_process():
-    encode = Counter()
-    store = FeatureStore(encode, 3)
-    for texts in (["a", "b", "a"], ["b", "c"], ["c"]):
-        store(texts)
-    assert encode.asked == ["a", "b", "c"]
-
-
 def test_a_text_is_encoded_once_on_a_disk(tmp_path):
     path = tmp_path / "deep" / "features.sqlite"
     first = FeatureStore(Counter(), 3, path)(["a", "b"])
@@ -50,16 +42,6 @@ def test_a_text_is_encoded_once_on_a_disk(tmp_path):
     second = FeatureStore(encode, 3, path)(["b", "c", "a"])
     assert encode.asked == ["c"]
     np.testing.assert_array_equal(second[[2, 0]], first)
-
-
-def test_many_texts_go_in_chunks_and_come_back_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(store_module, "CHUNK", 7)
-    texts = [str(i) * (i % 5 + 1) for i in range(40)]
-    path = tmp_path / "f.sqlite"
-    FeatureStore(Counter(), 3, path).add(texts)
-    encode = Counter()
-    np.testing.assert_array_equal(FeatureStore(encode, 3, path)(texts), FeatureStore(Counter(), 3)(texts))
-    assert not encode.asked
 
 
 @settings(max_examples=30, deadline=None)
@@ -165,24 +147,11 @@ def test_file_that_was_cut_is_explained(tmp_path):
         FeatureStore(Counter(), 3, path)(texts)
 
 
-def test_damaged_file_is_explained(tmp_path):
-    path = tmp_path / "f.sqlite"
-    path.write_bytes(b"this is no database" * 100)
-    with pytest.raises(CacheError, match=r"damaged.*delete"):
-        FeatureStore(Counter(), 3, path)(["a"])
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_read_only_folder_is_explained(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(CacheError, match="PULLPUSH_HOME"):
         FeatureStore(Counter(), 3, tmp_path / "f.sqlite")(["a"])
-
-
-def test_folder_that_cannot_be_made_is_explained(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CacheError, match="PULLPUSH_HOME"):
-        FeatureStore(Counter(), 3, tmp_path / "file" / "f.sqlite")(["a"])
 
 
 def test_full_disk_is_explained(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LANGUAGES, load_events
@@ -43,16 +43,6 @@ def test_use_is_multilingual_and_not_asked_twice(fresh_use, monkeypatch):
     use_module._use_store.cache_clear()  # as another process would
     monkeypatch.setattr(UseEncoder, "__call__", lambda *_: pytest.fail("a known text was encoded again"))
     torch.testing.assert_close(USE()(["A frog croaks."])[0], english, atol=0, rtol=0)
-
-
-def test_models_share_one_store(fresh_use):
-    assert USE().store is USE().store
-
-
-def test_features_of_other_code_have_another_file(fresh_use):
-    one, other = (use_module._use_store(fresh_use, tag) for tag in ("a", "b"))
-    assert one.path.name.endswith("-a.sqlite")
-    assert one.path != other.path
 
 
 # A text's features depend on the text alone, to the last bit
@@ -97,13 +87,6 @@ def test_neighbours_change_no_bit(encoder, texts, features, size):
     np.testing.assert_array_equal(np.concatenate(parts), features)
 
 
-def test_every_place_of_a_batch_gives_the_same_bits(encoder, texts, features):
-    """A text among copies of itself, after ever more one-letter texts: it meets every row that a batch has."""
-    for i in (0, 9, 30):
-        for before in range(12):
-            np.testing.assert_array_equal(encoder([*["a"] * before, *[texts[i]] * 30])[before:], features[[i] * 30])
-
-
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_number_of_threads_changes_no_bit(encoder, texts, features, threads):
     before = torch.get_num_threads()
@@ -114,13 +97,6 @@ def test_number_of_threads_changes_no_bit(encoder, texts, features, threads):
     finally:
         torch.set_num_threads(before)
     np.testing.assert_array_equal(again, features)
-
-
-def test_threads_of_blas_are_given_back(encoder):
-    with threadpool_limits(2, user_api="blas"):
-        before = threadpool_info()
-        encoder(["a", "b"] * 40)
-        assert threadpool_info() == before
 
 
 PROCESS = """
@@ -191,7 +167,3 @@ def test_every_text_is_in_one_batch_of_the_one_shape(layout, lengths):
         for place in places.values():
             assert sum(map(len, rows[:place])) % layout.block == 0
             assert place % layout.block <= (layout.block - 1) // 2
-
-
-def test_without_a_layout_each_text_is_alone():
-    assert list(batches([[5], [6, 7]], None)) == [([[5]], {0: 0}), ([[6, 7]], {1: 0})]

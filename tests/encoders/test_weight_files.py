@@ -13,7 +13,6 @@ from safetensors.torch import save_file
 
 from pullpush.encoders.wheels import onnx_layers, read_tensors, weight_file
 from pullpush.errors import DataNotFoundError, WeightsError
-from pullpush.training.trunk import Published
 
 TENSORS = {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}
 
@@ -63,15 +62,6 @@ def test_what_is_nowhere_says_what_to_do(tmp_path, monkeypatch):
         weight_file(str(tmp_path))
     with pytest.raises(DataNotFoundError, match=r"cannot load '/nowhere/at/all.pt'.*give its path as the model"):
         weight_file("/nowhere/at/all.pt")
-
-
-def test_features_are_named_by_the_content_of_a_file_of_weights(tmp_path):
-    file = tmp_path / "net.pt"
-    torch.save(TENSORS, file)
-    first = Published("passt", {"model": str(file)}).digest
-    assert Published("passt", {"model": str(file)}).digest == first
-    torch.save({"weight": 2 * TENSORS["weight"]}, file)
-    assert Published("passt", {"model": str(file)}).digest != first
 
 
 # Weights of an ONNX graph that is written here: order, quantising nodes, tensors in a file beside it

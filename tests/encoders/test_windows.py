@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from hypothesis import given, strategies as st
 
@@ -33,13 +32,3 @@ def test_features_are_the_mean_over_windows_and_gradients_flow():
     features.sum().backward()
     assert (audio.grad[1, 4:] == 0).all()
     assert (audio.grad[0] != 0).all()
-
-
-def test_two_lengths_side_by_side_do_not_overlap():
-    cut = windows(torch.arange(20.0)[None], None, LONGEST)
-    assert cut.audio.tolist() == [list(range(10)), list(range(10, 20))]
-
-
-def test_a_window_without_samples_is_refused():
-    with pytest.raises(ValueError, match="at least one sample, got 0"):
-        windows(torch.ones(1, 3), None, 0)

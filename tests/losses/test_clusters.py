@@ -58,12 +58,6 @@ def test_a_clip_without_a_topic_has_no_gradient_of_its_own():
         assert side.grad[[0, 2, 3]].any(dim=1).all()
 
 
-def test_gradient_by_finite_differences():
-    labels = torch.tensor([0, -1, 2, 1])
-    both = [side.requires_grad_() for side in logits(4, 3)]
-    assert torch.autograd.gradcheck(lambda *two: clusters(*two, labels), both)
-
-
 def test_heads_are_as_printed_and_learn_their_topics():
     """Linear to three times the width, ReLU, linear to the topics, on each side."""
     torch.manual_seed(0)

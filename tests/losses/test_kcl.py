@@ -71,40 +71,6 @@ def test_a_language_that_no_clip_has_changes_nothing():
     assert torch.allclose(kcl(audio, texts, present=present), kcl(audio, texts[:, [0, 2]]))
 
 
-@settings(max_examples=25, deadline=None)
-@given(**sizes, candidates=st.sampled_from(["language", "all"]))
-def test_kcl_does_not_know_the_order_of_clips_or_languages(n, k, seed, candidates):
-    audio, texts = sphere(n, 5, seed=seed), sphere(n, k, 5, seed=seed + 1)
-    generator = torch.Generator().manual_seed(seed)
-    clips, languages = torch.randperm(n, generator=generator), torch.randperm(k, generator=generator)
-    loss = kcl(audio, texts, candidates=candidates)
-    assert torch.allclose(kcl(audio[clips], texts[clips][:, languages], candidates=candidates), loss)
-    assert loss >= 0
-
-
-@pytest.mark.parametrize("candidates", ["language", "all"])
-def test_gradcheck_of_kcl(candidates):
-    audio, texts = sphere(3, 4).requires_grad_(), sphere(3, 2, 4, seed=1).requires_grad_()
-    tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
-    present = torch.tensor([[True, False], [True, True], [False, True]])
-    for gaps in (None, present):
-        assert torch.autograd.gradcheck(
-            lambda a, t, s: kcl(a, t, s, present=gaps, candidates=candidates),  # noqa: B023
-            (audio, texts, tau),
-        )
-
-
-def test_sharp_temperatures_stay_finite_in_float32():
-    audio, texts = sphere(4, 5, dtype=torch.float32), sphere(4, 3, 5, seed=1, dtype=torch.float32)
-    texts.requires_grad_()
-    for candidates in ("language", "all"):
-        loss = kcl(audio, texts, 1e-3, candidates=candidates)
-        (grad,) = torch.autograd.grad(loss, texts)
-        assert loss.dtype == torch.float32
-        assert loss.isfinite()
-        assert grad.isfinite().all()
-
-
 @pytest.mark.parametrize(
     ("audio", "texts", "options", "message"),
     [

@@ -73,11 +73,6 @@ def test_a_file_is_found_and_described_by_its_card(add):
         recipe("distance", **{"distance.scal": 2.0})
 
 
-def test_without_the_file_the_name_is_unknown():
-    with pytest.raises(UnknownNameError, match="unknown recipe 'distance'"):
-        recipe("distance")
-
-
 def test_it_trains_alone_and_in_a_sum(add):
     add("losses/distance.py", TOY)
     losses = fit("distance", epochs=4).history["loss"]
@@ -131,29 +126,6 @@ def test_what_clips_have_in_columns_reaches_the_loss(add):
     torch.testing.assert_close(offer.second_text, offer.text)
     negatives = [dataset.split.columns["contradiction"][row] for row in rows]
     torch.testing.assert_close(offer.contradiction, model.encode_text(negatives))
-
-
-MODEST = '''
-    """Uses clusters where clips have them."""
-    from pullpush.losses import Loss, LossCard, Output
-
-
-    class Modest(Loss):
-        uses = ("clusters",)
-
-        def forward(self, audio, text, clusters=None):
-            clustered = audio.new_tensor(float(clusters is not None))
-            return Output((audio - text).square().mean(), {"clustered": clustered})
-
-
-    CARD = LossCard(name="modest", make=Modest, title="Modest", about="Uses clusters.")
-'''
-
-
-@pytest.mark.parametrize(("make", "clustered"), [(clips, 1), (TinyClips, 0)])
-def test_what_a_loss_merely_uses_comes_where_clips_have_it(add, make, clustered):
-    add("losses/modest.py", MODEST)
-    assert (fit("modest", make(12)).steps["clustered"] == clustered).all()
 
 
 def test_a_need_that_clips_do_not_offer_is_named_with_its_remedy(add):

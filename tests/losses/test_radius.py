@@ -41,22 +41,6 @@ def test_positive_first_moves_the_diagonal_and_keeps_the_order_of_negatives(n):
     ]
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_positive_first_takes_groups_and_a_place_for_the_result(n):
-    similarity = torch.rand(3, n, n)
-    expected = torch.stack([positive_first(group) for group in similarity])
-    assert torch.equal(positive_first(similarity), expected)
-    place = torch.empty(4, n, n)
-    positive_first(similarity.mT, out=place[1:])
-    assert torch.equal(place[1:], torch.stack([positive_first(group.T) for group in similarity]))
-
-
-@pytest.mark.parametrize("n", [1, 3, 8])
-def test_predictor_takes_groups(n):
-    predictor, similarity = trained_predictor(8), torch.rand(4, n, n)
-    torch.testing.assert_close(predictor(similarity), torch.stack([predictor(group) for group in similarity]))
-
-
 def trained_predictor(batch_size, seed=0):
     torch.manual_seed(seed)
     predictor = RadiusPredictor(batch_size, hidden=8)

@@ -91,32 +91,6 @@ def test_groups_do_not_see_each_other():
     assert not torch.allclose(gradient[1], changed[1])
 
 
-@pytest.mark.parametrize("block", [100, 9, 3])  # all groups, one group, one row
-def test_gradcheck_of_groups(block, monkeypatch):
-    monkeypatch.setattr(_tiles, "BLOCK", block)
-    radius = torch.tensor([[0.3, -0.2, 0.8], [2.5, 0.1, 0.4]], dtype=DOUBLE, requires_grad=True)
-    tau = torch.tensor(0.4, dtype=DOUBLE, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *inputs: svr(*inputs, "both"), (*groups_of(2, 3, d=3), radius, tau))
-
-
-def test_radii_of_groups_are_those_of_each_alone():
-    audio, text = groups_of(3, 4)
-    module = SVR("dynamic", batch_size=6, hidden=8).double()
-    torch.nn.init.normal_(module.predictor.layers[-1].weight)
-    for number, both in enumerate(zip(*module.radii(audio, text), strict=True)):
-        alone = module.radii(audio[number], text[number])
-        assert all(torch.allclose(x, y) for x, y in zip(both, alone, strict=True))
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_groups_in_half_precision_are_computed_in_single(dtype):
-    audio, text = (x.detach().to(dtype) for x in groups_of(3, 5, d=32))
-    module = SVR("static", radius=0.3)
-    loss = module(audio, text).value
-    assert loss.dtype == dtype
-    assert loss.item() == pytest.approx(module(audio.double(), text.double()).value.item(), rel=torch.finfo(dtype).eps)
-
-
 @pytest.mark.parametrize(
     ("audio", "text", "message"),
     [
@@ -181,18 +155,6 @@ def test_similarities_reach_the_predictor_without_gradient():
     loss = SVR("dynamic", batch_size=5)
     assert all(radius.grad_fn is not None for radius in loss.radii(audio, text))
     assert torch.autograd.grad(sum(r.sum() for r in loss.radii(audio, text)), (audio,), allow_unused=True) == (None,)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("n", [1, 2, 5, 6])
-@pytest.mark.parametrize("modelling", ["static", "dynamic"])
-def test_module_takes_short_batches_and_every_precision(modelling, n, dtype):
-    audio, text = (x.to(dtype).requires_grad_() for x in pairs(n))
-    module = SVR(modelling, batch_size=6)
-    loss = module(audio, text).value
-    assert loss.dtype == dtype
-    loss.backward()
-    assert all(x.grad.isfinite().all() for x in (audio, text, *module.parameters()))
 
 
 def test_radius_learns_and_can_be_fixed():

@@ -125,24 +125,6 @@ def test_groups_are_contrasted_each_among_itself(on):
         torch.testing.assert_close(one, other)
 
 
-def test_gradcheck_where_the_gradient_is_that_of_the_value():
-    inputs = (*(x.requires_grad_() for x in pairs(4, d=3)), torch.tensor(0.4, dtype=DOUBLE, requires_grad=True))
-    assert torch.autograd.gradcheck(lambda a, t, tau: svr_parts(a, t, 0.3, tau), inputs)
-
-
-@named
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_computed_in_single(dtype, on):
-    audio, text = pairs(5, dtype=dtype)
-    half, single = (
-        gradients(lambda a, t: svr_parts(a, t, 0.3, 0.1, **on), *inputs)
-        for inputs in ((audio, text), (audio.float(), text.float()))
-    )
-    for one, other in zip(half, single, strict=True):
-        assert one.dtype == dtype
-        torch.testing.assert_close(one, other.to(dtype))
-
-
 @named
 def test_an_anchor_on_its_positive_or_moved_to_the_centre_is_finite(on):
     audio, _ = pairs(4)
@@ -186,11 +168,3 @@ def test_bad_options_are_named(options, message):
         SVRParts(**options)
     with pytest.raises(ValueError, match=message):
         svr_parts(*pairs(3), **{"radius": 0.1, **options})
-
-
-def test_bad_tensors_are_named():
-    audio, text = pairs(3)
-    with pytest.raises(ValueError, match="audio with N = 3 and text"):
-        svr_parts(audio, text[:2], 0.3)
-    with pytest.raises(TypeError, match="audio must be a floating-point tensor"):
-        svr_parts(audio.long(), text, 0.3)

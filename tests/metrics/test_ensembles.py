@@ -10,7 +10,7 @@ import torch
 from pullpush.errors import UnknownNameError
 from pullpush.lab.paper import paper_table
 from pullpush.metrics import retrieval
-from pullpush.metrics.ensembles import Landscape, by_number, combine, landscape, learned, score, simplex, two_stages
+from pullpush.metrics.ensembles import by_number, combine, landscape, learned, score, simplex, two_stages
 
 QUERIES, ITEMS = 60, 60
 
@@ -69,14 +69,6 @@ def test_the_weights_of_a_planted_optimum_are_found():
     assert learned(halves, truth.bool()).tolist() == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
-def test_better_members_weigh_more_and_weights_beat_equal_ones():
-    members, relevance = noisy([0.2, 0.4, 0.8])
-    for weights in (learned(members, relevance), _best(landscape(members, relevance, step=0.1))):
-        assert weights.sum().item() == pytest.approx(1)
-        assert weights[0] > weights[2]
-        assert score(combine(members, weights), relevance) >= score(members.mean(dim=0), relevance)
-
-
 def test_learned_weights_are_those_of_a_plain_descent():
     members, relevance = noisy([0.3, 0.5, 0.9])
     logits, sharpness = torch.zeros(3, requires_grad=True), torch.zeros((), requires_grad=True)
@@ -91,18 +83,6 @@ def test_learned_weights_are_those_of_a_plain_descent():
     assert learned(members, relevance).tolist() == pytest.approx(logits.softmax(dim=0).tolist(), abs=5e-3)
 
 
-def test_a_noise_free_member_of_noise_gets_nothing():
-    members, relevance = noisy([0.3, 0.3])
-    members[1] = -members[1]
-    assert learned(members, relevance).tolist() == [1, 0]
-
-
-def test_members_that_say_nothing_weigh_alike():
-    assert learned(torch.zeros(3, 4, 4), torch.eye(4).bool()).tolist() == pytest.approx([1 / 3] * 3)
-    against = -torch.eye(4).repeat(2, 1, 1)
-    assert learned(against, torch.eye(4).bool()).tolist() == [0.5, 0.5]
-
-
 def test_of_equal_scores_the_most_even_weights_are_taken():
     same = torch.eye(5).repeat(2, 1, 1)
     found = landscape(same, torch.eye(5).bool(), step=0.25)
@@ -111,12 +91,6 @@ def test_of_equal_scores_the_most_even_weights_are_taken():
     assert found.flat(0.0) == 1
     with pytest.raises(ValueError, match="no place 6"):
         found.best(6)
-
-
-def test_flat_is_the_share_of_points_near_the_best():
-    found = Landscape(simplex(2, 0.25), torch.tensor([0.1, 0.4, 0.5, 0.49, 0.2]).double())
-    assert found.flat(0.01) == 2 / 5
-    assert found.flat(0.1) == 3 / 5
 
 
 def _best(found):
@@ -146,14 +120,6 @@ def test_two_stages_are_two_searches(first):
     assert found.within.sum(dim=0 if first == "systems" else 1).tolist() == pytest.approx([1] * len(groups))
     whole = combine(members.flatten(0, 1), found.weights.flatten())
     assert score(whole, relevance) == pytest.approx(found.score, abs=1e-6)
-
-
-def test_the_runner_up_has_the_same_first_stage():
-    members, relevance = matrices()
-    best, second = (two_stages(members, relevance, place=place, step=0.25) for place in (1, 2))
-    assert torch.equal(best.within, second.within)
-    assert not torch.equal(best.between, second.between)
-    assert second.score <= best.score
 
 
 def test_a_search_on_validation_does_not_see_the_test():
@@ -225,9 +191,3 @@ def test_wrong_input_is_named():
         two_stages(members[None], relevance, first="encoders")
     with pytest.raises(ValueError, match="no relevant item"):
         learned(members, torch.zeros(QUERIES, ITEMS, dtype=torch.bool))
-
-
-def test_several_relevant_items_share_the_target():
-    relevance = torch.tensor([[1.0, 1.0, 0.2], [0.0, 0.3, 1.0]])
-    good = torch.stack([relevance, torch.rand(2, 3, generator=torch.Generator().manual_seed(0))])
-    assert learned(good, relevance)[0] > 0.5

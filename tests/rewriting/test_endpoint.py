@@ -101,12 +101,6 @@ def test_a_request_is_what_the_protocol_says(use):
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
 
-def test_two_captions_are_merged_by_one_question(use):
-    with serving() as server:
-        use(server)
-        assert endpoint().merge(["a", "b"], ["c", "d"]) == ["A AND C", "B AND D"]
-
-
 def test_what_shapes_no_answer_has_no_part_in_names():
     assert content_key(endpoint(budget=1.0, prices=Prices(1, 1), timeout=9)) == content_key(endpoint())
     assert content_key(endpoint(model="n")) != content_key(endpoint())
@@ -201,20 +195,6 @@ def test_retry_after_may_be_a_date(use):
         assert 0.5 <= server.times[1] - server.times[0] < 8
 
 
-def test_retry_after_that_says_nothing_is_no_error(use):
-    with serving(["429 soon"]) as server:
-        use(server)
-        assert endpoint(parallel=1).rewrite(TEXTS[:1]) == LOUD[:1]
-
-
-def test_requests_keep_the_pace(use):
-    with serving() as server:
-        use(server)
-        endpoint(a_minute=600, parallel=4).rewrite(TEXTS)
-    times = sorted(server.times)
-    assert times[-1] - times[0] >= 0.45
-
-
 @pytest.mark.parametrize("status", ["400", "401", "404"])
 def test_what_does_not_pass_is_said_at_once(use, status):
     with serving([status] * 50) as server:
@@ -222,14 +202,6 @@ def test_what_does_not_pass_is_said_at_once(use, status):
         with pytest.raises(RewritingError, match=rf"refuses \(status {status}\).*check the model's name"):
             endpoint(parallel=1).rewrite(TEXTS)
         assert len(server.requests) <= 2
-
-
-def test_an_endpoint_that_is_not_there_is_named(home, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    rewriter = endpoint(attempts=2, prices=Prices(1e6, 1e6), budget=1e9)
-    with pytest.raises(RewritingError, match="'caption 0': no answer after 2 attempts"):
-        rewriter.rewrite(TEXTS[:1])
-    assert rewriter.account.spent == 0
 
 
 # ------------------------------------------------------------------------------------------------ killed in the middle
@@ -280,14 +252,6 @@ def test_nothing_is_asked_before_somebody_agreed_to_the_cost(home, use):
         assert not server.requests
 
 
-def test_the_cost_is_shown_before_it_starts(use, monkeypatch, capsys):
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "1")
-    with serving() as server:
-        use(server)
-        endpoint(prices=Prices(1, 3)).rewrite(TEXTS)
-    assert "6 questions to m, about 18 tokens asked" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("parallel", [1, 4])
 @pytest.mark.parametrize("faults", [[], ["truncated", "empty", "slow", "500", "uncounted"]])
 def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, use, parallel, faults):
@@ -318,14 +282,6 @@ def test_an_endpoint_travels_to_other_processes_with_what_it_spent(use):
     for other in (pickle.loads(pickle.dumps(rewriter)), copy.deepcopy(rewriter)):
         assert other == rewriter
         assert other.account.spent == 15
-
-
-def test_an_answer_that_is_asked_twice_is_paid_twice(use):
-    with serving(["empty", "two", "500"]) as server:
-        use(server)
-        rewriter = endpoint(prices=Prices(1e6, 1e6), parallel=1)
-        rewriter.rewrite(TEXTS[:1])
-        assert rewriter.account.spent == 3 * 15
 
 
 @pytest.mark.parametrize("count", ["NaN", "-5", "1" + "0" * 400, "1e400", "2.5", '"many"', "true", "[]"])
@@ -408,11 +364,3 @@ def test_what_is_missing_is_named(home, monkeypatch):
         Prompts(rewrite="nothing")
     with pytest.raises(ValueError, match="at least one language"):
         endpoint(through=())
-
-
-def test_an_endpoint_of_ones_own_needs_no_key(use, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with serving() as server:
-        use(server)
-        assert endpoint().rewrite(TEXTS[:1]) == LOUD[:1]
-        assert "Authorization" not in server.headers[0]

@@ -66,13 +66,6 @@ def test_a_causal_model_goes_on_after_the_prompt(models):
     assert rewriter.rewrite(TEXTS) == expected
 
 
-def test_what_a_caption_becomes_depends_on_no_other(models):
-    options = {"model": str(models / "chat"), "prompts": PROMPTS, "max_tokens": 5, "device": "cpu"}
-    found = create("huggingface", **options).rewrite(TEXTS)
-    assert create("huggingface", **options, batch_size=1).rewrite(TEXTS) == found
-    assert create("huggingface", **options, batch_size=3).rewrite(TEXTS[::-1]) == found[::-1]
-
-
 def test_a_chat_template_is_used_where_there_is_one(models):
     prompts = Prompts(system="rings", rewrite="{caption}", merge="{first} then {second}")
     rewriter = create("huggingface", model=str(models / "chat"), prompts=prompts, max_tokens=5, device="cpu")

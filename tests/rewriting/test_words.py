@@ -62,23 +62,11 @@ def test_words_are_deleted_with_their_probability_and_each_as_often():
     assert WordDeletion(p=0.0).rewrite(texts) == texts
 
 
-def test_numbers_and_seeds_draw_anew():
-    texts = [f"one{n} two three four" for n in range(50)]
-    found = {tuple(WordDeletion(p=1.0, seed=seed).rewrite(texts, number=n)) for seed in (0, 1) for n in (0, 1)}
-    assert len(found) == 4
-
-
 def test_a_capital_and_commas_are_put_right():
     text = "First, a dog's bark."
     found = {WordDeletion(p=1.0, seed=seed).rewrite([text])[0] for seed in range(30)}
     assert found == {"A dog's bark.", "First, dog's bark.", "First, a bark.", "First, a dog's."}
     assert {WordDeletion(p=1.0, seed=s).rewrite(["雨が降る。"])[0] for s in range(4)} == {"雨が降る。"}
-
-
-def test_one_of_takes_each_as_often():
-    texts = [f"word {n}" for n in range(3000)]
-    found = OneOf((WordDeletion(p=1.0), WordDeletion(p=0.0))).rewrite(texts)
-    assert sum(a == b for a, b in zip(found, texts, strict=True)) / 3000 == pytest.approx(0.5, abs=0.04)
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
@@ -134,11 +122,6 @@ def test_forms_articles_and_capitals_follow(folder):
     assert found(folder, "The oxes.") == {"The oxes."}  # mice is no regular plural
 
 
-def test_what_has_no_synonym_stays(folder):
-    for caption in ("", "While it is there.", "A whale sings."):
-        assert found(folder, caption) == {caption}
-
-
 TOKENS = ["a", "the", "dog", "bell", "barks", "ringing", "loud", "again", "is", ",", ".", "while", "whale"]
 
 
@@ -150,15 +133,6 @@ def test_the_number_of_words_stays_and_all_but_one_are_the_same(folder, tokens, 
     assert len(before) == len(now)
     differ = [place for place, (a, b) in enumerate(zip(before, now, strict=True)) if a != b]
     assert len([place for place in differ if before[place] not in ("a", "an")]) <= 1
-
-
-def test_captions_become_the_same_in_any_order(folder):
-    captions = [f"a dog barks {n}" for n in range(200)]
-    rewriter = Synonyms(folder=folder)
-    changed = rewriter.rewrite(captions)
-    assert rewriter.rewrite(captions[::-1]) == changed[::-1]
-    assert rewriter.rewrite(captions, number=1) != changed
-    assert sum(a != b for a, b in zip(changed, captions, strict=True)) / 200 == pytest.approx(0.8, abs=0.1)
 
 
 @pytest.mark.parametrize(

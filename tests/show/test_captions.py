@@ -1,12 +1,9 @@
 """Tests for numbered, captioned figures."""
 
-import base64
-import io
 import re
 
 import matplotlib.pyplot as plt
 import pytest
-from PIL import Image
 
 from pullpush.show import captions
 
@@ -34,15 +31,6 @@ def test_a_figure_is_shown_once_with_its_number_caption_anchor_and_alt_text(draw
     text = re.sub("<[^>]+>", "", output.data)
     assert text == "Figure 2.3 (paper: Figure 5). Recall over the radius, 5 seeds." == repr(output)
     assert not plt.fignum_exists(drawn.number)  # else the notebook would show it a second time
-
-
-def test_the_picture_is_a_png_of_the_figure(drawn, shown):
-    captions.figure(drawn, "0.1", "A line.", alt="a line")
-    picture = re.search(r"data:image/png;base64,([^\"]+)", shown[0].data)[1]
-    image = Image.open(io.BytesIO(base64.b64decode(picture)))
-    assert image.format == "PNG"
-    assert image.width > 100
-    assert f"width:{image.width}px" in shown[0].data
 
 
 def test_mathematics_in_a_caption_is_left_to_mathjax(drawn, shown):

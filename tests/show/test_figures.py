@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from pullpush import studies
 from pullpush.data.clips import World
 from pullpush.data.languages import LANGUAGES
-from pullpush.show import words
+from pullpush.show import curves
 from pullpush.show.layout import PAGE_WIDTH
 from pullpush.show.palette import PARTS, language_colour
 from pullpush.studies import drift, term_forces
@@ -198,9 +198,6 @@ def predicted() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rule", "condition", "predicted", "value", "low", "high", "held out"])
 
 
-SPANS = {"value": 0.4, "low": 0.3, "high": 0.5, "chance": 0.1, "seeds": 3, "clips": 40}
-
-
 def biases() -> pd.DataFrame:
     rows = [(s, n, k, -10.0 + k, 0.1) for s in ("SigLIP", "Eq. 2") for n in (16, 64, 256) for k in (0, 1)]
     return pd.DataFrame(rows, columns=["system", "batch", "seed", "bias", "tau"])
@@ -220,7 +217,7 @@ def heard() -> pd.DataFrame:
 
 
 DRAWN = {
-    "word_frequencies": lambda: words.word_frequencies(frequencies()),
+    "word_frequencies": lambda: curves.word_frequencies(frequencies()),
     "relevance_matrix": lambda: world_figures.relevance_matrix(torch.eye(4)),
     "learning_curve": lambda: world_figures.learning_curve(history()),
     "grade_histogram": lambda: world_figures.grade_histogram(torch.tensor([0.0, 0.375, 0.75, 1.0])),
@@ -265,7 +262,7 @@ DRAWN = {
 def test_every_figure_of_every_study_is_tried_here():
     chapters = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
     modules = [
-        words,
+        curves,
         drift,
         term_forces,
         *(import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters),
@@ -317,13 +314,6 @@ def test_no_line_goes_through_two_points_only(name):
         is_ray = first == [0, 0]  # a vector, or what is in proportion
         is_frame = first == last
         assert is_reference or is_thread or is_ray or is_frame or len(x) >= 3, name
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_a_figure_can_be_drawn_twice(name):
-    first, second = DRAWN[name](), DRAWN[name]()
-    assert first is not second
-    assert [ax.get_title() for ax in first.axes] == [ax.get_title() for ax in second.axes]
 
 
 def test_families_of_losses_have_panels_of_their_own():

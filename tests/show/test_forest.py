@@ -69,12 +69,6 @@ def test_rows_go_from_top_to_bottom_in_the_order_of_sources():
     assert places["Table 1"] == places["SVR raises T2A R@1"]
 
 
-def test_papers_are_named_where_there_are_several():
-    table = judged()
-    table.loc[1, "paper"] = "atri"
-    assert "Table 1\nsupclap" in written(claim_forest(table).axes[0])
-
-
 def test_a_forest_is_as_wide_as_the_page_and_no_text_runs_into_an_axis():
     table = judged().assign(
         claim="With random encoders, bi-DynamicSVR raises the text-to-audio recall of InfoNCE. " * 2
@@ -85,8 +79,3 @@ def test_a_forest_is_as_wide_as_the_page_and_no_text_runs_into_an_axis():
     for ax in figure.axes:
         claims = [text for text in ax.texts if "raises" in text.get_text()]
         assert all(text.get_window_extent().x1 <= ax.get_window_extent().x0 + 8 for text in claims)
-
-
-def test_a_forest_of_claims_that_were_left_says_so():
-    figure = claim_forest(judged().iloc[[4]])
-    assert figure.texts[0].get_text() == "nothing was measured of these claims"

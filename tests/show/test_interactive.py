@@ -35,12 +35,6 @@ def data(document: str) -> dict:
     return json.loads(line.removeprefix("const data = ").rstrip(";"))
 
 
-def test_the_frame_says_what_it_is_and_how_high():
-    shown = force_lab(unit(0), unit(1), [""] * N, [0], height=500).data
-    assert 'title="Forces on a text embedding, interactive"' in shown
-    assert "height:500px" in shown
-
-
 def test_the_data_is_that_of_the_anchors():
     read = data(page(negatives=5))
     assert read["tau"] == TAU
@@ -94,10 +88,6 @@ def test_a_caption_cannot_break_out_of_the_page(evil):
     assert "</script" not in script.lower()
     assert "<!--" not in script
     assert document.count("<script") == 1
-
-
-def test_names_in_the_drawing_are_escaped():
-    assert "escape(a.names[j])" in page()
 
 
 @pytest.mark.parametrize("radius", [-0.3, 0.0, 0.4, 1.2])

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import pytest
 
 from pullpush.show.layout import (
     LINEAR,
-    PAGE_WIDTH,
-    dodge,
     finish,
-    limits,
-    mark_zero,
     name_places,
     panels,
     plain_logarithm,
     scale_points,
-    signed,
     spread_note,
 )
-
-
-def test_panels_come_row_by_row_and_are_as_wide_as_the_page():
-    fig, axes = panels(3, 2, height=2)
-    assert len(axes) == 6
-    assert tuple(fig.get_size_inches()) == (PAGE_WIDTH, 4)
-    assert [ax.get_subplotspec().rowspan.start for ax in axes] == [0, 0, 0, 1, 1, 1]
 
 
 def test_a_legend_names_each_label_once_and_lies_outside_of_all_panels():
@@ -42,12 +29,6 @@ def test_a_legend_names_each_label_once_and_lies_outside_of_all_panels():
     assert fig._supxlabel.get_text() == "five seeds"
     box = legend.get_window_extent()
     assert not any(box.overlaps(ax.get_window_extent()) for ax in axes)
-
-
-def test_a_figure_without_labels_has_no_legend():
-    fig, (ax,) = panels(1)
-    ax.plot([0, 1], [0, 1])
-    assert not finish(fig).legends
 
 
 @pytest.mark.parametrize("count", [1, 3, 6, 12])
@@ -77,14 +58,6 @@ def test_names_stand_at_places_from_the_top_or_from_the_left():
     assert [tick.get_text() for tick in right.get_xticklabels()] == ["c", "d"]
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_groups_stand_around_their_place_without_meeting_the_next(count):
-    shifts = [dodge(number, count) for number in range(count)]
-    assert sum(shifts) == pytest.approx(0, abs=1e-6)
-    assert max(shifts) - min(shifts) < 1
-    assert len(set(shifts)) == count
-
-
 def test_a_small_range_is_linear_and_a_large_one_logarithmic_with_a_remark():
     small, large = plt.subplots()[1], plt.subplots()[1]
     assert scale_points(small, -1, 2) == ""
@@ -106,15 +79,3 @@ def test_a_logarithm_is_written_in_plain_numbers():
     low, high = ax.get_ylim()
     shown = [float(tick.get_text()) for tick in ax.get_yticklabels() if low <= tick.get_position()[1] <= high]
     assert shown == [200, 500, 1000, 2000]
-
-
-def test_limits_hold_zero_and_all_that_is_finite():
-    assert limits(np.array([1.0, np.nan]), np.array([3.0])) == (0, 3)
-    assert limits(np.array([-2.0])) == (-2, 0)
-
-
-def test_zero_is_marked_and_numbers_have_true_minus_signs():
-    ax = plt.subplots()[1]
-    mark_zero(ax)
-    assert ax.lines[0].get_xdata()[0] == 0
-    assert (signed(-0.25), signed(3, "+d")) == ("−0.25", "+3")

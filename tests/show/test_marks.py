@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
 
 from pullpush.show import marks
 from pullpush.show.palette import GREEN, VERMILION
@@ -45,12 +44,6 @@ def test_a_band_goes_through_the_means_from_the_least_to_the_most(ax):
     assert (line.get_label(), line.get_color()) == ("ours", GREEN)
 
 
-def test_a_band_leaves_its_table_as_it_was(ax):
-    table = seeds()
-    marks.band(ax, table, "x", "y", scale=100)
-    pd.testing.assert_frame_equal(table, seeds())
-
-
 def test_two_places_are_dots_and_no_line(ax):
     marks.band(ax, seeds().query("x < 3"), "x", "y", label="ours")
     assert [line.get_linestyle() for line in ax.lines] == ["None"]
@@ -78,11 +71,6 @@ def test_dots_stand_at_their_values_with_their_intervals(ax, upright):
     assert ax.lines[0].get_linestyle() == "None"
 
 
-def test_dots_without_an_interval_have_none(ax):
-    marks.dots(ax, pd.DataFrame({"value": [1.0]}), [0])
-    assert not ax.collections
-
-
 def test_bars_add_up_or_last(ax):
     marks.bars(ax, [0, 1], [2, 3], start=[1, 0], label="parts")
     assert [(bar.get_y(), bar.get_height()) for bar in ax.patches] == [(1, 2), (0, 3)]
@@ -98,14 +86,6 @@ def test_a_density_has_the_mass_one_and_its_mode_where_values_lie(ax):
     assert np.trapezoid(y, x) == pytest.approx(1, abs=0.01)
     assert x[y.argmax()] == pytest.approx(0.5, abs=0.03)
     assert max(abs(x)) <= 1
-
-
-def test_points_stand_where_they_are_in_their_colours(ax):
-    marks.scatter(ax, [0, 1], [2, 3], sizes=[10, 20], colours=[GREEN, VERMILION], label="clips")
-    (points,) = ax.collections
-    np.testing.assert_allclose(points.get_offsets(), [[0, 2], [1, 3]])
-    np.testing.assert_allclose(points.get_facecolors(), [to_rgba(GREEN), to_rgba(VERMILION)])
-    assert points.get_sizes().tolist() == [10, 20]
 
 
 def test_a_matrix_has_its_first_row_on_top_and_a_scale_with_a_name(ax):

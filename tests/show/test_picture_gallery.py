@@ -13,7 +13,7 @@ from PIL import Image
 from pullpush.data.clips import StoredClips
 from pullpush.data.recordings.pictures import Pixels
 from pullpush.errors import AudioError
-from pullpush.show.picture_gallery import pictures
+from pullpush.show.galleries import pictures
 
 COLOURS = [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
 TEXTS = {"eng": [['A "red" <thing>.'], ["A green thing."], ["A blue thing."]], "zho": [["红色的。"], [], ["蓝色的。"]]}

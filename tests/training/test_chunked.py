@@ -8,7 +8,6 @@ from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
 from torch import nn
 
-from pullpush.cache import content_key
 from pullpush.data.batches import PairDataset, collate
 from pullpush.encoders import create
 from pullpush.errors import TrainingError
@@ -16,10 +15,8 @@ from pullpush.losses import kcl
 from pullpush.training import Diagnostics, recipe, train
 from pullpush.training.chunked import audio_in_chunks, chunk_size, embed_unique, in_chunks
 from pullpush.training.objective import Objective
-from pullpush.training.recipes import from_json
 
 LANGUAGES = ("eng", "fra", "deu", "jpn")
-SYSTEMS = ["kcl", "kcl+bi-static-svr", "kcl+bi-dynamic-svr", "kcl+uni-dynamic-svr"]
 
 
 def batch(clips=6, languages=LANGUAGES, sampling="all"):
@@ -88,18 +85,6 @@ def test_kcl_in_float64_has_the_same_value_and_gradient(languages, chunk, clips)
         loss.backward()
         results.append((loss.detach(), gradients(model)))
     assert_same(*results, tolerance=1e-10)
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("chunk", [1, 5, 24, 1000])
-def test_byte_transformer_has_the_same_loss_and_gradients(name, chunk):
-    assert_same(outcome(bytes_model(), chunk, name), outcome(bytes_model(), 0, name))
-
-
-@pytest.mark.parametrize(("name", "sampling"), [("ml-clap", "random"), ("cacl", "pair"), ("infonce", "fixed")])
-def test_every_sampling_goes_in_chunks(name, sampling):
-    ours, plain = (outcome(bytes_model(), chunk, name, sampling=sampling) for chunk in (2, 0))
-    assert_same(ours, plain)
 
 
 @pytest.mark.parametrize("languages", [2, 3, 4])
@@ -214,14 +199,6 @@ def test_clipping_sees_the_whole_gradient():
     assert norms[0] == pytest.approx(norms[1], rel=1e-4)
 
 
-def test_frozen_parameters_stay_without_gradient():
-    model = bytes_model()
-    model.text.embed.requires_grad_(False)
-    _, found = outcome(model, 4)
-    assert "model.text.embed.weight" not in found
-    assert_same(outcome(model, 4), outcome(model, 0))
-
-
 def test_batch_normalisation_of_texts_is_refused():
     class Model(Double):
         def __init__(self):
@@ -247,13 +224,6 @@ def test_chunks_are_the_default_where_many_languages_meet_a_trained_encoder():
     assert Objective(trained, recipe("ml-clap")).chunk is None
     assert Objective(trained, recipe("cacl")).chunk is None
     assert chunk_size(Double(), None, sampling="all", clips=3) == 3
-
-
-def test_chunks_are_part_of_a_recipe():
-    assert content_key(recipe("kcl", text_chunk=24)) != content_key(recipe("kcl"))
-    assert from_json(recipe("kcl", text_chunk=24).to_json()).text_chunk == 24
-    with pytest.raises(ValueError, match="text_chunk = -1"):
-        recipe("kcl", text_chunk=-1)
 
 
 # ---------------------------------------------------------------- clips
@@ -293,54 +263,3 @@ def test_clips_in_chunks_have_the_same_value_and_gradient(count, chunk):
         loss.backward()
         results.append((loss.detach(), gradients(model)))
     assert_same(*results, tolerance=1e-10)
-
-
-def test_second_pass_of_clips_meets_the_dropout_of_the_first():
-    (audio, lengths), weight = clips(7), torch.randn(7, 5, dtype=torch.float64)
-    cached, kept = Waves(dropout=0.5), Waves(dropout=0.5)
-    torch.manual_seed(3)
-    ours = audio_in_chunks(cached, audio, lengths, 3)
-    torch.rand(11)
-    (weight * ours).sum().backward()
-    torch.manual_seed(3)
-    rows = (slice(0, 1), slice(1, 4), slice(4, 7))
-    expected = torch.cat([kept.encode_audio(audio[part], lengths[part]) for part in rows])
-    (weight * expected).sum().backward()
-    torch.testing.assert_close(ours, expected, rtol=0, atol=0)
-    assert_same((ours.detach(), gradients(cached)), (expected.detach(), gradients(kept)), 1e-12)
-
-
-def test_activations_of_one_chunk_of_clips_are_all_that_autograd_keeps():
-    def kept(encode):
-        sizes = []
-        with torch.autograd.graph.saved_tensors_hooks(lambda x: (sizes.append(x.numel()), x)[1], lambda x: x):
-            encode()
-        return sum(sizes)
-
-    model, (audio, lengths) = Waves(), clips(32)
-    one = kept(lambda: model.encode_audio(audio[:4], lengths[:4]))
-    parameters = sum(p.numel() for p in model.parameters())
-    chunks, whole = (kept(lambda size=size: audio_in_chunks(model, audio, lengths, size)) for size in (4, 0))
-    assert chunks <= parameters + one < whole
-
-
-def test_clips_and_texts_go_in_chunks_together():
-    results = []
-    for chunks in ({}, {"text_chunk": 5, "audio_chunk": 4}):
-        one = recipe("kcl+bi-static-svr", dim=8, batch_size=8, epochs=2, languages=LANGUAGES, **chunks)
-        dataset = PairDataset(TinyClips(20), languages=one.languages, sampling="all")
-        results.append(train(TinyModel(dropout=0), one, dataset, TinyClips(12, seed=1)))
-    assert_frame_equal(results[1].steps, results[0].steps, rtol=1e-3, atol=1e-5)
-    for name, value in results[0].model.state_dict().items():
-        torch.testing.assert_close(results[1].model.state_dict()[name], value, rtol=1e-3, atol=1e-5)
-
-
-def test_batch_normalisation_of_clips_is_refused():
-    audio, lengths = clips(6)
-    with pytest.raises(TrainingError, match=r"audio encoder changes its buffers .* audio_chunk=0"):
-        audio_in_chunks(Waves(norm=True), audio, lengths, 2)
-    model = Waves(norm=True).eval()
-    torch.testing.assert_close(audio_in_chunks(model, audio, lengths, 2), model.encode_audio(audio, lengths))
-    cnn = Objective(bytes_model(), recipe("infonce", dim=8, batch_size=6, audio_chunk=2))
-    with pytest.raises(TrainingError, match="audio_chunk=0"):
-        cnn(batch(sampling="fixed"))

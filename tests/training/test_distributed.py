@@ -6,13 +6,12 @@ import pandas as pd
 import pytest
 import torch
 from pandas.testing import assert_frame_equal
-from ranks import BALANCED, CHUNKED, embeddings, network, normalised, of_two, run, work
+from ranks import embeddings, network, normalised, of_two, run, work
 from safetensors.torch import load_file
-from torch import nn
 
 from pullpush.errors import TrainingError
 from pullpush.losses import info_nce
-from pullpush.training.distributed import begin, gather, of_the_whole_batch, world
+from pullpush.training.distributed import begin
 
 pytestmark = pytest.mark.deep
 
@@ -49,20 +48,6 @@ def test_training_equals_that_of_one_process(two_processes):
         assert_frame_equal(pd.DataFrame(result["steps"]), pd.DataFrame(alone["steps"]), rtol=2e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "changes"),
-    [("chunked", CHUNKED, {"text_chunk": 0, "audio_chunk": 0}), ("balanced", BALANCED, {})],
-)
-def test_two_processes_train_as_one(two_processes, name, options, changes):
-    """In chunks as one process without, on a loss by parts and balanced groups as one process, too."""
-    alone = run(**options | changes)
-    for result in two_processes:
-        for weight, value in alone["weights"].items():
-            torch.testing.assert_close(result[name]["weights"][weight], value, rtol=1e-4, atol=1e-6)
-        steps = pd.DataFrame(result[name]["steps"])
-        assert_frame_equal(steps, pd.DataFrame(alone["steps"]), rtol=2e-3, atol=1e-5)
-
-
 @pytest.mark.parametrize("momentum", [0.1, None])
 def test_normalised_embeddings_gradients_and_statistics_are_those_of_one_process(two_processes, momentum):
     """Masked frames are left out; to rounding in double precision."""
@@ -78,12 +63,6 @@ def test_without_it_each_process_normalises_its_own_and_so_it_is_again_afterward
         assert (result["apart"][0] - alone[0]).abs().max() > 0.01
         for before, after in zip(result["apart"], result["after"], strict=True):
             torch.testing.assert_close(before, after)
-
-
-def test_the_normalisation_of_one_process_is_left_as_it_is():
-    before = nn.BatchNorm1d.forward
-    with of_the_whole_batch():
-        assert nn.BatchNorm1d.forward is before
 
 
 def launch(tmp_path, name, *launcher, audio="pitch"):
@@ -134,9 +113,3 @@ def test_processes_that_would_train_alone_are_told(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(TrainingError, match="2 processes were started, and each would train alone"):
         begin()
-
-
-def test_alone_the_tensor_comes_back_as_it_is():
-    x = torch.ones(2, 3, requires_grad=True)
-    assert gather(x) is x
-    assert world() == (0, 1)

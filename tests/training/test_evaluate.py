@@ -20,14 +20,6 @@ def test_embeddings_are_those_of_the_model_in_eval_mode():
     torch.testing.assert_close(text[4], model.encode_text([clips.captions("fra")[4][1]])[0])
 
 
-def test_all_captions_are_clip_major():
-    model, clips = TinyModel(), TinyClips(10)
-    _, text = embed(model, clips, caption="all")
-    assert text.shape == (10, 2, 8)
-    for number in (0, 1):
-        torch.testing.assert_close(text[:, number], embed(model, clips, caption=number)[1])
-
-
 def test_ragged_captions_are_refused():
     clips = TinyClips(3)
     clips.captions = lambda language: [["a"], ["b", "c"], ["d"]]
@@ -58,15 +50,6 @@ def test_intervals_are_those_of_the_one_inference_over_clips():
     row = retrieval_rows(audio, text).set_index(["direction", "metric"]).loc[("T2A", "R@5")]
     sure = metrics.difference(metrics.by_clip(audio, text)["T2A R@5"].numpy()[None])
     assert (row["value"], row["low"], row["high"]) == (sure.value, max(sure.low, 0), min(sure.high, 1))
-
-
-def test_intervals_stay_within_what_a_share_can_be():
-    audio = torch.eye(30)
-    text = audio.clone()
-    text[0] = -audio[0]  # one of thirty is missed
-    table = retrieval_rows(audio, text)
-    assert table["high"].max() == 1
-    assert (table["low"] > 0.8).all()
 
 
 def test_table_has_a_block_for_each_language():

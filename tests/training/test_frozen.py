@@ -1,17 +1,15 @@
 """The fast path on the synthetic bank: features of a frozen trunk in place of waveforms."""
 
-import numpy as np
 import pytest
 import torch
 from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
 
-from pullpush.cache import home
-from pullpush.data.batches import PairDataset, collate
+from pullpush.data.batches import PairDataset
 from pullpush.data.language.grammar import prompts
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
-from pullpush.errors import AudioError, DataNotFoundError, TrainingError
+from pullpush.errors import DataNotFoundError, TrainingError
 from pullpush.training import (
     Diagnostics,
     embed,
@@ -23,8 +21,7 @@ from pullpush.training import (
     zero_shot,
 )
 from pullpush.training.frozen import Encoded
-from pullpush.training.runs import Plan, ready, train_all, train_run
-from pullpush.training.trunk import FinishedRun
+from pullpush.training.runs import Plan, train_run
 
 SMALL = {"epochs": 2, "batch_size": 16, "dim": 16, "text": "hashed"}
 TRUNK = {"encoder_options": {"audio_channels": (8, 8, 16)}}
@@ -94,13 +91,6 @@ def test_rows_are_chosen_as_in_a_split(fast):
     assert torch.equal(fast.test.audio(0)[0], everything[:1])
 
 
-def test_head_keeps_features(fast):
-    head = fast.test.head(3)
-    assert isinstance(head, Encoded)
-    assert torch.equal(head.audio(slice(None))[0], fast.test.audio([0, 1, 2])[0])
-    assert head.captions("eng") == fast.test.captions("eng")[:3]
-
-
 def test_embeddings_equal_those_of_the_base_with_its_projections(world, base, fast):
     """Copied by hand, and by starting from the base with a rate that moves nothing."""
     model = create("features", "hashed", dim=16, audio_dim=fast.test.dim)
@@ -146,33 +136,12 @@ def test_resumed_run_equals_the_uninterrupted_one(fast, monkeypatch, tmp_path):
         assert torch.equal(value, resumed.model.state_dict()[name]), name
 
 
-def test_runs_side_by_side_are_those_one_by_one(fast):
-    one = recipe("infonce", **{**SMALL, "epochs": 1}, **on_features(fast))
-    together = train_all([Plan(fast, one, seed=seed) for seed in (1, 2)], jobs=2)
-    alone = train_run(fast, one, out=None, seed=2)
-    assert_frame_equal(together[1].history, alone.history)
-    assert together[0].path.name == Plan(fast, one, seed=1).key
-
-
 def test_run_key_knows_the_trunk(world, base, fast):
     one = recipe("infonce", **SMALL, **on_features(fast))
     other = Plan(world, recipe("infonce", **SMALL, **TRUNK, tau=0.2)).train()
     keys = {Plan(world, one).key, Plan(fast, one).key, Plan(encoded(world, other), one).key}
     assert len(keys) == 3
     assert Plan(encoded(world, base.path), one).key == Plan(fast, one).key
-
-
-def test_features_are_computed_once(world, base, monkeypatch):
-    first = encoded(world, base)
-    monkeypatch.setattr(FinishedRun, "load", lambda trunk: pytest.fail("encoded again"))
-    again = encoded(world, base.path)
-    assert np.array_equal(first.train.features, again.train.features)
-    assert len(list((home() / "features").glob("[!.]*"))) == len(SPLITS)
-
-
-def test_text_features_stay_frozen(fast):
-    model, _ = ready(fast, recipe("infonce", **SMALL, **on_features(fast)), seed=0)
-    assert {name.split(".")[0] for name, _ in model.named_parameters()} == {"audio_projection", "text_projection"}
 
 
 def test_what_cannot_be_encoded_is_named(world, base, fast, tmp_path):
@@ -186,10 +155,3 @@ def test_what_cannot_be_encoded_is_named(world, base, fast, tmp_path):
     memory = train(TinyModel(), recipe("infonce", epochs=1, batch_size=8), dataset, TinyClips(4))
     with pytest.raises(TrainingError, match="in memory only"):
         encoded(world, memory)
-
-
-def test_waveforms_are_refused_by_a_model_of_features(world, fast):
-    model = create("features", "hashed", dim=4, audio_dim=fast.test.dim)
-    batch = collate([PairDataset(world.test)[0]])
-    with pytest.raises(AudioError, match=f"clips as {fast.test.dim} features each"):
-        model.encode_audio(batch.audio, batch.lengths)

@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 import torch
 from accelerate import Accelerator
@@ -96,22 +95,6 @@ def test_one_clip_in_a_batch_and_in_the_set(name):
     model = TinyModel(dropout=0)  # batch normalisation needs two
     result = fit(model=model, clips=1, name=name, diagnostics=Diagnostics())
     assert result.steps["loss"].notna().all()
-
-
-def test_short_last_batch_of_one():
-    assert fit(model=TinyModel(dropout=0), clips=8).steps["clips"].tolist() == [7, 1] * 3
-
-
-def test_learnable_temperature_moves_and_is_logged():
-    tau = fit(name="infonce-learnable", lr=1e-2).steps["tau"]
-    assert tau.iloc[0] != tau.iloc[-1]
-    assert fit().steps["tau"].nunique() == 1
-
-
-def test_sums_log_every_term():
-    result = fit(name="infonce+siglip")
-    parts = result.steps["loss 0 infonce"] + result.steps["loss 1 siglip"]
-    assert result.steps["loss"].tolist() == pytest.approx(parts.tolist())
 
 
 def test_frozen_parameters_stay_and_are_not_saved(tmp_path):
@@ -208,17 +191,6 @@ def test_base_of_another_model_or_none_is_refused(tmp_path):
         fit(base=tmp_path / "nothing")
 
 
-def test_written_tables_can_be_read(tmp_path):
-    result = fit(tmp_path)
-    read = pd.read_csv(tmp_path / "history.csv")
-    assert_frame_equal(read, result.history, check_exact=True)
-
-
-def test_no_clips_is_an_error():
-    with pytest.raises(PullPushError):
-        fit(clips=0)
-
-
 def test_radius_is_in_the_steps_table_and_learns():
     steps = fit(name="infonce+bi-static-svr", lr=1e-2).steps
     assert steps["radius"].iloc[0] == pytest.approx(0.1)  # as it was in the step
@@ -278,21 +250,6 @@ def test_gradient_of_the_loss_does_not_shorten_that_of_the_encoders(add, clip):
     assert steep.terms[1].level.grad.item() == pytest.approx(clip or 1e4, rel=1e-4)
 
 
-def test_without_parameters_of_the_loss_the_norm_is_that_of_everything():
-    """Clipping apart changes no bit of such a run."""
-    objective = Objective(TinyModel(dropout=0), recipe("infonce", batch_size=7))
-    one = collate([PairDataset(TinyClips(7))[row] for row in range(7)])
-    objective(one).loss.backward()
-    before = [parameter.grad.clone() for parameter in objective.parameters()]
-    norms = clip_gradients(Accelerator(), objective, recipe("infonce", clip=0.1))
-    clipped = [parameter.grad.clone() for parameter in objective.parameters()]
-    for parameter, gradient in zip(objective.parameters(), before, strict=True):
-        parameter.grad = gradient
-    assert float(torch.nn.utils.clip_grad_norm_(objective.parameters(), 0.1)) == norms["gradient"]
-    for parameter, gradient in zip(objective.parameters(), clipped, strict=True):
-        assert torch.equal(parameter.grad, gradient)
-
-
 @pytest.mark.parametrize("name", ["ml-clap", "kcl+bi-static-svr", "cacl+bi-dynamic-svr", "simple-reweight"])
 def test_every_family_trains(name):
     one = recipe(name, **TINY)
@@ -318,18 +275,6 @@ def test_rate_warms_up_and_falls_to_zero():
     assert all(later < earlier for earlier, later in pairwise(rates[10:]))
     assert rates[-1] < 0.001
     assert rate(99, 100, recipe("infonce", schedule="constant")) == 1
-
-
-def test_rate_warms_up_by_steps_and_falls_to_a_floor():
-    """As GLAP trains: 1,000 steps of warm-up, then a cosine to a tenth of the peak."""
-    one = recipe("infonce", warmup_steps=10, floor=0.1)
-    rates = [rate(step, 100, one) for step in range(101)]
-    assert rates[:10] == pytest.approx([0.1 * step for step in range(1, 11)])
-    assert rates[10] == 1
-    assert rates[55] == pytest.approx(0.55)
-    assert rates[100] == pytest.approx(0.1)
-    assert all(later < earlier for earlier, later in pairwise(rates[10:]))
-    assert rate(0, 5, recipe("infonce", warmup_steps=10)) == pytest.approx(0.1), "a run shorter than its warm-up"
 
 
 def test_balanced_run_goes_on_to_the_same_numbers(tmp_path):
@@ -423,14 +368,6 @@ def test_numbers_of_a_loss_learn_at_their_own_rate():
     assert all(factors[id(parameter)] == 1 for parameter in objective.model.parameters())
     for name, parameter in objective.terms.named_parameters():
         assert factors[id(parameter)] == (2.0 if "predictor" in name else 20.0), name
-
-
-def test_a_number_of_a_loss_moves_as_far_as_its_rate_lets_it():
-    moved = {}
-    for factor in (1.0, 30.0):
-        bias = fit(name="siglip", lr=1e-3, scalar_lr=factor).steps["bias"]
-        moved[factor] = abs(bias.iloc[-1] - bias.iloc[0])
-    assert moved[30.0] == pytest.approx(30 * moved[1.0], rel=0.3)
 
 
 class Keyed(TinyClips):

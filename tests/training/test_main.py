@@ -6,10 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pullpush.data.recordings.corpora import CorpusConfig
-from pullpush.data.scenes.world import WorldConfig
-from pullpush.errors import UnknownNameError
-from pullpush.training.__main__ import config_of, main, parser, recipe_of, setting
+from pullpush.training.__main__ import main
 from pullpush.training.recipes import from_json
 
 TINY = ["--bank", "synthetic", "--train", "24", "--valid", "8", "--test", "8", "--epochs", "1"]
@@ -111,18 +108,6 @@ def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
     assert main([*common, "--restart"]) == 0
 
 
-def test_settings_are_json_or_text():
-    assert setting("lr=1e-3") == ("lr", 0.001)
-    assert setting('languages=["eng", "fra"]') == ("languages", ["eng", "fra"])
-    assert setting("optimiser=adamw") == ("optimiser", "adamw")
-    assert issubclass(UnknownNameError, ValueError)
-
-
-def test_weights_of_groups_are_read():
-    options = parser().parse_args(["--out", "run", "--balance", "English speech=2", "sound=0.5"])
-    assert recipe_of(options).balance == {"English speech": 2.0, "sound": 0.5}
-
-
 def test_recordings_of_your_own_are_learnt_and_tested(mine, tmp_path, capsys):
     rows = [("a low tone", "['15.wav', '17.wav']"), ("a high tone", "['16.wav', '18.wav', '19.wav', '17.wav']")]
     miniature.table(tmp_path / "queries.csv", rows, ["query", "audio_filenames"])
@@ -159,20 +144,6 @@ def test_a_run_goes_on_from_another(mine, tmp_path, capsys):
     weight = "model.audio_projection.layers.0.weight"
     torch.testing.assert_close(first[weight], second[weight])
     assert not torch.allclose(first[weight], other[weight]), "another seed begins elsewhere"
-
-
-def test_options_say_which_data():
-    def data(*arguments):
-        options = parser().parse_args(["--out", "run", *arguments])
-        return config_of(options, recipe_of(options))
-
-    assert data() == WorldConfig("tuxpaint", n_train=4000, n_valid=500, n_test=500)
-    assert data("--dataset", "clotho") == CorpusConfig("clotho")
-    assert data("--dataset", "audiocaps", "--audio", "clap").sample_rate == 48_000
-    asked = ["--subset", "957", "--text-cleaning", "ml-clap", "--captions", "every", "--test", "9", "--seconds", "5"]
-    assert data("--dataset", "audiocaps", *asked) == CorpusConfig(
-        "audiocaps", subset="957", text_cleaning="ml-clap", every_caption=True, n_test=9, seconds=5
-    )
 
 
 def noisy(path):

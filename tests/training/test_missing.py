@@ -1,7 +1,5 @@
 """Texts that are missing in some languages: from the captions to the loss, and in evaluation."""
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -9,9 +7,9 @@ from standin import TinyClips, TinyModel
 
 from pullpush.data.batches import PairDataset, collate
 from pullpush.losses import kcl
-from pullpush.training import Diagnostics, embed, recipe, retrieval_table, train
+from pullpush.training import Diagnostics, recipe, train
 from pullpush.training.evaluate import recall_at_1
-from pullpush.training.objective import Objective, present
+from pullpush.training.objective import Objective
 
 LANGUAGES = ("eng", "fra", "zho")
 pytestmark = pytest.mark.filterwarnings("ignore:missing captions")
@@ -47,12 +45,6 @@ def test_kcl_is_that_of_the_texts_that_are_there(chunk):
     torch.testing.assert_close(outcome.loss, kcl(outcome.offer.audio, texts, present=PRESENT))
 
 
-def test_presence_is_told_only_where_something_is_missing():
-    complete = PairDataset(TinyClips(4), languages=LANGUAGES, sampling="all")
-    assert present(collate([complete[0], complete[1]])) is None
-    assert torch.equal(present(batch()), PRESENT)
-
-
 def test_a_blank_text_is_missing_and_never_encoded():
     one = batch()
     one.texts[5], one.parallel[0][4] = "", "  "
@@ -84,15 +76,3 @@ def test_clips_without_a_caption_are_no_queries():
     similarity = text @ audio.T
     expected = np.mean([row.argmax() == right for row, right in zip(similarity, rows, strict=True)])
     assert recall_at_1(model, clips, language="zho")["T2A R@1"] == pytest.approx(expected)
-
-
-def test_tables_say_how_many_clips_are_left_out():
-    model = TinyModel(dropout=0)
-    with pytest.warns(UserWarning, match="4 of 12 clips without a caption in 'zho' left out"):
-        table = retrieval_table(model, Gaps(12), ("zho",))
-    assert (table.query("metric == 'R@1' and direction == 'A2T'")["chance"] == 1 / 8).all()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        retrieval_table(model, TinyClips(12), ("zho",))
-    with pytest.raises(ValueError, match="4 of 12 clips have no caption in 'zho'"):
-        embed(model, Gaps(12), language="zho")

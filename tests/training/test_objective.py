@@ -44,11 +44,6 @@ def test_text_encoder_is_told_the_language():
     assert seen == [["fra", "fra"], ["zho", "zho"]]
 
 
-def test_temperature_is_that_of_the_first_term_with_one():
-    assert Objective(TinyModel(), recipe("infonce+siglip")).tau == pytest.approx(0.07)
-    assert Objective(TinyModel(), recipe("siglip+infonce")).tau == pytest.approx(0.1)
-
-
 def test_terms_share_one_temperature_unless_one_names_its_own():
     def temperatures(one):
         return [float(torch.as_tensor(term.tau).detach()) for term in Objective(TinyModel(), one).terms]
@@ -67,17 +62,6 @@ def test_a_learnable_temperature_is_one_parameter_that_all_terms_move():
     assert objective.temperature.log_scale.grad != 0
 
 
-def test_temperature_of_a_loss_that_keeps_a_plain_number():
-    assert Objective(TinyModel(), recipe("bi-static-svr", tau=0.2)).tau == pytest.approx(0.2)
-    assert Objective(TinyModel(), recipe("simple-reweight", tau=0.3)).tau == pytest.approx(0.3)
-
-
-def test_each_radius_is_reported():
-    terms = (Term("infonce"), *(Term("svr", options={"modelling": "static", "radius": r}) for r in (0.25, 0.75)))
-    objective = Objective(TinyModel(), recipe("infonce", terms=terms))
-    assert objective.numbers(objective(batch())) == {"radius": 0.25, "radius 2": 0.75}
-
-
 def test_what_a_loss_learns_is_read_after_the_step():
     objective = Objective(TinyModel(), recipe("siglip+simple-reweight"))
     outcome = objective(batch())
@@ -85,11 +69,6 @@ def test_what_a_loss_learns_is_read_after_the_step():
     with torch.no_grad():
         objective.terms[0].bias += 3
     assert objective.numbers(outcome) == {"bias": -7, "weight": 1}
-
-
-def test_predictor_is_as_wide_as_the_recipes_batch():
-    objective = Objective(TinyModel(), recipe("infonce+bi-dynamic-svr", batch_size=7))
-    assert objective.terms[1].predictor.batch_size == 7
 
 
 def test_bfloat16_keeps_the_loss_in_float32_and_the_gradient_for_the_diagnostics():

@@ -8,12 +8,10 @@ import torch
 from pandas.testing import assert_frame_equal
 
 from pullpush.data.batches import PairDataset
-from pullpush.data.language.grammar import prompts
-from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, LossCard, Output
-from pullpush.training import Diagnostics, embed, recipe, retrieval_table, runs, train, zero_shot
+from pullpush.training import Diagnostics, embed, recipe, runs
 from pullpush.training.runs import Plan, train_all, train_run
 
 SMALL = {
@@ -82,12 +80,6 @@ def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_pat
     assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, resumed.model.state_dict()[name]), name
-
-
-def test_recipes_start_from_a_shared_base(world):
-    base = Plan(world, recipe("infonce", **SMALL)).train()
-    still = Plan(world, recipe("siglip", **{**SMALL, "epochs": 1, "lr": 1e-12}), seed=5, base=base.path).train()
-    torch.testing.assert_close(embed(still.model, world.test)[1], embed(base.model, world.test)[1])
 
 
 def test_runs_side_by_side_are_those_one_by_one(world):
@@ -167,30 +159,6 @@ def test_a_change_of_a_component_is_a_change_of_the_runs_that_go_through_it(worl
     infonce, kcl = keys()
     assert infonce != before[0]
     assert kcl == before[1]
-
-
-def test_languages_and_sampling_come_from_the_recipe(world, monkeypatch):
-    seen = {}
-
-    def record(model, one, dataset, valid, **options):
-        seen.update(languages=dataset.languages, sampling=dataset.pairing.sampling)
-        seen["captions"] = dataset.pairing.captions
-        return train(model, one, dataset, valid, **options)
-
-    monkeypatch.setattr("pullpush.training.runs.train", record)
-    one = recipe("infonce", **SMALL | {"epochs": 1}, languages=("fra", "zho"), sampling="random", captions="random")
-    train_run(world, one, out=None)
-    assert seen == {"languages": ("fra", "zho"), "sampling": "random", "captions": "random"}
-
-
-def test_evaluation_of_a_world(world):
-    result = train_run(world, recipe("infonce", **SMALL | {"epochs": 1}), out=None)
-    table = retrieval_table(result.model, world.test, ("eng", "jpn"))
-    assert table[["value", "low", "high", "chance"]].apply(lambda x: x.between(0, 1).all()).all()
-    assert embed(result.model, world.test, caption="all")[1].shape == (10, 5, 16)
-    assert isinstance(world.singles.columns["scene"][0], Scene)
-    found = zero_shot(result.model, world.singles, prompts(world.bank.events, "fra"), language="fra")
-    assert found["chance"].iloc[0] == pytest.approx(1 / len(world.bank.events))
 
 
 def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):

@@ -10,7 +10,7 @@ from pullpush.encoders import create
 from pullpush.errors import AudioError, TrainingError, UnknownNameError
 from pullpush.training import encoded, frozen, on_features, recipe
 from pullpush.training.frozen import Activated
-from pullpush.training.runs import Plan, train_all
+from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -103,26 +103,6 @@ def test_training_on_activations_is_training_of_the_upper_part_on_clips(world, b
     torch.testing.assert_close(fast.model.audio.encoder.above.weight, slow.model.audio.above.weight)
     begun = create("parts", "hashed", dim=8).audio.above.weight
     assert (slow.model.audio.above.weight - begun).norm() > 1e-2
-
-
-def test_the_lower_part_is_neither_trained_nor_kept(parts):
-    model = create("parts", "hashed", dim=8, audio_trainable="upper").train()
-    model.encode_audio(torch.ones(2, 800)).sum().backward()
-    assert {name for name, _ in model.audio.named_parameters()} == {"above.weight", "above.bias"}
-    assert set(model.audio.state_dict()) == {"above.weight", "above.bias"}
-    assert all(weight.grad is None for weight in model.audio.below.model.parameters())
-    assert not model.audio.below.model.training
-    whole = create("parts", "hashed", dim=8).train()
-    whole.encode_audio(torch.ones(2, 800))[:, 0].sum().backward()
-    assert all(weight.grad is not None for weight in whole.audio.parameters())
-
-
-def test_other_processes_hear_the_same_activations(below):
-    one = recipe("infonce", **{**SMALL, "epochs": 1}, **on_features(below))
-    together = train_all([Plan(below, one, seed=seed) for seed in (1, 2)], jobs=2)
-    alone = Plan(below, one, seed=2).train()
-    assert together[1].best == alone.best
-    assert (together[1].path, together[0].path != together[1].path) == (alone.path, True)
 
 
 def test_activations_are_computed_once_and_have_keys_of_their_own(world, below, monkeypatch):

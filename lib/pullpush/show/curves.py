@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-from pullpush.show.layout import finish, panels as make_panels, plain_logarithm, spread_note
+from pullpush.show.layout import finish, panels, panels as make_panels, plain_logarithm, spread_note
 from pullpush.show.marks import band
-from pullpush.show.palette import BLACK, method_styles
+from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, method_styles
 
 STROKES = ("-", "--", ":", "-.")
 FEW = 10  # places up to which each is marked
@@ -89,3 +89,12 @@ def _axes(ax: Axes, log_x: bool, log_y: bool, *, ticks: int) -> None:
         plain_logarithm(ax.yaxis)
     else:
         ax.set_ylim(0, None)
+
+
+def word_frequencies(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Figure 3 of the language-encoder paper: relative word frequency over rank, one curve a caption set."""
+    fig, (ax,) = panels(1, height=3.3, width=6)
+    for (name, table), colour in zip(tables.items(), [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY], strict=False):
+        ax.loglog(table["rank"], table["frequency"], color=colour, label=f"{name} ({len(table):,} words)")
+    ax.set(xlabel="rank of the word, from frequent to rare", ylabel="share of all words")
+    return finish(fig)

@@ -12,7 +12,7 @@ from pullpush.data.language.word_counts import word_frequencies
 from pullpush.data.recordings import registry
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
-from pullpush.show.words import word_frequencies as figure_3
+from pullpush.show.curves import word_frequencies as figure_3
 from pullpush.studies.language_encoder.words import captions_of, published_captions, statistics, zipf_slope
 
 SMALL = WorldConfig("synthetic", n_train=60, n_valid=4, n_test=6, n_single_per_event=1)

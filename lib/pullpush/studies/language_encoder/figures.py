@@ -17,11 +17,11 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
+from pullpush.show.curves import word_frequencies as word_frequencies
 from pullpush.show.intervals import note
 from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels
 from pullpush.show.marks import density, dots, matrix
 from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from pullpush.show.words import word_frequencies as word_frequencies
 from pullpush.studies.language_encoder.geometry import asymmetry
 from pullpush.studies.language_encoder.lesson import PAIRS, TEXTS
 from pullpush.studies.language_encoder.systems import base_of, systems

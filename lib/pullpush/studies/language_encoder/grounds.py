@@ -30,7 +30,7 @@ from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
 from pullpush.lab.material import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
-from pullpush.show import galleries, picture_gallery
+from pullpush.show import galleries
 from pullpush.show.markup import Markup
 from pullpush.training.frozen import Base, encoded
 from pullpush.training.trunk import Published
@@ -136,7 +136,7 @@ class Grounds:
 
     def stamps(self, count: int) -> Markup:
         """The first test pictures to see; where there are none scenes stand in, to hear."""
-        cards = picture_gallery.pictures if self.has_stamps else galleries.scenes
+        cards = galleries.pictures if self.has_stamps else galleries.scenes
         return cards(load_data(self.config("pictures")).test, range(count))
 
     def _scenes(self, told: Told) -> LexiconConfig:

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from pullpush.data.clips import World
 from pullpush.data.scenes.composer import seconds
 from pullpush.data.scenes.scene import Scene
+from pullpush.show.curves import word_frequencies as word_frequencies
 from pullpush.show.intervals import intervals
 from pullpush.show.layout import finish, name_places, panels, signed, whole_numbers
 from pullpush.show.marks import band, bars, dots, matrix
 from pullpush.show.palette import BLACK, BLUE, ORANGE, SKY, VERMILION, language_name
-from pullpush.show.words import word_frequencies as word_frequencies
 
 
 def scene_timeline(world: World, scene: Scene) -> Figure:
