@@ -64,11 +64,7 @@ class Passing(Exception):
 
 
 def counted(answer: Mapping[str, Any]) -> tuple[int | None, int | None, str]:
-    """Tokens in and out, None where they are not counted or make no sense, and the latter for a message.
-
-    >>> counted({"usage": {"prompt_tokens": 9, "completion_tokens": -1}})
-    (9, None, '-1')
-    """
+    """Tokens in and out, None where they are not counted or make no sense, and the latter for a message."""
     usage = answer.get("usage")
     given = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     counts = [count if type(count) is int and 0 <= count <= MOST_TOKENS else None for count in given]
@@ -200,11 +196,7 @@ class EndpointRewriter(Prompted):
 
 
 class _Asking:
-    """The questions of one run: several at once, at a pace, within the budget; each answer is kept as it comes.
-
-    Raises:
-        RewritingError: no key, or one that cannot be sent; no address.
-    """
+    """The questions of one run: several at once, at a pace, within the budget; each answer is kept as it comes."""
 
     def __init__(self, rewriter: EndpointRewriter, folder: Path) -> None:
         self.rewriter, self.folder = rewriter, folder
@@ -318,7 +310,8 @@ class _Asking:
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         payload = {"model": rewriter.model, "messages": rewriter.messages(question.prompt)}
         payload |= {rewriter.limit: rewriter.max_tokens}
-        payload |= {} if rewriter.temperature is None else {"temperature": rewriter.temperature}
+        if rewriter.temperature is not None:
+            payload["temperature"] = rewriter.temperature
         limits = httpx2.Timeout(rewriter.timeout, connect=rewriter.timeout / 2)  # told apart from a slow answer
         body = b""
         try:
