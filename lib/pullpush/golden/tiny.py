@@ -176,7 +176,6 @@ class Alone:
     """What `accelerate` does in a single process on a CPU."""
 
     is_main_process, device = True, torch.device("cpu")
-    clip_grad_norm_ = staticmethod(nn.utils.clip_grad_norm_)
 
     def prepare(self, *given: Any) -> tuple[Any, ...]:
         """As they are."""

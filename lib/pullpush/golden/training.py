@@ -107,7 +107,7 @@ def optimiser() -> Values:
                 group["lr"] = recipe.lr * group["factor"]
                 for at, parameter in enumerate(group["params"]):
                     parameter.grad = numbers(*parameter.shape, seed=10 * step + at)
-            norms.append([*clip_gradients(tiny.Alone(), towers, recipe).values()])  # pyrefly: ignore[bad-argument-type]
+            norms.append([*clip_gradients(towers, recipe).values()])
             optimiser.step()
         of_steps: dict[str, Any] = {f"norms {step}": each for step, each in enumerate(norms)}
         for at, group in enumerate(optimiser.param_groups):

@@ -172,7 +172,7 @@ def train(
                 if watched:
                     outcome.offer.text.retain_grad()
                 accelerator.backward(outcome.loss)
-                gradient = clip_gradients(accelerator, objective, recipe)
+                gradient = clip_gradients(objective, recipe)
                 check_finite(outcome, gradient, where(batch, step, epoch + 1))
                 optimiser.step()
                 optimiser.zero_grad()

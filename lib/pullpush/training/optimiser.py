@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 
-from accelerate import Accelerator
+from torch.nn.utils import clip_grad_norm_
 from torch.optim import Adam, AdamW, Optimizer
 
 from pullpush.errors import TrainingError
@@ -76,18 +76,19 @@ def rate(step: int, total: int, recipe: Recipe) -> float:
     return recipe.floor + (1 - recipe.floor) * share
 
 
-def clip_gradients(accelerator: Accelerator, objective: Objective, recipe: Recipe) -> dict[str, float]:
+def clip_gradients(objective: Objective, recipe: Recipe) -> dict[str, float]:
     """Shorten the gradients of the encoders and of the loss's own parameters, each on its own; returns their norms.
 
     Together, one number of the loss could starve a million weights: SVR's static radius begins with a derivative of
     about 20 where the encoders' norm is near 1. The loss is an average over the batch and its parameters are few, so
-    that Adam, which does not mind scale, takes care of them; their clip is against outliers alone.
+    that Adam, which does not mind scale, takes care of them; their clip is against outliers alone. `accelerate` would do
+    the same, and look torch's version up on the disk at each step.
 
     Returns:
         gradient, of the encoders; loss_gradient, where the loss has parameters that learn.
     """
     longest = recipe.clip or math.inf
-    norms = {"gradient": accelerator.clip_grad_norm_(objective.model.parameters(), longest)}
+    norms = {"gradient": clip_grad_norm_(objective.model.parameters(), longest)}
     if learnt := [parameter for parameter in objective.terms.parameters() if parameter.requires_grad]:
-        norms["loss_gradient"] = accelerator.clip_grad_norm_(learnt, longest)
+        norms["loss_gradient"] = clip_grad_norm_(learnt, longest)
     return {name: float(norm) for name, norm in norms.items()}
