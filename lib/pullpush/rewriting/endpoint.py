@@ -308,7 +308,7 @@ class _Asking:
         rewriter = self.rewriter
         address = f"{self.url.rstrip('/')}/chat/completions"
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        payload = {"model": rewriter.model, "messages": rewriter.messages(question.prompt)}
+        payload: dict[str, Any] = {"model": rewriter.model, "messages": rewriter.messages(question.prompt)}
         payload |= {rewriter.limit: rewriter.max_tokens}
         if rewriter.temperature is not None:
             payload["temperature"] = rewriter.temperature

@@ -81,8 +81,8 @@ def clip_gradients(objective: Objective, recipe: Recipe) -> dict[str, float]:
 
     Together, one number of the loss could starve a million weights: SVR's static radius begins with a derivative of
     about 20 where the encoders' norm is near 1. The loss is an average over the batch and its parameters are few, so
-    that Adam, which does not mind scale, takes care of them; their clip is against outliers alone. `accelerate` would do
-    the same, and look torch's version up on the disk at each step.
+    that Adam, which does not mind scale, takes care of them; their clip is against outliers alone. `accelerate` would
+    do the same, and look torch's version up on the disk at each step.
 
     Returns:
         gradient, of the encoders; loss_gradient, where the loss has parameters that learn.
