@@ -30,7 +30,7 @@ CHAPTER = (
 
 profile = "quick"
 seed = 0
-tau = 0.07
+tau = 0.07  # of the softmax
 name = "a"
 loud = False
 rates = [1, 2]

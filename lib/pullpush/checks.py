@@ -218,6 +218,14 @@ def check_relevance(relevance: Any) -> None:
         raise ValueError(f"relevance must be finite and not negative, as gains are; got {worst}")
 
 
+def check_square(similarity: Any) -> Tensor:
+    """Require `(N, N)`, and give the relevance of its diagonal."""
+    check_floats(similarity=similarity)
+    if similarity.ndim != 2 or len(similarity) != similarity.shape[1]:
+        raise ValueError(f"similarity {tuple(similarity.shape)} is not square: give `relevance`, which items are right")
+    return torch.eye(len(similarity), dtype=torch.bool, device=similarity.device)
+
+
 def check_fits(loss: Tensor, dtype: torch.dtype) -> None:
     """Require a loss that the type of the embeddings holds; float16 ends at 65,504."""
     if dtype == torch.float16 and loss.device.type == "cpu" and torch.finfo(dtype).max < loss.abs() < math.inf:

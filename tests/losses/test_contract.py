@@ -1,10 +1,13 @@
 """What every loss must satisfy; a new one is tested by having a card."""
 
+import warnings
+
 import pytest
 import torch
-from loss_contract import CHECKS, check_half_precision, check_scale
+from loss_contract import CHECKS, check_half_precision, check_scale, given, made
 
-from pullpush.losses import TERMS, InfoNCE, Loss, Output
+from pullpush import losses
+from pullpush.losses import SVR, TERMS, InfoNCE, Loss, Output, Tempered, _precision, info_nce
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
@@ -50,16 +53,87 @@ def test_a_loss_whose_forward_is_not_as_declared_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
-    [((0.07,), {}), ((), {"tau": 0.07}), ((), {"audio": torch.eye(3)})],
-    ids=["more", "tau", "twice"],
+    ("further", "named"),
+    [((0.07,), {}), ((), {"temperature": 0.07}), ((), {"audio": torch.eye(3)})],
+    ids=["more", "unknown", "twice"],
 )
-def test_what_a_loss_does_not_take_is_refused(given, named):
+def test_what_a_loss_does_not_take_is_refused(further, named):
     with pytest.raises(TypeError, match=r"InfoNCE takes \(audio, text\), each once"):
-        InfoNCE()(torch.eye(3), torch.eye(3), *given, **named)
+        InfoNCE()(torch.eye(3), torch.eye(3), *further, **named)
 
 
 def test_what_a_loss_gives_back_has_names():
     value, report = InfoNCE()(torch.eye(3), torch.eye(3))
     assert value == InfoNCE()(text=torch.eye(3), audio=torch.eye(3)).value
     assert dict(report) == {}
+
+
+def pairs(n=4, d=3):
+    torch.manual_seed(n)
+    return torch.nn.functional.normalize(torch.randn(2, n, d), dim=-1).requires_grad_()
+
+
+def test_outputs_add_and_take_weights_as_their_values_do():
+    audio, text = leaf = pairs()
+    once, svr = InfoNCE()(audio, text), SVR(radius=0.2)
+    both = sum([once, 0.5 * svr(audio, text), svr(audio, text)])
+    assert both.value.item() == pytest.approx((once.value + 1.5 * svr(audio, text).value).item())
+    assert set(both.report) == {"radius", "radius 2"}
+    assert (once + 1.0).value == once.value + 1
+    both.backward()
+    assert leaf.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", [name for name in TERMS if issubclass(TERMS[name].make, Tempered)])
+def test_a_call_may_bring_its_temperature(name):
+    loss = made(name).double()
+    tensors = given(loss)
+    scale = torch.tensor(0.4, requires_grad=True)
+    changed = loss(**tensors, tau=scale)
+    assert changed.value != loss(**tensors).value
+    assert torch.autograd.grad(changed.value, scale)[0] != 0
+    assert "_given" not in dict(loss.named_parameters())
+
+
+def test_a_loss_that_is_not_told_fits_the_first_batch():
+    svr, audio, text = SVR(), *pairs(6)
+    optimiser = torch.optim.Adam(svr.parameters(), lr=0.1)  # made before, as trainers do
+    svr(audio, text).backward()
+    optimiser.step()
+    assert svr.predictor.batch_size == 6
+    assert svr(audio, text).report["radius"] != pytest.approx(0.1)
+    again = SVR()
+    again.load_state_dict(svr.state_dict())
+    assert again(audio, text).value == svr(audio, text).value
+    with pytest.raises(ValueError, match=r"a batch of 7 does not fit .* as by SVR\(batch_size=7\)"):
+        svr(*pairs(7))
+
+
+def test_embeddings_that_are_not_of_unit_length_are_said_once(monkeypatch):
+    monkeypatch.setattr(_precision, "_DONE", set())
+    audio, text = pairs().detach()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        info_nce(audio, text)
+        info_nce(audio, torch.cat([text[:3], torch.zeros(1, 3)]))  # the row of a missing text
+    with pytest.warns(UserWarning, match=r"text is not of unit length \(mean norm 3\)"):
+        info_nce(audio, 3 * text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        InfoNCE()(5 * audio, text)
+
+
+@pytest.mark.parametrize("card", TERMS.values(), ids=lambda card: card.name)
+def test_every_loss_says_how_directions_are_joined(card):
+    """In the docstring of its function: "Scale: …"."""
+    functions = [getattr(losses, name) for name in losses.__all__ if name.islower()]
+    of_file = [function for function in functions if getattr(function, "__module__", "") == card.make.__module__]
+    assert any("Scale: " in function.__doc__ for function in of_file)
+
+
+def test_directions_are_summed_and_multilingual_losses_average_them():
+    audio, text = pairs().detach().double()
+    single = [info_nce(audio, text, direction=direction) for direction in ("t2a", "a2t")]
+    halved = (losses.ml_clap(audio, text), losses.kcl(audio, text[:, None]))
+    assert info_nce(audio, text).item() == pytest.approx(float(sum(single)))
+    assert [float(value) for value in halved] == pytest.approx([float(sum(single)) / 2] * 2)

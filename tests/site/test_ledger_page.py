@@ -91,11 +91,19 @@ def test_the_command_prints_every_claim_and_saves_them(book):
     done = CliRunner().invoke(main, ["claims", "--profile", "smoke"])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert "reversed                  supclap-a" in lines
+    place = lines.index("supclap-a is <so> & so. (Table 1; supclap-a)")
+    assert re.fullmatch(r"    is reversed: −3\.0 ± 0\.\d points.*, 10-tiny", lines[place + 1])
+    assert lines.index("supclap") < place, "the paper's title comes first"
     assert "supclap: 1 reversed, 1 –" in lines
     path = book / "executed" / "local" / "smoke" / "claims.csv"
     assert lines[-1] == str(path)
     assert list(pd.read_csv(path).columns[:10]) == list(ledger_page.COLUMNS)
+    one = CliRunner().invoke(main, ["claims", "--profile", "smoke", "--paper", "sup", "--verdict", "reversed"]).output
+    assert "supclap: 1 reversed" in one.splitlines()
+    assert "supclap-b" not in one
+    assert (
+        "unknown paper 'atri'" in CliRunner().invoke(main, ["claims", "--profile", "smoke", "--paper", "atri"]).output
+    )
     assert ledger_page.tables_of(book, "smoke").keys() == {"10-tiny"}, "the gathered table is of no chapter"
 
 

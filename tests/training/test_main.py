@@ -1,12 +1,15 @@
 import json
+import re
 
 import miniature
 import pandas as pd
 import pytest
 import torch
+from click.testing import CliRunner
 from safetensors.torch import load_file
 
-from pullpush.training.__main__ import main
+from pullpush.site.cli import main as pullpush
+from pullpush.training.__main__ import main, parser
 from pullpush.training.recipes import from_json
 
 TINY = ["--bank", "synthetic", "--train", "24", "--valid", "8", "--test", "8", "--epochs", "1"]
@@ -30,7 +33,8 @@ def test_trains_writes_and_goes_on(tmp_path, capsys):
     arguments = [*TINY, "--recipe", "infonce+siglip", "--out", str(tmp_path / "run"), "--diagnostics", "2"]
     arguments += ["--set", "tau=0.1", "--set", "optimiser=adamw"]
     assert main(arguments) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert re.search(r"^epoch 1/1  loss \d+\.\d+  valid R@1 \d+\.\d%$", err, flags=re.MULTILINE)  # without a terminal
     assert json.loads(out.splitlines()[0].removeprefix("best epoch: "))["epoch"] == 1
     one = from_json((tmp_path / "run" / "recipe.json").read_text())
     assert (one.optimiser, one.epochs, one.terms[0].options["tau"]) == (
@@ -153,3 +157,28 @@ def noisy(path):
 
     wave = np.random.default_rng(0).normal(size=48_000) * 0.1
     soundfile.write(path, wave, 16_000)
+
+
+def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path):
+    run = str(tmp_path / "run")
+    common = ["--dataset", f"folder:{mine}", *MODEL, "--audio", "pitch", "--freeze", "audio", "--out", run]
+    assert main([*common, "--epochs", "1"]) == 0
+    assert not any("network" in name for name in load_file(f"{run}/best.safetensors"))
+    shell = CliRunner()
+    scores = shell.invoke(pullpush, ["evaluate", run, "--out", f"{run}/scores.csv"])
+    assert scores.exit_code == 0, scores.output
+    table = pd.read_csv(f"{run}/scores.csv").set_index("score")["value"]
+    test = pd.read_csv(f"{run}/test.csv").set_index(["direction", "metric"])["value"]
+    assert table["T2A R@1"] == pytest.approx(test["T2A", "R@1"])
+    assert table["τ"] == pytest.approx(0.07)
+    found = shell.invoke(pullpush, ["search", run, miniature.sentence(16), f"folder:{mine}", "--top", "3"])
+    assert [line.split()[0] for line in found.output.splitlines()] == ["1.", "2.", "3."], found.output
+    assert ".wav" in found.output
+    nothing = shell.invoke(pullpush, ["search", str(mine), "a dog barks"])
+    assert "has no recipe.json: give the --out of a finished" in nothing.output
+
+
+def test_help_lists_what_set_takes_with_defaults():
+    text = " ".join(parser().format_help().split())
+    assert {"lr=0.001", "weight_decay=0.0001", "scalar_lr=30.0"} <= set(text.replace(",", "").split())
+    assert "--freeze" in text

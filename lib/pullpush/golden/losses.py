@@ -20,6 +20,7 @@ from pullpush.losses import NEEDS, TERMS, Loss, Offer, Output, _tiles, apply
 
 N, D, K = 5, 6, 3  # clips, dimensions, languages
 NECESSARY: Mapping[str, Any] = {"dim": D, "topics": K}  # options without a default
+USUAL: Mapping[str, Any] = {"batch_size": 24}  # options that what comes first decides on
 REFUSALS = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError)
 Given = dict[str, Tensor]
 PROBES = Probes("losses", 1e-6, cards=lambda: TERMS, of_card=lambda name: numbers_of(TERMS[name].make), look=seen)
@@ -106,8 +107,8 @@ def _changes(make: type[Loss]) -> Iterator[tuple[str, Any]]:
         hints = {}
     for name, option in signature(make).parameters.items():
         if option.default is not Parameter.empty:
-            hint = hints.get(name, type(option.default))
-            yield from ((name, value) for value in _others(hint, option.default) if value != option.default)
+            hint, default = hints.get(name, type(option.default)), USUAL.get(name, option.default)
+            yield from ((name, value) for value in _others(hint, default) if value != default)
 
 
 def _others(hint: Any, default: Any) -> Iterator[Any]:

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pullpush.encoders import AUDIO
 from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
 from pullpush.lab.root import DEFAULT, SUFFIXES
 from pullpush.settings import check_fields, check_range, check_setting, read_yaml
@@ -99,6 +98,8 @@ class Profile:
         >>> PROFILES["quick"].audio, PROFILES["quick"].listening.audio
         ('cnn', 'yamnet')
         """
+        from pullpush.encoders import AUDIO  # here, so that `pullpush --help` does not wait for torch
+
         if AUDIO[self.audio].pretrained:
             return self
         merged = {

@@ -1,5 +1,8 @@
 """Losses: pure functions on embeddings, and modules that hold their learnable parameters. One file a method.
 
+One convention: a direction is a mean over its N anchors, and directions are *summed*, as SupCLAP does. What averages
+them instead (ML-CLAP, KCL, CACL), or sums over pairs, says so in its docstring, where the line "Scale" says it of all.
+
 >>> import torch
 >>> pairs = torch.eye(3)
 >>> info_nce(pairs, pairs, tau=0.5), InfoNCE(tau=0.5)(pairs, pairs).value

@@ -15,6 +15,8 @@ def cacl(audio: Tensor, english: Tensor, other: Tensor, tau: float | Tensor = 0.
 
     The symmetric contrastive sum over N of Eq. 13 for audio–English, audio–other and English–other, times 1/(6N).
 
+    Scale: both directions and all three pairs are averaged.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         english: `(N, d)` L2-normalised embeddings of the English texts.

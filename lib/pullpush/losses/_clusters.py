@@ -17,6 +17,8 @@ WIDER = 3  # the hidden layer, as a multiple of the input
 def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tensor:
     """L_cls^a + L_cls^c: cross-entropy of the topics that are read from the clips, and from their captions (Eq. 10).
 
+    Scale: both modalities are averaged, each a mean over the clips that have a topic.
+
     Args:
         audio_logits: `(N, K)` floating point, of K topics, read from the clips.
         text_logits: `(N, K)`, read from their captions.

@@ -16,6 +16,8 @@ def cross_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tens
     multiplies its mean with N, which is the sum over N: `per_clip=True`. Beside a contrastive loss that is a mean over
     the batch, that keeps the printed ratio of the terms.
 
+    Scale: a sum over the N² pairs, which grows with N; `per_clip` divides it by N.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings; row i belongs to clip i.
@@ -46,6 +48,8 @@ def in_modal_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> T
     """L_I-cyclic = Σⱼₖ (⟨aⱼ, aₖ⟩ − ⟨tₖ, tⱼ⟩)²: two clips are as near to each other as their texts are.
 
     Args, returns and errors are those of `cross_cyclic`.
+
+    Scale: a sum over the N² pairs, which grows with N; `per_clip` divides it by N.
 
     Example:
         >>> import torch

@@ -27,6 +27,8 @@ def distillation(
     `teacher_tau` → 0) give InfoNCE. The loss is not zero where student and teachers agree: there it is the entropy of
     the soft labels, which no gradient sees.
 
+    Scale: each direction is a mean over N, and the two are summed.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings of the student.
         text: `(N, d)` L2-normalised text embeddings of the student.

@@ -24,6 +24,8 @@ def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction:
     dropped in tiles: beyond the embeddings and their gradients it takes 64 MiB in float32 (128 MiB for both
     directions), whatever N is, and is differentiable once.
 
+    Scale: each direction is a mean over N, and the two are summed.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings.

@@ -36,6 +36,8 @@ def kcl(
     Missing translations: with `present`, absent texts are neither anchors nor candidates, their embeddings are never
     read (any placeholder does, and gets gradient 0), and 2NK becomes twice the number of texts that are present.
 
+    Scale: both directions and all K languages are averaged: half of `info_nce` for K = 1.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         texts: `(N, K, d)` L2-normalised text embeddings; `texts[i, k]` is the text of clip i in language k.

@@ -23,6 +23,8 @@ def ml_clap(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07) -> Tensor:
     one denominator over the matching pairs alone; that sum of p·log p is the negative entropy of p and knows no
     mismatched pair. ATRI's own loss with K = 1 is this one, and so is that of Yan et al. (2024).
 
+    Scale: both directions are averaged: half of `info_nce`.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings; row i belongs to clip i.

@@ -19,6 +19,8 @@ def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float | 
     contradiction of the batch, its own included. The mean over the batch; entailments and contradictions are no anchors
     themselves. A sentence that comes twice in a batch is a negative of itself, as in both papers.
 
+    Scale: one direction, a mean over N.
+
     Args:
         anchor: `(N, d)` L2-normalised embeddings of the premises.
         entailment: `(N, d)` of a sentence that follows from each.

@@ -4,7 +4,8 @@ bear bfloat16; and gradients other than those of a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -14,6 +15,9 @@ from pullpush.checks import check_shapes
 
 # The threshold of `softplus` from which it is the identity; the default, 20, would cut float64 to nine digits.
 EXACT = 40
+
+UNIT = ("audio", "text", "texts", "other", "english")  # embeddings that the caller brings to unit length
+_DONE: set[str] = set()  # kinds of devices on which lengths are looked at no more
 
 
 @contextmanager
@@ -34,8 +38,29 @@ def checked(*, groups: bool = False, **tensors: Tensor) -> Iterator[tuple[Tensor
     """
     check_shapes(groups=groups, **tensors)
     first, *_ = tensors.values()
+    if first.device.type not in _DONE and not torch.compiler.is_compiling():
+        _look_at_lengths(first.device.type, {name: tensors[name] for name in UNIT if name in tensors})
     with no_autocast(first):
         yield widen(*tensors.values())
+
+
+def _look_at_lengths(device: str, embeddings: Mapping[str, Tensor]) -> None:
+    """Warn, once, of embeddings that are not of unit length; rows of zeros are texts that are missing.
+
+    A GPU would have to be waited for: there the first batch alone is looked at.
+    """
+    if device != "cpu":
+        _DONE.add(device)
+    for name, x in embeddings.items():
+        length = torch.linalg.vector_norm(x.detach().float(), dim=-1)
+        if ((length - 1).abs() > 0.02).logical_and(length > 0).any():
+            _DONE.add(device)
+            warnings.warn(
+                f"{name} is not of unit length (mean norm {length.mean():.3g}), as losses of this library expect: "
+                f"torch.nn.functional.normalize({name}, dim=-1). This is said once",
+                stacklevel=5,
+            )
+            return
 
 
 def widen(*tensors: Tensor) -> tuple[Tensor, ...]:

@@ -45,7 +45,7 @@ class RadiusPredictor(nn.Module):
     - A shorter batch, as the last of an epoch, is filled up by repeating each row's own negatives in turn: the
       network sees the distribution that it knows. A row without negatives (N = 1) is filled with zeros, the
       similarity of unrelated embeddings.
-    - A longer batch is refused.
+    - A longer batch is refused. Without `batch_size` the first batch that comes says how wide the input is.
     - Negatives come in the order of the batch, as in the paper, so that a permutation of the batch may change R.
 
     The last layer starts at zero weight and bias `initial`: at first every radius is `initial`, as StaticSVR's.
@@ -55,17 +55,22 @@ class RadiusPredictor(nn.Module):
         tensor([0.1000, 0.1000, 0.1000])
     """
 
-    def __init__(self, batch_size: int, *, hidden: int = 64, initial: float = 0.0) -> None:
+    def __init__(self, batch_size: int | None = None, *, hidden: int = 64, initial: float = 0.0) -> None:
         super().__init__()
-        check_count("batch_size", batch_size)
+        if batch_size is not None:
+            check_count("batch_size", batch_size)
         check_count("hidden", hidden)
         check_number("initial", initial)
-        self.batch_size = batch_size
-        self.layers = nn.Sequential(
-            nn.Linear(batch_size, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1)
-        )
+        first = nn.LazyLinear(hidden) if batch_size is None else nn.Linear(batch_size, hidden)
+        self.layers = nn.Sequential(first, nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
         nn.init.zeros_(self.layers[-1].weight)
         nn.init.constant_(self.layers[-1].bias, initial)
+
+    @property
+    def batch_size(self) -> int:
+        """The largest batch; 0 before the first, where none was given."""
+        weight = self.layers[0].weight
+        return 0 if nn.parameter.is_lazy(weight) else weight.shape[1]
 
     def forward(self, similarity: Tensor) -> Tensor:
         """`(N, N)` similarities, the positive in column 0 (see `positive_first`), N ≤ batch_size → `(N,)` radii.
@@ -81,7 +86,7 @@ class RadiusPredictor(nn.Module):
             raise ValueError(
                 f"similarity must have shape (N, N) or (G, N, N) with N ≥ 1, got {tuple(similarity.shape)}"
             )
-        if n > self.batch_size:
+        if n > (self.batch_size or n):
             raise ValueError(
                 f"a batch of {n} does not fit a RadiusPredictor made for batch_size={self.batch_size}: "
                 f"make it for your largest batch, as by SVR(batch_size={n})"
@@ -93,7 +98,7 @@ class RadiusPredictor(nn.Module):
     def _fill(self, similarity: Tensor) -> Tensor:
         """`(…, N, N)` → `(…, N, batch_size)`: repeat each row's negatives until it is full."""
         n = similarity.shape[-1]
-        missing = self.batch_size - n
+        missing = (self.batch_size or n) - n
         if missing == 0:
             return similarity
         if n == 1:

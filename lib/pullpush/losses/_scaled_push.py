@@ -34,6 +34,8 @@ def scaled_push(
     the gradients of the candidates and of τ. With `direction="both"` texts are anchors of one half and clips of the
     other. κ = 1 is `info_nce`. As its gradient is not that of its value, finite differences will not find it.
 
+    Scale: each direction is a mean over N, and the two are summed.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.

@@ -34,6 +34,8 @@ def siglip(
     in tiles: beyond the embeddings and their gradients it takes 128 MiB in float32, whatever N is, and is
     differentiable once.
 
+    Scale: a sum over N² pairs, divided by N; a pair serves both directions at once.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.

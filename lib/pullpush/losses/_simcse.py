@@ -24,6 +24,8 @@ def simcse(view1: Tensor, view2: Tensor, tau: float | Tensor = 0.05, *, text_ids
     a sum over the batch; here its mean). Without dropout in the text encoder the two views are the same, and what is
     left is uniformity: every text is pushed away from all others.
 
+    Scale: one direction, a mean over N.
+
     Args:
         view1: `(N, d)` L2-normalised embeddings of the texts.
         view2: `(N, d)` of the same texts by a second pass through the encoder, with other dropout.

@@ -32,6 +32,8 @@ def simple_reweight(
     stays (w < 1 pulls harder). Its value is InfoNCE + (w − 1)·P⁺·s⁺ with P⁺ held constant. `"softmax"` scales the
     positive's exponential in Eq. 2, which adds log w to its logit (w > 1 pulls and pushes less; w must be positive).
 
+    Scale: each direction is a mean over N, and the two are summed.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.

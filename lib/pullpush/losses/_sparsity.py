@@ -17,6 +17,8 @@ def sparsity(audio: Tensor, text: Tensor) -> Tensor:
     the mean at most 1/√d, so that the value is at most 2/√(N·d), 0.0055 at N = 128 and d = 1,024: as in the
     published code, `recipe("siglip+sparsity")`, it hardly counts; a larger weight is `Term("sparsity", 1000)`'s.
 
+    Scale: both modalities are summed.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings; their order does not matter.

@@ -87,6 +87,8 @@ def svr(
     used in tiles, and their gradient is taken at once. Differentiable once, and not under the transforms of
     `torch.func`.
 
+    Scale: each direction is a mean over N (and G), and the two are summed.
+
     Args:
         audio: `(N, d)` L2-normalised audio embeddings; or `(G, N, d)`, G groups contrasted each among itself.
         text: of the same shape, L2-normalised text embeddings; row i matches row i of `audio`.
@@ -134,9 +136,11 @@ class SVR(Tempered):
     `"dynamic"`, a `RadiusPredictor` on the similarities cos/τ, one for both directions.
     direction: `"both"` ("bi"), `"t2a"` ("uni") or `"a2t"`.
     alpha, beta: the weights; the paper has α = 1 and, for DynamicSVR, β = 0.01; 0 leaves the constraint out.
-    tau, similarity, positive_in_denominator: as in `svr`; learnable: whether the static radius learns.
+    tau, similarity, positive_in_denominator: as in `svr`; learnable: whether the static radius learns. A temperature
+    that learns is another loss's (`svr.temperature = infonce.temperature`) or the model's (`svr(audio, text, tau=…)`).
     radius: initial R, which the paper does not give.
-    batch_size, hidden: of the predictor; shorter batches work, longer ones are refused.
+    batch_size, hidden: of the predictor; None: as many as the first batch has. Shorter batches work, longer ones are
+    refused. Call it once before DistributedDataParallel or a count of parameters, or say how large batches are.
 
     Two choices that the paper leaves open: the predictor sees similarities without passing gradients on to them (Eq.
     14 holds R constant in t), and the constraint does not move embeddings (Appendix B: it is on the predictor).
@@ -161,7 +165,7 @@ class SVR(Tempered):
         positive_in_denominator: bool = True,
         radius: float = 0.1,
         learnable: bool = True,
-        batch_size: int = 24,
+        batch_size: int | None = None,
         hidden: int = 64,
     ) -> None:
         super().__init__(tau)

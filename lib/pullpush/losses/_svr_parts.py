@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
 from pullpush.losses._precision import checked, surrogate
-from pullpush.losses._svr import Similarity, support_vector, svr
+from pullpush.losses._svr import Similarity, _stack, _support_loss, support_vector
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -39,6 +39,8 @@ def svr_parts(
     "The gradient at t_sup" is that of the loss there, with `similarity="cosine"` through the normalisation of t_sup.
     All on: `svr` in value and gradient. All off, or R = 0: InfoNCE, with `similarity="cosine"` that of normalised
     anchors. In between the gradient is not that of the value, and finite differences will not find it.
+
+    Scale: each direction is a mean over N (and G), and the two are summed.
 
     Args:
         audio: `(N, d)` L2-normalised audio embeddings; or `(G, N, d)`, G groups contrasted each among itself.
@@ -78,8 +80,8 @@ def svr_parts(
             ways = [_moved(anchor, positive.detach(), radius) if jacobian else anchor]
             if partner:
                 ways.append(_moved(anchor.detach(), positive, radius))
-            # R is in the anchors already.
-            loss = loss + svr(positive, surrogate(value, *ways), radius=0.0, tau=tau, similarity=similarity)
+            moved = surrogate(value, *ways)
+            loss = loss + _support_loss(*_stack(positive, moved, "t2a"), tau, similarity, include=True)
     return loss.to(audio.dtype)
 
 

@@ -50,12 +50,41 @@ NEEDS: Mapping[str, str] = MappingProxyType(
 
 
 class Output(NamedTuple):
-    """What a loss gives back."""
+    """What a loss gives back: a value and what it saw. Outputs add and take weights as their values do.
+
+    >>> from pullpush.losses import SVR, InfoNCE
+    >>> audio, text = torch.eye(3), torch.eye(3).roll(1, 0).requires_grad_()
+    >>> both = InfoNCE()(audio, text) + 0.5 * SVR()(audio, text)
+    >>> both.backward(), text.grad.shape, dict(both.report)
+    (None, torch.Size([3, 3]), {'radius': tensor(0.1000)})
+    """
 
     value: Tensor
     """0-d, in the dtype of the embeddings."""
     report: Mapping[str, Tensor] = MappingProxyType({})
-    """What this call saw, such as SVR's mean radius: by name, 0-d, detached."""
+    """What this call saw, such as SVR's mean radius: by name, 0-d, detached. In a sum a name that comes again is
+    numbered ("radius 2")."""
+
+    def __add__(self, other: Output | Tensor | float) -> Output:  # pyrefly: ignore[bad-override]
+        """The sum with another loss, or with a number or 0-d tensor, as `sum` starts from 0."""
+        value, report = other if isinstance(other, Output) else (other, {})
+        merged = dict(self.report)
+        for name, number in report.items():
+            again = sum(known == name or known.startswith(f"{name} ") for known in merged)
+            merged[f"{name} {again + 1}" if again else name] = number
+        return Output(self.value + value, merged)
+
+    __radd__ = __add__
+
+    def __mul__(self, weight: float | Tensor) -> Output:  # pyrefly: ignore[bad-override]
+        """With its value times a weight; the report stays."""
+        return Output(self.value * weight, self.report)
+
+    __rmul__ = __mul__  # pyrefly: ignore[bad-override]
+
+    def backward(self, *given: Any, **named: Any) -> None:
+        """`Tensor.backward` of the value."""
+        self.value.backward(*given, **named)
 
 
 class Loss(nn.Module):

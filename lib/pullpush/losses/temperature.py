@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.checks import check_number, check_temperature
-from pullpush.losses.contract import Loss
+from pullpush.losses.contract import Loss, Output
 
 
 class _Bounded(torch.autograd.Function):
@@ -90,13 +90,18 @@ class Temperature(nn.Module):
 class Tempered(Loss):
     """A loss with a temperature: `temperature`, which may be shared, and its value `tau`.
 
+    Two losses share one that learns by `svr.temperature = infonce.temperature`. Where it belongs to the model, as
+    CLIP's `logit_scale`, it comes with the call, which then uses no other: `svr(audio, text, tau=1 / scale)`.
+
     Example:
         >>> from pullpush.losses import InfoNCE
-        >>> InfoNCE(tau=0.1).tau
-        0.1
+        >>> infonce = InfoNCE(tau=0.1)
+        >>> infonce.tau, infonce(torch.eye(3), torch.eye(3), tau=0.5).value
+        (0.1, tensor(0.4791))
     """
 
     temperature: Temperature
+    _given: float | Tensor | None = None  # τ of the call that is going on, if it brought one
 
     def __init__(
         self, tau: float = 0.07, *, learnable: bool = False, max_scale: float = 100.0, raw_tau: bool = False
@@ -104,7 +109,18 @@ class Tempered(Loss):
         super().__init__()
         self.temperature = Temperature(tau, learnable=learnable, max_scale=max_scale, raw=raw_tau)
 
+    def __call__(self, *given: Tensor, tau: float | Tensor | None = None, **named: Tensor | None) -> Output:
+        """`Loss.__call__`; tau: for this call in place of its own, a positive number or 0-d."""
+        if tau is None:
+            return super().__call__(*given, **named)
+        check_temperature(tau)
+        self.__dict__["_given"] = tau  # not by setattr, which would register a parameter
+        try:
+            return super().__call__(*given, **named)
+        finally:
+            del self.__dict__["_given"]
+
     @property
     def tau(self) -> float | Tensor:
         """The temperature in use, a number or 0-d."""
-        return self.temperature()
+        return self.temperature() if self._given is None else self._given

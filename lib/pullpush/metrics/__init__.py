@@ -37,6 +37,7 @@ from pullpush.metrics.inference import (
     pooled,
     power,
     pseudo_values,
+    scored,
     verdict,
 )
 
@@ -76,6 +77,7 @@ __all__ = [
     "ranks",
     "retrieval",
     "retrieval_per_query",
+    "scored",
     "uniformity",
     "verdict",
     "zero_shot",

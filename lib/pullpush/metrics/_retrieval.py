@@ -25,18 +25,18 @@ from pullpush.checks import (
     check_number,
     check_numbers_of,
     check_relevance,
+    check_square,
 )
 from pullpush.errors import unknown
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
-KS = (1, 5, 10)
-MAP_AT = (10, 16)
+KS, MAP_AT = (1, 5, 10), (10, 16)
 DIVISORS = ("reachable", "relevant")
 
 
 def retrieval(
     similarity: Tensor,
-    relevance: Tensor,
+    relevance: Tensor | None = None,
     ks: Sequence[int] = KS,
     map_at: Sequence[int] = MAP_AT,
     *,
@@ -47,7 +47,7 @@ def retrieval(
 
     See `retrieval_per_query` for the arguments, the definitions and the errors.
 
-    >>> retrieval(torch.eye(4), torch.eye(4).bool(), ks=(1,), map_at=(10,))
+    >>> retrieval(torch.eye(4), ks=(1,), map_at=(10,))
     {'R@1': 1.0, 'mAP@10': 1.0}
     """
     values = retrieval_per_query(similarity, relevance, ks, map_at, threshold=threshold, divisor=divisor)
@@ -58,7 +58,7 @@ def retrieval(
 
 def retrieval_per_query(
     similarity: Tensor,
-    relevance: Tensor,
+    relevance: Tensor | None = None,
     ks: Sequence[int] = KS,
     map_at: Sequence[int] = MAP_AT,
     *,
@@ -75,7 +75,7 @@ def retrieval_per_query(
 
     Args:
         similarity: `(Q, M)` floating point, queries in rows.
-        relevance: `(Q, M)` boolean, or graded relevance in [0, 1].
+        relevance: `(Q, M)` boolean, or graded relevance in [0, 1]; None, of square similarities: item i is query i's.
         ks: cut-offs of recall.
         map_at: cut-offs of mean average precision.
         threshold: graded relevance at least this high counts as relevant for R@k and mAP@k.
@@ -96,6 +96,7 @@ def retrieval_per_query(
     check_cutoffs(ks=ks, map_at=map_at)
     if divisor not in DIVISORS:
         raise unknown("divisor", divisor, DIVISORS)
+    relevance = check_square(similarity) if relevance is None else relevance
     relevant = relevant_items(similarity, relevance, threshold)
     order = first_items(similarity, relevance, max([*ks, *map_at, 1]))
     found = relevant.gather(1, order).double()

@@ -27,10 +27,13 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+from torch.nn import functional as F
 
 from pullpush.checks import check_number
+from pullpush.metrics._retrieval import KS, MAP_AT, by_clip
 
 Array = NDArray[np.float64]
 HOLDS, SMALLER, NO_EFFECT = "holds", "holds, smaller", "no effect"
@@ -108,6 +111,27 @@ def difference(ours: ArrayLike, theirs: ArrayLike | None = None, *, level: float
     p = 2 * float(special.stdtr(df, -abs(value) / error)) if error else float(value == 0)
     numbers = (value, value - half, value + half, half, p, float(df), float(level))
     return Difference(*numbers, seeds, clips, trunks, _components(scores))
+
+
+def scored(audio: Any, text: Any, *, ks: Sequence[int] = KS, map_at: Sequence[int] = MAP_AT) -> dict[str, Difference]:
+    """What two arrays of embeddings score, in both directions, with 95 % intervals over the clips.
+
+    >>> print(scored(np.eye(20), np.eye(20)[::-1].copy(), ks=(1,), map_at=())["T2A R@1"])
+    +0.00 ± 0.00 [0.00, 0.00]
+
+    Args:
+        audio: `(N, d)`, a tensor or an array, brought to unit length here.
+        text: `(N, d)`, or `(N, C, d)` of C captions a clip; row i is of clip i.
+        ks, map_at: as for `by_clip`, whose protocol and names these are.
+
+    Returns:
+        "T2A R@1" … "A2T mAP@16" → a `Difference` from nothing: `value`, `low`, `high`, fractions.
+
+    Raises:
+        ValueError, TypeError: see `by_clip`.
+    """
+    pair = [F.normalize(torch.as_tensor(x).detach().cpu().double(), dim=-1) for x in (audio, text)]
+    return {name: difference(x.numpy()[None]) for name, x in by_clip(*pair, ks=ks, map_at=map_at).items()}
 
 
 def mean_squares(scores: Array) -> tuple[Array, Array, Array]:

@@ -61,7 +61,7 @@ def chapters(root: Path) -> tuple[Chapter, ...]:
         path = root / "book" / f"{name}.md"
         if not path.is_file():
             raise DataNotFoundError(f"{toc} names {name!r}, but there is no {path}: write it or take the line out")
-        if "kernelspec" in jupytext.read(path).metadata:
+        if "kernelspec" in read(Chapter(name, path)).metadata:
             found.append(Chapter(name, path))
     return tuple(found)
 
@@ -89,10 +89,18 @@ def parameters(chapter: Chapter) -> dict[str, Any]:
     Raises:
         ParameterError: the cell assigns something that is not a literal.
     """
-    for cell in read(chapter).cells:
-        if cell.cell_type == "code" and PARAMETERS_TAG in cell.metadata.get("tags", []):
-            return dict(_assignments(chapter, cell.source))
-    return {}
+    return dict(_assignments(chapter, _parameters_cell(chapter)))
+
+
+def meanings(chapter: Chapter) -> dict[str, str]:
+    """What each parameter means: the comment beside it."""
+    lines = (line.partition(" = ") for line in _parameters_cell(chapter).splitlines())
+    return {name: rest.partition("  # ")[2] for name, _, rest in lines}
+
+
+def _parameters_cell(chapter: Chapter) -> str:
+    cells = (cell for cell in read(chapter).cells if PARAMETERS_TAG in cell.metadata.get("tags", []))
+    return next((cell.source for cell in cells if cell.cell_type == "code"), "")
 
 
 def check_parameters(chapter: Chapter, values: Mapping[str, Any]) -> dict[str, Any]:

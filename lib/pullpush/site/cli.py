@@ -110,8 +110,9 @@ def list_(contents: bool) -> None:
 
     for chapter in chapters.chapters(find_root()):
         click.secho(chapter.name, bold=True)
+        about = chapters.meanings(chapter)
         for name, default in chapters.parameters(chapter).items():
-            click.echo(f"    -p {name} {default}")
+            click.echo(f"    -p {f'{name} {default!r}':22}  {about[name]}".rstrip())
     click.secho("\nprofiles", bold=True)
     for profile in profiles.PROFILES.values():
         mark = " (default)" if profile.name == DEFAULT else ""
@@ -225,7 +226,7 @@ def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str,
 
 @main.command()
 @click.argument("model")
-@click.argument("dataset")
+@click.argument("dataset", required=False)
 @click.option("--split", default="test", show_default=True, help="Of the dataset: train, valid or test.")
 @click.option("--language", multiple=True, default=("eng",), show_default=True, help="Of captions; repeatable.")
 @click.option(
@@ -241,13 +242,20 @@ def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str,
 @click.option("--trust-remote-code", is_flag=True, help="Run the publisher's code, for models that come with it.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file for the scores.")
 def evaluate(
-    model: str, dataset: str, device: str, trust_remote_code: bool, out: Path | None, language: tuple, **asked: Any
+    model: str,
+    dataset: str | None,
+    device: str,
+    trust_remote_code: bool,
+    out: Path | None,
+    language: tuple[str, ...],
+    **asked: Any,
 ) -> None:
-    """Score a whole published MODEL on a DATASET by the book's metrics, geometry and forces.
+    """Score a MODEL on a DATASET by the book's metrics, geometry and forces.
 
-    MODEL is clap, pe_audio, glap or open_clip, as on its card or with other weights of its kind:
-    clap:laion/larger_clap_general, clap:/a/folder. DATASET has captions or labels: any that `pullpush list --contents`
-    shows, folder:/path or hf:name.
+    MODEL is the folder of a run of yours (`python -m pullpush.training --out RUN`), which without DATASET is scored on
+    its own test clips; or a whole published one: clap, pe_audio, glap or open_clip, as on its card or with other
+    weights of its kind (clap:laion/larger_clap_general, clap:/a/folder). DATASET has captions or labels: any that
+    `pullpush list --contents` shows, folder:/path or hf:name.
     """
     import torch
 
@@ -255,30 +263,78 @@ def evaluate(
     from pullpush.encoders.pretrained import MODELS, open_model
     from pullpush.site import evaluate as evaluating
 
+    if Path(model).is_dir():
+        run, clips = _opened(Path(model), dataset, asked["split"], seconds=asked["seconds"])
+        table = evaluating.of_clips(run.model, clips, language, tau=run.tau, batch_size=asked["batch_size"])
+        _show_scores(table, out, model=model, dataset=dataset or "its own")
+        return
+    if dataset is None:
+        raise PullPushError(f"name a dataset for {model}, such as clotho or folder:/path; a run's folder needs none")
     remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}
     listing(dataset, asked["split"])  # before the model, which may come from the network
     found = open_model(model, **remote)
     found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     table = evaluating.evaluate(found, dataset, languages=language, **asked)
-    click.echo(evaluating.plain(table))
+    _show_scores(table, out, model=model, dataset=dataset)
+
+
+def _opened(folder: Path, dataset: str | None, split: str, *, seconds: float | None = None) -> tuple[Any, Any]:
+    """A run of one's own, and the clips of its data or of another dataset."""
+    from pullpush.data.clips import load_data
+    from pullpush.data.recordings.corpora import CorpusConfig, load_split
+    from pullpush.training.__main__ import open_run
+
+    run = open_run(folder)
+    if dataset is None:
+        return run, load_data(run.config).split(split)
+    return run, load_split(CorpusConfig(dataset, sample_rate=run.model.sample_rate or 16_000, seconds=seconds), split)
+
+
+def _show_scores(table: Any, out: Path | None, **named: str) -> None:
+    """Print scores, and write them to a file if one is named."""
+    from pullpush.site.evaluate import plain
+
+    click.echo(plain(table))
     if out is not None:
-        table.assign(model=model, dataset=dataset).to_csv(out, index=False)
+        table.assign(**named).to_csv(out, index=False)
         click.echo(out)
 
 
 @main.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("query")
+@click.argument("dataset", required=False)
+@click.option("--top", default=5, show_default=True, type=click.IntRange(min=1), help="How many clips to show.")
+@click.option("--split", default="test", show_default=True, help="Of the data: train, valid or test.")
+@click.option("--language", default="eng", show_default=True, help="Of the query and of the captions shown.")
+def search(run: Path, query: str, dataset: str | None, top: int, split: str, language: str) -> None:
+    """Search the clips of a RUN of yours, or of a DATASET, for a QUERY such as "a dog barks"."""
+    from pullpush.site.evaluate import search as found
+
+    trained, clips = _opened(run, dataset, split)
+    for line in found(trained.model, clips, query, top=top, language=language):
+        click.echo(line)
+
+
+@main.command()
+@click.option("--paper", help="Only of this one: supclap, atri, language_encoder, glap, distill_cluster.")
+@click.option("--verdict", help="Only these: holds, reversed, smaller, cannot tell, or – for what is not measured.")
 @click.option("--published", is_flag=True, help="Of published executions only, to executed/PROFILE.")
 @profile_option
-def claims(published: bool, profile: str) -> None:
-    """Gather every claim of the papers with the verdicts of a profile's executions, in executed/local/PROFILE."""
+def claims(paper: str | None, verdict: str | None, published: bool, profile: str) -> None:
+    """Show every claim of the papers with what a profile's executions found, and save all to executed/local/PROFILE."""
     from pullpush.lab.profiles import profile as find_profile
     from pullpush.site import ledger_page
 
-    table, path = ledger_page.publish(find_root(), find_profile(profile).name, published=published)
-    for _, row in table.iterrows():
-        click.echo(f"{row['verdict']:26}{row['id']}")
-    for paper, counts in ledger_page.counted(table).items():
-        click.echo(f"{paper}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
+    root, size = find_root(), find_profile(profile).name
+    table, path = ledger_page.publish(root, size, published=published)
+    chosen = ledger_page.chosen(table, paper=paper, verdict=verdict)
+    for title, rows in ledger_page.titled(root, chosen):
+        click.secho(f"\n{title}", bold=True)
+        for _, row in rows.iterrows():
+            click.echo(ledger_page.line(row))
+    for name, counts in ledger_page.counted(chosen).items():
+        click.echo(f"{name}: {', '.join(f'{count} {found}' for found, count in counts.items())}")
     click.echo(path)
 
 

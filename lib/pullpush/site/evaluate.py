@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -13,9 +13,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.data.batches import is_missing
-from pullpush.data.clips import Clips, StoredClips
+from pullpush.data.clips import Clips
 from pullpush.data.recordings.corpora import CorpusConfig, load_labelled, load_split
 from pullpush.data.recordings.registry import find
+from pullpush.encoders.interface import SAMPLE_RATE, Model
 from pullpush.encoders.pretrained import PublishedModel
 from pullpush.errors import PullPushError
 from pullpush.metrics import alignment, difference, uniformity
@@ -96,30 +97,53 @@ def evaluate(
         return _table([*counts(test, find(dataset).clips), *labelled(model, test)])
     size: dict[str, Any] = {f"n_{split}": clips, "seconds": seconds, "subset": subset, "text_cleaning": text_cleaning}
     of_split = load_split(CorpusConfig(dataset, sample_rate=model.sample_rate, **size), split)
-    rows = counts(of_split, find(dataset).clips)
-    audio = embed_audio(model, of_split)
+    whole = find(dataset).clips
+    return of_clips(model, of_split, languages, tau=model.tau, batch_size=batch_size, whole=whole)
+
+
+def of_clips(
+    model: Model,
+    clips: Clips,
+    languages: Sequence[str] = ("eng",),
+    *,
+    tau: float,
+    batch_size: int = 128,
+    whole: int = 0,
+) -> pd.DataFrame:
+    """`evaluate` of any model on captioned clips, at a temperature."""
+    rows = counts(clips, whole)
+    audio = embed_audio(model, clips)
     for language in languages:
-        captions = of_split.captions(language)
+        captions = clips.captions(language)
         kept = [row for row, texts in enumerate(captions) if texts and not any(map(is_missing, texts))]
         if len(kept) < 2:
             raise PullPushError(f"{len(kept)} clips have captions in {language!r}: retrieval takes two at least")
         pairs = embedded(model, audio[kept], [captions[row] for row in kept], language)
         rows += caption_counts([captions[row] for row in kept], language)
         rows += [*retrieval(pairs, language), *geometry(pairs, language)]
-        rows += forces(pairs, language, tau=model.tau, batch_size=batch_size)
+        rows += forces(pairs, language, tau=tau, batch_size=batch_size)
     return _table(rows)
 
 
-def embedded(model: PublishedModel, audio: Tensor, captions: Sequence[Sequence[str]], language: str) -> Pairs:
+def search(model: Model, clips: Clips, query: str, *, top: int = 5, language: str = "eng") -> Iterator[str]:
+    """The clips that are most similar to a query, a line each: rank, cosine, where it lies, its first caption."""
+    with torch.no_grad():
+        similarity = (embed_audio(model, clips) @ embed_texts(model, [query], language=language).T)[:, 0]
+    files, captions = clips.columns.get("file", [""] * len(clips)), clips.captions(language)
+    for rank, row in enumerate(similarity.topk(min(top, len(similarity))).indices.tolist(), start=1):
+        yield f"{rank:3}. {similarity[row]:+.2f}  {files[row]}  {(captions[row] or ['–'])[0]}"
+
+
+def embedded(model: Model, audio: Tensor, captions: Sequence[Sequence[str]], language: str) -> Pairs:
     """Clips' embeddings `(N, d)` beside those of their captions."""
     clip = torch.tensor([number for number, texts in enumerate(captions) for _ in texts])
     text = embed_texts(model, [text for texts in captions for text in texts], language=language)
     return Pairs(audio, text, clip)
 
 
-def counts(clips: StoredClips, whole: int = 0) -> list[tuple]:
+def counts(clips: Clips, whole: int = 0) -> list[tuple]:
     """How many clips there are, of how many in the whole set where that is known, and how long."""
-    seconds = clips.lengths.double() / clips.sample_rate
+    seconds = clips.lengths.double() / getattr(clips, "sample_rate", SAMPLE_RATE)
     found = {
         "clips": len(clips),
         **({WHOLE: whole} if whole else {}),

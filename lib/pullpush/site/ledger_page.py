@@ -7,7 +7,7 @@ A chapter saves what it judged as `<chapter>.claims.csv`; claims that nothing ju
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from pullpush.errors import unknown
 from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
-from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS
+from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS, sentence
 from pullpush.lab.root import DEFAULT
 from pullpush.lab.session import write_table
 from pullpush.site import chapters
@@ -74,6 +75,43 @@ def counted(table: pd.DataFrame) -> dict[str, dict[str, int]]:
     """Paper → verdict → how many of its claims have it, in the order of the vocabulary."""
     counts = {paper: rows["verdict"].value_counts() for paper, rows in table.groupby("paper", sort=False)}
     return {paper: {name: int(rows[name]) for name in WORDS if name in rows} for paper, rows in counts.items()}
+
+
+def chosen(table: pd.DataFrame, *, paper: str | None = None, verdict: str | None = None) -> pd.DataFrame:
+    """The claims of one paper, by its name or the start of it, and of one verdict, in the same way.
+
+    Raises:
+        UnknownNameError: no claim is of such a paper or verdict.
+    """
+    for column, start in (("paper", paper), ("verdict", verdict)):
+        if start and not table[column].str.startswith(start).any():
+            raise unknown(column, start, table[column].unique())
+        table = table[table[column].str.startswith(start or "")]
+    return table
+
+
+def titled(root: Path, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The papers' titles with their claims."""
+    for paper, rows in table.groupby("paper", sort=False):
+        yield titles(root)[str(paper)], rows
+
+
+def titles(root: Path) -> dict[str, str]:
+    """Paper → its title, from `book/claims`."""
+    files = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (root / "book" / "claims").glob("*.yaml"))
+    return {file["paper"]: file["title"] for file in files}
+
+
+def line(row: Mapping[str, Any]) -> str:
+    """A claim in two lines of text: its sentence, and what was found.
+
+    >>> row = dict(claim="It gains.", id="a-b", source="Table 1", chapter="02", verdict="holds", reason="", unit="%")
+    >>> print(line(row | dict(paper_value=2.0, value=1.0, low=0.5, high=1.5, half_width=0.5)))
+    It gains. (Table 1; a-b)
+        holds: +1.0 ± 0.5 % (paper +2.0), 02
+    """
+    found = f"{sentence(row)}, {row['chapter']}" if row["chapter"] else sentence(row)
+    return f"{row['claim']} ({row['source']}; {row['id']})\n    {found.replace('**', '')}"
 
 
 def publish(root: Path, profile: str, *, published: bool = False) -> tuple[pd.DataFrame, Path]:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pandas as pd
+from tqdm import tqdm
+
+from pullpush.cache import atomic_path
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.data.recordings.corpora import CorpusConfig
@@ -15,17 +23,19 @@ from pullpush.data.recordings.overlap import overlap
 from pullpush.data.recordings.texts import CLEANINGS, Queries, read_queries, shared_captions
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.shards.world import ShardsConfig
-from pullpush.encoders import AUDIO
-from pullpush.errors import PullPushError
+from pullpush.encoders import AUDIO, DualEncoder
+from pullpush.errors import PullPushError, TrainingError
 from pullpush.settings import check_folder, check_range
+from pullpush.training.checkpoints import load_model
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin, of_the_whole_batch
 from pullpush.training.evaluate import query_table, retrieval_table
-from pullpush.training.loop import Result
-from pullpush.training.recipes import RECIPES, Recipe, recipe
-from pullpush.training.runs import train_run
+from pullpush.training.loop import RECIPE, Result
+from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
+from pullpush.training.runs import new_model, train_run
 
 SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
+COMMAND = "command.json"  # of a run: the options that it was trained with
 SHARDS = "shards:"  # in front of where they are
 FIELDS = ("epochs", "batch_size", "audio", "text", "dim")  # of the recipe, that have an option of their own
 
@@ -54,8 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
                 base=options.base,
                 resume=not options.restart,
                 diagnostics=diagnostics,
+                after_epoch=partial(say_epoch, chosen.epochs),
             )
         if first:
+            write_command(options)
             report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -63,15 +75,58 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def say_epoch(epochs: int, row: Mapping[str, float]) -> None:
+    """One line an epoch, in a terminal above the bar."""
+    line = f"epoch {row['epoch']}/{epochs}  loss {row['loss']:.3f}  valid R@1 {row['R@1']:.1%}"
+    tqdm.write(line, file=sys.stderr)
+
+
+def write_command(options: argparse.Namespace) -> None:
+    """Keep beside the run which data it is of, so that it can be scored and searched by its folder alone."""
+    with atomic_path(options.out / COMMAND) as path:
+        path.write_text(json.dumps(vars(options), default=str, indent=2) + "\n", encoding="utf-8")
+
+
+class Trained(NamedTuple):
+    """A finished run: the model of its best epoch, its last temperature, its recipe, and the data that it is of."""
+
+    model: DualEncoder
+    tau: float
+    recipe: Recipe
+    config: Config
+
+
+def open_run(run: Path) -> Trained:
+    """What this command trained, from its folder.
+
+    Raises:
+        TrainingError: the folder holds no finished run, or one that another program trained.
+    """
+    if missing := [name for name in (RECIPE, COMMAND) if not (run / name).is_file()]:
+        raise TrainingError(f"{run} has no {missing[0]}: give the --out of a finished `python -m pullpush.training`")
+    chosen = from_json((run / RECIPE).read_text(encoding="utf-8"))
+    given = argparse.Namespace(**json.loads((run / COMMAND).read_text(encoding="utf-8")))
+    model = new_model(chosen, seed=0).eval()
+    load_model(model, run)
+    steps = pd.read_csv(run / "steps.csv")
+    return Trained(model, float(steps["tau"].iloc[-1]) if "tau" in steps else 0.07, chosen, config_of(given, chosen))
+
+
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that is asked for."""
     overrides = dict(map(setting, options.set))
+    overrides |= frozen_towers(options.freeze, overrides.get("encoder_options", {}))
     overrides |= {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
     if options.balance:
         overrides["balance"] = dict(map(group_weight, options.balance))
     if options.captions in ("first", "random"):
         overrides["captions"] = options.captions
     return recipe(options.recipe, **overrides)
+
+
+def frozen_towers(towers: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of encoders that keep their published weights."""
+    return {"encoder_options": {**given, **{f"{tower}_frozen": True for tower in towers}}} if towers else {}
 
 
 def config_of(options: argparse.Namespace, chosen: Recipe) -> Config:
@@ -149,10 +204,15 @@ def gallery(test: Clips, language: str) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    result = argparse.ArgumentParser(prog="python -m pullpush.training", description="Train one recipe on one world.")
+    result = argparse.ArgumentParser(
+        prog="python -m pullpush.training",
+        description="Train one recipe on one world.",
+        epilog="\n".join(textwrap.wrap(f"--set takes options of terms and, with these defaults, {settable()}", 79)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     result.add_argument("--recipe", default="infonce", help=f"a sum of: {', '.join(RECIPES)}")
     result.add_argument("--out", type=Path, required=True, help="folder of the run; an unfinished run there goes on")
-    result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--seed", type=int, default=0, help="of weights, batches and captions; default 0")
     result.add_argument("--base", type=Path, metavar="RUN", help="folder of a finished run to start from")
     result.add_argument("--train", type=int, help="training clips; default 4000 scenes, or all of a dataset")
     result.add_argument("--valid", type=int, help="default 500 scenes, or all")
@@ -174,11 +234,18 @@ def parser() -> argparse.ArgumentParser:
     )
     data.add_argument("--overlap", action="store_true", help="look for test clips among the training clips first")
     model = result.add_argument_group("recipe")
-    model.add_argument("--epochs", type=int)
-    model.add_argument("--batch-size", type=int, help="over all processes together")
-    model.add_argument("--audio", help="audio encoder")
-    model.add_argument("--text", help="text encoder")
-    model.add_argument("--dim", type=int)
+    model.add_argument("--epochs", type=int, help=f"passes over the training clips; default {Recipe.epochs}")
+    model.add_argument("--batch-size", type=int, help=f"over all processes together; default {Recipe.batch_size}")
+    model.add_argument("--audio", help=f"audio encoder; default {Recipe.audio}; `pullpush list --contents` has all")
+    model.add_argument("--text", help=f"text encoder; default {Recipe.text}")
+    model.add_argument("--dim", type=int, help=f"dimensions of the joint space; default {Recipe.dim}")
+    model.add_argument(
+        "--freeze",
+        nargs="+",
+        choices=("audio", "text"),
+        default=(),
+        help="keep the published weights of these encoders: only projections learn, many times faster",
+    )
     model.add_argument(
         "--captions",
         choices=("first", "random", "every"),
@@ -200,6 +267,12 @@ def parser() -> argparse.ArgumentParser:
         help="any field of the recipe or option of its terms",
     )
     return result
+
+
+def settable() -> str:
+    """The fields of a recipe with their defaults, as `--set` takes them."""
+    but = ("name", "terms", "encoder_options", "balance", "languages", *FIELDS)
+    return ", ".join(f"{item.name}={json.dumps(item.default)}" for item in fields(Recipe) if item.name not in but)
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +86,7 @@ def train(
     base: Path | str | None = None,
     data: str = "",
     save_after: float = 60.0,
+    after_epoch: Callable[[Mapping[str, float]], None] | None = None,
 ) -> Result:
     """Train a model by a recipe and give it the weights of its best epoch.
 
@@ -105,6 +106,7 @@ def train(
         data: what tells the clips from others; a checkpoint of a run on other clips is refused. Default: the keys of
             the clips, their languages, and how texts are drawn.
         save_after: seconds between two checkpoints, which a killed run loses at most; 0: one after each step.
+        after_epoch: called in the first process with each new row of the history: epoch, step, loss, R@1 …
 
     Raises:
         TrainingError: loss or gradient is not finite (step, epoch and clips are named); `out` holds another run; the
@@ -194,6 +196,8 @@ def train(
             scores = recall_at_1(model, valid_split, language=train_dataset.languages[0])
             done.history.append({"epoch": epoch + 1, "step": done.step, "loss": mean, **scores})
             bar.set_postfix(loss=f"{mean:.3f}", recall=f"{scores['R@1']:.1%}")
+            if after_epoch and accelerator.is_main_process:
+                after_epoch(done.history[-1])
             if not done.best or scores["R@1"] > done.best["R@1"]:
                 done.best, best_weights = done.history[-1], checkpoints.weights(objective)
             keep(ends=epoch + 1 == recipe.epochs)

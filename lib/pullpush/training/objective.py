@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -198,6 +199,12 @@ def share_temperature(losses: Iterable[Loss], recipe: Recipe) -> Temperature | N
         if shared is None:
             shared = loss.temperature
         elif "tau" not in term.options:
+            if loss.temperature.fixed is None and shared.fixed is not None:
+                warnings.warn(
+                    f"{term.name!r} does not learn its temperature: it shares that of an earlier term, which is fixed. "
+                    f"Name {term.name!r} first, or give it a tau",
+                    stacklevel=2,
+                )
             loss.temperature = shared
     return shared
 

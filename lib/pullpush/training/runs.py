@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -196,10 +196,12 @@ def train_run(
     diagnostics: Diagnostics | None = None,
     progress: bool | None = None,
     resume: bool = True,
+    after_epoch: Callable[[Mapping[str, float]], None] | None = None,
 ) -> Result:
     """Create the recipe's model, pair the world's clips with captions, train in a folder of its own; see `Plan`.
 
     out: the folder, where an unfinished run goes on unless `resume` is False; None: nothing is written.
+    after_epoch: see `train`.
     """
     model, dataset = ready(world, recipe, seed=seed)
     return train(
@@ -214,6 +216,7 @@ def train_run(
         progress=progress,
         base=base,
         data=content_key(world.identity),
+        after_epoch=after_epoch,
     )
 
 
