@@ -21,9 +21,9 @@ from pullpush.data.clips import Clips, World, load_data
 from pullpush.data.music.world import MusicConfig
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.world import WorldConfig
+from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import SpokenConfig
 from pullpush.data.speech.stamps import SpeechConfig
-from pullpush.data.speech.utterances import normalised
 from pullpush.encoders.audio_transformer import AudioTransformer
 from pullpush.encoders.windows import length_mask
 from pullpush.training.frozen import blocks

@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pullpush.data.language.grammar import _forms, captions, load_grammar, prompts
+from pullpush.data.language.grammar import captions, forms_of, load_grammar, prompts
 from pullpush.data.language.vocabulary import LANGUAGES, Event, load_events, parse_phrases
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import UnknownNameError
@@ -414,7 +414,7 @@ def test_every_form_is_used_and_speaks_of_every_sound(language):
     grammar = load_grammar(language)
     for relation, counts in (("single", (1,)), ("sequence", (2, 3, 4)), ("overlap", (2, 3, 4))):
         for count in counts:
-            forms = _forms(language, relation, count)
+            forms = forms_of(language, relation, count)
             assert len(forms) >= 4
             assert {form.title for form in forms} == {True, False}
             for form in forms:

@@ -12,7 +12,7 @@ from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LABELS, load_events, load_labels
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.music.instruments import load_instruments, music_prompts
-from pullpush.data.recordings.texts import label_prompts
+from pullpush.data.recordings.corpora import label_prompts
 from pullpush.errors import UnknownNameError
 
 FURTHER = ("ara", "ita", "kor", "pol", "por", "rus", "tha", "tur")

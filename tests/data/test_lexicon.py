@@ -11,9 +11,8 @@ import torch
 
 from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.grammar import captions
-from pullpush.data.language.lexicon import LexiconConfig, _ZipfDice, narrow_phrases, worded_captions
-from pullpush.data.language.vocabulary import load_events
-from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.language.vocabulary import load_events, word_frequencies
+from pullpush.data.language.wording import LexiconConfig, _ZipfDice, narrow_phrases, worded_captions
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError

@@ -11,14 +11,15 @@ import torch
 
 from pullpush import cache
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.music.fonts import font_path, sound
 from pullpush.data.music.instruments import (
     event_of,
     families,
+    font_path,
     load_instruments,
     load_words,
     music_captions,
     music_prompts,
+    sound,
 )
 from pullpush.data.music.phrases import (
     ATTRIBUTES,

@@ -21,10 +21,21 @@ from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.batches import PairDataset
 from pullpush.data.clips import load_data
 from pullpush.data.language import nli as nli_corpora
-from pullpush.data.language.entailment import GENERAL, KIN, Statement, general_events, holds
-from pullpush.data.language.lexicon import LexiconConfig
-from pullpush.data.language.nli import NLIConfig, Triple, nli_corpus, scene_triples, triples, with_triples
+from pullpush.data.language.nli import (
+    GENERAL,
+    KIN,
+    NLIConfig,
+    Statement,
+    Triple,
+    general_events,
+    holds,
+    nli_corpus,
+    scene_triples,
+    triples,
+    with_triples,
+)
 from pullpush.data.language.vocabulary import load_events
+from pullpush.data.language.wording import LexiconConfig
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError

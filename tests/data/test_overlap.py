@@ -73,6 +73,35 @@ def test_silence_is_no_recording():
     assert table.empty
 
 
+def padded(wave: torch.Tensor, before: float, after: float) -> torch.Tensor:
+    """A recording between digital silences, as short clips of ESC-50 and UrbanSound8K are."""
+    return torch.nn.functional.pad(wave, (round(before * RATE), round(after * RATE)))
+
+
+def test_common_silence_makes_no_pair():
+    train = {f"{seed}.wav": padded(coloured(seed, 1.5), 0, 3.5) for seed in range(8)}
+    test = {f"{seed}.wav": padded(coloured(seed, 1.5), 0, 3.5) for seed in range(10, 18)}
+    assert overlap(clips(train), clips(test)).empty
+    looped = {"looped.wav": torch.cat([padded(coloured(20, 0.8), 0, 0.6)] * 4)}
+    assert overlap(clips(looped), clips(test)).empty
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "seconds"),
+    [
+        (padded(coloured(3, 2), 0, 3), padded(0.5 * coloured(3, 2), 1, 2), -1),
+        (torch.cat([coloured(3, 2)] * 3), padded(coloured(3, 2), 0, 3), 0),
+        (padded(coloured(3, 4), 0.5, 1), padded(coloured(3, 4)[RATE : 3 * RATE], 0, 3), 1.5),
+    ],
+    ids=["padded", "looped", "cut"],
+)
+def test_a_short_sound_is_found_again_however_it_is_padded(train, test, seconds):
+    table = overlap(clips({"a.wav": train, "b.wav": coloured(5, 5)}), clips({"c.wav": test}))
+    assert table[["train", "by"]].to_numpy().tolist() == [["a.wav", "sound"]]
+    assert table["agreement"][0] > 0.8
+    assert (table["seconds"][0] - seconds + 1) % 2 == pytest.approx(1, abs=0.05), "modulo the loop"
+
+
 def test_what_is_too_short_to_tell_is_not_told():
     table = overlap(clips({"a.wav": coloured(1, 0.2)}), clips({"b.wav": coloured(1, 0.2)}))
     assert table.empty

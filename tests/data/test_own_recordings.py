@@ -13,7 +13,7 @@ import soundfile
 
 from pullpush.data.audio import load_audio
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
-from pullpush.data.recordings.overlap import check_heard
+from pullpush.data.recordings.overlap import check_recordings
 from pullpush.errors import AudioError
 
 
@@ -131,6 +131,6 @@ def test_a_file_that_a_published_set_chooses_and_tests_on_is_its_own_affair(mine
     corpus = load(mine)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_heard("MusicCaps", {"valid": corpus.test, "test": corpus.test})
+        check_recordings("MusicCaps", {"valid": corpus.test, "test": corpus.test})
     with pytest.warns(UserWarning, match="2 recordings are in two splits"):
-        check_heard("mine", {"train": corpus.test, "test": corpus.test})
+        check_recordings("mine", {"train": corpus.test, "test": corpus.test})

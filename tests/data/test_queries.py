@@ -5,8 +5,7 @@ from __future__ import annotations
 import miniature
 import pytest
 
-from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
-from pullpush.data.recordings.texts import read_queries
+from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, read_queries
 from pullpush.errors import DataNotFoundError, PullPushError
 
 

@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from braceexpand import braceexpand
 from hypothesis import given, strategies as st
 from shard_clips import LANGUAGES, clips, rewrite
 
 from pullpush.data.batches import PairDataset, balanced_order
 from pullpush.data.shards import stream as streams
-from pullpush.data.shards.files import INDEX, check_shards, expand, read_sample, shards_of, write_shards
+from pullpush.data.shards.files import INDEX, check_shards, read_sample, shards_of, write_shards
 from pullpush.data.shards.stream import Order, Schedule, ShardDataset, substitutes
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 
@@ -86,7 +85,7 @@ def test_pairs_are_those_of_the_clips_in_memory(folder, sampling, captions):
             assert set(batch.index.tolist()) <= set(complete)
             assert set(batch.languages) == {"eng"}
             continue
-        pairs.set_epoch(2)
+        pairs.epoch = 2
         for number, row in enumerate(batch.index.tolist()):
             parallel = tuple(texts[number] for texts in batch.parallel)
             languages = tuple(texts[number] for texts in batch.parallel_languages)
@@ -151,12 +150,6 @@ def test_what_webdataset_writes_is_read(home, tmp_path):
     texts = {row: (batch.texts[i], batch.parallel[0][i]) for i, row in enumerate(batch.index.tolist())}
     assert texts == {0: ("one", None), 1: ("two", None), 2: (None, "trois"), 3: ("four", None)}
     assert dataset.find(3) == (str(tmp_path / "001.tar"), "a/3")
-
-
-@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 4), st.sampled_from(["", "x,yy,z", "q"]))
-def test_braces_are_read_as_elsewhere(first, last, width, further):
-    pattern = f"/data/{{{first:0{width}d}..{last:0{width}d}}}-a{{{further or 'b,c'}}}.tar"
-    assert expand(pattern) == list(braceexpand(pattern))
 
 
 def test_shards_by_folder_pattern_and_list(folder):

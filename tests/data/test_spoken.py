@@ -9,8 +9,8 @@ import pytest
 import speakers
 
 from pullpush.data.clips import load_data
+from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import SpokenConfig, _named_by_place, load_spoken, spotting
-from pullpush.data.speech.utterances import normalised
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 
 BOTH = ("keywords", "letters")

@@ -14,7 +14,7 @@ from pullpush import cache
 from pullpush.data.recordings import registry
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
 from pullpush.data.sets import spoken_words
-from pullpush.data.speech.utterances import report
+from pullpush.data.sets.spoken_words import report
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
 HOME = cache.home()  # before any test points it elsewhere
@@ -98,8 +98,8 @@ def test_a_language_is_a_dataset_with_its_words_as_classes(root):
 
 def test_prompts_are_split_by_what_is_said(root, monkeypatch):
     speakers.prompts(root)
-    monkeypatch.setattr("pullpush.data.speech.utterances.TEST", 0.4)
-    monkeypatch.setattr("pullpush.data.speech.utterances.VALID", 0.2)
+    monkeypatch.setattr("pullpush.data.sets.spoken_words.TEST", 0.4)
+    monkeypatch.setattr("pullpush.data.sets.spoken_words.VALID", 0.2)
     corpus = load_corpus(CorpusConfig("prompts:eng,ita"))
     parts = [set(clips.columns["file"]) for clips in corpus.splits.values()]
     assert sum(map(len, parts)) == 8

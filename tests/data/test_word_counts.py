@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from pullpush.data.language.word_counts import word_frequencies, words
+from pullpush.data.language.vocabulary import word_frequencies, words
 
 
 def test_words_are_lower_case_without_punctuation_but_within():

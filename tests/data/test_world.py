@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from pullpush.data.language.lexicon import LexiconConfig
 from pullpush.data.language.nli import NLIConfig
-from pullpush.data.language.wording import WordingConfig
+from pullpush.data.language.wording import LexiconConfig, WordingConfig
 from pullpush.data.mixture import MixtureConfig, Part
 from pullpush.data.scenes import world as module
 from pullpush.data.scenes.augmented import AugmentedConfig

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from tiny_wordnet import SENSES, write_wordnet
 
-from pullpush.data.language.word_counts import words as words_of
+from pullpush.data.language.vocabulary import words as words_of
 from pullpush.data.recordings.debian import SOURCE
 from pullpush.errors import DataNotFoundError
 from pullpush.rewriting import RewritingError, create

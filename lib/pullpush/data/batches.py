@@ -1,28 +1,166 @@
 """From clips with captions to batches: which caption in which language each clip brings, in which order.
 
 All draws depend on (seed, epoch, index) alone, so that a resumed run sees what an uninterrupted one would have seen.
-Balanced, every batch takes clips of several groups by weight, whatever the groups' sizes.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 from pullpush.data.clips import Clips
-from pullpush.data.pairing import CAPTIONS, SAMPLING, Batch, Item, Pairing, Texts, collate, is_missing
 from pullpush.errors import PullPushError, TrainingError, unknown
 
+SAMPLING = ("fixed", "random", "pair", "all")
+CAPTIONS = ("first", "random")
 GROUP = "group"  # the column that says which group a clip belongs to
-__all__ = ["CAPTIONS", "SAMPLING", "Batch", "Item", "PairDataset", "TrainingData", "collate", "is_missing", "shard"]
-
 T = TypeVar("T")
+
+
+class Texts(NamedTuple):
+    """What goes with a clip: its main text, further ones, and their languages; None where there is no caption."""
+
+    text: str | None
+    language: str
+    parallel: tuple[str | None, ...]
+    parallel_languages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """How clips are paired with captions; what each of these means is in `PairDataset`."""
+
+    languages: tuple[str, ...]
+    sampling: str = "fixed"
+    captions: str = "first"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
+        object.__setattr__(self, "languages", languages)
+        if self.sampling not in SAMPLING:
+            raise unknown("sampling", self.sampling, SAMPLING)
+        if self.captions not in CAPTIONS:
+            raise unknown("caption choice", self.captions, CAPTIONS)
+        if len(languages) < self.needed:
+            raise ValueError(f"sampling {self.sampling!r} needs more languages than {languages}")
+
+    @property
+    def needed(self) -> int:
+        """In how many languages a clip must have captions."""
+        return 2 if self.sampling == "pair" else 1
+
+    def texts(self, clip: int, epoch: int, captions: Mapping[str, Sequence[str]]) -> Texts:
+        """A clip's texts in an epoch; captions: by language, none of them blank, in as many languages as are needed."""
+        spoken = tuple(name for name in self.languages if self.sampling == "all" or captions[name])
+        pick, draw = self._numbers(clip, epoch)
+        main, others = spoken[0], spoken[1:] if self.sampling == "all" else ()
+        if self.sampling == "pair":
+            others = (spoken[1 + pick % (len(spoken) - 1)],)
+        elif self.sampling != "all":
+            main = spoken[(clip if self.sampling == "fixed" else pick) % len(spoken)]
+        text, *parallel = (self._chosen(captions[name], draw) for name in (main, *others))
+        return Texts(text, main, tuple(parallel), others)
+
+    def _numbers(self, clip: int, epoch: int) -> tuple[int, int]:
+        """For the clip's language and caption; zeros where nothing is drawn, which is much faster."""
+        if self.captions == "first" and self.sampling in ("fixed", "all"):
+            return 0, 0
+        rng = np.random.default_rng([self.seed, epoch, clip])
+        return int(rng.integers(2**31)), int(rng.integers(2**31))
+
+    def _chosen(self, texts: Sequence[str], draw: int) -> str | None:
+        if not texts:
+            return None
+        return texts[0 if self.captions == "first" else draw % len(texts)]
+
+
+class Item(NamedTuple):
+    """One pair: waveform `(length,)` float32, its texts (see `Texts`), and further columns of the clip."""
+
+    index: int
+    waveform: Tensor
+    length: int
+    text: str | None
+    language: str
+    parallel: tuple[str | None, ...] = ()
+    parallel_languages: tuple[str, ...] = ()
+    columns: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs, padded to the longest clip among them.
+
+    audio: `(B, T)` float32, zero beyond each length; lengths: `(B,)` int64, samples; texts, languages: B strings;
+    index: `(B,)` int64, the clips' numbers in their split; parallel, parallel_languages: K lists of B strings, further
+    texts for the same clips (K = 0 unless the sampling is "pair" or "all"). A text that is None or blank is missing.
+    columns: what else is known of the clips, by name: numbers and arrays as a tensor `(B, …)`, texts as a list.
+    """
+
+    audio: Tensor
+    lengths: Tensor
+    texts: list[str | None]
+    languages: list[str]
+    index: Tensor
+    parallel: tuple[list[str | None], ...] = ()
+    parallel_languages: tuple[list[str], ...] = ()
+    columns: Mapping[str, Tensor | list[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def present(self) -> list[list[bool]]:
+        """For the main and each parallel list of texts: which of them are not missing."""
+        return [[not is_missing(text) for text in texts] for texts in (self.texts, *self.parallel)]
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
+        def move(tensor: Tensor) -> Tensor:
+            return tensor.to(device, non_blocking=non_blocking)
+
+        columns = {name: move(held) if torch.is_tensor(held) else held for name, held in self.columns.items()}
+        moved = {name: move(getattr(self, name)) for name in ("audio", "lengths", "index")}
+        return replace(self, **moved, columns=columns)
+
+
+def is_missing(text: str | None) -> bool:
+    """Whether a text is None or blank."""
+    return text is None or not text.strip()
+
+
+def collate(items: Sequence[Item]) -> Batch:
+    """Items to a batch, padded with zeros to the longest clip; one item is enough."""
+    if not items:
+        raise ValueError("collate needs at least one item")
+    return Batch(
+        audio=pad_sequence([item.waveform for item in items], batch_first=True),
+        lengths=torch.tensor([item.length for item in items], dtype=torch.int64),
+        texts=[item.text for item in items],
+        languages=[item.language for item in items],
+        index=torch.tensor([item.index for item in items], dtype=torch.int64),
+        parallel=tuple(map(list, zip(*[item.parallel for item in items], strict=True))),
+        parallel_languages=tuple(map(list, zip(*[item.parallel_languages for item in items], strict=True))),
+        columns={name: _stacked([item.columns[name] for item in items]) for name in items[0].columns},
+    )
+
+
+def _stacked(values: list[Any]) -> Tensor | list[Any]:
+    """Numbers and arrays as a tensor, anything else as the list that it is, lists that differ in length too."""
+    try:
+        stacked = np.stack([np.asarray(value) for value in values])
+    except ValueError:
+        return values
+    return torch.from_numpy(stacked) if stacked.dtype.kind in "biuf" else values
 
 
 def balanced_order(rows: Mapping[str, Sequence[int]], counts: Mapping[str, int], *, seed: int, epoch: int) -> list[int]:
@@ -30,17 +168,10 @@ def balanced_order(rows: Mapping[str, Sequence[int]], counts: Mapping[str, int],
 
     Any run of consecutive clips holds each of G groups in proportion to its share p of the epoch, to within 1 + pG
     clips: two where all groups weigh the same. Each group goes on where the epoch before has left it, pass after pass,
-    each in a new order: of its clips none is seen more than once oftener than another.
+    each in a new order: of its clips none is seen more than once oftener than another. rows, counts: see `shares`.
 
-    Args:
-        rows: the clips of each group.
-        counts: `shares`, how many of each group an epoch takes.
-
-    >>> rows = {"rare": [0], "common": [1, 2, 3, 4]}
-    >>> balanced_order(rows, {"rare": 2, "common": 2}, seed=0, epoch=0)
+    >>> balanced_order({"rare": [0], "common": [1, 2, 3, 4]}, {"rare": 2, "common": 2}, seed=0, epoch=0)
     [0, 4, 0, 1]
-    >>> balanced_order(rows, {"rare": 2, "common": 2}, seed=0, epoch=1)
-    [0, 3, 0, 2]
     """
     names = [name for name in rows if counts[name]]
     taken = [_taken(np.asarray(rows[name]), counts[name], (seed, place), epoch) for place, name in enumerate(names)]
@@ -50,8 +181,6 @@ def balanced_order(rows: Mapping[str, Sequence[int]], counts: Mapping[str, int],
 
 def shares(groups: Sequence[object], weights: Mapping[str, float]) -> tuple[dict[str, list[int]], dict[str, int]]:
     """The clips of each group, and how many of them an epoch of as many clips takes; raises as `apportioned` does.
-
-    groups: each clip's; weights: of every group.
 
     >>> shares(["a", "b", "b", "b"], {"a": 1, "b": 1})
     ({'a': [0], 'b': [1, 2, 3]}, {'a': 2, 'b': 2})
@@ -63,13 +192,7 @@ def shares(groups: Sequence[object], weights: Mapping[str, float]) -> tuple[dict
 
 
 def apportioned(sizes: Mapping[str, int], weights: Mapping[str, float]) -> dict[str, int]:
-    """How many clips of each group an epoch takes that has as many clips as all groups together.
-
-    sizes: clips of each group; weights: of every group; those of weight 0 are left out.
-
-    >>> apportioned({"a": 1, "b": 3}, {"a": 1, "b": 1})
-    {'a': 2, 'b': 2}
-    """
+    """How many clips of each group an epoch takes that has as many clips as all groups together; 0 leaves one out."""
     if any(weight < 0 for weight in weights.values()) or not any(weights.values()):
         raise ValueError(f"weights of groups are 0 or more, and one of them is more than 0, got {dict(weights)}")
     total = sum(sizes.values())
@@ -89,7 +212,7 @@ def apportioned(sizes: Mapping[str, int], weights: Mapping[str, float]) -> dict[
 
 
 def _taken(rows: np.ndarray, count: int, key: tuple[int, int], epoch: int) -> np.ndarray:
-    """What an epoch takes of a group: clips number epoch · count and on of its passes put end to end."""
+    """Clips number epoch · count and on of a group's passes put end to end."""
     first, last = epoch * count // len(rows), ((epoch + 1) * count - 1) // len(rows)
     passes = [np.random.default_rng([*key, number]).permutation(rows) for number in range(first, last + 1)]
     start = epoch * count - first * len(rows)
@@ -97,10 +220,7 @@ def _taken(rows: np.ndarray, count: int, key: tuple[int, int], epoch: int) -> np
 
 
 class TrainingData(Protocol):
-    """What `training.train` learns from: batches of pairs, from clips at hand or from a stream.
-
-    sample_rate: in Hz, of the audio, None as it comes; `train` sets it to its model's.
-    """
+    """What `training.train` learns from: batches of pairs; sample_rate: in Hz, None as it comes; `train` sets it."""
 
     sample_rate: int | None
 
@@ -110,7 +230,7 @@ class TrainingData(Protocol):
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Of the groups that every batch holds in this proportion, by name; empty: pairs as they come."""
+        """Of groups in every batch, by name; empty: pairs as they come."""
 
     @property
     def offered(self) -> Mapping[str, Sequence[Any]]:
@@ -131,17 +251,13 @@ class TrainingData(Protocol):
         """One process's share of every batch of an epoch, but for the first `skip` batches.
 
         They depend on (seed, epoch) alone: put together in order of rank, the shares of all processes are the batch
-        that one process would have seen, so that training can go on anywhere and with any number of processes.
-
-        batch_size: over all processes together; the last batch may be smaller, but no share is empty.
-
-        Raises:
-            PullPushError: there would be no batch at all.
+        that one process would have seen. batch_size: over all processes together; the last batch may be smaller, but no
+        share is empty. `PullPushError` where there would be no batch at all.
         """
 
 
 class PairDataset(Dataset[Item]):
-    """Clips with one caption each (or one per language), drawn anew every epoch.
+    """Clips with one caption each (or one per language), drawn anew every epoch; see `TrainingData`.
 
     Args:
         split: the clips.
@@ -155,15 +271,13 @@ class PairDataset(Dataset[Item]):
         sample_rate: in Hz, of the audio; None: as the clips come. `train` asks for that of its model.
         columns: which of the clips' columns a batch brings; `train` asks for those that its recipe needs.
         weights: of the clips' groups (their column "group"), by name; every batch then has groups in this proportion,
-            whatever their sizes. An epoch stays as many clips as there are, of a small group some more than once (with
-            the caption that the epoch has drawn), of a large one some not at all; the next epoch goes on from there
-            (see `balanced_order`). Every group needs a weight, 0 leaves it out. Empty: each clip once, in random order.
+            whatever their sizes. An epoch stays as many clips as there are, of a small group some more than once, of a
+            large one some not at all (see `balanced_order`). Every group needs a weight, 0 leaves it out. Empty: each
+            clip once, in random order.
 
     Missing translations: "fixed", "random" and "pair" choose among the languages that a clip has captions in, in their
-    order; with "all" the text is None. A warning says how many there are, and so do `missing` and `coverage`.
-
-    Attributes:
-        missing: language → number of clips without a caption in it.
+    order; with "all" the text is None. A warning says how many there are, and so does `missing` (language → clips
+    without a caption in it).
 
     Raises:
         UnknownNameError: an unknown language, sampling or caption choice.
@@ -187,17 +301,16 @@ class PairDataset(Dataset[Item]):
         self.split, self.pairing = split, Pairing(languages, sampling, captions, seed)
         self.sample_rate, self.epoch = sample_rate, 0
         self.bring(columns)
-        self.weights, self._shares = dict(weights), self._shared(weights) if weights else None
+        self.weights, self._shares = dict(weights), None
+        if weights:
+            if GROUP not in self.offered:
+                known = ", ".join(self.offered) or "none"
+                raise PullPushError(f"weights of groups need clips with a column {GROUP!r}; these have: {known}")
+            self._shares = shares(self.offered[GROUP], weights)
         self._captions = {language: _without_blanks(split.captions(language)) for language in self.languages}
         self.missing = {language: sum(not texts for texts in self._captions[language]) for language in self.languages}
         if any(self.missing.values()):
             self._check_languages()
-
-    def _shared(self, weights: Mapping[str, float]) -> tuple[dict[str, list[int]], dict[str, int]]:
-        if GROUP not in self.offered:
-            known = ", ".join(self.offered) or "none"
-            raise PullPushError(f"weights of groups need clips with a column {GROUP!r}; these have: {known}")
-        return shares(self.offered[GROUP], weights)
 
     def _check_languages(self) -> None:
         """Every clip has captions in as many languages as are needed; warns where some are missing."""
@@ -214,33 +327,17 @@ class PairDataset(Dataset[Item]):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Of the captions; the first is the main one."""
         return self.pairing.languages
-
-    def coverage(self) -> pd.DataFrame:
-        """How many clips have captions in each language: columns language, clips, missing."""
-        rows = [(language, len(self) - count, count) for language, count in self.missing.items()]
-        return pd.DataFrame(rows, columns=["language", "clips", "missing"])
 
     @property
     def offered(self) -> Mapping[str, Sequence[Any]]:
-        """The columns of the clips."""
         return self.split.columns
 
     def bring(self, columns: Sequence[str]) -> None:
-        """Put these columns of the clips into batches from now on.
-
-        Raises:
-            UnknownNameError: the clips have no such column.
-        """
         for name in columns:
             if name not in self.offered:
                 raise unknown("column of the clips", name, self.offered)
         self.columns = tuple(columns)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Draw languages and captions for this epoch from now on."""
-        self.epoch = epoch
 
     def __len__(self) -> int:
         return len(self.split)
@@ -251,9 +348,9 @@ class PairDataset(Dataset[Item]):
     def batches(
         self, batch_size: int, *, seed: int, epoch: int, skip: int = 0, rank: int = 0, processes: int = 1
     ) -> DataLoader:
-        """See `TrainingData`; sets the epoch. Every pass over what it gives has the same batches."""
+        """Sets the epoch; every pass over what it gives has the same batches."""
         rows = self._rows(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
-        self.set_epoch(epoch)
+        self.epoch = epoch
         return DataLoader(self, batch_sampler=[shard(one, rank, processes) for one in rows], collate_fn=collate)
 
     def _rows(self, batch_size: int, *, seed: int, epoch: int, processes: int) -> list[list[int]]:
@@ -276,7 +373,7 @@ class PairDataset(Dataset[Item]):
         return self.__getitems__([range(len(self))[index]])[0]  # negative numbers count from the end
 
     def __getitems__(self, indices: Sequence[int]) -> list[Item]:
-        """What a `DataLoader` asks for a batch: the audio of all its clips in one call."""
+        """For a `DataLoader`: the audio of all clips of a batch in one call."""
         audio, lengths = self.split.audio(list(indices), sample_rate=self.sample_rate)
         held = {name: self.offered[name] for name in self.columns}
         return [
@@ -285,14 +382,11 @@ class PairDataset(Dataset[Item]):
         ]
 
     def texts(self, index: int) -> Texts:
-        """What goes with a clip in this epoch."""
         return self.pairing.texts(index, self.epoch, {name: held[index] for name, held in self._captions.items()})
 
 
 def shard(rows: list[T], rank: int, processes: int) -> list[T]:
-    """A process's share of a batch: consecutive rows, so that putting shares together restores the batch's order.
-
-    Sizes differ by one at most.
+    """A process's share of a batch: consecutive rows, whose numbers differ by one at most between processes.
 
     >>> [shard([4, 7, 1, 5, 2], rank, 2) for rank in (0, 1)]
     [[4, 7], [1, 5, 2]]
@@ -302,7 +396,4 @@ def shard(rows: list[T], rank: int, processes: int) -> list[T]:
 
 
 def _without_blanks(captions: list[list[str]]) -> list[list[str]]:
-    """The captions of every clip that are not missing; the list itself if all are there."""
-    if not any(is_missing(text) for texts in captions for text in texts):
-        return captions
     return [[text for text in texts if not is_missing(text)] for texts in captions]

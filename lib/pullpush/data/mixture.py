@@ -69,14 +69,7 @@ class Part:
 
 
 def in_several(write: Write, languages: Sequence[str], own: str, columns: Columns, language: str) -> list[list[str]]:
-    """Captions in one language as `write` gives them; in "mul" those of several, or of each clip's own.
-
-    >>> write = lambda columns, language: [[f"{language} {name}"] for name in columns["name"]]
-    >>> in_several(write, ("eng", "fra"), "", {"name": ["a"]}, "mul")
-    [['eng a', 'fra a']]
-    >>> in_several(write, (), "spoken", {"name": ["a", "b"], "spoken": ["fra", "deu"]}, "mul")
-    [['fra a'], ['deu b']]
-    """
+    """Captions in one language as `write` gives them; in "mul" those of several, or of each clip's own."""
     if language != SEVERAL:
         return write(columns, language)
     if not own:
@@ -124,7 +117,6 @@ def _told(part: Part, world: World, split: str) -> Clips:
 
 
 def captioned(clips: StoredClips) -> StoredClips:
-    """Those clips that have a caption in "mul"."""
     rows = [row for row, texts in enumerate(clips.captions(SEVERAL)) if texts]
     return clips if len(rows) == len(clips) else clips.select(rows)
 
@@ -158,7 +150,6 @@ class Mixed:
 
     @cached_property
     def columns(self) -> Columns:
-        """What all sources know of their clips."""
         common = [name for name in self.sources[0].columns if all(name in clips.columns for clips in self.sources)]
         return {name: self._gathered([clips.columns[name] for clips in self.sources]) for name in common}
 
@@ -184,11 +175,9 @@ class Mixed:
 
     @property
     def labels(self) -> Tensor:
-        """None: sources have classes of their own."""
         raise NoLabelsError("clips of several sources have no classes in common: ask one of them")
 
     def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
-        """None, as for `labels`."""
         raise NoLabelsError("clips of several sources have no classes in common: ask one of them")
 
     def relevance(self, other: Clips | None = None) -> Tensor:

@@ -60,14 +60,8 @@ class Waveforms:
         return self.samples[self.stops[row - 1] if row else 0 : self.stops[row]]
 
     def audio(self, rows: Iterable[int], *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """Some recordings.
-
-        Args:
-            rows: their numbers, from 0.
-            sample_rate: in Hz, resampled to where it is another than the store's; default: the store's.
-
-        Returns:
-            `(B, T)` float32 in [-1, 1], zero beyond each length, and the lengths `(B,)` int64 in samples.
+        """Some recordings, resampled to `sample_rate` Hz: `(B, T)` float32 in [-1, 1], zero beyond each length, and the
+        lengths `(B,)` int64 in samples.
         """
         waves = [torch.from_numpy(self[row].astype(np.float32) / FULL_SCALE) for row in rows]
         if sample_rate not in (None, self.sample_rate):
@@ -77,18 +71,13 @@ class Waveforms:
 
 
 def to_int16(wave: np.ndarray) -> np.ndarray:
-    """Samples in [-1, 1] as stores keep them.
-
-    >>> to_int16(np.array([-1.0, 0.0, 0.5]))
-    array([-32767,      0,  16384], dtype=int16)
-    """
+    """Samples in [-1, 1] as stores keep them."""
     return np.round(wave * FULL_SCALE).astype("<i2")
 
 
 def write(folder: Path, waves: Iterable[np.ndarray]) -> None:
-    """Write recordings, each `(T,)` int16, to a folder, in their order.
-
-    With plain writes rather than a writable memory map, in which a full disk would kill the process.
+    """Write recordings, each `(T,)` int16, to a folder, in their order; with plain writes rather than a writable memory
+    map, in which a full disk would kill the process.
     """
     lengths = []
     with open(folder / "samples.i16", "wb") as file:
@@ -99,17 +88,12 @@ def write(folder: Path, waves: Iterable[np.ndarray]) -> None:
 
 
 def read(folder: Path, *, sample_rate: int = SAMPLE_RATE) -> Waveforms:
-    """The recordings that `write` wrote; sample_rate: what they were written in."""
     samples = np.memmap(folder / "samples.i16", dtype="<i2", mode="r")
     return Waveforms(samples, np.load(folder / "stops.npy"), sample_rate)
 
 
 def row_numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.ndarray:
-    """Which of `count` rows an index means, `(B,)` int64; negative numbers count from the end.
-
-    >>> row_numbers(-1, 10), row_numbers(slice(0, 3), 10)
-    (array([9]), array([0, 1, 2]))
-    """
+    """Which of `count` rows an index means, `(B,)` int64; negative numbers count from the end."""
     if isinstance(index, int):
         return np.array([range(count)[index]])
     return np.atleast_1d(np.arange(count)[index if isinstance(index, slice) else np.asarray(index, dtype=int)])
@@ -118,17 +102,11 @@ def row_numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.n
 def stored(
     paths: Sequence[Path], about: Sequence[Any], seconds: float | None, sample_rate: int, title: str
 ) -> tuple[Waveforms, str]:
-    """Recordings from the cache, decoded first if they are not there.
+    """Recordings of any format, rate and number of channels from the cache, decoded first if they are not there, and
+    the key of what the store holds: of its bytes, their rate and the recordings' names.
 
-    Args:
-        paths: of the recordings, of any format, rate and number of channels.
-        about: what else names the entry of the cache.
-        seconds: longer recordings are cut to this; None keeps all.
-        sample_rate: in Hz, that they are resampled to, each from its own rate.
-        title: what a bar of progress says.
-
-    Returns:
-        The store, and the key of what it holds: of its bytes, their rate and the recordings' names.
+    about: what else names the entry of the cache; seconds: longer recordings are cut to this; None keeps all;
+    sample_rate: in Hz, that they are resampled to; title: what a bar of progress says.
     """
     names, prints = [path.name for path in paths], [[path.stat().st_mtime_ns, fingerprint(path)] for path in paths]
     key = content_key([versions("data/decoding"), *about, seconds, sample_rate, names, prints])
@@ -152,10 +130,7 @@ def fingerprint(path: Path) -> str:
 
 
 def made(make: Callable[[T], np.ndarray], items: Sequence[T], title: str) -> Iterator[np.ndarray]:
-    """`make` of each item, in their order, for `write`; threads suffice, as decoders and transforms release the GIL.
-
-    title: what a bar of progress says.
-    """
+    """`make` of each item, in their order, for `write`; threads suffice, as decoders and transforms release the GIL."""
     parallel = joblib.Parallel(
         n_jobs=joblib.cpu_count(), prefer="threads", return_as="generator", batch_size=min(BLOCK, len(items) or 1)
     )

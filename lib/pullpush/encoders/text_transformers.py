@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from pullpush.data.language.word_counts import words
+from pullpush.data.language.vocabulary import words
 from pullpush.encoders.attention import sinusoids, transformer_layers
 from pullpush.encoders.interface import TextEncoder, TextEncoderCard
 from pullpush.encoders.windows import length_mask, masked_mean

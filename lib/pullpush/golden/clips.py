@@ -17,20 +17,16 @@ import torch
 from pullpush.cache import content_key
 from pullpush.data.banks.recorded import english_phrases
 from pullpush.data.banks.synthetic import synthetic_events
-from pullpush.data.batches import PairDataset, balanced_order, shares
+from pullpush.data.batches import CAPTIONS, SAMPLING, Item, PairDataset, Pairing, balanced_order, collate, shares
 from pullpush.data.clips import Columns, StoredClips, World
-from pullpush.data.language.entailment import Statement, holds, triples
 from pullpush.data.language.grammar import captions
-from pullpush.data.language.lexicon import worded_captions
-from pullpush.data.language.nli import LABELS, grouped, with_triples
-from pullpush.data.language.vocabulary import load_events, load_labels
-from pullpush.data.language.word_counts import word_frequencies, words
-from pullpush.data.language.wording import aligned_captions, load_ways
+from pullpush.data.language.nli import LABELS, Statement, grouped, holds, triples, with_triples
+from pullpush.data.language.vocabulary import load_events, load_labels, word_frequencies, words
+from pullpush.data.language.wording import aligned_captions, load_ways, worded_captions
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
-from pullpush.data.pairing import CAPTIONS, SAMPLING, Item, Pairing, collate
-from pullpush.data.recordings import texts
-from pullpush.data.recordings.texts import read_queries
+from pullpush.data.recordings import corpora as texts
+from pullpush.data.recordings.corpora import read_queries
 from pullpush.data.scenes.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
 from pullpush.data.scenes.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
 from pullpush.data.scenes.scene import Scene, Sound
@@ -131,7 +127,12 @@ def batches() -> Values:
         for rank in (0, 1):
             values[f"rank {rank}"] = [one.index for one in even.batches(5, seed=3, epoch=2, rank=rank, processes=2)]
         values["resampled"] = looks(even[-1].waveform)
-        values["missing"] = [list(plain.missing.items()), plain.coverage().to_numpy().tolist(), plain.steps(5)]
+        lacks = plain.missing
+        values["missing"] = [
+            list(lacks.items()),
+            [[code, len(plain) - count, count] for code, count in lacks.items()],
+            plain.steps(5),
+        ]
     rows, counts = shares([str(group) for group in clips().columns["group"]], {"bird": 1, "tool": 3, "bell": 2})
     items = [Item(row, torch.ones(row + 1), row + 1, f"t{row}", "eng", columns={"x": [0] * row}) for row in range(3)]
     ragged = collate(items)

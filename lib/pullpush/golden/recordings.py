@@ -34,9 +34,8 @@ from pullpush.data.recordings.pictures import (
     write_pixels,
 )
 from pullpush.data.recordings.takes import member
-from pullpush.data.speech import spoken as speakers, stamps as speaking
+from pullpush.data.speech import normalised, spoken as speakers, stamps as speaking, translations, wave_of
 from pullpush.data.speech.spoken import by_length, spotting
-from pullpush.data.speech.utterances import normalised, translations, wave_of
 from pullpush.data.store import _decoded
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, looks, numbers, seen

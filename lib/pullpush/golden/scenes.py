@@ -13,14 +13,13 @@ import torch
 
 from pullpush.data.audio import loudest
 from pullpush.data.banks import MAX_SECONDS, Bank
-from pullpush.data.banks.music import _phrases
+from pullpush.data.banks.recorded import _phrases
 from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.clips import identity
 from pullpush.data.language.grammar import captions, dative_of, load_grammar, prompts
 from pullpush.data.language.vocabulary import Event, load_events
 from pullpush.data.languages import LANGUAGES, load_languages
-from pullpush.data.music.fonts import sound
-from pullpush.data.music.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts
+from pullpush.data.music.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts, sound
 from pullpush.data.music.phrases import RATE, SHAPES, Note, Phrase, kinds, notes, play
 from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
 from pullpush.data.music.world import MusicConfig, _deal, likeness, never_named, owned

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.recordings.texts import Queries
+from pullpush.data.recordings.corpora import Queries
 from pullpush.golden import tiny
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere

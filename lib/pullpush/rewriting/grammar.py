@@ -14,8 +14,8 @@ from typing import NamedTuple, Self
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
 from pullpush.data.language.grammar import captions as tell
-from pullpush.data.language.lexicon import VOCABULARIES, worded_captions
 from pullpush.data.language.vocabulary import Event
+from pullpush.data.language.wording import VOCABULARIES, worded_captions
 from pullpush.data.languages import LANGUAGES, check_language
 from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs, unite
 from pullpush.data.scenes.scene import Scene, Sound
@@ -41,7 +41,7 @@ class SceneRewriter(Rewriter, Merger):
     where they are there, as by another annotator of the same clip, never where they are not.
 
     through: languages to go through, one drawn for each caption; default: all that the book's grammar has.
-    vocabulary, skew: words of what comes back, see `data.language.lexicon`; "rich" without skew are the grammar's own.
+    vocabulary, skew: words of what comes back, see `data.language.wording`; "rich" without skew are the grammar's own.
     seed: of all draws, with the caption and the number.
     scenes, events: what `of` gave, no part of what rewriters are compared and named in caches by: clips have keys.
 

@@ -18,9 +18,8 @@ from tqdm import tqdm
 from pullpush.cache import atomic_path
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Config, World, load_data
-from pullpush.data.recordings.corpora import CorpusConfig
+from pullpush.data.recordings.corpora import CLEANINGS, CorpusConfig, Queries, read_queries, shared_captions
 from pullpush.data.recordings.overlap import overlap
-from pullpush.data.recordings.texts import CLEANINGS, Queries, read_queries, shared_captions
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.shards.world import ShardsConfig
 from pullpush.encoders import AUDIO, DualEncoder

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pullpush.data.batches import Clips, is_missing
-from pullpush.data.recordings.texts import Queries
+from pullpush.data.recordings.corpora import Queries
 from pullpush.encoders.interface import Model
 from pullpush.errors import PullPushError
 from pullpush.metrics import by_caption, by_clip, difference, language_ranks, retrieval_per_query, zero_shot_predictions

@@ -14,8 +14,8 @@ import torch
 from pullpush.data import store
 from pullpush.data.clips import Clips, StoredClips
 from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.speech import translations
 from pullpush.data.speech.stamps import load_speech, same_group
-from pullpush.data.speech.utterances import translations
 from pullpush.lab import session, trunks
 from pullpush.metrics import difference
 from pullpush.studies.consistency import speech as study

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.language.vocabulary import word_frequencies
 from pullpush.encoders import create
 from pullpush.studies.language_encoder import decision
 from pullpush.studies.language_encoder.decision import decide

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from pullpush.data.language.lexicon import LexiconConfig
-from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.language.vocabulary import word_frequencies
+from pullpush.data.language.wording import LexiconConfig
 from pullpush.data.recordings import registry
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError

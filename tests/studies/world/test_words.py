@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.language.vocabulary import word_frequencies
 from pullpush.studies.world.words import caption_words, richness
 
 

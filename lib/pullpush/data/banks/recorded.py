@@ -1,16 +1,70 @@
-"""Banks of recordings: Tux Paint's sound effects, further takes of the same events, and folders of your own."""
+"""Banks of recordings: Tux Paint's sound effects, further takes of them, instruments, and folders of your own."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
-from pullpush.cache import home
-from pullpush.data.banks import BankCard, EventClips, decoded
+import soundfile
+
+from pullpush.cache import cached_dir, content_key, home
+from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.banks import MAX_SECONDS, BankCard, EventClips, decoded
+from pullpush.data.draws import number
 from pullpush.data.language.grammar import indefinite
 from pullpush.data.language.vocabulary import Clause, Event, Phrases, load_events
+from pullpush.data.music.instruments import (
+    FONTS as PACKAGES,
+    Instrument,
+    event_of,
+    font_path,
+    load_font,
+    load_instruments,
+    sound,
+)
+from pullpush.data.music.phrases import Phrase, kinds
 from pullpush.data.recordings import debian, takes, tuxpaint
 from pullpush.errors import DataNotFoundError
+from pullpush.golden import versions
+
+FONTS = ("fluid", "timgm")
+TAKES = 2  # phrases from each font
+
+
+def instruments(_: str) -> tuple[tuple[Event, ...], EventClips]:
+    """All instruments, sorted by name; of each the phrases of the first font, then those of the second."""
+    known = sorted(load_instruments(), key=lambda item: item.name)
+    paths = {font: font_path(font) for font in FONTS}
+    played = [list(product(FONTS, _phrases(item))) for item in known]
+
+    def build(folder: Path) -> None:
+        for item, pairs in zip(known, played, strict=True):
+            for row, (font, phrase) in enumerate(pairs):
+                wave = sound(phrase, item, load_font(paths[font]), seconds=MAX_SECONDS, sample_rate=SAMPLE_RATE)
+                soundfile.write(folder / f"{item.name}-{row}.wav", wave, SAMPLE_RATE)
+
+    sizes = [path.stat().st_size for path in paths.values()]
+    shaped = [versions("data/music", "data/soundfont"), FONTS, TAKES, MAX_SECONDS, sizes]
+    folder = cached_dir("instruments", content_key(shaped), build)
+    files = [
+        [folder / f"{item.name}-{row}.wav" for row in range(len(pairs))]
+        for item, pairs in zip(known, played, strict=True)
+    ]
+    return tuple(event_of(item) for item in known), decoded(files)
+
+
+def _phrases(item: Instrument) -> list[Phrase]:
+    """`TAKES` kinds of phrases, drawn by a hash."""
+    every = kinds(item.name, pitched=not item.drums, sustained=item.sustained)
+    return sorted(every, key=lambda kind: number(("bank", kind.kind)))[:TAKES]
+
+
+def fetch_fonts() -> Path:
+    """Both soundfonts; the folder of the first."""
+    first, *_ = [font_path(font) for font in FONTS]
+    return first.parent
+
 
 SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff")
 
@@ -73,6 +127,19 @@ CARDS = (
         about="Recordings of your own in one subfolder for each kind of sound, told in English: folder:/path.",
         source="the reader",
         categories=False,
+    ),
+    BankCard(
+        name="music",
+        make=instruments,
+        fetch=fetch_fonts,
+        megabytes=sum(PACKAGES[font][0].megabytes for font in FONTS),
+        title="Instruments",
+        about="47 instruments and drums, each in four short phrases from two soundfonts.",
+        source="the soundfonts FluidR3Mono and TimGM6mb, played by music/phrases.py",
+        authors="Frank Wen, Michael Cowgill (FluidR3Mono); Tim Brechbill, David Bolton (TimGM6mb); of real recordings: "
+        "Sylvain Dechy, Jérome Blanchard, Julie Jules, Chloé Tuvuku (GCompris)",
+        licence="MIT (FluidR3Mono), GPL-2.0 (TimGM6mb); GPL-3.0-or-later (GCompris)",
+        version="Debian: fluidr3mono-gm-soundfont 2.315, timgm6mb-soundfont 1.3",
     ),
     BankCard(
         name="takes",

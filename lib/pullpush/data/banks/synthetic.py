@@ -15,7 +15,7 @@ from scipy.signal import butter, sosfilt
 from torch import Tensor
 
 from pullpush.data.audio import SAMPLE_RATE, normalise_rms
-from pullpush.data.banks import BankCard, EventClips
+from pullpush.data.banks import BankCard
 from pullpush.data.language.vocabulary import Event, phrases_of
 from pullpush.data.languages import load_languages
 
@@ -56,78 +56,6 @@ def _clip(name: str, number: int, variant: int) -> Tensor:
     return normalise_rms(torch.from_numpy(wave.astype(np.float32)))
 
 
-# Each formula: time (T,) in seconds, height (a factor on frequencies), random numbers → samples (T,) float64.
-
-
-def _beep(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _tone(time, 1000 * height) * (time % 0.2 < 0.1)
-
-
-def _siren(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _tone(time, height * (700 + 250 * np.sin(2 * np.pi * 2 * time)), harmonics=3)
-
-
-def _whistle(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    trill = 1 + 0.03 * np.sin(2 * np.pi * 30 * time)
-    return _tone(time, 2300 * height * trill) + 0.05 * rng.standard_normal(len(time))
-
-
-def _rise(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _tone(time, 300 * height * 8 ** (time / time[-1]))
-
-
-def _fall(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _tone(time, 300 * height * 8 ** (1 - time / time[-1]))
-
-
-def _tick(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return rng.standard_normal(len(time)) * _strokes(time, every=0.25 / height, decay=0.004)
-
-
-def _knock(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _tone(time, 160 * height, harmonics=4) * _strokes(time, every=0.2, decay=0.03)
-
-
-def _bell(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    partials = (0.5, 1, 1.2, 1.5, 2, 2.66)  # hum, prime, tierce, quint, nominal of a church bell, and one above
-    tones = (_tone(time, 600 * height * partial) * np.exp(-3 * partial * time) for partial in partials)
-    return sum(tones, np.zeros_like(time))
-
-
-def _hiss(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _band(rng.standard_normal(len(time)), 4000 * height, 7000)
-
-
-def _rain(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    drops = rng.standard_normal(len(time)) * (rng.random(len(time)) < 0.01) * 8
-    return _band(drops + 0.3 * rng.standard_normal(len(time)), 500 * height, 4000)
-
-
-def _hum(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _tone(time, 100 * height, harmonics=5) * (1 + 0.5 * np.sin(2 * np.pi * 6 * time))
-
-
-def _buzz(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
-    return _tone(time, 220 * height, harmonics=25) * (1 + 0.3 * np.sin(2 * np.pi * 55 * time))
-
-
-Formula = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
-EVENTS: dict[str, tuple[str, float, Formula]] = {  # category, about how many seconds, formula
-    "beep": ("signal", 0.6, _beep),
-    "bell": ("percussion", 1.2, _bell),
-    "buzz": ("machine", 1.0, _buzz),
-    "fall": ("sweep", 0.7, _fall),
-    "hiss": ("noise", 1.0, _hiss),
-    "hum": ("machine", 1.0, _hum),
-    "knock": ("percussion", 0.6, _knock),
-    "rain": ("noise", 1.2, _rain),
-    "rise": ("sweep", 0.7, _rise),
-    "siren": ("signal", 1.0, _siren),
-    "tick": ("percussion", 1.0, _tick),
-    "whistle": ("signal", 0.6, _whistle),
-}
-
-
 def _tone(time: np.ndarray, frequency: np.ndarray | float, *, harmonics: int = 1) -> np.ndarray:
     """A tone whose frequency in Hz may change over time, with harmonics falling as 1/k."""
     phase = 2 * np.pi * np.cumsum(np.broadcast_to(frequency, time.shape)) / SAMPLE_RATE
@@ -143,14 +71,65 @@ def _band(wave: np.ndarray, low: float, high: float) -> np.ndarray:
     return sosfilt(butter(4, (low, high), "bandpass", fs=SAMPLE_RATE, output="sos"), wave)
 
 
-def read(_: str) -> tuple[tuple[Event, ...], EventClips]:
-    """The events and their clips."""
-    return synthetic_events(), synthetic_clips()
+def _bell(time: np.ndarray, height: float) -> np.ndarray:
+    partials = (0.5, 1, 1.2, 1.5, 2, 2.66)  # hum, prime, tierce, quint, nominal of a church bell, and one above
+    tones = (_tone(time, 600 * height * partial) * np.exp(-3 * partial * time) for partial in partials)
+    return sum(tones, np.zeros_like(time))
+
+
+def _rain(time: np.ndarray, height: float, rng: np.random.Generator) -> np.ndarray:
+    drops = rng.standard_normal(len(time)) * (rng.random(len(time)) < 0.01) * 8
+    return _band(drops + 0.3 * rng.standard_normal(len(time)), 500 * height, 4000)
+
+
+# Time (T,) in seconds, height (a factor on frequencies), random numbers → samples (T,) float64.
+Formula = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
+EVENTS: dict[str, tuple[str, float, Formula]] = {  # category, about how many seconds, formula
+    "beep": ("signal", 0.6, lambda time, height, rng: _tone(time, 1000 * height) * (time % 0.2 < 0.1)),
+    "bell": ("percussion", 1.2, lambda time, height, rng: _bell(time, height)),
+    "buzz": (
+        "machine",
+        1.0,
+        lambda time, height, rng: _tone(time, 220 * height, harmonics=25) * (1 + 0.3 * np.sin(2 * np.pi * 55 * time)),
+    ),
+    "fall": ("sweep", 0.7, lambda time, height, rng: _tone(time, 300 * height * 8 ** (1 - time / time[-1]))),
+    "hiss": ("noise", 1.0, lambda time, height, rng: _band(rng.standard_normal(len(time)), 4000 * height, 7000)),
+    "hum": (
+        "machine",
+        1.0,
+        lambda time, height, rng: _tone(time, 100 * height, harmonics=5) * (1 + 0.5 * np.sin(2 * np.pi * 6 * time)),
+    ),
+    "knock": (
+        "percussion",
+        0.6,
+        lambda time, height, rng: _tone(time, 160 * height, harmonics=4) * _strokes(time, every=0.2, decay=0.03),
+    ),
+    "rain": ("noise", 1.2, _rain),
+    "rise": ("sweep", 0.7, lambda time, height, rng: _tone(time, 300 * height * 8 ** (time / time[-1]))),
+    "siren": (
+        "signal",
+        1.0,
+        lambda time, height, rng: _tone(time, height * (700 + 250 * np.sin(2 * np.pi * 2 * time)), harmonics=3),
+    ),
+    "tick": (
+        "percussion",
+        1.0,
+        lambda time, height, rng: rng.standard_normal(len(time)) * _strokes(time, every=0.25 / height, decay=0.004),
+    ),
+    "whistle": (
+        "signal",
+        0.6,
+        lambda time, height, rng: (
+            _tone(time, 2300 * height * (1 + 0.03 * np.sin(2 * np.pi * 30 * time)))
+            + 0.05 * rng.standard_normal(len(time))
+        ),
+    ),
+}
 
 
 CARD = BankCard(
     name="synthetic",
-    make=read,
+    make=lambda _: (synthetic_events(), synthetic_clips()),
     title="Synthetic",
     about="Twelve events made by formula, in three variants each: for tests and the profile smoke.",
     source="data/synthetic.py",

@@ -58,11 +58,7 @@ def _dative(noun: str) -> str | None:
 
 
 def dative_of(noun: str) -> str:
-    """German: a noun with the indefinite article in the dative; others as they are.
-
-    >>> dative_of("eine große Trommel"), dative_of("ein Horn"), dative_of("a horn")
-    ('einer großen Trommel', 'einem Horn', 'a horn')
-    """
+    """German: a noun with the indefinite article in the dative, "einer großen Trommel"; others as they are."""
     article, rest = article_of(noun)
     forms = {"ein": "einem", "eine": "einer"}
     return f"{forms[article]} {_weak(rest)}" if article in forms else noun
@@ -78,11 +74,7 @@ CASES: dict[str, Callable[[str], str | None]] = {"noun": str, "accusative": _acc
 
 
 def connective(text: str) -> str:
-    """Japanese: 鳴いている → 鳴いていて, so that another clause can follow.
-
-    >>> connective("鳴いている")
-    '鳴いていて'
-    """
+    """Japanese: 鳴いている → 鳴いていて, so that another clause can follow."""
     return text.removesuffix("る") + "て" if text.endswith("る") else text
 
 
@@ -110,7 +102,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The entry `grammar` of one language, with its regular expressions compiled."""
+    """The entry `grammar` of one language, with regular expressions compiled."""
 
     prompt: str
     end: str
@@ -158,11 +150,11 @@ def captions(
     """
     grammar = load_grammar(check_language(language))
     phrases = [phrases_in(events[sound.event], language) for sound in scene.sounds]
-    dice = _Dice(_entropy(scene, language, seed))
-    forms = dice.shuffled(_forms(language, scene.relation, len(scene.sounds), tuple(kinds)))
+    dice = Dice(entropy_of(scene, language, seed))
+    forms = dice.shuffled(forms_of(language, scene.relation, len(scene.sounds), tuple(kinds)))
 
     def draw(attempt: int) -> tuple[str, str] | None:
-        text = _caption(forms[attempt % len(forms)], scene, phrases, grammar, dice)
+        text = caption_of(forms[attempt % len(forms)], scene, phrases, grammar, dice)
         return None if text is None else (text, text)
 
     return distinct(draw, n)
@@ -215,7 +207,6 @@ def phrases_in(event: Event, language: str) -> Phrases:
 
 @cache
 def load_grammar(language: str) -> Grammar:
-    """The grammar of one language, from its file."""
     entry: dict[str, Any] = {"agree": {}, "contractions": {}, "progressive": None, **find_language(language).grammar}
     forms = {relation: entry.pop(relation) for relation in ("single", "sequence", "overlap")}
     contractions = tuple((re.compile(pattern), text) for pattern, text in entry.pop("contractions").items())
@@ -223,11 +214,8 @@ def load_grammar(language: str) -> Grammar:
     return Grammar(**entry, contractions=contractions, progressive=progressive, forms=forms)
 
 
-# ------------------------------------------------------------------------------------------------------------- forms
-
-
 @cache
-def _forms(language: str, relation: str, count: int, kinds: tuple[str, ...] = KINDS) -> tuple[Form, ...]:
+def forms_of(language: str, relation: str, count: int, kinds: tuple[str, ...] = KINDS) -> tuple[Form, ...]:
     """The forms that can tell `count` sounds in this relation."""
     entry = load_grammar(language).forms[relation]
     return tuple(
@@ -239,31 +227,17 @@ def _forms(language: str, relation: str, count: int, kinds: tuple[str, ...] = KI
 
 
 def create_form(text: str, count: int, *, title: bool) -> Form:
-    """A form as files write it, for `count` sounds.
+    """A form as files write it, for `count` sounds; the part in brackets once for each but the first and the last.
 
     >>> create_form("{main}[, then {main}] and finally {noun}", 3, title=False).pieces
     ((0, 'main'), ', then ', (1, 'main'), ' and finally ', (2, 'noun'))
     """
-    return Form(_pieces(_spread(text, count)), title)
-
-
-def is_long(text: str) -> bool:
-    """Whether a form is for three sounds and more: it has a part in brackets."""
-    return bool(_BETWEEN.search(text))
-
-
-def _spread(text: str, count: int) -> str:
-    """Say the part in brackets once for every sound between the first and the last."""
 
     def repeat(match: re.Match[str]) -> str:
         turns = match[1].split("|")
         return "".join(turns[min(i, len(turns) - 1)] for i in range(count - 2))
 
-    return _BETWEEN.sub(repeat, text)
-
-
-def _pieces(text: str) -> tuple[str | tuple[int, str], ...]:
-    """`"after {simple}, {simple}"` → `("after ", (0, "simple"), ", ", (1, "simple"))`."""
+    text = _BETWEEN.sub(repeat, text)
     pieces: list[str | tuple[int, str]] = []
     end = following = 0
     for match in _SLOT.finditer(text):
@@ -273,13 +247,15 @@ def _pieces(text: str) -> tuple[str | tuple[int, str], ...]:
             position = int(match[1]) - 1
         pieces += [text[end : match.start()], (position, match[2])]
         end = match.end()
-    return tuple(piece for piece in (*pieces, text[end:]) if piece)
+    return Form(tuple(piece for piece in (*pieces, text[end:]) if piece), title)
 
 
-# ---------------------------------------------------------------------------------------------------------- captions
+def is_long(text: str) -> bool:
+    """Whether a form is for three sounds and more: it has a part in brackets."""
+    return bool(_BETWEEN.search(text))
 
 
-def _caption(form: Form, scene: Scene, phrases: list[Phrases], grammar: Grammar, dice: _Dice) -> str | None:
+def caption_of(form: Form, scene: Scene, phrases: list[Phrases], grammar: Grammar, dice: Dice) -> str | None:
     """One caption, or None where the form does not fit the phrases (a case that cannot be told from the article)."""
     order = range(len(phrases))
     if scene.relation == "overlap":
@@ -313,7 +289,7 @@ def sentence(text: str, noise: str, grammar: Grammar) -> str:
     return text[0].upper() + text[1:] + grammar.end
 
 
-def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:
+def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar, dice: Dice) -> str | None:
     """A clause in the order that `kind` names; simple: not progressive; te: in the Japanese connective form."""
     if kind == "simple":  # "after a frog is croaking" is no English
         clauses = [clause for clause in clauses if not (grammar.progressive and grammar.progressive.match(clause.verb))]
@@ -331,7 +307,7 @@ def clause_in(clause: Clause, adverb: str, order: str, grammar: Grammar) -> str:
     return connective(text) if order == "te" else text
 
 
-def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: _Dice) -> str | None:
+def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: Dice) -> str | None:
     """The noun phrase in its case, with distance and repetition where the language can add them to its article."""
     patterns = grammar.nouns.get(_told(sound, dice))
     if patterns:
@@ -343,17 +319,14 @@ def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: _Dice) -> 
     return CASES[case](noun)
 
 
-def _told(sound: Sound, dice: _Dice) -> str:
+def _told(sound: Sound, dice: Dice) -> str:
     """What of a sound's distance and repetition is told: a key of `adverbs` and `nouns`."""
     far = sound.far and dice.chance(P_MENTION)
     often = sound.repeats > 1 and dice.chance(P_MENTION)
     return "both" if far and often else "far" if far else "often" if often else "plain"
 
 
-# -------------------------------------------------------------------------------------------------------------- dice
-
-
-class _Dice:
+class Dice:
     """Choices drawn from one stream of uniform numbers; blocks, since single draws would take most of the time."""
 
     def __init__(self, entropy: int) -> None:
@@ -376,7 +349,7 @@ class _Dice:
         return [options[i] for i in sorted(range(len(options)), key=keys.__getitem__)]
 
 
-def _entropy(scene: Scene, language: str, seed: int) -> int:
+def entropy_of(scene: Scene, language: str, seed: int) -> int:
     """128 bits from the scene's values, the language and the seed; the same in every process."""
     sounds = [
         (int(s.event), int(s.clip), float(s.onset), int(s.semitones), float(s.gain_db), bool(s.far), int(s.repeats))

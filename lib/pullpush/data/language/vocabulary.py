@@ -8,11 +8,15 @@ the languages of GLAP's Table 7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pandas as pd
 
 from pullpush.data.languages import LANGUAGES, VocabularyError, language_files, load_languages, read_table
 from pullpush.errors import unknown
@@ -89,11 +93,7 @@ def parse_events(table: Mapping[str, Mapping[str, Any]], words: Mapping[str, Map
 
 
 def parse_clause(text: str, *, where: str = "clause") -> Clause:
-    """`"a frog | croaks"` → `Clause("a frog", "croaks")`; `VocabularyError` naming `where` if it is not such a pair.
-
-    >>> parse_clause("a frog | croaks")
-    Clause(subject='a frog', verb='croaks')
-    """
+    """`"a frog | croaks"` → `Clause("a frog", "croaks")`; `VocabularyError` naming `where` if it is not such a pair."""
     parts = [part.strip() for part in text.split(SEPARATOR)] if isinstance(text, str) else []
     if len(parts) != 2 or not all(parts):
         raise VocabularyError(f'{where}: expected "subject {SEPARATOR} verb", got {text!r}')
@@ -101,12 +101,7 @@ def parse_clause(text: str, *, where: str = "clause") -> Clause:
 
 
 def parse_phrases(entry: Mapping[str, Any], *, where: str = "phrases") -> Phrases:
-    """`{clauses: [...], nouns: [...], label: ...}` → `Phrases`; `VocabularyError` naming `where` if malformed.
-
-    >>> clauses = ["a frog | croaks", "a frog | calls"]
-    >>> parse_phrases({"clauses": clauses, "nouns": ["a frog's call"], "label": "frog"}).nouns
-    ("a frog's call",)
-    """
+    """`{clauses: [...], nouns: [...], label: ...}` → `Phrases`; `VocabularyError` naming `where` if malformed."""
     if not isinstance(entry, Mapping) or set(entry) != {"clauses", "nouns", "label"}:
         raise VocabularyError(f"{where}: expected the keys clauses, nouns, label, got {entry!r}")
     for key in ("clauses", "nouns"):
@@ -196,3 +191,39 @@ def load_labels() -> Labels:
         if SLOT not in sentences.get(language, ""):
             raise VocabularyError(f"{LABELS.name}: prompts: {language} needs a sentence with {SLOT} in it")
     return Labels(sentences, names)
+
+
+# Chinese and Japanese write no spaces: each such character counts as a word of its own, which needs no dictionary.
+_UNSPACED = r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+_WORD = re.compile(rf"{_UNSPACED}|(?:(?!{_UNSPACED})\w)+(?:['’·-](?:(?!{_UNSPACED})\w)+)*")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation; apostrophes and hyphens within a word stay.
+
+    >>> words("A dog's bark, 犬が")
+    ['a', "dog's", 'bark', '犬', 'が']
+    """
+    return _WORD.findall(text.lower())
+
+
+def word_frequencies(captions: Iterable[str], *, vocabulary: int = 20_000) -> pd.DataFrame:
+    """Words by falling count: the figure plots frequency against rank, both on logarithmic axes.
+
+    captions: texts. vocabulary: most words to return; the paper cuts at 20,000.
+
+    Returns:
+        One row a word: rank (from 1), word, count, and frequency, the count divided by the number of all words in the
+        captions (also of those beyond the cut). Ties are in alphabetical order.
+
+    >>> word_frequencies(["A frog croaks.", "a frog"]).head(2)["word"].tolist()
+    ['a', 'frog']
+    """
+    if isinstance(captions, str):
+        raise TypeError("captions must be several texts, got one string")
+    counts = Counter(word for caption in captions for word in words(caption))
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:vocabulary]
+    table = pd.DataFrame(ranked, columns=["word", "count"]).astype({"word": str, "count": "int64"})
+    table.insert(0, "rank", range(1, len(table) + 1))
+    table["frequency"] = table["count"] / max(1, sum(counts.values()))
+    return table

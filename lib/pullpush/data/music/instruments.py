@@ -6,20 +6,28 @@ it tells) or aligned (translations of each other).
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import soundfile
+import torch
+from torchaudio.functional import resample
 
+from pullpush.data.audio import check_audible, load_audio, loudest, normalise_rms
 from pullpush.data.clips import Columns
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import dative_of, distinct, load_grammar
 from pullpush.data.language.vocabulary import Event, Phrases, load_labels, parse_clause
 from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
-from pullpush.data.music.phrases import ATTRIBUTES, Phrase
+from pullpush.data.music.phrases import ATTRIBUTES, RATE, Phrase, notes, play
+from pullpush.data.music.soundfont import SoundFont
+from pullpush.data.recordings.debian import Package, packages, trees
+from pullpush.data.recordings.takes import SOURCES as TAKES, Source, member
 from pullpush.errors import unknown
 
 TABLE = Path(__file__).with_name("music.yaml")
@@ -95,11 +103,7 @@ def families(instruments: Sequence[Instrument]) -> dict[str, list[int]]:
 
 
 def event_of(instrument: Instrument) -> Event:
-    """The instrument as an event of scenes: in the languages of the table.
-
-    >>> event_of(load_instruments()[0]).phrases["fra"].clauses[0]
-    Clause(subject='un piano', verb='joue')
-    """
+    """The instrument as an event of scenes: in the languages of the table."""
     phrases = {}
     for language, words in load_words().items():
         name = instrument.called(language)
@@ -132,11 +136,7 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
 
 
 def music_prompts(instruments: Sequence[Instrument], language: str, template: str | None = None) -> list[str]:
-    """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it.
-
-    >>> music_prompts(load_instruments()[:1], "deu"), music_prompts(load_instruments()[:1], "rus")
-    (['Dies ist ein Geräusch: Klavier.'], ['Это звук: пианино.'])
-    """
+    """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it."""
     if language not in LANGUAGES:
         return load_labels().prompts([item.name for item in instruments], language, template)
     grammar = load_grammar(language)
@@ -161,3 +161,56 @@ def _tell(phrase: Phrase, form: int, told: Sequence[str], language: str) -> str:
     )
     text = load_grammar(language).contract(text)
     return text[0].upper() + text[1:] + words["end"]
+
+
+FADE = 0.05  # seconds in which a phrase ends
+SUFFIXES = (".sf2", ".sf3")
+
+FONTS: Mapping[str, tuple[Package, str]] = {  # the package, and the font's path in it
+    "fluid": (packages()["fluidr3mono-gm-soundfont"], "usr/share/fluidr3mono-gm-soundfont/FluidR3Mono_GM.sf3"),
+    "timgm": (packages()["timgm6mb-soundfont"], "usr/share/sounds/sf2/TimGM6mb.sf2"),
+}
+REAL: Mapping[str, Source] = {"gcompris": TAKES["gcompris"]}
+
+
+def font_path(name: str) -> Path:
+    """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is."""
+    if name.endswith(SUFFIXES):
+        return Path(name).expanduser()
+    if name not in FONTS:
+        raise unknown("soundfont", name, FONTS)
+    package, path = FONTS[name]
+    return trees([package])[0] / path
+
+
+@lru_cache(maxsize=2)
+def load_font(path: Path) -> SoundFont:
+    return SoundFont(path)
+
+
+def sound(phrase: Phrase, instrument: Instrument, font: SoundFont, *, seconds: float, sample_rate: int) -> np.ndarray:
+    """A phrase as a font plays it: `(round(seconds * sample_rate),)` float32 at -20 dB RMS, faded at its end."""
+    played = notes(phrase, seconds, keys=instrument.keys, drums=instrument.drums)
+    wave = play(font, played, seconds, program=instrument.program, drums=bool(instrument.drums))
+    fade = round(FADE * RATE)
+    wave[-fade:] *= np.linspace(1, 0, fade, dtype=np.float32)
+    heard = check_audible(resample(torch.from_numpy(wave), RATE, sample_rate), f"{phrase}")
+    return normalise_rms(heard)[: round(seconds * sample_rate)].numpy()
+
+
+def real_sounds(takes: Sequence[str], *, seconds: float, sample_rate: int) -> list[np.ndarray]:
+    """Real recordings, "package/path" or "package/path:member", each the loudest part of at most `seconds`."""
+    names = sorted({take.partition("/")[0] for take in takes})
+    folders = dict(zip(names, trees([REAL[name].package for name in names]), strict=True))
+    waves = []
+    for take in takes:
+        name, _, place = take.partition("/")
+        path, _, inside = place.partition(":")
+        file = folders[name] / REAL[name].folder / path
+        if inside:
+            samples, rate = soundfile.read(io.BytesIO(member(file, inside)), dtype="float32", always_2d=True)
+            wave = resample(torch.from_numpy(samples).mean(dim=1), rate, sample_rate)
+        else:
+            wave = load_audio(file, sample_rate=sample_rate)
+        waves.append(normalise_rms(loudest(check_audible(wave, take), round(seconds * sample_rate))).numpy())
+    return waves

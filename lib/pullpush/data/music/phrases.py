@@ -151,11 +151,7 @@ class Phrase:
 
 
 def kinds(instrument: str, *, pitched: bool, sustained: bool) -> list[Phrase]:
-    """Every kind of phrase that an instrument can play, with melody 0.
-
-    >>> len(kinds("violin", pitched=True, sustained=True)), len(kinds("claves", pitched=False, sustained=False))
-    (144, 3)
-    """
+    """Every kind of phrase that an instrument can play, with melody 0."""
     if not pitched:
         return [Phrase(instrument, RHYTHM, tempo) for tempo in TEMPI]
     articulations = tuple(ARTICULATIONS) if sustained else ("",)
@@ -166,13 +162,7 @@ def notes(phrase: Phrase, seconds: float, *, keys: tuple[int, int], drums: Seque
     """The phrase's notes within `seconds`; the same for the same phrase.
 
     Scales and arpeggios begin again at their end; melodies begin with the tonic's triad, so that the mode is heard, and
-    walk by steps of at most three degrees.
-
-    Args:
-        phrase: what is played.
-        seconds: how long.
-        keys: first and last MIDI key of a pitched instrument.
-        drums: the keys of a drum.
+    walk by steps of at most three degrees. keys: first and last MIDI key of a pitched instrument; drums: of a drum.
 
     >>> played = notes(Phrase("violin", "rising", "slow", "minor", "low"), 4.0, keys=(55, 96))
     >>> [note.key - played[0].key for note in played]

@@ -2,9 +2,9 @@
 
 Read after the SoundFont 2.04 specification, as far as recorded phrases need it: zones by key and velocity, tuning,
 loops, both envelopes, attenuation and the low-pass filter; no modulators, vibrato, effects or panning (one channel).
-Notes are played here (phrases.py) since none of the maintained renderers installs by itself on every laptop:
-TinySoundFont's binding needs PortAudio's headers, FluidSynth's the system's library, and symusic 0.6.0 cannot return
-what it renders (0.5.9 plays other instruments than are asked for).
+Notes are played here (phrases.py), the same samples on every machine, on which stored results rest. TinySoundFont's
+binding has wheels for some platforms and needs PortAudio's headers elsewhere, FluidSynth's the system's library, and
+symusic 0.6.0 cannot return what it renders (0.5.9 plays other instruments than are asked for).
 """
 
 from __future__ import annotations

@@ -36,8 +36,18 @@ from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number, share
 from pullpush.data.language.wording import FORMS
 from pullpush.data.languages import LANGUAGES, told_by
-from pullpush.data.music.fonts import REAL, font_path, load_font, real_sounds, sound
-from pullpush.data.music.instruments import families, load_instruments, load_words, music_prompts, write_captions
+from pullpush.data.music.instruments import (
+    REAL,
+    families,
+    font_path,
+    load_font,
+    load_instruments,
+    load_words,
+    music_prompts,
+    real_sounds,
+    sound,
+    write_captions,
+)
 from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
 from pullpush.errors import unknown
 from pullpush.golden import versions
@@ -55,10 +65,6 @@ def likeness(columns: Columns, other: Columns) -> Tensor:
     shape, and A attributes that both have in common of |A| that either has.
 
     columns, other: their "phrase" is read.
-
-    >>> phrases = [Phrase("violin", "rising", "slow"), Phrase("viola", "rising", "slow")]
-    >>> likeness({"phrase": phrases[:1]}, {"phrase": phrases}).tolist()
-    [[1.0, 0.5625]]
     """
     family = {item.name: item.family for item in load_instruments()}
 
@@ -147,11 +153,7 @@ class MusicConfig:
 
 
 def never_named(config: MusicConfig) -> set[int]:
-    """The instruments that training does not name: a share of each family, drawn by a hash of the names.
-
-    >>> [load_instruments()[row].name for row in sorted(never_named(MusicConfig()))][:3]
-    ['organ', 'steel_drum', 'bass_guitar']
-    """
+    """The instruments that training does not name: a share of each family, drawn by a hash of the names."""
     table = load_instruments()
     held = set()
     for rows in families(table).values():
@@ -161,11 +163,7 @@ def never_named(config: MusicConfig) -> set[int]:
 
 
 def owned(kind: Phrase, split: str, seed: int) -> bool:
-    """Whether a split may hold a kind of phrase, by a hash; drums, of which there are three kinds, are in every split.
-
-    >>> [owned(Phrase("claves", "rhythm", "slow"), split, 0) for split in ("train", "test")]
-    [True, True]
-    """
+    """Whether a split may hold a kind of phrase, by a hash; drums have three kinds, which are in every split."""
     if not kind.mode:
         return True
     point = share(("kind", seed, kind.kind))

@@ -20,11 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
 from pullpush.cache import cached_dir, content_key
+from pullpush.data.languages import read_table
 from pullpush.errors import DataNotFoundError, PullPushError
 from pullpush.progress import tell
 
@@ -45,14 +46,8 @@ class UnsafeMember(PullPushError):
 
 
 def unpack(archive: Path, tree: Path, files: Sequence[str] = ("*",)) -> None:
-    """Unpack a .deb or a tarball below `tree`, which is there and empty.
-
-    Nothing is written outside: paths and links that lead out of the archive, and devices, are refused.
-
-    Args:
-        archive: a file.
-        tree: a folder.
-        files: patterns of the paths that are wanted, such as "usr/share/sounds/*"; a * stands for slashes, too.
+    """Unpack a .deb or a tarball below the empty folder `tree`. Nothing is written outside: paths and links that lead
+    out of the archive, and devices, are refused. files: patterns of what is wanted; a * stands for slashes, too.
     """
     try:
         with _tar_of(archive) as tar:
@@ -142,14 +137,19 @@ class Package:
 Download = Callable[[Package, Path], Path]
 
 
-def tree(package: Package) -> Path:
-    """The folder of one package; see `trees`.
+@cache
+def packages() -> dict[str, Package]:
+    """The packages that the book reads, by name: what `packages.yaml` lists.
 
-    ```
-    place = tree(Package("timgm6mb-soundfont", "1.3-5", "8a6c…", 6, files=("usr/share/sounds/sf2/*",)))
-    place / "usr/share/sounds/sf2/TimGM6mb.sf2"
-    ```
+    >>> packages()["ktuberling-data"].megabytes
+    47
     """
+    rows = read_table(Path(__file__).with_name("packages.yaml"))
+    return {name: Package(name, **row | {"files": tuple(row.get("files", ("*",)))}) for name, row in rows.items()}
+
+
+def tree(package: Package) -> Path:
+    """The folder of one package; see `trees`."""
     return trees([package])[0]
 
 

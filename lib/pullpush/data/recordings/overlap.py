@@ -1,12 +1,13 @@
-"""Which test clips were heard in training: by the names of their files, and by the sound itself.
+"""Which test clips are among the training clips: by the names of their files, and by the sound itself.
 
 Recordings return under other names, in other formats and cuts: WavCaps holds whole Freesound recordings of which Clotho
 has parts, and AudioCaps and AudioSet share clips. The fingerprint is that of Haitsma & Kalker (2002), "A highly robust
 audio fingerprinting system": 32 bits a frame, the signs of differences of energy between neighbouring bands and frames.
 Two cuts of one recording agree in most bits at some offset, whatever their level and coding; two recordings agree in
-half of them.
+half of them. Digital silence, which short clips are padded with, has the word 0 and says nothing: only frames in which
+both clips sound are compared.
 
-What recordings sound like once they are decoded, silent, clipped or in two splits, is looked at when they are loaded.
+Whether recordings are silent, clipped, or there twice is looked at when they are loaded (`check_recordings`).
 """
 
 from __future__ import annotations
@@ -40,16 +41,15 @@ HOP = 60  # samples, 12 ms
 EDGES = np.geomspace(300, 2000, 34)  # Hz, of 33 bands
 BLOCK = 256  # frames (3 s) on which the paper's threshold rests
 AGREEMENT = 0.65  # of the bits: a bit error rate of 0.35, §4.3
-SHORT = 83, 0.8  # frames (1 s) that two clips must share, and their agreement where they share less than a block
+SHORT = 83, 0.8  # frames (1 s) in which both clips must sound, and their agreement where it is less than a block
+SILENCE = 0  # the word of digital silence
 COMMON = 64  # a word of 32 bits that is more frequent among the test clips says nothing
 TRIED = 5  # offsets with most equal words that are compared bit by bit
 
 
-def check_heard(title: str, splits: Mapping[str, StoredClips]) -> None:
-    """Warn of recordings that are silent or clipped, and of those that come twice, in one split or in two.
-
-    Samples are looked at once and what was found is kept. The same recording in other words of a codec, or a part of
-    one, is what `data.recordings.overlap` looks for.
+def check_recordings(title: str, splits: Mapping[str, StoredClips]) -> None:
+    """Warn of recordings that are silent or clipped, and of those that come twice, sample by sample, in one split or in
+    two; what samples tell is cached.
     """
     silent, clipped, first, twice, both = [], [], {}, [], []
     for split, clips in splits.items():
@@ -68,7 +68,7 @@ def check_heard(title: str, splits: Mapping[str, StoredClips]) -> None:
     _warn(title, silent, "silent: record them again, or take their rows out")
     _warn(title, clipped, "at full scale for a hundredth of their length or more, as clipped sounds are")
     _warn(title, twice, "there twice, under two names: each is wrong where the other is right")
-    _warn(title, both, "in two splits: a score on what was heard before says too much, take one of each out")
+    _warn(title, both, "in two splits: a score on what was trained on says too much, take one of each out")
 
 
 def _warn(title: str, found: Sequence[str], what: str) -> None:
@@ -88,7 +88,7 @@ def _notes(clips: StoredClips) -> dict[str, list[Any]]:
                 found["silent"].append(row)
             elif (np.abs(samples.astype(np.int32)) >= FULL_SCALE).mean() >= CLIPPED:
                 found["clipped"].append(row)
-            # Silence is like silence, and is told of already.
+            # Silence is like silence, of which there is a warning already.
             sound = hashlib.blake2b(samples.tobytes(), digest_size=12).hexdigest()
             found["sounds"].append(f"silence {clips.key} {row}" if row in found["silent"] else sound)
         place.write_text(json.dumps(found), encoding="utf-8")
@@ -155,7 +155,7 @@ def fingerprint(wave: Tensor) -> np.ndarray:
 
 
 def indexed(prints: list[np.ndarray]) -> Index:
-    """The words of fingerprints, for `matches`."""
+    """The words of fingerprints `(F,)`, for `matches`."""
     words = np.concatenate([*prints, np.zeros(0, np.uint32)])
     clip = np.repeat(np.arange(len(prints)), [len(words) for words in prints])
     frame = np.concatenate([np.arange(len(words)) for words in [*prints, words[:0]]])
@@ -166,7 +166,7 @@ def indexed(prints: list[np.ndarray]) -> Index:
 def matches(words: np.ndarray, index: Index) -> list[Match]:
     """The indexed clips that are of the same recording as a fingerprint `(F,)`, each at its best offset."""
     low, high = (np.searchsorted(index.words, words, side=side) for side in ("left", "right"))
-    counts = np.where((high - low <= COMMON) & (words != 0), high - low, 0)  # 0: digital silence
+    counts = np.where((high - low <= COMMON) & (words != SILENCE), high - low, 0)
     ours = np.repeat(np.arange(len(words)), counts)
     theirs = np.repeat(low, counts) + np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
     offsets = np.stack([index.clip[theirs], ours - index.frame[theirs]])
@@ -181,13 +181,17 @@ def matches(words: np.ndarray, index: Index) -> list[Match]:
 
 
 def _agreement(ours: np.ndarray, theirs: np.ndarray, offset: int) -> float:
-    """Share of equal bits where both clips sound, theirs beginning at frame `offset` of ours; 0 if it is too small."""
+    """Share of equal bits of the frames in which both clips sound, theirs beginning at frame `offset` of ours; 0 where
+    it is too small, or such frames are too few.
+    """
     first, last = max(0, offset), min(len(ours), offset + len(theirs))
-    frames, least = last - first, AGREEMENT if last - first >= BLOCK else SHORT[1]
-    if frames < SHORT[0]:
+    one, other = ours[first:last], theirs[first - offset : last - offset]
+    both = (one != SILENCE) & (other != SILENCE)
+    least = AGREEMENT if both.sum() >= BLOCK else SHORT[1]
+    if both.sum() < SHORT[0]:
         return 0.0
-    errors = np.bitwise_count(ours[first:last] ^ theirs[first - offset : last - offset]).mean() / 32
-    return float(1 - errors) if 1 - errors >= least else 0.0
+    agreement = 1 - np.bitwise_count((one ^ other)[both]).mean() / 32
+    return float(agreement) if agreement >= least else 0.0
 
 
 def _waves(clips: Clips, name: str) -> Iterator[Tensor]:

@@ -61,11 +61,7 @@ def load_categories() -> dict[str, dict[str, Any]]:
 
 
 def category_of(stamp: str) -> int:
-    """The number of a stamp's category, that with the longest folder that the stamp lies in.
-
-    >>> category_of("animals/birds/cartoon/tux"), category_of("animals/birds/crow")
-    (0, 0)
-    """
+    """The number of a stamp's category, that with the longest folder that the stamp lies in."""
     fits = [
         (len(folder), number)
         for number, category in enumerate(load_categories().values())
@@ -78,11 +74,7 @@ def category_of(stamp: str) -> int:
 
 
 def folder_of(stamp: str) -> str:
-    """The folder of a stamp, without what says how it is drawn.
-
-    >>> folder_of("food/fruit/cartoon/apple")
-    'food/fruit'
-    """
+    """The folder of a stamp, without what says how it is drawn: "food/fruit/cartoon/apple" → "food/fruit"."""
     return stamp.rpartition("/")[0].removesuffix("/cartoon")
 
 
@@ -100,12 +92,7 @@ def first_word(stamp: str) -> str:
 def groups(stamps: Sequence[str], captions: Sequence[str], likeness: np.ndarray) -> np.ndarray:
     """Numbers of groups, `(N,)`: stamps are in one group if their captions are the same, if they lie in one folder and
     their names begin with the same word, if they are of one kind (the first folder) and look nearly the same, or if a
-    chain of these connects them.
-
-    Args:
-        stamps: their paths, such as "animals/birds/crow".
-        captions: one of each.
-        likeness: `(N, N)`, see `likeness`.
+    chain of these connects them. stamps: such as "animals/birds/crow"; likeness: `(N, N)`, see `likeness`.
 
     >>> stamps = ["animals/cats/lion", "animals/cats/lion-2", "people/toys/lion", "people/cow"]
     >>> groups(stamps, ["A lion.", "Lion!", "A lion.", "A cow."], np.eye(4)).tolist()
@@ -121,13 +108,7 @@ def groups(stamps: Sequence[str], captions: Sequence[str], likeness: np.ndarray)
 
 def dealt(groups: Sequence[int], names: Sequence[str], sizes: dict[str, int], seed: int) -> dict[str, list[int]]:
     """Rows of each split: groups in an order drawn by a hash of their first name, each whole to the first split that
-    still has room for it; the rest is "train".
-
-    Args:
-        groups: of each row.
-        names: of each row.
-        sizes: split → rows that it has room for.
-        seed: of the order.
+    still has room for it; the rest is "train". groups, names: of each row; sizes: split → rows that it has room for.
 
     >>> dealt([0, 0, 1, 2], ["a", "b", "c", "d"], {"test": 2}, seed=0)
     {'test': [2, 3], 'train': [0, 1]}
@@ -175,12 +156,10 @@ class Pixels(Waveforms):
 
 
 def write_pixels(folder: Path, paths: Sequence[str], size: int) -> None:
-    """Write pictures of files, `size` pixels wide and high, to a folder, in their order."""
     np.save(folder / FILE, np.stack([flat(square(opened(path, size), size)) for path in paths]))
 
 
 def read_pixels(folder: Path) -> Pixels:
-    """The pictures that `write_pixels` wrote, memory-mapped."""
     return Pixels.of(np.asarray(np.load(folder / FILE, mmap_mode="r")))
 
 
@@ -201,11 +180,7 @@ def opened(path: str, size: int) -> Image.Image:
 
 
 def square(image: Image.Image, size: int) -> Image.Image:
-    """A picture scaled to fit a white square of `size` pixels, in its middle; what is transparent around it is cut off.
-
-    >>> square(Image.new("RGBA", (4, 2), "black"), 4).getpixel((0, 0)), square(Image.new("RGBA", (1, 1)), 2).size
-    ((255, 255, 255), (2, 2))
-    """
+    """A picture scaled to fit a white square of `size` pixels, in its middle, without what is transparent around it."""
     image = image.crop(image.getchannel("A").getbbox())
     scale = size / max(image.size)
     # Transparent pixels have a colour, too, which would bleed into the edge: white before scaling.
@@ -217,11 +192,7 @@ def square(image: Image.Image, size: int) -> Image.Image:
 
 
 def flat(image: Image.Image) -> np.ndarray:
-    """The pixels of a picture, `(3 S²,)` uint8, a channel after the other.
-
-    >>> flat(Image.new("RGB", (1, 1), "red")).tolist()
-    [255, 0, 0]
-    """
+    """The pixels of a picture, `(3 S²,)` uint8, a channel after the other."""
     return np.asarray(image, dtype=np.uint8).transpose(2, 0, 1).reshape(-1)
 
 
@@ -243,10 +214,8 @@ def likeness(pictures: Pixels) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PictureConfig:
-    """Which pictures, and how they are dealt out.
-
-    size: pixels, wide and high; n_valid, n_test: pictures of the splits, all others are learnt from; letters: with the
-    156 letters of alphabets; seed: of the dealing.
+    """Which pictures, `size` pixels wide and high, and how they are dealt out: all but `n_valid` and `n_test` are
+    learnt from. letters: with the 156 letters of alphabets; seed: of the dealing.
     """
 
     size: int = 96
@@ -301,7 +270,6 @@ class PictureConfig:
 
 
 def write_captions(root: Path, columns: Columns, language: str) -> list[list[str]]:
-    """The caption of every stamp in one language, none where it was not translated."""
     texts = _captions(root)
     if language not in texts:
         raise unknown("language of captions", language, texts)
@@ -312,10 +280,6 @@ def write_captions(root: Path, columns: Columns, language: str) -> list[list[str
 def grade(columns: Columns, other: Columns) -> Tensor:
     """Relevance of pictures, `(N, M)` float32: 1 for those with the same caption in English, 1/2 for those of the same
     folder ("animals/birds"), 1/4 for those of the same kind ("animals"), else 0.
-
-    >>> columns = {"caption": ["A crow.", "An owl.", "A cow."], "category": ["animals/birds"] * 2 + ["animals/mammals"]}
-    >>> grade({name: values[:1] for name, values in columns.items()}, columns).tolist()
-    [[1.0, 0.5, 0.25]]
     """
 
     def same(here: Sequence[Any], there: Sequence[Any]) -> np.ndarray:

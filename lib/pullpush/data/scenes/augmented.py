@@ -1,17 +1,13 @@
 """More to learn from: training clips with further captions, and further clips that are two clips at once.
 
-A configuration is wrapped; what is chosen by and tested on stays as it is:
+A configuration is wrapped; validation and test stay as they are:
 
     back = create("grammar")                                          # see pullpush.rewriting
-    words = OneOf((create("deletion"), create("synonyms")))
-    load_data(AugmentedConfig(WorldConfig(), (back, words), merger=back, mixes=2000))
+    load_data(AugmentedConfig(WorldConfig(), (back, create("deletion")), merger=back, mixes=2000))
 
-Further captions are drawn from by `captions="random"`; the first caption of a clip stays its own. Mixed clips are a
-source of their own, so that features of the clips that were there are not computed again. What rewrites captions has
-one interface, for grammars, language models and single words (see `pullpush.rewriting`).
-
-A scene knows three relations, so that only clips whose sounds all come together (one sound, or several at once) have a
-union that tells the truth: their sounds are started together, and the union is an overlap.
+Further captions are drawn from by `captions="random"`. Mixed clips are a source of their own, so that features of the
+clips that were there are not computed again. A scene knows three relations, so that only clips whose sounds all come
+together have a union that is true: their sounds are started together, and the union is an overlap.
 """
 
 from __future__ import annotations
@@ -55,22 +51,14 @@ class Rewriter(Protocol):
     """
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """One caption for each of `captions`, in their order.
-
-        number: of the copy; other numbers bring other words, as far as there are any.
-
-        Raises:
-            RewritingError: a caption cannot be rewritten.
+        """One caption for each, in their order; number: of the copy, other numbers bring other words. `RewritingError`
+        where a caption cannot be rewritten.
         """
         ...
 
     def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
-        """The same for the captions of these clips in one language, where it has to know what they tell.
-
-        events: of the bank, where clips are scenes.
-
-        Raises:
-            RewritingError: it cannot rewrite captions of such clips, or in this language.
+        """The same for the captions of these clips in one language, where it has to know what they say; events: of the
+        bank, where clips are scenes. `RewritingError` where it cannot rewrite such captions.
         """
         return self
 
@@ -79,12 +67,7 @@ class Merger(Protocol):
     """Two captions as one, for two clips that are mixed; the same holds as for `Rewriter`."""
 
     def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
-        """One caption for each pair of captions.
-
-        Raises:
-            RewritingError: two captions cannot be merged.
-            ValueError: there are not as many first captions as second ones.
-        """
+        """One caption for each pair of captions; `RewritingError` where two cannot be merged."""
         ...
 
     def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
@@ -92,7 +75,6 @@ class Merger(Protocol):
 
 
 def check_pairs(first: Sequence[str], second: Sequence[str]) -> None:
-    """Require as many first captions as second ones."""
     if len(first) != len(second):
         raise ValueError(f"merge takes captions in pairs, got {len(first)} first and {len(second)} second ones")
 
@@ -138,12 +120,6 @@ class AugmentedConfig:
             RewritingError: a rewriter cannot rewrite the captions of these clips.
             PullPushError: there are not as many pairs of clips to mix.
 
-        >>> from pullpush.data.scenes.world import WorldConfig
-        >>> from pullpush.rewriting import create
-        >>> small = WorldConfig("synthetic", n_train=9, n_valid=2, n_test=2, n_single_per_event=1, captions_per_scene=2)
-        >>> world = AugmentedConfig(small, [create("grammar")], merger=create("grammar"), mixes=2).load()
-        >>> len(world.train), len(world.train.captions("eng")[0]), len(world.test)
-        (11, 4, 2)
         """
         world = self.data.load()
         clips = world.train
@@ -162,7 +138,6 @@ class AugmentedConfig:
         return World(self, {**world.splits, "train": train}, words, world.bank, parts=parts)
 
     def _retold(self, clips: StoredClips, events: Sequence[Any]) -> StoredClips:
-        """The clips with further captions."""
         known = tuple(rewriter.of(clips, self.language, events) for rewriter in self.rewriters)
         write = partial(write_further, clips.write, known, self.copies, self.language)
         return replace(clips, write=write, _captions={})
@@ -199,7 +174,6 @@ class Augmented(Mixed):
 
     @classmethod
     def joined(cls, clips: StoredClips, mixed: StoredClips) -> Augmented:
-        """The clips, and after them the mixed ones."""
         both = Mixed.of(clips.name, [clips, mixed])
         return cls(both.name, both.sources, both.part, both.row, compare=clips.compare)
 
@@ -271,17 +245,8 @@ def _pairs(world: World, clips: StoredClips, count: int, seed: int) -> list[tupl
 
 
 def unite(first: Scene, second: Scene) -> Scene:
-    """The scene of both, whose sounds begin together: an overlap.
-
-    The noise of both is heard under the sounds of both, which are as strong: snr_db follows from the two ratios.
-
-    Raises:
-        ValueError: one is a sequence, or both hold the same event.
-
-    >>> from pullpush.data.scenes.scene import Sound
-    >>> frog, rain = (Scene((Sound(event, 0, onset=0.25),), "single", None, 3.0) for event in (4, 9))
-    >>> unite(frog, rain).graph
-    ('overlap', (4, 9))
+    """The scene of both, whose sounds begin together: an overlap. The noise of both is under the sounds of both, which
+    are as strong: snr_db follows from the two ratios. `ValueError` where one is a sequence, or both hold one event.
     """
     if not unites(first, second):
         raise ValueError(f"only scenes of different events that sound together have a union, got {first}, {second}")
@@ -312,12 +277,8 @@ def partners(
 ) -> list[tuple[int, int]]:
     """`count` pairs of clips by their numbers, first < second, all different: pair k is a draw of (seed, k).
 
-    Args:
-        scenes: of the clips, which then have a union; None where clips are recordings, any two of which may be mixed.
-        count: of pairs.
-        clips: how many there are.
-        seed: of the draws.
-        taken: sets of events that no union may have, those of other splits.
+    scenes: of the clips, which then have a union; None where clips are recordings, any two of which may be mixed;
+    clips: how many there are; taken: sets of events that no union may have, those of other splits.
 
     >>> partners(None, 3, 10, seed=0)
     [(0, 1), (0, 3), (1, 9)]

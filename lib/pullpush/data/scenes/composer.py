@@ -35,9 +35,8 @@ TRIES = 500  # draws of an event set before another number of events is drawn
 class PitchBank:
     """Shifted recordings, end to end.
 
-    samples: `(total,)` float32 at 16 kHz, memory-mapped; bounds: `(recordings, 2 * most + 1, 2)` int64, first and
-    last-plus-one sample of each recording at each shift from -most to most; first: `(events,)` int64, the row of
-    each event's first recording.
+    samples: `(total,)` float32 at 16 kHz, memory-mapped; bounds: `(recordings, 2 * most + 1, 2)` int64, where each
+    recording begins and ends at each shift from -most to most; first: `(events,)` int64, each event's first recording.
     """
 
     samples: np.ndarray
@@ -52,11 +51,7 @@ class PitchBank:
 
 
 def ratio(semitones: int) -> Fraction:
-    """Speed factor of a shift as a fraction: 2^(semitones / 12) within 0.2 cents up to an octave.
-
-    >>> float(ratio(12))
-    2.0
-    """
+    """Speed factor of a shift as a fraction: 2^(semitones / 12) within 0.2 cents up to an octave."""
     return Fraction(2 ** (semitones / 12)).limit_denominator(200)
 
 
@@ -84,13 +79,11 @@ def shifted(bank: Bank, most: int) -> PitchBank:
 
 @lru_cache(maxsize=4)
 def _open(folder: Path, most: int) -> PitchBank:
-    """Map the folder's arrays, once a process."""
     samples = np.load(folder / "samples.npy", mmap_mode="r")
     return PitchBank(samples, np.load(folder / "bounds.npy"), np.load(folder / "first.npy"), most)
 
 
 def _write(folder: Path, pitches: PitchBank) -> None:
-    """Write the three arrays."""
     for name in ("samples", "bounds", "first"):
         np.save(folder / f"{name}.npy", getattr(pitches, name))
 
@@ -176,7 +169,7 @@ def compose(
 
 
 def single(bank: Bank, event: int, config: SceneConfig, *, seed: int, index: int) -> Scene:
-    """A scene with one event alone, for zero-shot classification; deterministic by `(seed, event, index)`."""
+    """A scene with one event alone, a draw of `(seed, event, index)`."""
     return _arrange(bank, config, [event], np.random.default_rng([seed, event, index]))
 
 

@@ -64,12 +64,10 @@ class HeldOutConfig:
 
     @property
     def seed(self) -> int:
-        """Of all draws."""
         return self.world.seed
 
     @property
     def captions_per_scene(self) -> int:
-        """In each language."""
         return self.world.captions_per_scene
 
     def load(self) -> World:
@@ -79,10 +77,6 @@ class HeldOutConfig:
             UnknownNameError, DataNotFoundError: a bank is unknown, or cannot be fetched.
             PullPushError: no named event has a further recording, or too few events are left for the splits.
 
-        >>> small = WorldConfig("synthetic", n_train=4, n_valid=2, n_test=2, n_single_per_event=1)
-        >>> world = HeldOutConfig(small, takes="").load()
-        >>> {name: len(clips) for name, clips in world.splits.items() if name not in ("train", "valid")}
-        {'test': 2, 'heard': 2, 'recordings': 2, 'events': 2, 'singles': 12, 'recording_singles': 7}
         """
         size = self.world
         heard, unheard = two_banks(size.bank, self.takes)
@@ -121,13 +115,8 @@ class OwnHeldOutConfig(HeldOutConfig):
 
 
 def two_banks(bank: str, takes: str) -> tuple[Bank, Bank]:
-    """The recordings to learn from and those to hold out, over the same events; see `HeldOutConfig`.
-
-    Of the second bank, events without a further recording have no clips.
-
-    >>> heard, unheard = two_banks("synthetic", "")
-    >>> len(heard.clips[0]), len(unheard.clips[0])
-    (2, 1)
+    """The recordings to learn from and those to hold out, over the same events; of the second bank, events without a
+    further recording have no clips.
     """
     whole = create_bank(bank)
     if takes:
@@ -148,10 +137,6 @@ def named_events(heard: Bank, unheard: Bank, share: float, *, seed: int) -> list
     """The events that training names: all but a share of each category, which is drawn by a hash of the names.
 
     Events with further recordings are named before others, so that as many as can be are tested with them.
-
-    >>> named = named_events(*two_banks("synthetic", ""), 0.5, seed=0)
-    >>> len(named)
-    7
     """
     groups: dict[str, list[int]] = {}
     for row, event in enumerate(heard.events):

@@ -41,10 +41,7 @@ BLOCK = 64  # scenes that a thread renders at a time
 
 
 def words_of(bank: Bank, *, each: int, seed: int) -> str:
-    """A name for what decides the captions of a bank's scenes: what its events are called, and how they are told.
-
-    each, seed: how many captions a scene has, and what they are drawn by.
-    """
+    """A name for what decides the captions of a bank's scenes, `each` of them, drawn by `seed`."""
     events = [[event.name, event.category, event.phrases] for event in bank.events]
     return content_key([events, told_by(_languages(bank)), each, seed])
 
@@ -115,11 +112,7 @@ def load_world(config: WorldConfig) -> World:
 
 
 def split_of(events: Sequence[int], bank: Bank, *, seed: int) -> str:
-    """The split that owns a combination of events, by a hash of their names: the same in every process.
-
-    >>> split_of([1, 2], create_bank("synthetic"), seed=0) == split_of([2, 1], create_bank("synthetic"), seed=0)
-    True
-    """
+    """The split that owns a combination of events, in any order, by a hash of their names."""
     names = sorted(bank.events[event].name for event in events)
     point = number(("combination", seed, *names)) / 2**64
     return "train" if point < SHARES["train"] else "valid" if point < 1 - SHARES["test"] else "test"
@@ -135,8 +128,7 @@ def write_captions(
 def retold(config: Any, scenes: Any, tell: Tell, part: str, about: Callable[[str], list[Any]]) -> World:
     """The world of a configuration of scenes with other captions in all its splits: clips keep their names and audio.
 
-    config: what describes the whole; tell: in place of `grammar.captions`; part: the component that tells; about: key
-    of the world's own words → what decides the new ones.
+    tell: in place of `grammar.captions`; part: its component; about: key of the world's words → what decides the new.
     """
     world = scenes.load()
     write = partial(write_captions, world.bank.events, scenes.captions_per_scene, scenes.seed, tell=tell)
@@ -146,22 +138,15 @@ def retold(config: Any, scenes: Any, tell: Tell, part: str, about: Callable[[str
 
 
 def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
-    """Graded relevance of scenes; see `scene.relevance_matrix`."""
     return relevance_matrix(columns["scene"], other["scene"], events)
 
 
 def scene_clips(
     name: str, key: str, draw: Callable[[], Sequence[Scene]], bank: Bank, config: SceneConfig, write: Caption
 ) -> StoredClips:
-    """Scenes as clips: drawn and rendered when first asked for, then read from the cache.
+    """Scenes of a split as clips: drawn and rendered when first asked for, then read from the cache.
 
-    Args:
-        name: of the split.
-        key: of all that shapes its scenes and their sound; the clips' own is that of the bytes that come of it.
-        draw: gives the scenes.
-        bank: what they are composed of.
-        config: what they sound like.
-        write: (columns, language) → captions of every scene.
+    key: of all that shapes its scenes and their sound; the clips' own is that of the bytes that come of it.
     """
 
     def build(folder: Path) -> None:
@@ -201,12 +186,7 @@ def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> Stored
 
 
 def draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[Scene]:
-    """`size` scenes of the split `name` ("train", "valid" or "test"), of the combinations of a bank's events it owns.
-
-    >>> scenes = draw_scenes("test", 3, create_bank("synthetic"), WorldConfig("synthetic"))
-    >>> [len(scene.events) for scene in scenes]
-    [3, 3, 1]
-    """
+    """`size` scenes of the split `name` ("train", "valid" or "test"), of combinations of events that it owns."""
 
     def allowed(events: tuple[int, ...]) -> bool:
         return len(events) == 1 or split_of(events, bank, seed=config.seed) == name

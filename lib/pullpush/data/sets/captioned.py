@@ -1,4 +1,7 @@
-"""Captioned sounds and music: a function and a card a set; `aac-datasets` reads and fetches those that it knows."""
+"""Captioned sounds and music, and sentences that are read aloud: a function a set, called as the set is.
+
+`captioned.yaml` says of each what it is. `aac-datasets` and `torchaudio` read and fetch the sets that they know.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,13 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pullpush.data.recordings.registry import (
-    DatasetCard,
-    Listing,
-    Subset,
-    every_tenth,
-    official_table,
-    require_all,
-    variants,
-    warn_of_missing,
-)
+from pullpush.data.recordings.registry import Listing, Subset, cards, official_table, require_all, warn_of_missing
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import DataNotFoundError, PullPushError
 
@@ -38,6 +32,8 @@ WAVCAPS = {
 ENDINGS = (".wav", ".flac", ".mp3", ".m4a", ".ogg", ".opus")  # of MusicCaps
 ID = 11  # characters of a YouTube id
 TENTH = 10  # one in so many training clips of MusicCaps validates
+AISHELL_FOLDERS = {"train": "train", "valid": "dev", "test": "test"}
+LIBRISPEECH_TRAIN = ("train-clean-100", "train-clean-360", "train-other-500")
 
 
 def module_of(name: str) -> ModuleType:
@@ -124,7 +120,7 @@ def in_957(stem: str) -> bool:
 
 @cache
 def _ids_957() -> frozenset[str]:
-    return frozenset((Path(__file__).parent / "audiocaps_957.txt").read_text(encoding="ascii").split())
+    return frozenset(Path(__file__).with_name("audiocaps_957.txt").read_text(encoding="ascii").split())
 
 
 def fetch_audiocaps(root: Path, version: str = "v1") -> None:
@@ -240,95 +236,97 @@ def song_describer(place: Path, split: str, subset: str = "") -> Listing:
     return Listing(list(captions), list(captions.values()))
 
 
-CARDS = (
-    DatasetCard(
-        name="audiocaps",
-        make=audiocaps,
-        title="AudioCaps",
-        about="About 50,000 clips of ten seconds from YouTube, with one caption each for training and five for "
-        "testing.",
-        source="Kim et al. 2019, AudioCaps: generating captions for audios in the wild",
-        authors="Kim, Kim, Lee and Kim; the videos' owners",
-        licence="captions: MIT, at first for academic use only; the sounds are the video owners'",
-        citation="audiocaps",
-        folder="AUDIOCAPS",
-        fetch=fetch_audiocaps,
-        of=variants(
-            "version of AudioCaps",
-            {
-                version: {
-                    "title": title,
-                    "make": partial(audiocaps, version=version),
-                    "fetch": partial(fetch_audiocaps, version=version),
-                }
-                for version, title in {"v1": "AudioCaps", "v2": "AudioCaps 2.0"}.items()
-            },
-        ),
-        subsets={"957": Subset(957, in_957), "975": Subset(975, bool)},
-    ),
-    DatasetCard(
-        name="clotho",
-        make=clotho,
-        title="Clotho",
-        about="About 6,000 recordings of 15 to 30 seconds from Freesound, with five captions each.",
-        source="Drossos et al. 2020, Clotho: an audio captioning dataset",
-        authors="Drossos, Lipping and Virtanen; the people of Freesound",
-        licence="captions: Tampere University's, not for commercial use; each sound its own Creative Commons licence",
-        version="2.1",
-        citation="clotho",
-        folder="CLOTHO_v2.1",
-        fetch=download("clotho", *(subset for subset, _ in CLOTHO.values())),
-        seconds=30.0,
-    ),
-    DatasetCard(
-        name="macs",
-        make=macs,
-        title="MACS",
-        about="About 3,900 recordings of airports, public squares and parks, with two to five captions each.",
-        source="Martín-Morató and Mesaros 2021, MACS: multi-annotator captioned soundscapes",
-        authors="Martín-Morató and Mesaros, Tampere University",
-        licence="captions and sounds: Tampere University's, not for commercial use",
-        folder="MACS",
-        fetch=download("macs"),
-    ),
-    DatasetCard(
-        name="musiccaps",
-        make=musiccaps,
-        title="MusicCaps",
-        about="5,521 clips of ten seconds of music from YouTube, with one caption each by a musician.",
-        source="Agostinelli et al. 2023, MusicLM: generating music from text",
-        authors="Agostinelli et al., Google; the videos' owners",
-        licence="captions CC BY-SA 4.0; the sounds are the video owners'",
-        folder="MusicCaps",
-        how="take musiccaps-public.csv of google/MusicCaps on the Hugging Face hub, and its clips from YouTube, to "
-        "audio/<YouTube id>.wav",
-        of=variants("version of MusicCaps", {"paper": {"make": partial(musiccaps, version="paper")}}),
-    ),
-    DatasetCard(
-        name="song_describer",
-        make=song_describer,
-        title="Song Describer",
-        about="706 tracks of two minutes of music with 1,106 captions; song_describer:valid has 746 that were checked.",
-        source="Manco et al. 2023, The Song Describer dataset",
-        authors="Manco, Weck, Doh et al.; the musicians of Jamendo",
-        licence="captions CC BY-SA 4.0; each track its own Creative Commons licence",
-        folder="song_describer",
-        seconds=120.0,
-        how="take song_describer.csv and audio.zip of Zenodo's record 10072001",
-        of=variants(
-            "subset of Song Describer",
-            {"valid": {"title": "Song Describer (valid)", "make": partial(song_describer, subset="valid")}},
-        ),
-    ),
-    DatasetCard(
-        name="wavcaps",
-        make=wavcaps,
-        title="WavCaps",
-        about="About 400,000 recordings of AudioSet, the BBC, Freesound and SoundBible, with one caption each.",
-        source="Mei et al. 2023, WavCaps: a ChatGPT-assisted weakly-labelled audio captioning dataset",
-        authors="Mei et al.; Freesound, BBC Sound Effects, SoundBible, AudioSet",
-        licence="captions CC BY 4.0; for academic use only",
-        folder="WavCaps",
-        fetch=download("wavcaps", *WAVCAPS.values()),
-    ),
-)
+def every_tenth(paths: Sequence[Path], captions: Sequence[list[str]], split: str) -> Listing:
+    """A split of a dataset that has none: of every ten files by name, eight train, one validates and one tests.
+
+    >>> every_tenth([Path(f"{n}.wav") for n in range(10)], [["a"]] * 10, "test").paths[0].name
+    '9.wav'
+    """
+    order = sorted(range(len(paths)), key=lambda row: paths[row].name)
+    share = {"valid": {8}, "test": {9}}.get(split, set(range(8)))
+    return Listing(list(paths), list(captions)).rows(row for number, row in enumerate(order) if number % 10 in share)
+
+
+# ---------------------------------------------------------------- sentences that are read
+
+
+def librispeech(place: Path, split: str, kind: str = "other") -> Listing:
+    """LibriSpeech: test-other/<speaker>/<chapter>/*.flac with <speaker>-<chapter>.trans.txt beside them; read by
+    `torchaudio`.
+
+    What is read aloud is a caption, in capitals, as published; `text_cleaning="ml-clap"` makes small letters of them.
+    "valid" is dev-other, "train" those of the three training sets that are there. kind: "clean" tests on test-clean.
+    """
+    from torchaudio.datasets import LIBRISPEECH
+
+    names = LIBRISPEECH_TRAIN if split == "train" else (f"{'dev' if split == 'valid' else split}-{kind}",)
+    found = []
+    for name in names:
+        if not (place / name).is_dir():
+            continue
+        data = LIBRISPEECH(place.parent, name, place.name)
+        try:
+            found += [data.get_metadata(row) for row in range(len(data))]
+        except (FileNotFoundError, ValueError) as error:  # no table, no line of it, or an empty line
+            raise DataNotFoundError(f"LibriSpeech: {error}: unpack {name}.tar.gz again") from error
+    if not found:
+        raise DataNotFoundError(f"LibriSpeech has no {' or '.join(names)} in {place}: unpack it there")
+    return Listing([place / row[0] for row in found], [[row[2]] for row in found])
+
+
+def fetch_librispeech(root: Path) -> None:
+    """Download test-other by `torchaudio`, against its checksum; what is learnt from are 60 GB."""
+    from torchaudio.datasets import LIBRISPEECH
+
+    (root / "LibriSpeech").mkdir(parents=True, exist_ok=True)
+    LIBRISPEECH(root, "test-other", "LibriSpeech", download=True)
+
+
+def aishell(place: Path, split: str) -> Listing:
+    """AISHELL-1: transcript/aishell_transcript_v0.8.txt and wav/<train, dev or test>/<speaker>/<name>.wav.
+
+    Words are parted by spaces there, which Chinese does not write. Recordings without a transcript, of which there are
+    some, are left out.
+    """
+    texts = transcripts(place / "transcript" / "aishell_transcript_v0.8.txt")
+    where = place / "wav" / AISHELL_FOLDERS[split]
+    paths = [path for path in sorted(where.glob("*/*.wav")) if path.stem in texts]
+    if not paths:
+        raise DataNotFoundError(f"AISHELL-1 has no recording with a transcript in {where}")
+    return Listing(paths, [[texts[path.stem]] for path in paths])
+
+
+def aishell_2(place: Path, split: str) -> Listing:
+    """AISHELL-2: iOS/data, iOS/dev and iOS/test, each with trans.txt and wav.scp, which names a path for each name."""
+    folder = place / "iOS" / ("data" if split == "train" else AISHELL_FOLDERS[split])
+    texts, files = transcripts(folder / "trans.txt"), transcripts(folder / "wav.scp")
+    names = [name for name in texts if name in files]
+    if not names:
+        raise DataNotFoundError(f"AISHELL-2: {folder / 'trans.txt'} and wav.scp have no name in common")
+    paths = [folder / files[name] for name in names]
+    require_all("AISHELL-2", paths, folder / "wav.scp")
+    return Listing(paths, [[texts[name]] for name in names])
+
+
+def transcripts(path: Path) -> Mapping[str, str]:
+    """Name → what a line has after it, without spaces."""
+    if not path.is_file():
+        raise DataNotFoundError(f"no {path}: is AISHELL complete?")
+    texts = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, *rest = line.split()
+        if not rest:
+            raise PullPushError(f"{path}: {name!r} has nothing behind it")
+        texts[name] = "".join(rest)
+    return texts
+
+
+FURTHER = {
+    "audiocaps": {"fetch": fetch_audiocaps, "subsets": {"957": Subset(957, in_957), "975": Subset(975, bool)}},
+    "clotho": {"fetch": download("clotho", *(subset for subset, _ in CLOTHO.values()))},
+    "librispeech": {"fetch": fetch_librispeech},
+    "macs": {"fetch": download("macs")},
+    "wavcaps": {"fetch": download("wavcaps", *WAVCAPS.values())},
+}
+READERS = (audiocaps, clotho, macs, wavcaps, musiccaps, song_describer, librispeech, aishell, aishell_2)
+CARDS = cards(Path(__file__).with_suffix(".yaml"), {each.__name__: each for each in READERS}, FURTHER)

@@ -5,6 +5,8 @@
 - Letters and syllables are those of KLettres, in 19 languages: `<language>/sounds.xml` names the file of each.
 - Prompts are what the telephone exchange Asterisk says, by professional speakers in five languages, with transcripts,
   at 8 kHz. English and Spanish have one speaker.
+
+A reader of one of them takes a folder that holds the unpacked packages under their names, and gives a `Spoken`.
 """
 
 from __future__ import annotations
@@ -12,15 +14,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from xml.etree import ElementTree
 
+from pullpush.data.draws import share
 from pullpush.data.languages import read_table
-from pullpush.data.recordings.debian import Package
-from pullpush.data.speech.utterances import Spoken, Utterance, card, normalised, tree_in
-from pullpush.errors import DataNotFoundError
+from pullpush.data.recordings.debian import Package, packages, trees
+from pullpush.data.recordings.registry import DatasetCard, Listing
+from pullpush.data.speech import Spoken, Utterance, normalised
+from pullpush.errors import DataNotFoundError, few, unknown
+from pullpush.progress import tell
 
 CODES = {  # of the packages, without what stands behind "@" or "_" → ISO 639-3
     **{"ar": "ara", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa"},
@@ -28,48 +34,18 @@ CODES = {  # of the packages, without what stands behind "@" or "_" → ISO 639-
     **{"lt": "lit", "ml": "mal", "nb": "nob", "nds": "nds", "nl": "nld", "nn": "nno", "pt": "por", "ro": "ron"},
     **{"ru": "rus", "sl": "slv", "sr": "srp", "sv": "swe", "tn": "tsn", "uk": "ukr", "wa": "wln"},
 }
-KTUBERLING = Package(
-    "ktuberling-data",
-    "4:22.12.3-1",
-    "fba44c875bfa31ea488dadd9263e87a4dcaea0bd47d28817f6c0dc6d2af970ed",
-    47,
-    ("usr/share/ktuberling/sounds/*", "usr/share/doc/ktuberling-data/copyright"),
-)
-KLETTRES = Package(
-    "klettres-data",
-    "4:22.12.3-1",
-    "1186d257a19e84230856baea0b0b1ded8be9195080fcdb2588970b5cd937f5a8",
-    40,
-    ("usr/share/klettres/*", "usr/share/doc/klettres-data/copyright"),
-)
-ASTERISK = "1.6.1-1"
-PROMPTS = {  # who speaks, the package of recordings and its megabytes, and that of the transcripts
-    "en": (
-        "Allison Smith",
-        ("2be3ea287d83299d143815fa804f11179a75b7affd4a758b98b55f5afc18a35d", 18.3),
-        "973e797d28e37fa6ca3c0a9d6fa717e77cf1268ae916bf09fd3503113cdffa50",
-    ),
-    "es": (
-        "Allison Smith",
-        ("9283a09a6d56fccdcc2bcfe86c48f0f844289cfbd46a3184d8785a6f7f569903", 23.8),
-        "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74",
-    ),
-    "fr": (
-        "June Wallack",
-        ("8d4e1bc32ed5ba7fbda40841ca1825ed20cc6232724a473c90f8bb0e53e6073e", 18.5),
-        "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056",
-    ),
-    "it": (
-        "Carlo Flora",
-        ("5a26638089e134b8ac39363fe249c5c93c50cd8bfdc9b2499ae61ec4a35e2fcb", 18.3),
-        "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b",
-    ),
-    "ru": (
-        "ivrvoice.ru",
-        ("ccbfaebfa450b7a9ddf644ae0f3d1e9017d5df7c0aebe816e946345589d38201", 18.8),
-        "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab",
-    ),
+KTUBERLING, KLETTRES = packages()["ktuberling-data"], packages()["klettres-data"]
+SPEAKERS = {
+    "en": "Allison Smith",
+    "es": "Allison Smith",
+    "fr": "June Wallack",
+    "it": "Carlo Flora",
+    "ru": "ivrvoice.ru",
 }
+RECORDINGS, TRANSCRIPTS = (
+    {variant: packages()[f"asterisk-core-sounds-{variant}{kind}"] for variant in SPEAKERS} for kind in ("-wav", "")
+)
+VALID, TEST = 0.1, 0.2  # shares of the texts, where a source is split
 # Notes to whoever speaks or reads; what else stands in brackets is spoken.
 NOTE = re.compile(r"\((?:not[ae]:|simple tone|in inglese|emphase|data|voce|produrre|You are|enfatico|emme)[^()]*\)")
 NO_SPEECH = re.compile(r"[\[(<].*[\])>]")  # "[this is a simple beep tone]", "(1 second of silence)", "<beep ascending>"
@@ -98,7 +74,7 @@ def texts() -> dict[str, dict[str, str]]:
 
 
 def keywords(place: Path) -> Spoken:
-    """The words of all languages, once each; a folder holds the unpacked package under its name."""
+    """The words of all languages, once each."""
     folder = tree_in(place, KTUBERLING, "usr/share/ktuberling/sounds")
     words, spoken, unspoken, unwritten = texts(), [], [], []
     for table in sorted(folder.glob("*.soundtheme"), key=lambda path: path.stem):
@@ -125,17 +101,17 @@ def letters(place: Path) -> Spoken:
     folder = tree_in(place, KLETTRES, "usr/share/klettres")
     spoken, unspoken, unwritten = [], [], []
     for table in sorted(folder.glob("*/sounds.xml")):
-        variant, heard = table.parent.name, set()
+        variant, named = table.parent.name, set()
         for kind, name, path in _sounds(table, folder, {"alphabet": "letter", "syllables": "syllable"}):
             text = name.lower()
             if not path.is_file():
                 unspoken.append(f"{variant}/{text}")
-            elif path not in heard:  # a file that two texts name holds the first
+            elif path not in named:  # a file that two texts name holds the first
                 key, voice = f"letters/{normalised(text)}", f"KLettres {variant}"
                 spoken.append(Utterance(path, language_of(variant), voice, kind, key, text))
-            heard.add(path)
+            named.add(path)
         files = {path for path in table.parent.rglob("*.*") if path.is_file() and path != table}
-        unwritten += sorted(str(path.relative_to(folder)) for path in files - heard)
+        unwritten += sorted(str(path.relative_to(folder)) for path in files - named)
     return Spoken(spoken, unspoken, unwritten)
 
 
@@ -151,44 +127,31 @@ def _sounds(table: Path, folder: Path, groups: dict[str, str] | None = None) -> 
         raise DataNotFoundError(f"{table} is not a table of sounds ({error}): fetch it again") from error
 
 
-def package(variant: str, *, recordings: bool) -> Package:
-    """The package of the prompts in one language, or of their transcripts.
-
-    >>> package("fr", recordings=False).name
-    'asterisk-core-sounds-fr'
-    """
-    _, (digest, megabytes), transcripts = PROMPTS[variant]
-    name = f"asterisk-core-sounds-{variant}"
-    if recordings:
-        return Package(f"{name}-wav", ASTERISK, digest, megabytes)
-    return Package(name, ASTERISK, transcripts, 0.03)
-
-
 def prompts(place: Path) -> Spoken:
-    """The prompts of all languages; a folder holds the unpacked packages under their names."""
+    """The prompts of all languages."""
     spoken, unspoken, unwritten = [], [], []
-    for variant in PROMPTS:
-        root = tree_in(place, package(variant, recordings=True), "usr/share/asterisk/sounds")
+    for variant in SPEAKERS:
+        root = tree_in(place, RECORDINGS[variant], "usr/share/asterisk/sounds")
         # letters/a for …/en_US_f_Allison/letters/a.wav, in lower case, as some of its transcripts are
         files = {
             "/".join(path.relative_to(root).with_suffix("").parts[1:]).lower(): path
             for path in sorted(root.rglob("*.wav"))
         }
-        said = transcripts(place, variant)
-        for name, text in said.items():
+        written = transcripts(place, variant)
+        for name, text in written.items():
             if name not in files:
                 unspoken.append(f"{variant}/{name}")
             elif words := spoken_part(text):
                 spoken.append(_prompt(files[name], variant, name, words))
-        silent = (name for name in files if not name.startswith("silence/") and not said.get(name, ""))
+        silent = (name for name in files if not name.startswith("silence/") and not written.get(name, ""))
         unwritten += [f"{variant}/{name}" for name in silent]
     return Spoken(spoken, unspoken, unwritten)
 
 
 def transcripts(place: Path, variant: str) -> dict[str, str]:
-    """Name of a prompt, in lower case → what its transcript says; the first, where a name comes twice."""
-    folder = tree_in(place, package(variant, recordings=False), "usr/share/doc") / f"asterisk-core-sounds-{variant}"
-    path = folder / f"core-sounds-{variant}.txt.gz"
+    """Name of a prompt, in lower case → its transcript; the first, where a name comes twice."""
+    name = TRANSCRIPTS[variant].name
+    path = tree_in(place, TRANSCRIPTS[variant], "usr/share/doc") / name / f"core-sounds-{variant}.txt.gz"
     try:
         text = gzip.decompress(path.read_bytes()).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError) as error:
@@ -196,8 +159,8 @@ def transcripts(place: Path, variant: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in text.splitlines():
         if line.strip() and not line.startswith(";"):
-            name, _, said = line.partition(":")
-            found.setdefault(name.strip().lower(), said.strip())
+            name, _, written = line.partition(":")
+            found.setdefault(name.strip().lower(), written.strip())
     return found
 
 
@@ -219,7 +182,100 @@ def _prompt(path: Path, variant: str, name: str, text: str) -> Utterance:
         kind = "number"
     elif CODE_WORD.fullmatch(name):
         kind = "code word"
-    return Utterance(path, CODES[variant], PROMPTS[variant][0], kind, key, text)
+    return Utterance(path, CODES[variant], SPEAKERS[variant], kind, key, text)
+
+
+def tree_in(place: Path, package: Package, below: str) -> Path:
+    """A folder of a package; `DataNotFoundError` if it is not there."""
+    folder = place / package.name / below
+    if not folder.is_dir():
+        raise DataNotFoundError(
+            f"{folder} is not there: `pullpush fetch {place.name}` gets the package {package.name} {package.version}; "
+            "another version may have moved it"
+        )
+    return folder
+
+
+# ---------------------------------------------------------------- as datasets
+
+
+def listed(
+    read: Callable[[Path], Spoken], languages: Sequence[str], place: Path, split: str, *, labelled: bool
+) -> Listing:
+    """Utterances in some languages, all if none are named: with what is spoken as labels, in no splits; or as captions,
+    split by key, the same in all languages.
+    """
+    spoken = read(place).utterances
+    chosen = [each for each in spoken if not languages or each.language in languages]
+    silent = sorted(set(languages) - {each.language for each in chosen})
+    if silent or not chosen:
+        raise DataNotFoundError(
+            f"{place} has no recording in {', '.join(silent) or 'any language'}: fetch it again, or choose of "
+            f"{', '.join(sorted({each.language for each in spoken})) or 'none'}"
+        )
+    if labelled:
+        names = [each.text for each in chosen]
+        return Listing([each.path for each in chosen], labels=names, classes=tuple(sorted(set(names))))
+    points = [share(("utterance", each.key)) for each in chosen]
+    splits = ["test" if point < TEST else "valid" if point < TEST + VALID else "train" for point in points]
+    some = [each for each, its in zip(chosen, splits, strict=True) if its == split]
+    return Listing([each.path for each in some], [[each.text] for each in some])
+
+
+def fetch(read: Callable[[Path], Spoken], wanted: Sequence[Package], title: str, name: str, root: Path) -> None:
+    """Fetch packages, and link to each by its name in the folder; a package that a reader put there is left."""
+    place = root / name
+    missing = [each for each in wanted if not (place / each.name).exists() or (place / each.name).is_symlink()]
+    place.mkdir(parents=True, exist_ok=True)
+    for package, tree in zip(missing, trees(missing), strict=True):
+        target = place / package.name
+        target.unlink(missing_ok=True)
+        target.symlink_to(tree, target_is_directory=True)
+    tell(report(title, read(place)))
+
+
+def report(title: str, spoken: Spoken) -> str:
+    """One sentence: how many recordings there are, and what is left out.
+
+    >>> report("Words", Spoken([], ["ind/ball"], []))
+    'Words: 0 recordings in 0 languages; left out: texts without a recording 1 (ind/ball), recordings without a text 0'
+    """
+    unspoken, unwritten = (f"{len(names)}{f' ({few(names)})' if names else ''}" for names in spoken[1:])
+    return (
+        f"{title}: {len(spoken.utterances):,} recordings in {len({each.language for each in spoken.utterances})} "
+        f"languages; left out: texts without a recording {unspoken}, recordings without a text {unwritten}"
+    )
+
+
+def card(
+    read: Callable[[Path], Spoken], wanted: Sequence[Package], languages: Iterable[str], *, labelled=False, **facts
+) -> DatasetCard:
+    """The card of a source: `name` is all of it, `name:fra` one language, `name:fra,deu` several.
+
+    labelled: one class a text, in place of captions; facts: see `DatasetCard`.
+    """
+    known, name = sorted(languages), read.__name__
+
+    def of(whole: DatasetCard, argument: str) -> DatasetCard:
+        some = tuple(part.strip() for part in argument.split(","))
+        for language in some:
+            if language not in known:
+                raise unknown(f"language of {name}", language, known)
+        make = partial(listed, read, some, labelled=labelled)
+        return replace(whole, title=f"{whole.title} ({', '.join(some)})", make=make)
+
+    return DatasetCard(
+        name=name,
+        make=partial(listed, read, (), labelled=labelled),
+        folder=name,
+        labelled=labelled,
+        prompt="{label}" if labelled else "",
+        fetch=partial(fetch, read, wanted, facts["title"], name),
+        of=of,
+        version=wanted[0].version,
+        megabytes=sum(package.megabytes for package in wanted),
+        **facts,
+    )
 
 
 CARDS = (
@@ -227,44 +283,34 @@ CARDS = (
         keywords,
         [KTUBERLING],
         set(CODES.values()) - {"ara", "ces", "heb", "hun", "ind", "mal", "nob", "tsn"},
-        name="keywords",
+        labelled=True,
         title="Keywords of KTuberling",
         about="About 1,600 words, spoken by one person in each of 23 languages: keywords:fra is one language.",
         source="Debian's package ktuberling-data",
         authors="the translators of KDE's KTuberling",
         licence="GPL-2+",
-        version=KTUBERLING.version,
-        labelled=True,
-        prompt="{label}",
-        seconds=10.0,
     ),
     card(
         letters,
         [KLETTRES],
         set(CODES.values()) - {"cat", "ell", "fin", "gle", "glg", "ind", "nno", "ron", "slv", "srp", "swe", "wln"},
-        name="letters",
+        labelled=True,
         title="Letters of KLettres",
         about="About 1,900 letters and syllables in 19 languages: letters:fra is one language.",
         source="Debian's package klettres-data",
         authors="the translators of KDE's KLettres",
         licence="GPL-2+",
-        version=KLETTRES.version,
-        labelled=True,
-        prompt="{label}",
-        seconds=10.0,
     ),
     card(
         prompts,
-        [package(variant, recordings=kind) for variant in PROMPTS for kind in (True, False)],
-        [CODES[variant] for variant in PROMPTS],
-        name="prompts",
+        [table[variant] for variant in SPEAKERS for table in (RECORDINGS, TRANSCRIPTS)],
+        [CODES[variant] for variant in SPEAKERS],
         title="Prompts of Asterisk",
         about="About 2,700 sentences, words, numbers and letters in five languages at 8 kHz: prompts:fra is one "
         "language.",
         source="Debian's packages asterisk-core-sounds",
         authors="Allison Smith (English, Spanish), June Wallack (French), Carlo Flora (Italian), ivrvoice.ru (Russian)",
         licence="CC BY-SA 3.0; Italian and Russian CC BY 3.0",
-        version=ASTERISK,
         seconds=30.0,
     ),
 )

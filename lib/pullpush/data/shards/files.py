@@ -9,17 +9,16 @@ their name up to the first dot are one *sample*: a recording, and JSON with its 
 (`{"captions": {"eng": ["a dog barks"]}}`) and whatever else is known of it. Shards that others wrote may have captions
 in "caption", "captions" or "text" of the JSON, one or a list, as GLAP's and LAION's have, or in a member .txt.
 
-`webdataset` reads shards from their beginnings: a run that goes on would read again all that it has seen, and each
-process what the others take. So a sample is found by its place here, and webdataset is the oracle of the tests.
+`webdataset` itself reads shards from their beginnings: a run that goes on would read again all that it has seen, and
+each process what the others take; its order depends on the number of processes. Version 1 has no `wids`, which found
+samples by their place. So that is done here, and webdataset is the oracle of the tests.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import itertools
 import json
-import re
 import tarfile
 import warnings
 from collections.abc import Mapping, Sequence
@@ -31,6 +30,7 @@ import numpy as np
 import pandas as pd
 import soundfile
 import torch
+from braceexpand import braceexpand
 from torch import Tensor
 from torchaudio.functional import resample
 
@@ -84,20 +84,16 @@ def write_shards(
     columns: Sequence[str] = (),
     sample_rate: int = SAMPLE_RATE,
 ) -> Path:
-    """Write clips to shards: FLAC of 16 bits, with captions and columns as JSON.
+    """Write clips to shards: FLAC of 16 bits, with captions and columns as JSON; the same clips give the same bytes.
 
-    The same clips give the same bytes. Every file is written beside its place and moved there, the index last: without
-    it the folder is unfinished, and written anew.
+    Every file is written beside its place and moved there, the index last: without it the folder is written anew.
 
     Args:
-        folder: made if it is not there.
+        folder: made if it is not there; it is returned.
         languages: of the captions that are written.
         per_shard: samples in a shard. Shards of 100 MB to 1 GB suit network storage.
         columns: which of the clips' columns go along; they hold texts, numbers, and lists of these.
         sample_rate: in Hz, that the clips are asked for and written in.
-
-    Returns:
-        The folder.
 
     Raises:
         ValueError: less than one sample in a shard.
@@ -133,12 +129,8 @@ def write_shards(
 def shards_of(where: Where) -> tuple[Shard, ...]:
     """The shards that a folder, a pattern or a list of these names, in that order, those of a folder by name.
 
-    A pattern is a path with braces ("/data/{000000..000099}.tar", "/data/{a,b}.tar"). How many samples they have is
-    read from `index.json` beside them; shards that it does not list are counted, which reads the header of every
-    member, once: the counts are kept in the cache.
-
-    Raises:
-        DataNotFoundError: there are no such shards; those that are missing are named.
+    A pattern has braces ("/data/{000000..000099}.tar", "/data/{a,b}.tar"). Shards that `index.json` beside them does
+    not list are counted once, by the headers of their members. `DataNotFoundError` names those that are missing.
     """
     paths = [path for one in ([where] if isinstance(where, str | Path) else where) for path in _paths(str(one))]
     if missing := [str(path) for path in paths if not path.is_file()]:
@@ -150,9 +142,8 @@ def shards_of(where: Where) -> tuple[Shard, ...]:
 
 
 def check_shards(where: Where) -> pd.DataFrame:
-    """Read shards from end to end and compare them with their index: columns shard, problem, a row a damaged shard.
-
-    Shards without a checksum are only looked through to their end.
+    """Read shards from end to end and compare them with their index: columns shard, problem, a row a damaged shard;
+    those without a checksum are only looked through to their end.
     """
     rows = []
     for shard in shards_of(where):
@@ -164,34 +155,11 @@ def check_shards(where: Where) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["shard", "problem"])
 
 
-def expand(pattern: str) -> list[str]:
-    """The names that braces stand for, as shells and webdataset read them.
-
-    >>> expand("a{08..10}.tar"), expand("{a,b}.tar")
-    (['a08.tar', 'a09.tar', 'a10.tar'], ['a.tar', 'b.tar'])
-    """
-
-    def choices(inside: str) -> list[str]:
-        """What one pair of braces stands for."""
-        if match := re.fullmatch(r"(\d+)\.\.(\d+)", inside):
-            first, last = match.groups()
-            padded = any(len(bound) > 1 and bound.startswith("0") for bound in (first, last))
-            width = max(len(first), len(last)) if padded else 0
-            step = 1 if int(last) >= int(first) else -1
-            return [f"{number:0{width}d}" for number in range(int(first), int(last) + step, step)]
-        return inside.split(",") if "," in inside else [f"{{{inside}}}"]
-
-    parts = re.split(r"\{([^{}]*)\}", pattern)
-    return [
-        "".join(chosen) for chosen in itertools.product(*(choices(p) if n % 2 else [p] for n, p in enumerate(parts)))
-    ]
-
-
 def _paths(where: str) -> list[Path]:
     """The tar files that one folder or pattern names."""
     place = Path(where).expanduser().absolute()
     if not place.is_dir():
-        return [Path(name) for name in expand(str(place))]
+        return [Path(name) for name in braceexpand(str(place))]
     index = place / INDEX
     names = list(_listed(place)) or [path.name for path in place.glob("*.tar") if not path.name.startswith(".")]
     if not names:
@@ -260,10 +228,7 @@ def _checksum(path: Path) -> str:
 
 
 def samples_of(path: Path) -> tuple[list[Sample], str]:
-    """The samples of a shard, from the headers of its members alone, and what ended it early, if anything did.
-
-    Nothing is unpacked: between two headers the file is skipped.
-    """
+    """The samples of a shard, from the headers of its members alone, and what ended it early, if anything did."""
     found: list[Sample] = []
     stop = 0
     try:
@@ -308,14 +273,10 @@ def _add(found: list[Sample], member: tarfile.TarInfo) -> None:
 def read_sample(
     path: Path, sample: Sample, *, sample_rate: int | None = None, seconds: float | None = None
 ) -> tuple[Tensor, Annotation]:
-    """A sample's recording, in one channel, and its annotation; one stretch of the file is read.
+    """A sample's recording `(T,)` float32 in one channel, of 16 bits exactly what `write_shards` was given, and its
+    annotation; `DamagedError` says what is wrong with it.
 
-    Args:
-        sample_rate: in Hz, resampled to; None: as it is.
-        seconds: longer recordings are cut to this; None keeps all.
-
-    Returns:
-        `(T,)` float32 in [-1, 1], of 16 bits exactly what `write_shards` was given; then its captions and columns.
+    sample_rate: in Hz, resampled to; None: as it is; seconds: longer recordings are cut to this; None keeps all.
     """
     places = {name: place for name, place in sample.members.items() if name in (*AUDIO, "json", "txt")}
     start, stop = min((first for first, _ in places.values()), default=0), max(map(sum, places.values()), default=0)

@@ -4,9 +4,8 @@
     data = ShardDataset({"sound": "/data/sound", "speech": "/data/speech"}, weights={"sound": 1, "speech": 1})
     train(model, recipe, data, read_shards("/data/valid"))
 
-What shards are, and how to write them, is in files.py. In which order their samples come is arithmetic on (seed,
-epoch): it is known from how many samples each shard has, before any is read. A run that goes on therefore skips what
-it has seen at once, and each process reads its share of a batch and nothing else.
+What shards are is said in files.py. In which order their samples come is arithmetic on (seed, epoch) and on how many
+samples each shard has, before any is read: a run that goes on skips what it has seen at once.
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from pullpush.data.batches import GROUP, Batch, Item, apportioned, collate, shard
+from pullpush.data.batches import GROUP, Batch, Item, Pairing, apportioned, collate, shard
 from pullpush.data.mixture import SEVERAL
-from pullpush.data.pairing import Pairing
 from pullpush.data.shards.files import Annotation, DamagedError, Sample, Where, read_sample, samples_of, shards_of
 from pullpush.errors import PullPushError, TrainingError, few, unknown
 
@@ -48,13 +46,8 @@ class Place(NamedTuple):
 class Order:
     """One pass over shards: the shards in random order, and in windows of so many samples those in random order.
 
-    Two samples of a shard are therefore at most about a window and a shard apart, so that few shards are read at a
-    time; a window that holds them all is a permutation.
-
-    Args:
-        counts: samples of each shard.
-        window: samples that are shuffled among each other.
-        seed: of all draws, several numbers.
+    Two samples of a shard are at most about a window and a shard apart, so that few shards are read at a time.
+    counts: samples of each shard.
 
     >>> order = Order([3, 1, 2], window=4, seed=(0,))
     >>> [order.at(position) for position in range(6)]
@@ -83,10 +76,8 @@ class Order:
 
 
 def substitutes(position: int, count: int) -> Iterator[int]:
-    """Positions of a pass of `count` samples to try in turn for the sample at one of them: itself, then others.
-
-    The others lie half a pass away, a quarter, three quarters, an eighth …: far from the batch that the sample is in,
-    and next to each other for the samples of a shard that is damaged as a whole. All positions of a small pass come.
+    """Positions of a pass of `count` samples to try in turn for the sample at one of them: itself, then those half a
+    pass away, a quarter, three quarters, an eighth …, far from the batch that the sample is in.
 
     >>> list(substitutes(2, 5))
     [2, 4, 3, 0, 1]
@@ -108,11 +99,7 @@ class Schedule:
 
     Streams are passed over side by side, each in one random order after the other (see `Order`), and each goes on
     where the epoch before has left it. In an epoch they are mixed as evenly as clips at hand are by `balanced_order`.
-
-    Args:
-        shards: of each stream the samples of each shard.
-        counts: of each stream the samples in an epoch, at least one.
-        window: see `Order`.
+    shards: of each stream the samples of each shard; counts: of each stream the samples in an epoch, at least one.
     """
 
     def __init__(self, shards: Sequence[np.ndarray], counts: Sequence[int], *, window: int) -> None:
@@ -158,23 +145,20 @@ class Schedule:
 class ShardDataset:
     """Pairs from shards, a caption each (or one per language) drawn anew every epoch; a `TrainingData`.
 
-    The order is a function of (seed, epoch) alone (see `Order`): shards in random order, and samples in
-    random order within windows of `buffer`. Each process opens the shards that its share of a batch is in, reads the
-    headers of their members once while they are in the window, and of the samples its own alone; what a resumed run
-    skips is not read. A damaged sample (a shard cut short, a recording or JSON that cannot be read, no caption) is
-    replaced by another one of the epoch, the same one whatever the number of processes: the number of steps stays,
-    and no process waits for another. A warning at the end of the epoch says how many there were, `damaged` which.
+    The order is a function of (seed, epoch) alone (see `Order`). Each process reads its own samples alone; what a
+    resumed run skips is not read. A damaged sample (a shard cut short, a recording or JSON that cannot be read, no
+    caption) is replaced by another one of the epoch, the same one whatever the number of processes. A warning at the
+    end of the epoch says how many there were, `damaged` which.
 
     Args:
         where: a folder, a pattern with braces, or a list of these (see `shards_of`); or several such sets by name,
             which samples have as their column "group".
         languages, sampling, captions, seed, sample_rate, columns: see `PairDataset`. Captions whose language is not
             named are in the first of the languages; "mul" takes those in all languages that a sample has.
-        buffer: samples that are shuffled among each other. It costs no memory, for a sample is read when it is its
-            turn; but as many shards are read at a time as hold so many samples.
-        seconds: longer recordings are cut to this; None keeps all, and an encoder that takes no longer ones says so.
-        weights: of the sets by name, as in `PairDataset`: every batch has samples of them in this proportion, whatever
-            their sizes; a set that is exhausted starts anew, in another order. Empty: all are shuffled together.
+        buffer: samples that are shuffled among each other; as many shards are read at a time as hold so many.
+        seconds: longer recordings are cut to this; None keeps all.
+        weights: of the sets by name, as in `PairDataset`; a set that is exhausted starts anew, in another order. Empty:
+            all are shuffled together.
         threads: that read and decode.
 
     Raises:

@@ -50,11 +50,7 @@ class ShardsConfig:
 
     @property
     def places(self) -> dict[str, str]:
-        """Where each split is.
-
-        Raises:
-            UnknownNameError: there is no such split.
-        """
+        """Where each split is; `UnknownNameError` where another is named."""
         first, _, further = self.where.partition("?")
         named = dict(parse_qsl(further))
         for name in named:
@@ -65,11 +61,8 @@ class ShardsConfig:
         return {"train": first} | inside | named
 
     def load(self) -> World:
-        """The shards to learn from as they are, those of the other splits decoded into the cache.
-
-        Raises:
-            DataNotFoundError: a split is missing.
-            PullPushError: none of its samples can be read.
+        """The shards to learn from as they are, those of the other splits decoded into the cache; raises as
+        `read_shards` does, and `DataNotFoundError` where a split is missing.
         """
         places = self.places
         if lost := [name for name in SPLITS[1:] if name not in places]:
@@ -86,10 +79,7 @@ class ShardsConfig:
 
 @dataclass(frozen=True)
 class ShardSet:
-    """Shards to learn from, in place of the clips of a world's split "train".
-
-    where: of each group by name, or one of all; seconds: see `ShardDataset`.
-    """
+    """Shards to learn from, in place of the clips of a split: of each group by name, or one of all."""
 
     where: Where | Mapping[str, Where]
     seconds: float | None = None
@@ -126,12 +116,8 @@ def read_shards(
 ) -> StoredClips:
     """Shards of a size that a disk holds, decoded into the cache once.
 
-    Args:
-        where: see `shards_of`.
-        name: of the split.
-        sample_rate: in Hz, that recordings are kept in.
-        seconds: longer ones are cut to this; None keeps all.
-        n: only the first so many; None takes all.
+    where: see `shards_of`; name: of the split; sample_rate: in Hz, that recordings are kept in; seconds: longer ones
+    are cut to this; n: only the first so many.
 
     Returns:
         Clips in the order of the shards with the columns "file" (shard and key), "captions" (by language) and those

@@ -34,8 +34,8 @@ from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import share
 from pullpush.data.recordings.registry import datasets_home, fetch, find
 from pullpush.data.sets import spoken_words
+from pullpush.data.speech import Spoken, decoded, normalised, split_clips, translations
 from pullpush.data.speech.stamps import caption_groups
-from pullpush.data.speech.utterances import Spoken, decoded, normalised, split_clips, translations
 from pullpush.data.store import fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.golden import versions
@@ -46,13 +46,12 @@ PARTS = ("data/decoding", "data/spoken", "data/relevance")
 
 @dataclass(frozen=True)
 class SpokenConfig:
-    """What is heard, and what is kept for the tests.
+    """What is learnt from, and what is kept for the tests.
 
-    sources: of "keywords", "letters" and "prompts"; languages (ISO 639-3), kinds (see `utterances.Utterance`): those
-    that are heard; none, all. new_voices, new_languages: never learnt from. seed: of the splits; valid, test: shares of
-    the words. translated: captions in every language that a word is known in; otherwise in the spoken one alone.
-    longest: seconds that are kept of a recording, whose text stays whole; None: all of it; sample_rate: in Hz, that
-    recordings are kept in.
+    sources: of "keywords", "letters" and "prompts"; languages (ISO 639-3), kinds (see `Utterance`): some of them; none,
+    all. new_voices, new_languages: never learnt from. seed: of the splits; valid, test: shares of the words.
+    translated: captions in every language that a word is known in; otherwise in the spoken one alone. longest: seconds
+    of a recording, whose text stays whole; None: all of it; sample_rate: in Hz, that recordings are stored in.
     """
 
     sources: tuple[str, ...] = ("keywords",)
@@ -131,11 +130,7 @@ def membership(table: pd.DataFrame, config: SpokenConfig) -> dict[str, pd.Series
 
 
 def transcripts(languages: Sequence[str], columns: Columns, language: str) -> list[list[str]]:
-    """What each clip says, where it is spoken in this language, none elsewhere; `UnknownNameError` if nobody speaks it.
-
-    >>> transcripts(["deu", "eng"], {"text": ["Ohr", "ear"], "language": ["deu", "eng"]}, "eng")
-    [[], ['ear']]
-    """
+    """What each clip says, where it is spoken in this language, none elsewhere; `UnknownNameError` if nobody does."""
     if language not in languages:
         raise unknown("language of speech", language, languages)
     pairs = zip(columns["text"], columns["language"], strict=True)
@@ -143,12 +138,7 @@ def transcripts(languages: Sequence[str], columns: Columns, language: str) -> li
 
 
 def same_meaning(columns: Columns, other: Columns) -> Tensor:
-    """1 where two clips have one key, or one text in one language, else 0, `(N, M)` float32.
-
-    >>> ear = {"key": ["a"], "text": ["Ohr"], "language": ["deu"]}
-    >>> same_meaning(ear, {"key": ["a", "b", "b"], "text": ["ear", "ohr", "Ohr"], "language": ["eng", "deu", "nds"]})
-    tensor([[1., 1., 0.]])
-    """
+    """1 where two clips have one key, or one text in one language, else 0, `(N, M)` float32."""
     keys = [np.array(each["key"], dtype=object) for each in (columns, other)]
     words = [np.array(_words(each), dtype=object) for each in (columns, other)]
     same = (keys[0][:, None] == keys[1][None]) | (words[0][:, None] == words[1][None])
@@ -156,7 +146,6 @@ def same_meaning(columns: Columns, other: Columns) -> Tensor:
 
 
 def _words(columns: Columns) -> list[str]:
-    """Language and text of each clip, as one string."""
     pairs = zip(columns["language"], columns["text"], strict=True)
     return [f"{language}:{normalised(text)}" for language, text in pairs]
 
@@ -180,7 +169,6 @@ def _table(config: SpokenConfig) -> pd.DataFrame:
 
 
 def _read(source: str) -> Spoken:
-    """What a source holds, fetched if it is not there."""
     place = find(source).where(datasets_home())
     try:
         return SOURCES[source](place)
@@ -190,7 +178,7 @@ def _read(source: str) -> Spoken:
 
 
 def _texts(table: pd.DataFrame, words: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, dict[str, str]]:
-    """Language → key → text: what is spoken, and of keywords what they are called where nobody speaks them."""
+    """Language → key → text: what is spoken, and of keywords also their translations."""
     found: dict[str, dict[str, str]] = {}
     for each in table.itertuples():
         found.setdefault(each.language, {}).setdefault(each.key, each.text)
@@ -200,13 +188,10 @@ def _texts(table: pd.DataFrame, words: Mapping[str, Mapping[str, str]] | None = 
     return {language: dict(sorted(found[language].items())) for language in sorted(found)}
 
 
-# ---------------------------------------------------------------- keyword spotting
-
-
 def spotting(clips: StoredClips, language: str, *, kind: str = "") -> StoredClips:
     """The clips in one language with one label a word; texts that differ in capitals or signs alone are one word.
 
-    kind: of what is said, see `utterances.Utterance`: "word", "letter", "number" …; "": all.
+    kind: of what is said, see `Utterance`: "word", "letter", "number" …; "": all.
 
     Returns:
         Clips with the column "label"; `prompts(language)` are the words themselves, in the order of the labels.
@@ -237,7 +222,7 @@ def spotting(clips: StoredClips, language: str, *, kind: str = "") -> StoredClip
 
 
 def words_in(spoken: str, words: Sequence[str], language: str, template: str | None = None) -> list[str]:
-    """The words, which are in one language, in a template if there is one; `UnknownNameError` for others."""
+    """The words, in a template if there is one; `UnknownNameError` for other languages than theirs."""
     if language != spoken:
         raise unknown("language of these words", language, [spoken])
     return [(template or "{label}").format(label=word) for word in words]
@@ -247,11 +232,8 @@ def by_length(words: StoredClips) -> np.ndarray:
     """How often length alone names each word: the control of keyword spotting.
 
     Clips are ranked by their seconds and words by their characters, and each clip is given the word whose place among
-    the words is nearest to the clip's among the clips. That knows more than a system can: all clips of the test at
-    once. Words of one place share the clip evenly.
-
-    Args:
-        words: of `spotting`.
+    the words is nearest to the clip's among the clips; words of one place share the clip evenly. That knows more than a
+    system can: all clips of the test at once. words: of `spotting`.
 
     Returns:
         The share of each word's clips that are named rightly, `(C,)` float64, in the order of the labels.

@@ -25,7 +25,7 @@ from pullpush.data.clips import Clips, Columns, World
 from pullpush.data.draws import share
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings import tuxpaint
-from pullpush.data.speech.utterances import decoded, split_clips, translations
+from pullpush.data.speech import decoded, split_clips, translations
 from pullpush.errors import DataNotFoundError
 from pullpush.golden import versions
 
@@ -68,9 +68,7 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     in which train does not hold them. Valid, test and crossed hold one stamp of each group (those that share a
     caption), so that one text is right.
 
-    Args:
-        config: default: French, Russian and Bulgarian.
-        root: folder of stamps; default: that of `tuxpaint.fetch`.
+    config: default: French, Russian and Bulgarian; root: folder of stamps; default: that of `tuxpaint.fetch`.
 
     Returns:
         Clips with the columns "stamp", "group" (the stamps that share a caption with it) and "spoken" (language).
@@ -104,7 +102,6 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
 
 
 def same_group(columns: Columns, other: Columns) -> Tensor:
-    """1 where two clips' stamps share a caption, else 0, `(N, M)` float32."""
     mine, theirs = (np.array(each["group"], dtype=object) for each in (columns, other))
     return torch.from_numpy((mine[:, None] == theirs[None]).astype(np.float32))
 
@@ -113,9 +110,6 @@ def caption_groups(texts: dict[str, dict[str, str]]) -> dict[str, str]:
     """Stamp → the first of all stamps that it shares a caption with, in any language, directly or through others.
 
     Capital letters and signs at the ends do not tell captions apart.
-
-    >>> caption_groups({"eng": {"a": "A cat.", "b": "a cat", "c": "A dog."}})
-    {'a': 'a', 'b': 'a', 'c': 'c'}
     """
     parent: dict[str, str] = {stamp: stamp for captions in texts.values() for stamp in captions}
 

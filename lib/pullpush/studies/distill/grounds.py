@@ -24,7 +24,7 @@ from typing import Any
 from torch import Tensor
 
 from pullpush.data.clips import Config, World
-from pullpush.data.language.lexicon import LexiconConfig
+from pullpush.data.language.wording import LexiconConfig
 from pullpush.data.scenes.augmented import AugmentedConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown

@@ -36,7 +36,7 @@ AUGMENTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Ambiguity:
-    """How ambiguous a world is. scene: fields of SceneConfig; vocabulary: see `language.lexicon`; about: in words."""
+    """How ambiguous a world is. scene: fields of SceneConfig; vocabulary: see `language.wording`; about: in words."""
 
     scene: Mapping[str, Any] = field(default_factory=dict)
     vocabulary: str = "rich"

@@ -12,8 +12,8 @@ import numpy as np
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.mixture import SEVERAL, Mixed, Part, asked_in, captioned
+from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import spotting
-from pullpush.data.speech.utterances import normalised
 
 if TYPE_CHECKING:
     from pullpush.studies.glap.grounds import Grounds

@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pullpush.data.clips import Config, World, load_data
-from pullpush.data.language.lexicon import LexiconConfig
 from pullpush.data.language.nli import NLIConfig
+from pullpush.data.language.wording import LexiconConfig
 from pullpush.data.music.world import PARTS as MUSIC, MusicConfig
 from pullpush.data.recordings.pictures import PictureConfig
 from pullpush.data.scenes.held_out import HeldOutConfig

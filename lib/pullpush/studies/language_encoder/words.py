@@ -13,7 +13,7 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.data.clips import World
-from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.language.vocabulary import word_frequencies
 from pullpush.data.recordings.registry import listing
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import PullPushError

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pullpush.cache import home
 from pullpush.data.clips import World
-from pullpush.data.language.word_counts import word_frequencies
+from pullpush.data.language.vocabulary import word_frequencies
 from pullpush.data.sets.folder import read_captions
 
 
