@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from pathlib import Path
 
@@ -95,26 +94,11 @@ def test_a_size_is_compared_each_time_a_checksum_once_a_process(empty_home):
         assert file().read_text() == "whole"
 
 
-def test_large_files_are_compared_when_doctor_asks(monkeypatch):
-    monkeypatch.setattr(sums, "SMALL", 3)
-    (folder() / "deep" / "x").write_text("whale")
-    later()
-    assert not sums.damage(folder())
-    assert [why for _, why in inventory.damaged()] == ["deep/x is not what was written"]
-
-
 def test_what_an_earlier_version_made_is_taken_as_it_is():
     (folder() / ".sums").unlink()
     (folder() / "y").write_text("of old")
     later()
     assert (folder() / "y").read_text() == "of old"
-
-
-def test_damaged_sums_are_damage():
-    (folder() / ".sums").write_text("{")
-    later()
-    with pytest.warns(UserWarning, match="its checksums cannot be read"):
-        folder()
 
 
 def test_a_run_goes_on_where_it_was_killed_between_a_file_and_its_sum(empty_home, monkeypatch):
@@ -140,20 +124,6 @@ def test_a_run_goes_on_where_it_was_killed_between_a_file_and_its_sum(empty_home
     grow()
     later()
     assert (run() / "b.csv").read_text() == "grown"
-
-
-def test_what_was_damaged_in_a_run_can_still_be_looked_at(empty_home):
-    (run() / "b.csv").write_text("half")
-    later()
-    with pytest.warns(UserWarning, match="begun anew"):
-        run()
-    assert (empty_home / "runs" / ".damaged-r" / "b.csv").read_text() == "half"
-
-
-def test_outside_the_cache_nothing_is_written_beside_a_file(tmp_path):
-    with cache.atomic_path(tmp_path / "table.csv") as partial:
-        partial.write_text("x")
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
 def test_leftovers_go_after_days_and_at_once_where_nobody_can_be_at_work(empty_home):
@@ -240,27 +210,6 @@ def test_a_home_that_is_a_file_says_so(tmp_path, monkeypatch, below, message):
     for make in (folder, file, run):
         with pytest.raises(CacheError, match=message):
             make()
-
-
-def test_a_disk_that_numpy_finds_full_is_full():
-    def full(place: Path) -> None:
-        raise OSError("3638940 requested and 262112 written")
-
-    with pytest.raises(CacheError, match="no space left"):
-        cache.cached_dir("things", "k", full)
-
-
-def test_entries_are_counted_and_dropped(empty_home):
-    folder()
-    path = file()
-    os.utime(path, (1, 1))
-    os.utime(sums.sums_of(path), (time.time(), time.time()))
-    found = {entry.kind: entry for entry in inventory.entries()}
-    assert found["things"].size > len("wholewhole, too")
-    assert found["files"].made < 2 < found["files"].used
-    assert all(inventory.drop(entry) for entry in found.values())
-    assert not list(inventory.entries())
-    assert not sums.sums_of(path).exists()
 
 
 def test_files_that_are_read_past_their_maker_are_looked_at():

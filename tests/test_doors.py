@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tomllib
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from pullpush import extras
 from pullpush.lab import root as places, session
 from pullpush.lab.paper import paper_table
 
@@ -108,10 +106,6 @@ def test_the_command_without_its_extra_is_one_line(hidden):
     assert done.stderr.startswith("pullpush: ")
     assert done.stderr.count("\n") == 1
     assert "pip install 'pullpush[book]'" in done.stderr
-
-
-def test_an_extra_that_is_installed_is_named():
-    assert extras.need("book", "pullpush.show") == "book"
 
 
 def test_the_package_offers_its_parts_when_they_are_first_used():
@@ -221,8 +215,3 @@ def test_a_clone_goes_before_the_installed_book(packaged, tmp_path, monkeypatch)
     (tmp_path / "clone" / "book" / "_toc.yml").write_text("root: intro\n")
     monkeypatch.chdir(tmp_path / "clone" / "book" / "below")
     assert places.find_root() == places.workplace() == tmp_path / "clone"
-
-
-def test_pyproject_installs_the_command_that_explains_itself():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["scripts"] == {"pullpush": "pullpush.__main__:main"}

@@ -46,10 +46,6 @@ def test_processes_know_where_this_one_keeps_its_data_also_when_it_changes(tmp_p
         assert side_by_side([place, place], jobs=2) == [str(tmp_path / name)] * 2
 
 
-def test_one_call_is_made_here():
-    assert side_by_side([process]) == [os.getpid()]
-
-
 def test_one_of_several_processes_starts_no_others():
     for one, other in side_by_side([workers, workers], jobs=2):
         assert one == other != os.getpid()

@@ -14,12 +14,12 @@ from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError, SettingError
 from pullpush.lab import profiles, session
-from pullpush.settings import check_folder, check_options, check_setting
+from pullpush.settings import check_folder, check_setting
 from pullpush.site import chapters
 from pullpush.site.sweep import read_grid as read
 from pullpush.training.__main__ import main, parser as training_parser, recipe_of
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
+from pullpush.training.recipes import Recipe, from_json, recipe
 from pullpush.training.terms import Term
 
 
@@ -96,17 +96,6 @@ def test_what_does_not_is_named_with_what_came(value, wanted, message):
 def test_settings_in_python_are_checked(make, message):
     with pytest.raises(PullPushError, match=message):
         make()
-
-
-def test_what_was_right_stays_right():
-    assert CorpusConfig("clotho", seconds=math.inf).seconds == math.inf
-    assert WorldConfig(scene={"duration": 3, "snr_db": [1, 2]}).scene.snr_db == (1.0, 2.0)
-    assert all(isinstance(RECIPES[name], Recipe) for name in RECIPES)
-    assert recipe("infonce", languages="fra", lr=1).languages == ("fra",)
-
-
-def test_options_that_are_not_declared_are_left_to_the_function():
-    check_options(lambda known: None, {"known": 1, "other": "x"})
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import torch
 
@@ -72,20 +71,3 @@ def test_zero_shot_is_asked_in_every_language(book, world):
     assert (table["low"] <= table["value"]).all()
     assert (table["value"] <= table["high"]).all()
     assert (table["chance"] == 1 / len(world.bank.events)).all()
-
-
-def test_a_bank_that_speaks_one_language_is_asked_in_that_one(book, world):
-    events = tuple(replace(event, phrases={"eng": event.phrases["eng"]}) for event in world.bank.events)
-    english = replace(world, bank=replace(world.bank, events=events))
-    table = common.zero_shot_by_language(common.untrained(book), english)
-    assert table["language"].tolist() == ["eng"]
-
-
-def test_means_have_a_spread_where_there_are_several_seeds():
-    table = pd.DataFrame({"recipe": ["b", "b", "a"], "score": [0.25, 0.35, 0.5], "x": [1.0, 2.0, 3.0]})
-    shown = common.mean_and_spread(table, "recipe", ["score", "x"])
-    assert shown["recipe"].tolist() == ["b", "a"]
-    assert shown["seeds"].tolist() == [2, 1]
-    assert shown["score"].tolist() == ["0.300 ± 0.071", "0.500"]
-    percent = common.mean_and_spread(table, "recipe", ["score"], percent=True)
-    assert percent["score (%)"].tolist() == ["30.0 ± 7.1", "50.0"]

@@ -85,16 +85,6 @@ def test_what_nobody_kept_says_how_to_get_it():
     assert evidence.origin(replace(unnamed, stamp=replace(unnamed.stamp, command=""))).data.count("`pullpush sweep`")
 
 
-def test_an_installed_book_says_where_kept_results_are(monkeypatch):
-    monkeypatch.setattr(evidence, "is_packaged", lambda: True)
-    assert "clone it and point `PULLPUSH_BOOK` to the clone" in evidence.not_kept(scores(empty=True))
-
-
-@pytest.mark.parametrize(("numbers", "text"), [([3], "3"), ([2, 0, 1], "0–2"), ([0, 2, 3, 1000], "0, 2–3, 1000")])
-def test_seeds_are_written_as_ranges(numbers, text):
-    assert evidence.ranges(numbers) == text
-
-
 def test_verdicts_give_claim_source_and_sentence(ledger):
     said = evidence.verdicts(ledger, "supclap-a", "supclap-c").data.splitlines()
     assert said[0] == f"* *This is <a>.* (Table 1) — {ledger.sentence('supclap-a')}"
@@ -117,12 +107,6 @@ def test_the_closing_table_groups_by_source_counts_verdicts_and_escapes_texts(le
     row = ledger.table().iloc[0]
     assert evidence.estimate(row) in shown.data
     assert repr(shown).splitlines()[0].startswith("supclap-a: holds: +3.0")
-
-
-def test_a_source_with_many_claims_is_closed_at_first(ledger, monkeypatch):
-    assert evidence.ledger(ledger).data.count("<details open") == 2
-    monkeypatch.setattr(evidence, "OPEN", 1)
-    assert evidence.ledger(ledger).data.count("<details open") == 1
 
 
 def test_an_estimate_has_its_half_width_interval_and_unit():

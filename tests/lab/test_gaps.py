@@ -7,7 +7,6 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from pullpush.errors import DataNotFoundError, PullPushError
 from pullpush.lab import gaps
-from pullpush.lab.gaps import reason, unset
 
 
 @pytest.fixture
@@ -75,18 +74,6 @@ def test_an_older_value_does_not_pass_for_the_one_that_is_missing(own):
 def test_what_the_user_has_to_mend_first_ends_the_chapter(own, error, capsys):
     assert cells(own, f"raise {error}") == [False]
     assert own.shown == []
-
-
-def test_names_that_a_cell_would_have_set():
-    source = "import a.b, c as d\nfor e, (f, g[0]) in h: pass\nwith i as j: k = l\nm.n = 1\ndef o():\n    p = 1\nq += 1"
-    assert unset(source, 1) == set("adefgjkmoq")
-    assert unset(source, 3) == set("jkmoq")
-    assert unset("for a in b:\n    c = 1\n    d = 2", 3) == set("acd"), "a loop is cut off as a whole"
-
-
-def test_only_errors_of_ours_are_foreseen():
-    assert reason(PullPushError("these data are short.")) == ("These data are short.", True, False)
-    assert reason(KeyError("accuracy")) == ("The page did not foresee it: KeyError: 'accuracy'", False, False)
 
 
 def test_a_page_goes_on_where_an_experiment_was_not_kept_and_nowhere_else(shell, capsys):

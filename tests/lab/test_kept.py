@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 
 from pullpush import golden
 from pullpush.lab import kept
-from pullpush.lab.experiments import Experiment, Trial, without_seeds
+from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import stamp
 from pullpush.lab.scores import Scores
@@ -66,17 +65,6 @@ def test_what_was_kept_is_read_as_it_was_found(scores, tmp_path):
     for name in ("history", "steps"):
         pd.testing.assert_frame_equal(getattr(found, name), getattr(scores, name), check_dtype=False, rtol=1e-6)
     pd.testing.assert_frame_equal(found.table, scores.table, rtol=1e-6)
-
-
-def test_any_tool_for_netcdf_reads_it(scores, tmp_path):
-    with xr.open_dataset(keep(scores, tmp_path)) as dataset:
-        sizes = {"run": 8, "clip": 5, "language": 2, "epoch": 4, "stretch": 1}
-        assert {name: dataset.sizes[name] for name in sizes} == sizes
-        run = dataset.sel(run=(dataset["seed"] == 3) & (dataset["system"] == "b") & (dataset["radius"] == 0.5))
-        assert np.allclose(run["R@1"].sel(language="fra").values[:, 0], scores.clips["b radius=0.5", 3]["R@1"][:, 1])
-        assert dataset["history"].sel({"history column": "R@1"})[0].values == pytest.approx([0.1, 0.2, 0.3, 0.4])
-        assert dataset["unit"].sel(metric="R@1").item() == "1"
-        assert "fractions where `unit` is 1" in dataset.attrs["comment"]
 
 
 def test_its_record_says_in_few_lines_where_it_comes_from(scores, tmp_path):
@@ -241,12 +229,6 @@ def test_a_damaged_file_is_named_with_what_to_do(scores, tmp_path, name, damage)
         read(scores.experiment, tmp_path)
 
 
-def test_a_file_that_is_gone_is_named(scores, tmp_path):
-    keep(scores, tmp_path).unlink()
-    with pytest.raises(KeptError, match=r"radius\.nc is damaged \(FileNotFoundError"):
-        read(scores.experiment, tmp_path)
-
-
 def test_a_digit_that_changed_is_told(scores, tmp_path):
     path = keep(scores, tmp_path)
     whole = bytearray(path.read_bytes())
@@ -254,23 +236,6 @@ def test_a_digit_that_changed_is_told(scores, tmp_path):
     path.write_bytes(whole)
     with pytest.raises(KeptError, match=r"not those that radius\.json tells of"):
         read(scores.experiment, tmp_path)
-
-
-def test_a_whole_file_of_another_result_is_told(scores, tmp_path):
-    path = keep(scores, tmp_path)
-    other = keep(scores_of(scores.experiment, seed=1), tmp_path / "other")
-    path.write_bytes(other.read_bytes())
-    with pytest.raises(KeptError, match=r"not those that radius\.json tells of"):
-        read(scores.experiment, tmp_path)
-
-
-def test_a_record_that_lacks_something_is_damaged(scores, tmp_path):
-    path = keep(scores, tmp_path).with_suffix(".json")
-    told = json.loads(path.read_text())
-    del told["golden"]
-    path.write_text(json.dumps(told))
-    with pytest.raises(KeptError, match=r"radius\.json is damaged"):
-        kept.about("02-svr", "radius", root=tmp_path)
 
 
 # What has changed
@@ -311,13 +276,6 @@ def test_what_cannot_be_gone_on_from_is_not(scores, tmp_path, reason):
     seeds = {"none further": (0,), "none of them": (8, 9)}.get(reason, (0, 3, 4))
     told = "others" if reason == "another declaration" else "but seeds"
     assert kept.part(replace(scores.experiment, seeds=seeds), "02-svr", told, root=tmp_path) is None
-
-
-def test_a_declaration_without_its_seeds_is_the_same_whatever_they_are(scores):
-    plain = scores.experiment
-    own = replace(plain, seeds=(9,), trials=tuple(replace(trial, seeds=(1, 2)) for trial in plain.trials))
-    assert without_seeds(plain) == without_seeds(own)
-    assert without_seeds(plain) != without_seeds(replace(plain, languages=("eng",)))
 
 
 def test_the_command_names_profile_and_parameters_where_they_differ():

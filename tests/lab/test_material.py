@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pullpush.cache import content_key
 from pullpush.lab import compute, material, session
 from pullpush.lab.experiments import Experiment
-from pullpush.lab.profiles import profile
 from pullpush.training.trunk import Published
 
 
@@ -40,16 +38,3 @@ def test_a_profile_is_heard_through_its_published_encoder_where_a_chapter_asks(h
 def test_a_trunk_that_is_trained_here_has_no_upper_part_of_its_own(home, tmp_path):
     ground = material.of(session.start("02-svr", profile="smoke", out=tmp_path))
     assert ground.view("upper").data.trunk is None
-
-
-def test_what_a_profile_may_hear_through_names_no_result(tmp_path):
-    row = profile("quick")
-    assert content_key(row) == content_key(replace(row, pretrained={}))
-    assert content_key(row) != content_key(row.listening)
-    assert content_key(row.content) == content_key(replace(row, name="mine", about="", file=tmp_path).content)
-    assert content_key(row.content) != content_key(replace(row, epochs=7).content)
-    assert row.listening.audio == "yamnet"
-    assert profile("full").listening == profile("full")
-    (tmp_path / "mine.yaml").write_text("like: quick\nencoder_options: {text_model: /t}\npretrained: {dim: 8}\n")
-    mine = profile(tmp_path / "mine.yaml").listening
-    assert (mine.audio, mine.dim, mine.encoder_options) == ("yamnet", 8, {"text_model": "/t"})

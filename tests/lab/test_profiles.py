@@ -25,18 +25,6 @@ def test_a_profile_names_what_there_is(name):
     assert "\n" not in row.about
 
 
-def test_the_default_is_quick_and_has_the_batch_of_the_paper():
-    assert profile().name == DEFAULT == "quick"
-    assert profile().batch_size == 24
-    assert profile().seeds >= 3, "bands need seeds"
-
-
-def test_smoke_needs_nothing_from_a_network():
-    row = profile("smoke")
-    assert row.world["bank"] == "synthetic"
-    assert row.text == "hashed"
-
-
 def test_a_profile_cannot_be_changed_by_a_chapter():
     with pytest.raises(FrozenInstanceError):
         profile("smoke").epochs = 9
@@ -115,10 +103,3 @@ def test_a_recipe_gets_the_options_of_the_encoders_that_it_keeps(written, tmp_pa
     assert features.lr == 1e-3
     hashed = common.sized(book, "infonce", audio="features", text="hashed", encoder_options={"audio_dim": 4})
     assert hashed.encoder_options == {"audio_dim": 4}
-
-
-def test_other_profiles_give_the_recipes_that_they_gave(tmp_path):
-    book = session.start("02-svr", profile="quick", out=tmp_path)
-    assert common.sized(book, "infonce").encoder_options == {}
-    with_features = common.sized(book, "infonce", audio="features", encoder_options={"audio_dim": 4})
-    assert with_features.encoder_options == {"audio_dim": 4}

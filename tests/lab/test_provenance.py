@@ -18,12 +18,6 @@ def test_a_stamp_of_now_names_the_processor_and_comes_back_from_its_dictionary()
     assert Stamp.from_dict(made.to_dict()) == made
 
 
-def test_a_stamp_from_before_processors_were_noted_says_nothing_of_one():
-    made = replace(stamp({}, seeds=[0], seconds=2.0), processor="")
-    assert "processor" not in made.to_dict()
-    assert Stamp.from_dict(made.to_dict()) == made
-
-
 @pytest.mark.parametrize(
     ("told", "name"),
     [
@@ -54,12 +48,6 @@ def test_runs_of_two_processors_that_are_joined_name_both(old, new, both):
     assert (found.seeds, found.seconds) == ((0, 1), 3.0)
     assert found.data == {"frozen": ["d0", "d1"]}
     assert found.versions == {"losses/svr": "1"}
-
-
-def test_packages_that_differ_are_both_named():
-    before, now = (replace(stamp({}, seeds=[0], seconds=1.0), packages={"torch": name}) for name in ("2.11", "2.12"))
-    assert before.joined(now).packages == {"torch": "2.11 and 2.12"}
-    assert now.joined(now).packages == {"torch": "2.12"}
 
 
 def test_a_stamp_of_earlier_times_is_read_without_what_is_no_more():

@@ -9,7 +9,7 @@ import torch
 from toys import add  # noqa: F401 - a fixture
 
 from pullpush.data.batches import PairDataset
-from pullpush.encoders import AUDIO, create
+from pullpush.encoders import create
 from pullpush.errors import AudioError
 from pullpush.lab import common, material, session
 from pullpush.training import embed, encoded, recipe, train
@@ -100,11 +100,6 @@ def test_training_asks_clips_for_the_rate_of_its_model(ground):
     assert np.isfinite(end_to_end.history["loss"]).all()
 
 
-def test_a_profile_that_hears_at_16_khz_keeps_recordings_in_it(tones, tmp_path):
-    clips = material.of(session.start("02-svr", profile="smoke", out=tmp_path), tones).data().test
-    assert clips.sample_rate == AUDIO["cnn"].sample_rate == 16_000
-
-
 def test_audio_at_another_rate_is_refused(ground):
     wide, low = create("wide", "hashed", dim=4), create("cnn", "hashed", dim=4)
     audio, _ = ground.data().test.audio(0)
@@ -116,9 +111,3 @@ def test_audio_at_another_rate_is_refused(ground):
         embed(wide, features.test)
     with pytest.raises(AudioError, match="takes features, not audio at 48000 Hz"):
         create("features", "hashed", audio_dim=2).encode_audio(audio, sample_rate=RATE)
-
-
-def test_a_clip_longer_than_an_encoder_takes_is_refused_with_what_to_do(ground):
-    model, lengths = create("wide", "hashed", dim=4), torch.tensor([RATE, 3 * RATE])
-    with pytest.raises(AudioError, match=r"Wide takes at most 2 s, but clips \[1\] .*up to 3\.0 s.*seconds=2"):
-        model.encode_audio(torch.ones(2, 3 * RATE), lengths)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import torch
 
-from pullpush.errors import UnknownNameError
 from pullpush.lab import session
 
 
@@ -21,11 +20,6 @@ def test_a_seed_fixes_python_numpy_and_torch(tmp_path):
 
     assert draw(3) == draw(3)
     assert not set(draw(3)) & set(draw(4))
-
-
-def test_comparisons_run_over_as_many_seeds_as_the_profile_says(tmp_path):
-    book = session.start("c", "smoke", 5, out=tmp_path)
-    assert list(book.seeds) == [5, 6]
 
 
 def test_tables_have_six_digits_and_no_index(tmp_path):
@@ -51,13 +45,6 @@ def test_tables_go_where_the_run_says_and_else_into_the_book(tiny, tmp_path, mon
     book = session.start("c", "smoke")
     assert book.out == tiny / "executed" / "local"
     assert book.out.is_dir()
-
-
-def test_wrong_beginnings_are_refused(tmp_path):
-    with pytest.raises(UnknownNameError, match="did you mean 'smoke'"):
-        session.start("c", "smok", out=tmp_path)
-    with pytest.raises(ValueError, match="non-negative"):
-        session.start("c", "smoke", -1, out=tmp_path)
 
 
 def test_only_a_published_page_is_kept_free_of_warnings(tmp_path, monkeypatch):

@@ -23,23 +23,6 @@ def test_systems_of_one_spread_are_pooled_and_known_by_all_their_seeds():
     assert max(freedoms) == 4 * 40, "never by more than there are"
 
 
-def test_systems_that_differ_in_spread_tell_little_of_one_another():
-    alike = prior(seeds(0.01, 5, 20))
-    unlike = prior([*seeds(0.01, 5, 10), *seeds(0.2, 5, 10)])
-    assert unlike.freedom < alike.freedom / 5
-    wild = moderated([0.1, 0.9, 0.5, 0.2, 0.7], alike)
-    assert wild.sd < moderated([0.1, 0.9, 0.5, 0.2, 0.7], unlike).sd, "its own seeds count for more"
-
-
-def test_without_two_seeds_nothing_is_known_but_by_others():
-    assert prior([[0.1], [0.4]]) is None
-    assert prior([]) is None
-    assert moderated([0.1], None) is None
-    assert moderated([0.1], Spread(0.02, 9)) == Spread(0.02, 9)
-    assert moderated([0.3, 0.3], None) is None
-    assert prior([[0.2, 0.2], [0.3, 0.3]]) is None, "no spread is no knowledge of it"
-
-
 def test_a_band_is_the_stated_quantile_and_grows_with_the_table():
     spread = Spread(0.02, 20.0)
     expected = student.ppf(1 - 0.01 / 50 / 2, 20) * SHARED * 0.02

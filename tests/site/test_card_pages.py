@@ -13,7 +13,7 @@ from toys import add  # noqa: F401 - a fixture
 from pullpush.data.banks import BANKS
 from pullpush.data.languages import load_languages
 from pullpush.data.recordings.registry import SETS
-from pullpush.encoders import AUDIO, TEXT
+from pullpush.encoders import AUDIO
 from pullpush.lab.root import find_root
 from pullpush.losses import TERMS
 from pullpush.site import card_pages, chapters
@@ -58,10 +58,6 @@ def test_papers_of_the_bibliography_are_cited_and_others_named():
     assert table.loc["`svr`", "what it is"].endswith(f"<br>{TERMS['svr'].source}")
 
 
-def test_every_language_has_a_row():
-    assert list(card_pages.languages()["name"]) == [f"`{code}`" for code in load_languages()]
-
-
 def test_the_page_keeps_its_text_and_gets_the_tables(tmp_path):
     page, references = tmp_path / "contents.md", tmp_path / "references.bib"
     page.write_text(PAGE)
@@ -95,10 +91,6 @@ def test_the_command_lists_the_same_by_name():
     )
 
 
-def test_the_books_page_waits_for_the_tables():
-    assert card_pages.CONTENTS in (find_root() / "book" / "library" / "contents.md").read_text("utf-8")
-
-
 # Sources
 
 PLAYER = '<figure class="sound"><audio controls src="data:audio/mpeg;base64,AA=="></audio></figure>'
@@ -111,25 +103,6 @@ def notebook(folder: Path, text: str, players: int) -> Path:
     return folder / "07-page.ipynb"
 
 
-def test_what_others_recorded_has_authors_and_a_licence():
-    for card in [*BANKS.values(), *SETS.values()]:
-        if not card.source.startswith(card_pages.OURS):
-            assert card.authors, f"{card.name}: say on its card whom to credit"
-            assert card.licence, f"{card.name}: say on its card under which licence"
-    table = card_pages.recordings()
-    assert "**Tux Paint** (`tuxpaint`)" in set(table["recordings"])
-    assert not table["recordings"].str.contains("synthetic|folder").any()
-
-
-def test_weights_that_others_trained_are_listed_with_their_licence():
-    table = card_pages.weights()
-    named = set(table["encoder"].str.extract(r"\(`(.*)`\)")[0])
-    assert named == {card.name for card in [*AUDIO.values(), *TEXT.values()] if card.weights}
-    assert "cnn" not in named
-    assert table["licence"].str.len().min() > 2
-    assert table["by"].str.len().min() > 2
-
-
 def test_sounds_of_a_page_are_counted_and_credited_by_the_link_beside_them(tmp_path):
     page = notebook(tmp_path, "Mixed from [Tux Paint](sources.md), twice [Tux Paint](sources.md).", 3)
     (row,) = card_pages.published([page]).to_dict("records")
@@ -138,24 +111,10 @@ def test_sounds_of_a_page_are_counted_and_credited_by_the_link_beside_them(tmp_p
     assert row["under"] == BANKS["tuxpaint"].licence
 
 
-def test_a_page_without_sounds_needs_no_source(tmp_path):
-    assert card_pages.published([notebook(tmp_path, "Silence.", 0)]).empty
-
-
 @pytest.mark.parametrize("text", ["No word of it.", "From [a friend](sources.md).", "See [Tux Paint](other.md)."])
 def test_sounds_without_a_source_are_refused(tmp_path, text):
     with pytest.raises(card_pages.SourceError, match=r"07-page .*\[Tux Paint\]\(sources\.md\)"):
         card_pages.published([notebook(tmp_path, text, 1)])
-
-
-def test_the_page_of_sources_keeps_its_text_and_gets_the_tables(tmp_path):
-    page = tmp_path / "sources.md"
-    page.write_text((find_root() / "book" / "sources.md").read_text("utf-8"), encoding="utf-8")
-    card_pages.fill(page, card_pages.sources([notebook(tmp_path, "[Tux Paint](sources.md)", 2)]))
-    text = page.read_text("utf-8")
-    assert "<!--" not in text
-    assert f"| [07-page](07-page.md) | 2 | Tux Paint | {BANKS['tuxpaint'].licence} |" in text
-    assert "`wavlm`" in text
 
 
 @pytest.mark.parametrize("chapter", chapters.chapters(find_root()), ids=lambda chapter: chapter.name)

@@ -8,10 +8,6 @@ from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.site import chapters
 
 
-def test_pages_without_code_are_no_chapters(tiny):
-    assert [chapter.name for chapter in chapters.chapters(tiny)] == ["10-tiny"]
-
-
 def test_an_unknown_chapter_gets_the_nearest(tiny):
     with pytest.raises(UnknownNameError, match="did you mean '10-tiny'"):
         chapters.find(tiny, "10-tinny")
@@ -51,11 +47,6 @@ def test_texts_take_the_type_of_the_default(tiny, name, text, value):
 def test_a_value_of_the_wrong_type_is_refused(tiny, name, text):
     with pytest.raises(chapters.ParameterError, match=f"parameter '{name}' must be"):
         chapters.check_parameters(chapters.find(tiny, "10-tiny"), {name: text})
-
-
-def test_an_unknown_parameter_gets_the_nearest(tiny):
-    with pytest.raises(UnknownNameError, match="did you mean 'seed'"):
-        chapters.check_parameters(chapters.find(tiny, "10-tiny"), {"sed": "1"})
 
 
 def test_only_literals_are_parameters(tiny):

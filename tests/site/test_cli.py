@@ -49,14 +49,6 @@ def test_run_takes_parameters_anywhere(pullpush, tiny):
     )
 
 
-def test_a_profile_of_ones_own_has_a_folder_of_its_own(pullpush, tiny, tmp_path):
-    (tmp_path / "mine.yaml").write_text("like: smoke\nepochs: 77\n")
-    done = pullpush("run", "10-tiny", "--profile", str(tmp_path / "mine.yaml"))
-    assert done.exit_code == 0, done.output
-    assert (tiny / "executed" / "local" / "mine" / "10-tiny.results.csv").read_text().splitlines()[1].endswith(",77")
-    assert pullpush("build", "--profile", str(tmp_path / "mine.yaml")).exit_code == 0
-
-
 def test_run_all_then_build_then_a_change_is_noticed(pullpush, tiny):
     assert pullpush("run", "--all").exit_code == 0
     built = pullpush("build")
@@ -196,12 +188,6 @@ def test_a_terminal_shows_chapter_cell_and_seconds_beside_those_of_last_time(tin
     assert re.search(r"10-tiny  smoke  \d+ s  \S+10-tiny.ipynb\s*$", said), "and one line stays"
 
 
-def test_progress_can_be_hidden(tiny):
-    said = in_terminal("run", "10-tiny", "--profile", "smoke", PULLPUSH_PROGRESS="0")
-    assert "cell" not in said
-    assert len(said.strip().splitlines()) == 2
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -243,9 +229,3 @@ def test_a_disk_that_refuses_gets_one_message(pullpush, tiny, monkeypatch, numbe
     assert done.exit_code == 1
     assert f"{os.strerror(number)}: '{tiny / 'executed'}': make room, or choose another folder" in done.output
     assert "Traceback" not in done.output
-
-
-def test_a_file_is_no_folder_for_results(pullpush, tiny):
-    done = pullpush("run", "10-tiny", "--out", __file__)
-    assert done.exit_code == 2
-    assert "test_cli.py' is a file" in done.output

@@ -30,11 +30,6 @@ def test_no_run_is_drawn_twice_and_there_may_be_fewer_than_were_asked_for():
     assert all(0 <= number < note.runs for note, number in found)
 
 
-def test_a_seed_decides():
-    one, same, other = (draw(THERE, runs=9, minutes=60, seed=seed) for seed in (4, 4, 5))
-    assert one == same != other
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_minutes_hold(seed):
     found = draw(THERE, runs=20, minutes=10, seed=seed)
@@ -42,7 +37,3 @@ def test_the_minutes_hold(seed):
     assert "slow" not in {note.experiment for note, _ in found}
     assert [note.experiment for note in passed_over(THERE, runs=20, minutes=10)] == ["b", "c", "slow"]
     assert {"01", "03"} == {note.chapter for note, _ in found}
-
-
-def test_nothing_is_drawn_from_nothing():
-    assert draw([], runs=3, minutes=1, seed=0) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 
 import pandas as pd
@@ -11,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from pullpush.cache.locks import named
-from pullpush.errors import DataNotFoundError, SettingError, UnknownNameError
+from pullpush.errors import SettingError, UnknownNameError
 from pullpush.lab import profiles
 from pullpush.site import chapters
 from pullpush.site.sweep import SweepError, key_of, read_grid as read, sweep_grid as sweep
@@ -85,14 +84,6 @@ def test_the_key_of_a_cell_holds_all_that_its_results_depend_on(plan, tiny, chan
     assert key_of(chapter, profile, {"tau": 2.0 if changed == "parameter" else 1.0}) != before
 
 
-def test_a_sweep_says_how_many_cells_are_finished(plan):
-    plan.write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {tau: [0.1]}\n")
-    states, lines = [], []
-    sweep(plan, jobs=1, watch=states.append, report=lines.append)
-    assert states == ["0/1 runs", "1/1 runs"]
-    assert re.fullmatch(r"1/1  tau=0.1  \d+ s", lines[0])
-
-
 @pytest.mark.parametrize(
     ("text", "error", "says"),
     [
@@ -109,11 +100,6 @@ def test_a_wrong_plan_says_what_is_wrong(plan, text, error, says):
     plan.write_text(text)
     with pytest.raises(error, match=says):
         read(plan)
-
-
-def test_a_missing_plan_is_named(tiny):
-    with pytest.raises(DataNotFoundError, match="gone"):
-        read(tiny / "gone.yaml")
 
 
 def test_who_is_at_work_on_a_sweep_is_told(plan):

@@ -71,21 +71,6 @@ def test_a_claim_that_came_after_the_execution_says_so(book):
     ]
 
 
-def test_the_papers_of_the_book_are_all_there():
-    root = Path(__file__).resolve().parents[2]
-    table = ledger_page.gathered(root, {})
-    assert list(table["id"]) == [claim.id for claim in claims.load_all()]
-    assert set(table["paper"]) == {"atri", "distill_cluster", "glap", "language_encoder", "supclap"}
-    assert set(table["verdict"]) == {"–"}
-    assert (table["reason"] != "").all()
-
-
-def test_ones_own_execution_comes_before_the_published_one_unless_only_that_is_wanted(book):
-    published, mine = execute(book, 0.03, "quick"), execute(book, -0.03, "local", "quick")
-    assert ledger_page.tables_of(book, "quick") == {"10-tiny": mine}
-    assert ledger_page.tables_of(book, "quick", published=True) == {"10-tiny": published}
-
-
 def test_the_command_prints_every_claim_and_saves_them(book):
     execute(book, -0.03, "local", "smoke")
     done = CliRunner().invoke(main, ["claims", "--profile", "smoke"])

@@ -197,14 +197,6 @@ def test_a_scheduler_that_does_not_answer_is_named_with_advice(sizes, monkeypatc
         swept(sizes, 0.15, dask="tcp://127.0.0.1:9")
 
 
-def test_a_grid_in_a_file_runs_on_a_cluster_too(tiny, cluster):
-    (tiny / "grid.yaml").write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {tau: [0.5]}\n")
-    done = CliRunner().invoke(main, ["sweep", str(tiny / "grid.yaml"), "--dask", cluster.scheduler_address])
-    assert done.exit_code == 0, done.output
-    assert "1 run, 0 finished before, 0 failed" in done.output
-    assert (tiny / "executed" / "sweeps" / "grid" / "results.csv").is_file()
-
-
 # What is kept
 
 
@@ -283,15 +275,6 @@ def changed_component(path: Path) -> None:
     about = json.loads(record.read_text())
     about["golden"]["losses/svr"] = "another"
     record.write_text(json.dumps(about))
-
-
-def test_what_is_kept_says_what_it_learnt_from(sizes):
-    swept(sizes, 0.07, jobs=1)
-    (path,) = long.declared("10-tiny", profile=sizes, parameters={"tau": 0.07}).keep()
-    told = json.loads(path.with_suffix(".json").read_text())
-    assert list(told["data"]) == ["whole"]
-    assert len(told["data"]["whole"]) == 1
-    assert told["precision"] in ("float32", "bfloat16")
 
 
 # More seeds of what was kept
@@ -376,6 +359,7 @@ def test_what_a_file_says_itself_is_no_option_of_its_sweep(tiny):
     assert "did you mean '10-tiny'" in unknown.output
 
 
+@pytest.mark.deep
 def test_a_loss_that_does_something_else_retrains_what_used_it_and_other_words_nothing(sizes, tmp_path):
     library = tmp_path / "copy" / "pullpush"
     shutil.copytree(Path(pullpush.__file__).parent, library, ignore=shutil.ignore_patterns("__pycache__"))

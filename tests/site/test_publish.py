@@ -204,20 +204,6 @@ def test_a_publish_that_is_stopped_ends_its_pages_and_leaves_all_as_it_was(tiny)
     assert not [*(tiny / "executed").glob(".running-*")]
 
 
-def test_a_page_runs_in_a_process_of_its_own(tiny):
-    (tiny / "book" / "claims").mkdir()
-    done = publish(profile="smoke", jobs=1)
-    assert {path.name for path in done.folder.iterdir()} == {
-        "10-tiny.ipynb",
-        "10-tiny.results.csv",
-        "claims.csv",
-    }
-    change(tiny, "10-tiny", "book.save(table)", "assert not 'here'")
-    with pytest.raises(PublishError, match=r"(?s)10-tiny: chapter 10-tiny failed in cell .*AssertionError"):
-        publish(profile="smoke", jobs=1)
-    assert running.find_root() == tiny
-
-
 def test_pages_that_are_run_side_by_side_go_on_beside_one_that_fails(two):
     book = two / "book"
     whole = (book / "11-tiny.md").read_text()
@@ -231,15 +217,3 @@ def test_pages_that_are_run_side_by_side_go_on_beside_one_that_fails(two):
     assert said.exit_code == 0, said.output
     assert re.search(r"1/1  11-tiny  \d+ s", said.output)
     assert "10-tiny  finished before" in CliRunner().invoke(main, every).output
-
-
-def test_stopping_pages_that_run_side_by_side_says_that_finished_ones_are_kept(two, monkeypatch):
-    def stopped(name: str, *rest, **options) -> str:
-        if name == "11-tiny":
-            raise KeyboardInterrupt
-        return executed(name, *rest, **options)
-
-    monkeypatch.setattr(running, "run_page", stopped)
-    said = CliRunner().invoke(main, ["run", "--all", "--profile", "smoke", "--jobs", "2"])
-    assert said.exit_code == 130
-    assert "finished pages are kept, the same command goes on" in said.output

@@ -27,14 +27,6 @@ def test_a_run_leaves_the_notebook_and_its_table(tiny):
     assert [path.name for path in (tiny / "executed").iterdir()] == ["local"]
 
 
-def test_a_run_without_tables_leaves_no_older_one(tiny):
-    notebook = run("10-tiny", profile="smoke").notebook
-    path = tiny / "book" / "10-tiny.md"
-    path.write_text(path.read_text().replace("book.save(table)\n", ""))
-    assert run("10-tiny", profile="smoke").tables == ()
-    assert [one.name for one in notebook.parent.iterdir()] == ["10-tiny.ipynb"]
-
-
 def test_a_failed_run_keeps_what_was_there_and_shows_the_error(tiny):
     good = run("10-tiny").notebook
     before = good.read_bytes()

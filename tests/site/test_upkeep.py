@@ -93,22 +93,11 @@ def test_one_damaged_answer_does_not_take_the_others_along(filled):
     assert not model.exists()
 
 
-def test_opening_an_entry_makes_it_used(filled):
-    cache.cached_dir("worlds", "w", lambda folder: None)
-    assert "removed 0 entries" in pullpush("cache", "--unused", "5", "--prune").output
-
-
 def test_to_prune_wants_a_choice(filled):
     done = pullpush("cache", "--prune")
     assert done.exit_code == 1
     assert "give --kind, --older or --unused" in done.output
     assert "did you mean 'worlds'" in pullpush("cache", "--kind", "world").output
-
-
-def test_a_whole_cache_is_well(filled):
-    done = pullpush("doctor")
-    assert done.exit_code == 0
-    assert done.output == "2 entries, 0 damaged, 0 left over by killed processes\n"
 
 
 def test_damage_is_named_and_removed(filled):
@@ -130,33 +119,14 @@ def test_damage_is_named_and_removed(filled):
     assert pullpush("doctor").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        ("a.npy", lambda path: (np.save(path, np.arange(100)), os.truncate(path, 200))),
-        ("a.npz", lambda path: (_scores(path), os.truncate(path, 50))),
-        ("a.safetensors", lambda path: path.write_bytes(b"half")),
-        ("a.json", lambda path: path.write_text('{"a":')),
-        ("a.sqlite", lambda path: path.touch()),
-        ("a.sqlite", lambda path: (_base(path), os.truncate(path, 5000))),
-    ],
-)
-def test_files_without_checksums_are_read(filled, name, damage):
-    path = filled / "text" / name
+@pytest.mark.parametrize("damage", [lambda path: path.touch(), lambda path: (_base(path), os.truncate(path, 5000))])
+def test_a_base_that_grows_has_no_checksum_and_is_read(filled, damage):
+    path = filled / "text" / "a.sqlite"
     path.parent.mkdir()
     damage(path)
     done = pullpush("doctor", "--kind", "text")
     assert done.exit_code == 1
-    assert f"damaged: {path}: {name} cannot be read" in done.output
-
-
-def test_what_has_no_checksum_and_is_whole_is_counted(filled):
-    path = filled / "text" / "a.sqlite"
-    path.parent.mkdir()
-    _base(path)
-    done = pullpush("doctor", "--kind", "text")
-    assert done.exit_code == 0
-    assert "1 have no checksums" in done.output
+    assert f"damaged: {path}: a.sqlite cannot be read" in done.output
 
 
 def _base(path: Path) -> None:

@@ -19,12 +19,11 @@ from click.testing import CliRunner
 from filelock import FileLock
 
 from pullpush.cache import HOME, home
-from pullpush.errors import CacheError, UnknownNameError
+from pullpush.errors import CacheError
 from pullpush.lab import compute, kept
 from pullpush.lab.experiments import without_seeds
 from pullpush.lab.provenance import processor
 from pullpush.site import ledger_page as verified, sweep as long, verify as verifying
-from pullpush.site.band import band
 from pullpush.site.cli import main
 from pullpush.site.verify import FIRST, LAST, OF_RUNS, OutsideError, afresh, verify
 
@@ -158,14 +157,6 @@ def test_what_ends_outside_is_told_by_how_much_and_what_to_do(book, monkeypatch)
     assert "apart, its band is" in shown.output
 
 
-def test_a_search_in_one_seed_has_the_spread_of_its_chapter(book):
-    done, _ = verified_again(book, "10-tiny/search", every=True)
-    assert set(done.table["point"]) == {"lr=0.001", "lr=0.002"}
-    of_loss = done.table.loc[done.table["metric"] == FIRST]
-    alone = [band(None, row["kept"], comparisons=len(done.table)) for _, row in of_loss.iterrows()]
-    assert (of_loss["band"] > alone).all()
-
-
 def test_damaged_and_foreign_files_are_told_and_the_rest_is_verified(book):
     record = book / "book" / "measured" / "10-tiny" / "search.json"
     arrays = book / "book" / "measured" / "10-tiny" / "radius.nc"
@@ -185,11 +176,6 @@ def test_damaged_and_foreign_files_are_told_and_the_rest_is_verified(book):
         done.check()
     assert re.search(r"10-tiny/search was kept of another declaration .* `pullpush sweep 10-tiny", str(caught.value))
     assert re.search(r"10-tiny/radius: .*radius.nc is damaged", str(caught.value))
-
-
-def test_what_is_not_there_is_answered(book):
-    with pytest.raises(UnknownNameError, match="did you mean '10-tiny/radius'"):
-        verified_again(book, "10-tiny/radios")
 
 
 def test_when_the_minutes_are_over_the_rest_is_left_and_named(book):

@@ -67,10 +67,7 @@ def leftovers() -> list[Path]:
 def damaged(
     kinds: Iterable[str] = (), *, further: Callable[[Path], str] = lambda path: ""
 ) -> Iterator[tuple[Entry, str]]:
-    """Each entry with what is wrong with it, empty where nothing is: all checksums are compared.
-
-    further: what else to ask of a file that has no checksum.
-    """
+    """Each entry with what is wrong with it, empty where nothing is: all checksums are compared."""
     for entry in entries(kinds):
         why = sums.damage(entry.path, thorough=True)
         if not why and not sums.sums_of(entry.path).exists():
@@ -80,11 +77,7 @@ def damaged(
 
 
 def drop(entry: Entry) -> bool:
-    """Remove an entry with what belongs to it, unless a process holds its lock; whether it is gone.
-
-    Raises:
-        CacheError: the cache cannot be written.
-    """
+    """Remove an entry with what belongs to it, unless a process holds its lock; whether it is gone."""
     path = entry.path
     with explained(path):
         held = FileLock(path.with_name(f".{path.name}.lock"))

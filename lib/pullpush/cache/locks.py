@@ -26,11 +26,7 @@ _swept: set[Path] = set()  # folders that this process has looked through
 
 @contextmanager
 def lock(target: Path) -> Iterator[None]:
-    """Hold the lock of an entry; who waits longer is told once by whom it is held.
-
-    Raises:
-        CacheError: the folder cannot be written.
-    """
+    """Hold the lock of an entry; who waits longer is told once by whom it is held."""
     holder = target.with_name(f".{target.name}.holder")
     with explained(target):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -57,10 +57,9 @@ def trust(entry: Path) -> None:
 
 
 def damage(entry: Path, *, thorough: bool = False, only: Collection[str] = ()) -> str:
-    """What is wrong with an entry, such as "samples.i16 has 12 bytes in place of 40"; empty if nothing is known to be.
+    """What is wrong with an entry, such as "samples.i16 has 12 bytes in place of 40"; "" if nothing is known to be.
 
-    Sizes are compared each time, checksums of small files once a process, those of all files if `thorough`. only: the
-    names of the files to look at.
+    Sizes are compared each time, checksums of small files once a process, those of all files if `thorough`.
     """
     known = _read(sums_of(entry))
     if known is None:

@@ -96,11 +96,7 @@ def clips(rate: int, *seconds: float) -> tuple[Tensor, Tensor]:
 
 
 def probed(card: EncoderCard, make: Callable[..., nn.Module], call: Callable[[Any], Tensor]) -> dict[str, Any]:
-    """What an encoder gives, built small as its card says: in training, in evaluation, and where less is trained.
-
-    Raises:
-        GoldenError: it cannot be built or called; the message says what to do.
-    """
+    """What an encoder gives, built small as its card says: in training, in evaluation, and where less is trained."""
     takes = inspect.signature(card.make).parameters
     try:
         with warnings.catch_warnings():

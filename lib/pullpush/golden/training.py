@@ -123,8 +123,6 @@ def optimiser() -> Values:
 def diagnostics_numbers(diagnostics: Diagnostics) -> Values:
     """What a measurement reports of each of three steps, also one of a reader's own class: column → `(3,)`.
 
-    Every step is watched, whatever `every` says. The recipe has a dynamic radius, for those that ask for it.
-
     >>> list(diagnostics_numbers(Diagnostics()))[:3]
     ['displacement', 'distance_after', 'distance_before']
     """

@@ -67,11 +67,7 @@ def to_bytes(dataset: xr.Dataset) -> bytes:
 
 
 def from_bytes(content: bytes) -> xr.Dataset:
-    """The dataset in a netCDF file, in plain numbers.
-
-    Raises:
-        OSError, ValueError, KeyError: it is no such file.
-    """
+    """The dataset in a netCDF file, in plain numbers."""
     with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as dataset:
         return plain(dataset.load())
 
@@ -115,11 +111,7 @@ def _clips_of(dataset: xr.Dataset, run: int) -> dict[str, np.ndarray]:
 
 
 def _table(dataset: xr.Dataset, table: str, cells: Sequence[tuple[Trial, int, int]]) -> pd.DataFrame:
-    """The rows of some runs, with what tells these apart as it was declared: 24, 0.001 and "cosine" in one column.
-
-    Numbers have six digits, as in tables that are written; columns of whole ones are integers. Rows without a `step`
-    fill the place of those that a shorter run has not.
-    """
+    """The rows of some runs, with what tells these apart as it was declared: 24, 0.001 and "cosine" in one column."""
     columns = dataset[f"{table} column"].values.tolist()
     values = dataset[table].values[:, [run for *_, run in cells]]
     there = ~np.isnan(values[columns.index("step")])

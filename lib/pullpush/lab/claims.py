@@ -121,15 +121,7 @@ def row_of(claim: Claim) -> dict[str, Any]:
 
 
 def paper_value(claim: Claim) -> float | None:
-    """What the paper's tables say: a cell (or mean of cells), a difference, or a ratio minus 1; None without `value`.
-
-    In the claim's unit: a ratio is given in per cent where the unit is %.
-
-    `paper_value(find("supclap-t1-infonce-bi-dynamic-t2a-r1"))` is the bi-DynamicSVR row minus the InfoNCE row.
-
-    Raises:
-        ClaimError: no row, no number, or unequal numbers of rows on the two sides.
-    """
+    """What the paper's tables say: a cell (or mean of cells), a difference, a ratio minus 1; None without `value`."""
     value = claim.value
     if not value:
         return None
@@ -189,12 +181,7 @@ def _table(paper: str, number: int) -> pd.DataFrame:
 
 
 def load(paper: str, *, folder: Path | None = None) -> tuple[Claim, ...]:
-    """The claims of one paper from `<folder>/<paper>.yaml` (default `book/claims`), checked, its numbers included.
-
-    Raises:
-        UnknownNameError: no such file.
-        ClaimError: names file and claim, and says what to do.
-    """
+    """The claims of one paper from `<folder>/<paper>.yaml` (default `book/claims`), checked, its numbers included."""
     folder = _folder(folder)
     path = folder / f"{paper}.yaml"
     if not path.is_file():

@@ -80,9 +80,8 @@ def _made(stamp: Stamp) -> str:
 def ranges(numbers: Iterable[int]) -> str:
     """Whole numbers in few characters.
 
-    Example:
-        >>> ranges([0, 1, 2, 7])
-        '0–2, 7'
+    >>> ranges([0, 1, 2, 7])
+    '0–2, 7'
     """
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
@@ -97,15 +96,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def verdicts(ledger: Ledger, *ids: str) -> Markdown:
-    """A list of claims, where they stand, and what was found of each.
-
-    Args:
-        ledger: of the chapter.
-        ids: of claims; without any, all that the chapter judges.
-
-    Raises:
-        UnknownNameError: the chapter has no such claim.
-    """
+    """A list of claims, where they stand, and what was found of each."""
     for id in ids:
         if id not in ledger.claims:
             raise unknown(f"claim of {ledger.chapter}", id, ledger.claims)
@@ -137,9 +128,8 @@ def _of_each(found: pd.Series) -> list[str]:
 def words_of(verdict: str, count: int = 1) -> str:
     """A verdict as what is said of some claims.
 
-    Example:
-        >>> words_of("holds"), words_of("holds", 2)
-        ('holds', 'hold')
+    >>> words_of("holds"), words_of("holds", 2)
+    ('holds', 'hold')
     """
     if count == 1:
         return WORDS[verdict]

@@ -87,10 +87,7 @@ class Gaps:
 
 
 def allow(what: str) -> None:
-    """Let the chapter that runs in this kernel go on where something cannot be measured; outside of one do nothing.
-
-    what: it runs on, for the note that says so.
-    """
+    """Let the chapter that runs in this kernel go on where something cannot be measured; outside of one do nothing."""
     if get_ipython() is None or allowed():
         return
     expect()

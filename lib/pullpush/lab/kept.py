@@ -65,11 +65,7 @@ class Record:
 
     @classmethod
     def of(cls, text: str) -> Record:
-        """What `text` gave.
-
-        Raises:
-            ValueError, KeyError, TypeError: it is no record.
-        """
+        """What `text` gave."""
         data = json.loads(text)
         made = Stamp.from_dict({**data, "versions": dict(data["golden"])})
         return cls(data["content"], data["but_seeds"], data["declared"], data["runs"], made, data["sha256"])
@@ -81,17 +77,7 @@ def folder_of(chapter: str, *, root: Path | None = None) -> Path:
 
 
 def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Path | None = None) -> Path:
-    """Write what an experiment found, all of it or nothing, in place of what was kept before.
-
-    content, but_seeds: see `Record`.
-
-    Returns:
-        The file of arrays.
-
-    Raises:
-        KeptError: another process is keeping it.
-        CacheError: the folder cannot be written.
-    """
+    """Write what an experiment found, all of it or nothing, in place of what was kept before."""
     name = scores.experiment.name
     place = folder_of(chapter, root=root) / f"{name}.nc"
     held = arrays.to_bytes(arrays.dataset_of(scores, chapter))
@@ -115,11 +101,7 @@ def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Pa
 
 
 def read(experiment: Experiment, chapter: str, content: str, *, root: Path | None = None) -> Scores | None:
-    """What was kept of an experiment as it is declared; None if nothing was, or of another declaration.
-
-    Raises:
-        KeptError: a file is damaged, or was not kept here; the message says how to make it again.
-    """
+    """What was kept of an experiment as it is declared; None if nothing was, or of another declaration."""
     record = about(chapter, experiment.name, root=root)
     if record is None or record.content != content:
         return None
@@ -130,8 +112,6 @@ def part(experiment: Experiment, chapter: str, but_seeds: str, *, root: Path | N
     """The runs that were kept of an experiment when it was declared with other seeds, of those that it has now.
 
     None if there are none, or all, if a component does something else since, or if a file is damaged.
-
-    but_seeds: see `Record`.
     """
     with suppress(KeptError):
         record = about(chapter, experiment.name, root=root)
@@ -142,11 +122,7 @@ def part(experiment: Experiment, chapter: str, but_seeds: str, *, root: Path | N
 
 
 def about(chapter: str, name: str, *, root: Path | None = None) -> Record | None:
-    """What is noted of what was kept of an experiment; None if nothing was kept.
-
-    Raises:
-        KeptError: the note is damaged.
-    """
+    """What is noted of what was kept of an experiment; None if nothing was kept."""
     path = folder_of(chapter, root=root) / f"{name}.json"
     if not path.is_file():
         return None

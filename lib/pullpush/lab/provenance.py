@@ -68,11 +68,7 @@ class Stamp:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stamp:
-        """What `to_dict` gave; what else the data hold is left out.
-
-        Raises:
-            KeyError, TypeError: something is missing.
-        """
+        """What `to_dict` gave; what else the data hold is left out."""
         known = {item.name for item in fields(cls)}
         told: dict[str, Any] = {name: value for name, value in data.items() if name in known}
         return cls(**told | {"seeds": tuple(data["seeds"])})

@@ -41,11 +41,7 @@ def folder_of(name: str, *, root: Path | None = None) -> Path:
 
 
 def made(*, root: Path | None = None) -> dict[str, dict[str, Any]]:
-    """What is noted of each trunk of the book, by name.
-
-    Raises:
-        TrunkError: a note cannot be read.
-    """
+    """What is noted of each trunk of the book, by name."""
     found = {}
     for path in sorted(folder_of("", root=root).glob(f"*/{MADE}")):
         try:
@@ -56,11 +52,7 @@ def made(*, root: Path | None = None) -> dict[str, dict[str, Any]]:
 
 
 def trained(plan: Plan, *, root: Path | None = None) -> Base:
-    """The trunk of a run: that of the book where one was declared so, else the run itself, trained if it is not there.
-
-    Raises:
-        TrunkError: the book's weights are not those that were noted.
-    """
+    """The trunk of a run: that of the book where one was declared so, else the run, trained if it is not there."""
     wanted = declared(plan)
     for name, note in made(root=root).items():
         if note["declared"] == wanted:

@@ -131,17 +131,7 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
 
 
 def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path]) -> None:
-    """Put what was found into a copy of the page, where its marks stand.
-
-    Args:
-        page: Markdown with marks.
-        claims: see `ledger_page.gathered`.
-        notebooks: the executions that the site shows, each with its tables beside it.
-
-    Raises:
-        UnknownNameError: a mark names a claim or a chapter that is not there.
-        PullPushError: a mark cannot be read.
-    """
+    """Put what was found into a copy of the page, where its marks stand."""
     executed = {notebook.stem: notebook for notebook in notebooks}
     write: Mapping[str, Callable[[str], str]] = {
         "claim": lambda id: claim_text(claims, id),

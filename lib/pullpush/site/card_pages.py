@@ -179,11 +179,7 @@ def languages() -> pd.DataFrame:
 
 
 def sources(notebooks: Sequence[Path]) -> dict[str, str]:
-    """The tables of the page by their marks; notebooks: the executions that the site shows.
-
-    Raises:
-        SourceError: a page with sounds names no source of them, or one that no card has.
-    """
+    """The tables of the page by their marks; notebooks: the executions that the site shows."""
     tables = {RECORDINGS: recordings(), WEIGHTS: weights(), PUBLISHED: published(notebooks)}
     return {mark: written(table) for mark, table in tables.items()}
 
@@ -202,11 +198,7 @@ def weights() -> pd.DataFrame:
 
 
 def published(notebooks: Iterable[Path]) -> pd.DataFrame:
-    """A row a page with sounds: page, sounds (how many players it holds), made from, under.
-
-    Raises:
-        SourceError: see `sources`.
-    """
+    """A row a page with sounds: page, sounds (how many players it holds), made from, under."""
     rows = []
     for path in notebooks:
         if count := sum(len(SOUND.findall(html)) for html in shown_html(path)):
@@ -218,11 +210,7 @@ def published(notebooks: Iterable[Path]) -> pd.DataFrame:
 
 
 def sources_of(path: Path) -> list[Card]:
-    """The cards of the sources that a notebook names, each by its title in a link to *Sources*.
-
-    Raises:
-        SourceError: see `sources`.
-    """
+    """The cards of the sources that a notebook names, each by its title in a link to *Sources*."""
     cards: Mapping[str, Card] = {card.title: card for card in [*BANKS.values(), *SETS.values()]}
     text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
     named = list(dict.fromkeys(NAMED.findall(text)))

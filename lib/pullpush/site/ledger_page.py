@@ -50,10 +50,7 @@ def tables_of(root: Path, profile: str, *, published: bool = False) -> dict[str,
 
 
 def gathered(root: Path, tables: Mapping[str, Path]) -> pd.DataFrame:
-    """Every claim of every paper, a row each: COLUMNS, then FURTHER.
-
-    tables: chapter → the file of its judged claims. A claim whose chapter is not among them has no verdict.
-    """
+    """Every claim of every paper, a row each: COLUMNS, then FURTHER."""
     found = {chapter: pd.read_csv(path).set_index("id") for chapter, path in tables.items() if path.is_file()}
     rows = [_row(claim, found.get(claim.chapter or "")) for claim in load_all(folder=root / "book" / "claims")]
     return pd.DataFrame(rows, columns=[*COLUMNS, *FURTHER])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import tempfile
@@ -144,13 +145,23 @@ def _disk() -> str:
 
 
 def _unreadable(path: Path) -> str:
-    """What is wrong with a file that grows, and so has no checksum."""
-    if path.suffix != ".sqlite":
-        return ""
+    """What is wrong with a file that has no checksum: an answer, or what grows."""
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
-            (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as error:
+        said = READERS.get(path.suffix, lambda path: "")(path)
+    except (ValueError, sqlite3.Error) as error:
         said = str(error)
-    whole = said == "ok" and path.stat().st_size
-    return "" if whole else f"{path.name} cannot be read ({said if said != 'ok' else 'it is empty'})"
+    return f"{path.name} cannot be read ({said})" if said else ""
+
+
+def _sqlite(path: Path) -> str:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
+        (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
+    return "it is empty" if not path.stat().st_size else said.replace("ok", "")
+
+
+def _json(path: Path) -> str:
+    json.loads(path.read_text(encoding="utf-8"))
+    return ""
+
+
+READERS = {".sqlite": _sqlite, ".json": _json}
