@@ -156,7 +156,8 @@ def _unreadable(path: Path) -> str:
 def _sqlite(path: Path) -> str:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
         (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
-    return "it is empty" if not path.stat().st_size else said.replace("ok", "")
+    whole = "" if said == "ok" else said
+    return whole if path.stat().st_size else "it is empty"
 
 
 def _json(path: Path) -> str:
