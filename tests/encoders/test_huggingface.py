@@ -124,10 +124,3 @@ def test_an_architecture_without_its_weights_is_random_but_the_same_for_a_seed(n
 def weight(model):
     """The largest matrix of a model."""
     return max((p.detach() for p in model.parameters() if p.ndim > 1), key=torch.numel)
-
-
-def test_wrong_options_of_an_encoder_alone_are_told():
-    with pytest.raises(UnknownNameError, match="did you mean 'whisper'"):
-        create_audio("wisper")
-    with pytest.raises(UnknownNameError, match="did you mean 'pretrained'"):
-        create_audio("whisper", pretraind=False)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LANGUAGES, load_events
-from pullpush.encoders import frozen as store_module, use as use_module
+from pullpush.encoders import use as use_module
 from pullpush.encoders.use import LAYOUTS, USE, USE_TOKENS, UseEncoder, batches
 
 CAPTIONS = ["A frog croaks.", "Une grenouille coasse.", "カエルが鳴いている。", "青蛙呱呱叫。", ""]
@@ -138,16 +138,6 @@ def test_a_layout_whose_places_differ_is_not_taken(texts, features, monkeypatch)
     alone = encoder(texts)
     np.testing.assert_allclose(alone, features, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(encoder(texts[::-2]), alone[::-2])
-
-
-def test_two_caches_filled_in_other_orders_are_equal(texts, tmp_path, monkeypatch):
-    stores = [use_module._use_store(tmp_path / name) for name in "ab"]
-    stores[0].add(texts[20:])
-    stores[0].add(texts)
-    monkeypatch.setattr(store_module, "CHUNK", 7)
-    stores[1].add([*texts[:3], *texts[::-1]])
-    np.testing.assert_array_equal(stores[0](texts), stores[1](texts))
-    use_module._use_store.cache_clear()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -90,20 +90,6 @@ def test_a_loss_of_one_other_text_says_which_sampling_it_needs(parallel):
         apply(CACL(), offer(parallel))
 
 
-def test_reports_are_means_over_the_languages():
-    class Counting(Loss):
-        languages = "each"
-        calls = 0.0
-
-        def forward(self, audio, text):
-            self.calls += 1
-            return Output(text.sum(), {"calls": torch.tensor(self.calls)})
-
-    loss = Counting()
-    assert apply(loss, offer(2)).report == {"calls": 2}  # of 1, 2 and 3
-    assert apply(loss, offer(0)).report == {"calls": 4}  # of this batch alone
-
-
 # --- missing texts
 
 
@@ -128,17 +114,6 @@ def test_what_goes_with_the_main_texts_is_left_out_with_them():
     assert report["ids"] == 0 + 1 + 2 + 3 + 4 + 6
     assert report["corner"] == grid[6, 6]
     assert len(report["n"]) == 6
-
-
-def test_a_loss_of_clips_alone_sees_all_of_them():
-    class Spread(Loss):
-        needs = ("audio",)
-
-        def forward(self, audio):
-            return Output((audio @ audio.T).mean())
-
-    one = gaps()
-    assert value(Spread(), one) == (one.audio @ one.audio.T).mean()
 
 
 def test_a_language_counts_as_often_as_it_is_present():

@@ -12,7 +12,6 @@ from pullpush.data.batches import PairDataset, collate
 from pullpush.losses import SimCSE, simcse
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import recipe
-from pullpush.training.terms import Term, one_temperature
 
 
 def test_value_as_printed_divided_by_the_batch():
@@ -41,12 +40,6 @@ def test_temperature_of_the_contrast_is_not_its_own(name, shared):
     taus = {type(term).__name__: term.tau for term in objective.terms}
     assert taus == {"InfoNCE": shared, "SimCSE": 0.05}
     assert objective.tau == pytest.approx(shared)
-
-
-def test_a_temperature_that_it_is_given_stays():
-    terms = (Term("infonce", options={"tau": 0.2}), Term("simcse", options={"tau": 0.2}))
-    assert one_temperature(terms) == terms
-    assert one_temperature((Term("infonce"), Term("simcse", options={"tau": 0.05})))[1].options == {}
 
 
 def test_two_passes_differ_row_by_row_while_training_and_not_after():
@@ -115,16 +108,6 @@ def test_each_row_of_the_second_pass_has_its_own_dropout():
     assert (offer.second_text[0] != offer.second_text[6]).any(), "one caption, two draws"
     torch.testing.assert_close(weighted, 0.1 * value)
     torch.testing.assert_close(value, simcse(offer.text, offer.second_text))
-
-
-def test_equal_captions_of_a_batch_are_known_and_masked():
-    offer, value, _ = offered(0.0, duplicates="mask")
-    numbers = offer.text_ids
-    assert numbers[0] == numbers[6]
-    assert numbers[1] == numbers[7]
-    assert len(set(numbers.tolist())) == 6
-    torch.testing.assert_close(value, simcse(offer.text, offer.text, text_ids=numbers))
-    assert value < offered(0.0)[1]
 
 
 def test_a_clip_without_a_caption_is_left_out():

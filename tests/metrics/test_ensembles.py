@@ -122,14 +122,6 @@ def test_two_stages_are_two_searches(first):
     assert score(whole, relevance) == pytest.approx(found.score, abs=1e-6)
 
 
-def test_a_search_on_validation_does_not_see_the_test():
-    members, relevance = matrices()
-    half = QUERIES // 2
-    found = two_stages(members[:, :, :half], relevance[:half], step=0.25)
-    members[:, :, half:] = torch.randn(members[:, :, half:].shape)
-    assert torch.equal(two_stages(members[:, :, :half], relevance[:half], step=0.25).weights, found.weights)
-
-
 @pytest.mark.parametrize(
     ("ensembles", "group", "other"), [(("E1", "E2"), "model", "sid"), (("E3", "E4"), "sid", "model")]
 )
@@ -151,15 +143,6 @@ def test_the_paper_s_weights_come_apart_into_two_stages_on_a_grid(ensembles, gro
 
 
 # The number of members
-
-
-def test_subsets_of_one_are_the_members_and_of_all_their_mean():
-    members, relevance = noisy([0.3, 0.5, 0.7])
-    found = by_number(members, relevance)
-    assert found[1].tolist() == pytest.approx([score(member, relevance) for member in members])
-    assert found[3].tolist() == pytest.approx([score(members.mean(dim=0), relevance)])
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    assert found[2].tolist() == pytest.approx([score(members[list(pair)].mean(dim=0), relevance) for pair in pairs])
 
 
 def test_of_many_subsets_some_are_drawn_the_same_each_time():

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from accelerate import Accelerator
 from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
@@ -30,18 +29,6 @@ def bytes_model(**options):
 
 def gradients(module):
     return {name: p.grad.clone() for name, p in module.named_parameters() if p.grad is not None}
-
-
-def outcome(model, chunk, name="kcl", **options):
-    """Loss and gradients of a batch."""
-    torch.manual_seed(1)
-    one = recipe(name, dim=8, batch_size=6, text_chunk=chunk)
-    objective = Objective(model, one).to(next(model.parameters()).dtype)
-    objective.zero_grad()
-    torch.manual_seed(2)
-    loss = objective(batch(**options)).loss
-    loss.backward()
-    return loss.detach(), gradients(objective)
 
 
 def assert_same(ours, expected, tolerance=1e-4):
@@ -168,13 +155,6 @@ def test_last_chunk_is_full_and_encoded_once():
     assert seen[3:] == [["a"], ["b", "c", "d"]]
 
 
-def test_graph_can_be_kept_for_another_backward_pass():
-    model = Double(dropout=0.5)
-    loss = in_chunks(model, [f"text {number}" for number in range(7)], ["eng"] * 7, 3).square().sum()
-    first, second = (torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for _ in range(2))
-    torch.testing.assert_close(first, second, rtol=1e-12, atol=1e-12)
-
-
 def test_bfloat16_is_that_of_the_step_in_both_passes():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         plain, ours = (Objective(model := bytes_model(), recipe("kcl", dim=8, text_chunk=c)) for c in (0, 5))
@@ -185,18 +165,6 @@ def test_bfloat16_is_that_of_the_step_in_both_passes():
     a, b = (torch.cat([g.flatten() for g in gradients(objective).values()]) for objective in (plain, ours))
     assert torch.nn.functional.cosine_similarity(a, b, dim=0) > 0.98
     assert model.dim == 8
-
-
-def test_clipping_sees_the_whole_gradient():
-    accelerator = Accelerator(cpu=True)
-    norms = []
-    for chunk in (0, 4):
-        model = bytes_model()
-        outcome(model, chunk)
-        norms.append(float(accelerator.clip_grad_norm_(model.parameters(), 0.1)))
-        whole = torch.cat([gradient.flatten() for gradient in gradients(model).values()])
-        assert float(whole.norm()) == pytest.approx(0.1, rel=1e-3)
-    assert norms[0] == pytest.approx(norms[1], rel=1e-4)
 
 
 def test_batch_normalisation_of_texts_is_refused():

@@ -81,26 +81,6 @@ def test_a_run_is_its_data(tmp_path, capsys):
     assert (tmp_path / "run" / "best.safetensors").read_bytes() != weights
 
 
-def test_a_run_is_its_captions(mine, tmp_path, capsys):
-    common = [
-        "--dataset",
-        f"folder:{mine}",
-        *MODEL,
-        "--audio",
-        "pitch",
-        "--epochs",
-        "1",
-        "--out",
-        str(tmp_path / "run"),
-    ]
-    assert main(common) == 0
-    table = mine / "captions.csv"
-    table.write_text(table.read_text().replace(miniature.sentence(0), "Something else of that length"), "utf-8")
-    capsys.readouterr()
-    assert main(common) == 1
-    assert "holds another run" in capsys.readouterr().err
-
-
 def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
     common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
     assert main(common) == 0

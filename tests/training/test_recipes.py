@@ -114,12 +114,6 @@ def test_a_term_cannot_learn_a_temperature_that_is_fixed_elsewhere():
     assert all(term.settings["learnable"] for term in recipe("infonce+kcl", learnable=True).terms)
 
 
-def test_a_fixed_temperature_beside_a_learnable_one_is_another_recipe():
-    own = recipe("siglip+bi-static-svr", **{"svr.tau": 0.1})
-    assert own != recipe("siglip+bi-static-svr")
-    assert recipe("siglip+bi-static-svr", **{"svr.tau": 0.07}).terms[1].options["tau"] == 0.07
-
-
 def test_sum_takes_what_a_part_sets_and_refuses_contradictions(monkeypatch):
     rows = dict(RECIPES)
     rows["all"] = replace(rows["siglip"], name="all", sampling="all")
