@@ -49,7 +49,7 @@ ROWS = {
         *(f"training/{name}.py" for name in ("chunked", "diagnostics", "evaluate", "loop", "objective")),
         *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "terms")),
         "training/frozen.py: write_features write_activations blocks Encoded.read Encoded.rows Encoded.select",
-        "training/frozen.py: Activated.read Activated.rows Activated.select Heard.audio",
+        "training/frozen.py: Activated.read Activated.rows Activated.select EncodedClips.audio",
     ],
     "data: scenes and their sound": [
         *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "renderer", "scene")),

@@ -12,7 +12,7 @@ from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import UnknownNameError
 from pullpush.rewriting import RewritingError, create
-from pullpush.rewriting.grammar import told_of
+from pullpush.rewriting.grammar import shared_scene
 
 SIZES = {"n_train": 12, "n_valid": 2, "n_test": 2, "n_single_per_event": 1, "captions_per_scene": 3}
 
@@ -37,7 +37,7 @@ def test_what_comes_back_tells_the_same_scene_in_other_words(world, known):
         for text, back in zip(texts, known.rewrite(texts), strict=True):
             assert back != text
             assert known.scenes[text].graph == scene.graph
-            assert back in ways_to_tell(told_of([scene]), world.bank.events)
+            assert back in ways_to_tell(shared_scene([scene]), world.bank.events)
 
 
 def test_the_way_leads_through_a_language_that_tells_the_scene(world, known):
@@ -46,8 +46,8 @@ def test_the_way_leads_through_a_language_that_tells_the_scene(world, known):
     for number in range(12):
         found = known.retold(text, number)
         languages.add(found.language)
-        assert found.pivot in ways_to_tell(told_of([scene]), world.bank.events, found.language)
-        assert found.back in ways_to_tell(told_of([scene]), world.bank.events)
+        assert found.pivot in ways_to_tell(shared_scene([scene]), world.bank.events, found.language)
+        assert found.back in ways_to_tell(shared_scene([scene]), world.bank.events)
     assert "eng" not in languages
     assert len(languages) > 3
     assert languages <= set(LANGUAGES)
@@ -69,7 +69,7 @@ def test_captions_in_other_languages_are_rewritten_too(world):
     text = world.train.captions("fra")[0][0]
     found = rewriter.retold(text)
     assert found.language == "eng"
-    assert found.back in ways_to_tell(told_of([world.train.columns["scene"][0]]), world.bank.events, "fra")
+    assert found.back in ways_to_tell(shared_scene([world.train.columns["scene"][0]]), world.bank.events, "fra")
 
 
 def test_two_captions_are_merged_to_one_of_both_scenes(world):
@@ -85,14 +85,14 @@ def test_two_captions_are_merged_to_one_of_both_scenes(world):
 def test_what_several_scenes_with_one_caption_do_not_share_is_not_told():
     near = Scene((Sound(1, 0, 0.1, far=True, repeats=3), Sound(0, 1, 0.2, repeats=2)), "overlap", 9.0, 3.0)
     other = Scene((Sound(0, 0, 0.0, repeats=2), Sound(1, 0, 0.3, far=True)), "overlap", None, 4.0)
-    told = told_of([near, other])
+    told = shared_scene([near, other])
     assert told.graph == near.graph == other.graph
     assert [(sound.event, sound.far, sound.repeats) for sound in told.sounds] == [(0, False, 2), (1, True, 1)]
     assert told.snr_db is None
     turned = Scene((Sound(1, 0, 0.0), Sound(0, 0, 1.0)), "sequence", None, 3.0)
-    assert told_of([turned]).events == (1, 0)
+    assert shared_scene([turned]).events == (1, 0)
     with pytest.raises(RewritingError, match="one caption tells 2 graphs"):
-        told_of([near, turned])
+        shared_scene([near, turned])
 
 
 def test_what_cannot_be_rewritten_says_what_to_do(world, known):

@@ -206,10 +206,10 @@ def _from_file(model: str, pretrained: bool) -> BEATsNetwork:
     if "cfg" not in rest or "encoder.pos_conv.0.weight_g" not in tensors:
         raise WeightsError(f"{model} is no checkpoint of BEATs: it has no configuration `cfg`, or no encoder of BEATs'")
     settings = rest["cfg"]
-    asked = {"deep_norm": True, "gru_rel_pos": True, "relative_position_embedding": True, "conv_bias": False}
-    other = {name: settings.get(name) for name, value in asked.items() if bool(settings.get(name)) != value}
+    expected = {"deep_norm": True, "gru_rel_pos": True, "relative_position_embedding": True, "conv_bias": False}
+    other = {name: settings.get(name) for name, value in expected.items() if bool(settings.get(name)) != value}
     if other:
-        raise WeightsError(f"{model} is of a kind of BEATs that was never published: {other}, expected {asked}")
+        raise WeightsError(f"{model} is of a kind of BEATs that was never published: {other}, expected {expected}")
     network = BEATsNetwork(BEATsSize(**{ours: settings[theirs] for ours, theirs in IN_FILES.items()}))
     if pretrained:
         fill(network, renamed(tensors), model)

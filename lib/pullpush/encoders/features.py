@@ -125,16 +125,16 @@ class Several(AudioEncoder):
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """`(B, T)` at `sample_rate`, `(B,)` samples → `(B, dim)`, without gradients."""
         audio, lengths = zero_padding(audio, lengths)
-        return side_by_side([self._heard(member, audio.float(), lengths) for member in self.members])
+        return side_by_side([self._features(member, audio.float(), lengths) for member in self.members])
 
-    def _heard(self, member: Pretrained, audio: Tensor, lengths: Tensor) -> Tensor:
+    def _features(self, member: Pretrained, audio: Tensor, lengths: Tensor) -> Tensor:
         """A member's features, `(B, its dim)` float32."""
-        rate, own = self.sample_rate, member.model.sample_rate
-        if own == rate:
+        rate, its_rate = self.sample_rate, member.model.sample_rate
+        if its_rate == rate:
             return member(audio, lengths).float()
         with torch.autocast(audio.device.type, enabled=False):
-            heard = resample(audio, rate, own)
-        return member(heard, -(-lengths * own // rate)).float()
+            resampled = resample(audio, rate, its_rate)
+        return member(resampled, -(-lengths * its_rate // rate)).float()
 
 
 def side_by_side(features: Sequence[Tensor]) -> Tensor:

@@ -134,9 +134,9 @@ class PitchFeatures(AudioEncoder):
         counts = (lengths + SAMPLES - 1) // SAMPLES
         most = int(counts.max())
         windows = F.pad(audio, (0, max(0, most * SAMPLES - audio.shape[1])))[:, : most * SAMPLES]
-        own = length_mask(counts, most)
-        _, notes, onsets = self.network(self.frontend(windows.view(len(audio), most, SAMPLES)[own]))
-        both = placed(torch.cat([notes, onsets], dim=2), own)  # (B, windows, FRAMES, 2 KEYS)
+        mask_windows = length_mask(counts, most)
+        _, notes, onsets = self.network(self.frontend(windows.view(len(audio), most, SAMPLES)[mask_windows]))
+        both = placed(torch.cat([notes, onsets], dim=2), mask_windows)  # (B, windows, FRAMES, 2 KEYS)
         notes, onsets = both.flatten(1, 2).mT.split(KEYS, dim=1)  # (B, KEYS, frames)
         mask = length_mask(_frames(lengths), notes.shape[2])
         return torch.cat([masked_mean(notes, mask), masked_max(notes, mask), masked_mean(onsets, mask)], dim=1)

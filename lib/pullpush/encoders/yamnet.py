@@ -180,9 +180,9 @@ class Bridge(Model):
     of unit length.
 
     Args:
-        ears: the tagger.
+        tagger: names the sounds of a clip.
         names: of its classes.
-        reader: the sentence encoder.
+        sentences: the encoder of texts.
         softness: T: the higher, the more classes a text is about.
 
     >>> from pullpush.encoders import TEXT
@@ -191,20 +191,22 @@ class Bridge(Model):
     (torch.Size([1, 521]), torch.Size([2, 521]))
     """
 
-    def __init__(self, ears: YAMNet, names: Sequence[str], reader: TextEncoder, *, softness: float = SOFTNESS) -> None:
+    def __init__(
+        self, tagger: YAMNet, names: Sequence[str], sentences: TextEncoder, *, softness: float = SOFTNESS
+    ) -> None:
         super().__init__()
-        self.ears, self.reader, self.names, self.softness = ears, reader, tuple(names), softness
+        self.tagger, self.sentences, self.names, self.softness = tagger, sentences, tuple(names), softness
         with torch.no_grad():
-            self.register_buffer("classes", F.normalize(reader(self.names).float(), dim=1))
+            self.register_buffer("classes", F.normalize(sentences(self.names).float(), dim=1))
 
     @property
     def sample_rate(self) -> int | None:
         """The tagger's."""
-        return self.ears.sample_rate
+        return self.tagger.sample_rate
 
     def weights(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
         """w(q): how much each class counts for each text, `(B, C)`, rows that sum to 1."""
-        similarity = F.normalize(self.reader(check_texts(texts), languages).float(), dim=1) @ self.classes.T
+        similarity = F.normalize(self.sentences(check_texts(texts), languages).float(), dim=1) @ self.classes.T
         return (similarity / self.softness).softmax(dim=1)
 
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
@@ -214,7 +216,9 @@ class Bridge(Model):
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """See `Model`."""
         audio, lengths = check_audio(audio, lengths)
-        return F.normalize(self.ears.tag(audio.to(self.classes.device), lengths.to(self.classes.device)).sqrt(), dim=1)
+        return F.normalize(
+            self.tagger.tag(audio.to(self.classes.device), lengths.to(self.classes.device)).sqrt(), dim=1
+        )
 
 
 CARD = AudioEncoderCard(

@@ -52,7 +52,7 @@ PICTURES = (
 # GLAP, Table 3, by what is heard; the paper adjusts them to other languages (§4.5) and prints none of those, so that
 # these are translations of this book's, unchecked by natives. The label stands in the nominative, behind a colon where
 # the language would change it.
-_HEARD: Mapping[str, Mapping[str, str]] = {
+_TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "sound": {
         "eng": "The sound of {label} can be heard.",
         "fra": "On entend le son suivant : {label}.",
@@ -95,6 +95,6 @@ _SPOKEN = (
     "asm bel bre bul ces chv cnh cym dan div ell epo est eus fas fin fry gle glg grn hau heb hun hye ina ind kat kin "
     "kir lav lit mal mlt mon nds nno nob ori roh ron sah slk slv srp swe tam tat tsn ukr vie wln"
 )
-_SAID = (*_HEARD["sound"], *_SPOKEN.split())
-GLAP: Mapping[str, Mapping[str, str]] = {**_HEARD, "speech": dict.fromkeys(_SAID, "{label}")}
+_LANGUAGES = (*_TEMPLATES["sound"], *_SPOKEN.split())
+GLAP: Mapping[str, Mapping[str, str]] = {**_TEMPLATES, "speech": dict.fromkeys(_LANGUAGES, "{label}")}
 """Kind of what is heard ("sound", "music", "speech") → language → template."""

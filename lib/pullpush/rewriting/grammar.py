@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
-from pullpush.data.language.grammar import captions as tell
+from pullpush.data.language.grammar import captions as grammar_captions
 from pullpush.data.language.vocabulary import Event
 from pullpush.data.language.wording import VOCABULARIES, worded_captions
 from pullpush.data.languages import LANGUAGES, check_language
@@ -89,10 +89,10 @@ class SceneRewriter(Rewriter, Merger):
             )
         found: dict[str, list[Scene]] = {}
         for scene, texts in zip(clips.columns["scene"], clips.captions(language), strict=True):
-            told = told_of([scene])
+            shared = shared_scene([scene])
             for text in set(texts):
-                found.setdefault(text, []).append(told)
-        scenes = {text: several[0] if len(several) == 1 else told_of(several) for text, several in found.items()}
+                found.setdefault(text, []).append(shared)
+        scenes = {text: several[0] if len(several) == 1 else shared_scene(several) for text, several in found.items()}
         return replace(self, language=language, scenes=scenes, events=events)
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
@@ -116,12 +116,12 @@ class SceneRewriter(Rewriter, Merger):
     def retold(self, caption: str, number: int = 0) -> Retold:
         """A caption's way through another language and back; number: of the copy."""
         scene = self._scene(caption)
-        asked = (self.seed, caption, number)
+        drawn_by = (self.seed, caption, number)
         others = [language for language in self.through if language != self.language]
-        language = others[draw(("through", *asked)) % len(others)]
-        pivot = self._told(scene, language, draw(("pivot", *asked)), 1)[0]
-        ways = 2 if self._own else WAYS  # the grammar's own captions differ
-        back = self._told(scene, self.language, draw(("back", pivot, *asked)), ways)
+        language = others[draw(("through", *drawn_by)) % len(others)]
+        pivot = self._captions(scene, language, draw(("pivot", *drawn_by)), 1)[0]
+        ways = 2 if self._plain else WAYS  # the grammar's own captions differ
+        back = self._captions(scene, self.language, draw(("back", pivot, *drawn_by)), ways)
         return Retold(language, pivot, next((text for text in back if text != caption), caption))
 
     def _merged(self, first: str, second: str, number: int) -> str:
@@ -134,7 +134,7 @@ class SceneRewriter(Rewriter, Merger):
                 f"{first!r} and {second!r} have no union: merge captions of scenes without a sequence and without an "
                 "event in common (see `data.scenes.augmented.partners`)"
             ) from error
-        return self._told(scene, self.language, draw(("merge", self.seed, first, second, number)), 1)[0]
+        return self._captions(scene, self.language, draw(("merge", self.seed, first, second, number)), 1)[0]
 
     def _scene(self, caption: str) -> Scene:
         if self.scenes is None:
@@ -150,18 +150,18 @@ class SceneRewriter(Rewriter, Merger):
         return self.scenes[caption]
 
     @property
-    def _own(self) -> bool:
+    def _plain(self) -> bool:
         """Whether the words are the grammar's own."""
         return self.vocabulary == "rich" and not self.skew
 
-    def _told(self, scene: Scene, language: str, seed: int, n: int) -> list[str]:
-        if self._own:
-            return tell(scene, self.events, language=language, n=n, seed=seed)
+    def _captions(self, scene: Scene, language: str, seed: int, n: int) -> list[str]:
+        if self._plain:
+            return grammar_captions(scene, self.events, language=language, n=n, seed=seed)
         words = {"vocabulary": self.vocabulary, "skew": self.skew}
         return worded_captions(scene, self.events, language=language, n=n, seed=seed, **words)
 
 
-def told_of(scenes: Sequence[Scene]) -> Scene:
+def shared_scene(scenes: Sequence[Scene]) -> Scene:
     """What a caption of all these scenes may be taken to tell: their graph, and what of the rest all of them share.
 
     Distance, repetition and noise stay where every scene has them; pitch, level and time, which no caption tells, go.

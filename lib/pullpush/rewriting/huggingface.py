@@ -59,14 +59,14 @@ class HuggingFaceRewriter(Prompted):
 
     def answers(self, questions: Sequence[Question]) -> list[str]:
         """See `Prompted`."""
-        held = loaded(self.model, self.revision, device_of(self.device))
-        asked = [one.prompt for one in questions]
-        if getattr(held.tokenizer, "chat_template", None):  # as the model was taught to be asked
-            told = {"tokenize": False, "add_generation_prompt": True}
-            asked = [held.tokenizer.apply_chat_template(self.messages(prompt), **told) for prompt in asked]
+        pair = loaded(self.model, self.revision, device_of(self.device))
+        prompts = [one.prompt for one in questions]
+        if getattr(pair.tokenizer, "chat_template", None):  # as the model was taught to be asked
+            form = {"tokenize": False, "add_generation_prompt": True}
+            prompts = [pair.tokenizer.apply_chat_template(self.messages(prompt), **form) for prompt in prompts]
         seeds = [draw((self.seed, one.caption, one.number), size=4) for one in questions]
-        said = generated(held, asked, seeds, self.temperature, self.max_tokens, self.batch_size)
-        return heard(self.model, [one.caption for one in questions], said)
+        replies = generated(pair, prompts, seeds, self.temperature, self.max_tokens, self.batch_size)
+        return complete(self.model, [one.caption for one in questions], replies)
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class TranslationRewriter(Rewriter):
         """See `Rewriter`."""
         texts = list(captions)
         for name, prefix in ((self.there, self.prefix_there), (self.back, self.prefix_back)):
-            held = loaded(name, None, device_of(self.device))
+            pair = loaded(name, None, device_of(self.device))
             seeds = [draw((self.seed, name, caption, number), size=4) for caption in captions]
-            asked = [prefix + text for text in texts]
-            said = generated(held, asked, seeds, self.temperature, self.max_tokens, self.batch_size)
-            texts = heard(name, captions, said)
+            prompts = [prefix + text for text in texts]
+            replies = generated(pair, prompts, seeds, self.temperature, self.max_tokens, self.batch_size)
+            texts = complete(name, captions, replies)
         return [text.strip() for text in texts]
 
 
@@ -119,11 +119,11 @@ def check(rewriter: HuggingFaceRewriter | TranslationRewriter, *names: str) -> N
         raise ValueError(f"batch_size must be at least 1 and temperature at least 0, got {size}, {temperature}")
 
 
-def heard(model: str, captions: Sequence[str], said: list[str]) -> list[str]:
+def complete(model: str, captions: Sequence[str], replies: list[str]) -> list[str]:
     """What a model said, where it said something to every caption."""
-    if silent := [caption for caption, text in zip(captions, said, strict=True) if not text.strip()]:
+    if silent := [caption for caption, text in zip(captions, replies, strict=True) if not text.strip()]:
         raise RewritingError(f"{model} says nothing to {len(silent)} captions, such as {silent[0]!r}")
-    return said
+    return replies
 
 
 def device_of(device: str | None) -> str:
@@ -161,25 +161,25 @@ def loaded(name: str, revision: str | None, device: str) -> Loaded:
 
 @torch.no_grad()
 def generated(
-    held: Loaded, texts: Sequence[str], seeds: Sequence[int], temperature: float, max_tokens: int, batch_size: int
+    pair: Loaded, texts: Sequence[str], seeds: Sequence[int], temperature: float, max_tokens: int, batch_size: int
 ) -> list[str]:
     """What a model goes on with after each text; texts of like length share a batch, drawn ones go alone."""
     size = 1 if temperature else batch_size  # a batch would share one stream of draws
     order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
-    said = [""] * len(texts)
-    options: dict[str, Any] = {"max_new_tokens": max_tokens, "pad_token_id": held.tokenizer.pad_token_id}
+    replies = [""] * len(texts)
+    options: dict[str, Any] = {"max_new_tokens": max_tokens, "pad_token_id": pair.tokenizer.pad_token_id}
     options |= {"do_sample": True, "temperature": temperature} if temperature else {"do_sample": False, "num_beams": 1}
     for start in range(0, len(order), size):
         rows = order[start : start + size]
-        asked = held.tokenizer([texts[row] for row in rows], return_tensors="pt", padding=True).to(held.model.device)
-        inputs = {name: asked[name] for name in ("input_ids", "attention_mask")}
+        batch = pair.tokenizer([texts[row] for row in rows], return_tensors="pt", padding=True).to(pair.model.device)
+        inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
         with torch.random.fork_rng():
             torch.manual_seed(seeds[rows[0]])
-            tokens = held.model.generate(**inputs, **options)
-        new = tokens if held.seq2seq else tokens[:, inputs["input_ids"].shape[1] :]
-        for row, text in zip(rows, held.tokenizer.batch_decode(new, skip_special_tokens=True), strict=True):
-            said[row] = text
-    return said
+            tokens = pair.model.generate(**inputs, **options)
+        new = tokens if pair.seq2seq else tokens[:, inputs["input_ids"].shape[1] :]
+        for row, text in zip(rows, pair.tokenizer.batch_decode(new, skip_special_tokens=True), strict=True):
+            replies[row] = text
+    return replies
 
 
 CARDS = (

@@ -61,7 +61,7 @@ class OneWord(Rewriter):
         return [self.rewritten(caption, (self.seed, caption, number)) for caption in captions]
 
     @abstractmethod
-    def rewritten(self, caption: str, asked: tuple) -> str:
+    def rewritten(self, caption: str, drawn_by: tuple) -> str:
         """A caption with a word changed, or as it is; asked: what draws depend on."""
 
 
@@ -78,12 +78,12 @@ class WordDeletion(OneWord):
     ['First frog croaks, then rain falls.']
     """
 
-    def rewritten(self, caption: str, asked: tuple) -> str:
+    def rewritten(self, caption: str, drawn_by: tuple) -> str:
         """See `OneWord`."""
         words = list(WORD.finditer(caption))
-        if len(words) < 2 or share(("delete", *asked)) >= self.p:
+        if len(words) < 2 or share(("delete", *drawn_by)) >= self.p:
             return caption
-        word = words[draw(("which", *asked)) % len(words)]
+        word = words[draw(("which", *drawn_by)) % len(words)]
         before, after = caption[: word.start()], caption[word.end() :]
         if not before.strip():
             after = after.lstrip(" ,;:")
@@ -125,9 +125,9 @@ class Synonyms(OneWord):
             raise RewritingError(f"WordNet knows English alone, got {language!r}: leave out the rewriter 'synonyms'")
         return self
 
-    def rewritten(self, caption: str, asked: tuple) -> str:
+    def rewritten(self, caption: str, drawn_by: tuple) -> str:
         """See `OneWord`."""
-        if share(("replace", *asked)) >= self.p:
+        if share(("replace", *drawn_by)) >= self.p:
             return caption
         words = list(WORD.finditer(caption))
         before = ["", *(word[0].lower() for word in words)]
@@ -135,8 +135,8 @@ class Synonyms(OneWord):
         places = [place for place, found in enumerate(choices) if found]
         if not places:
             return caption
-        place = places[draw(("which", *asked)) % len(places)]
-        new = choices[place][draw(("synonym", *asked)) % len(choices[place])]
+        place = places[draw(("which", *drawn_by)) % len(places)]
+        new = choices[place][draw(("synonym", *drawn_by)) % len(choices[place])]
         word = words[place]
         head = _with_article(caption[: word.start()], new)
         return head + (new[0].upper() + new[1:] if word[0][0].isupper() else new) + caption[word.end() :]

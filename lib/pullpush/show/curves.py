@@ -60,8 +60,8 @@ def curves(
     apart, explained = isinstance(ylabel, Mapping), isinstance(xlabel, Mapping)
     fig, axes = make_panels(len(parts), height=3.0, sharey=not apart)
     for ax, part in zip(axes, parts, strict=True):
-        own = table[table[panels] == part] if panels else table
-        for keys, rows in own.groupby([colours, *([lines] if lines else [])], sort=False):
+        in_panel = table[table[panels] == part] if panels else table
+        for keys, rows in in_panel.groupby([colours, *([lines] if lines else [])], sort=False):
             style, stroke = styles[keys[0]], strokes[keys[1] if lines else ""]
             stroke += "o" if not lines and rows[x].nunique() <= FEW else ""
             band(ax, rows, x, y, style=stroke, label=style["label"], colour=style["colour"], scale=scale)

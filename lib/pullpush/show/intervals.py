@@ -63,11 +63,11 @@ def intervals(
     height = 1.2 + sum(max(0.16 + 0.12 * len(kinds), 0.16 * (title.count("\n") + 1)) for title in titles)
     fig, axes = make_panels(len(parts), height=height, sharey=True)
     for ax, part in zip(axes, parts, strict=True):
-        own = table if part is None else table[table[panels] == part]
+        in_panel = table if part is None else table[table[panels] == part]
         label_x = xlabel[str(part)] if isinstance(xlabel, Mapping) else xlabel
         factor = scale[str(part)] if isinstance(scale, Mapping) else scale
         for number, kind in enumerate(kinds):
-            marks = own if kind is None else own[own[colours] == kind]
+            marks = in_panel if kind is None else in_panel[in_panel[colours] == kind]
             colour, marker = (looks or {}).get(str(kind), LOOKS[number % len(LOOKS)])
             label = written.get(str(kind), str(kind)) if len(kinds) > 1 else ""
             marks = marks.drop_duplicates(rows).set_index(rows).reindex(places)
@@ -75,7 +75,7 @@ def intervals(
             dots(ax, marks, at, scale=factor, colour=colour, marker=marker, label=label)
             if "paper" in marks and marks["paper"].notna().any():
                 ax.plot(factor * marks["paper"], at, label="paper", **PAPER)
-        _references(ax, own, places, rows, factor)
+        _references(ax, in_panel, places, rows, factor)
         remark = ""
         if "half width" in table and factor == 100:  # points: one scale for all panels that show them
             shared = table[table[panels].astype(str).map(dict(scale)) == 100] if isinstance(scale, Mapping) else table

@@ -145,9 +145,9 @@ def _encode(objective: Objective, batch: Batch) -> Tensor:
 
 @contextmanager
 def _buffers_kept(module: nn.Module) -> Iterator[None]:
-    kept = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    before_it = [(buffer, buffer.clone()) for buffer in module.buffers()]
     try:
         yield
     finally:
-        for buffer, value in kept:
+        for buffer, value in before_it:
             buffer.copy_(value)

@@ -41,10 +41,10 @@ def begin() -> PartialState:
             "`torchrun --nproc_per_node N -m pullpush.training …`, or leave --num_processes out"
         )
     state = PartialState(cpu=_on_cpu())  # unless it is told so, accelerate makes no group of processes on CPUs
-    asked = max([*sizes, world()[1]])
-    if asked != state.num_processes:
+    started = max([*sizes, world()[1]])
+    if started != state.num_processes:
         raise TrainingError(
-            f"{asked} processes were started, and each would train alone: something used accelerate before "
+            f"{started} processes were started, and each would train alone: something used accelerate before "
             "pullpush.training.distributed.begin(), or set its process group up without a launcher's variables; "
             "call begin() first"
         )
@@ -63,8 +63,8 @@ def accelerator() -> Accelerator:
 
 
 def _on_cpu() -> bool:
-    asked = os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes")
-    return asked or not torch.accelerator.is_available()
+    wanted = os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes")
+    return wanted or not torch.accelerator.is_available()
 
 
 def world() -> tuple[int, int]:

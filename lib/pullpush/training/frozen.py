@@ -122,7 +122,7 @@ def on_features(world: World) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard(ABC):
+class EncodedClips(ABC):
     """Clips whose audio is replaced; all else is the clips' own (see `data.clips.Clips`).
 
     clips: what was heard.
@@ -193,16 +193,16 @@ class Heard(ABC):
         return self.clips.relevance(other)
 
     @abstractmethod
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> Heard:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> EncodedClips:
         """Some of the clips with what replaces their audio."""
 
-    def head(self, n: int) -> Heard:
+    def head(self, n: int) -> EncodedClips:
         """The first `n` clips."""
         return self.select(range(min(n, len(self))))
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded(Heard):
+class Encoded(EncodedClips):
     """Clips as features of an encoder; features: `(N, D)` float32, memory-mapped.
 
     >>> from pullpush.data.scenes.world import WorldConfig, load_world
@@ -245,7 +245,7 @@ class Encoded(Heard):
 
 
 @dataclass(frozen=True, eq=False)
-class Activated(Heard):
+class Activated(EncodedClips):
     """Clips as activations of an encoder's lower part, as many a clip as it is long.
 
     values: all of them, float16, memory-mapped, one clip after the other; bounds: `(N, 2)` int64, where each clip's
@@ -298,10 +298,10 @@ class Activated(Heard):
 def write_features(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
     """Features of all clips, `(N, D)` float32, as a file of `place`; options: of `blocks`."""
 
-    def hear(audio: Tensor, lengths: Tensor) -> np.ndarray:
+    def encode_block(audio: Tensor, lengths: Tensor) -> np.ndarray:
         return trunk(audio, lengths).float().cpu().numpy()
 
-    np.save(place / "features.npy", np.concatenate(list(blocks(trunk, clips, hear, **options))))
+    np.save(place / "features.npy", np.concatenate(list(blocks(trunk, clips, encode_block, **options))))
 
 
 def write_activations(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
@@ -311,7 +311,7 @@ def write_activations(place: Path, trunk: AudioEncoder, clips: Clips, **options:
         TrainingError: some are beyond float16.
     """
 
-    def hear(audio: Tensor, lengths: Tensor) -> list[np.ndarray]:
+    def encode_block(audio: Tensor, lengths: Tensor) -> list[np.ndarray]:
         values, sizes = trunk.lower(audio, lengths)
         values = values.half().cpu()
         if not values.isfinite().all():
@@ -323,7 +323,7 @@ def write_activations(place: Path, trunk: AudioEncoder, clips: Clips, **options:
 
     stops = [0]
     with open(place / "values.f16", "wb") as file:  # plain writes: a full disk would kill a writable memory map
-        for block in blocks(trunk, clips, hear, **options):
+        for block in blocks(trunk, clips, encode_block, **options):
             for values in block:
                 file.write(values.astype("<f2").tobytes())
                 stops.append(stops[-1] + len(values))
@@ -334,7 +334,7 @@ class Way(NamedTuple):
     """How clips are written to a folder, and read from it."""
 
     write: Callable[..., None]
-    read: Callable[[Clips, Path, str], Heard]
+    read: Callable[[Clips, Path, str], EncodedClips]
 
 
 WAYS = {"features": Way(write_features, Encoded.read), "lower": Way(write_activations, Activated.read)}
@@ -343,7 +343,7 @@ WAYS = {"features": Way(write_features, Encoded.read), "lower": Way(write_activa
 def blocks(
     trunk: AudioEncoder,
     clips: Clips,
-    hear: Callable[[Tensor, Tensor], T],
+    encode_block: Callable[[Tensor, Tensor], T],
     *,
     jobs: int | None = None,
     progress: bool | None = None,
@@ -360,7 +360,7 @@ def blocks(
     def block(start: int) -> T:
         audio, lengths = check_audio(*clips.audio(slice(start, start + BLOCK), sample_rate=trunk.sample_rate))
         check_seconds(lengths, trunk)
-        found = hear(audio.to(device), lengths.to(device))
+        found = encode_block(audio.to(device), lengths.to(device))
         bar.update(len(lengths))
         return found
 

@@ -128,7 +128,7 @@ def train(
     steps_per_epoch = train_dataset.steps(recipe.batch_size, processes=processes)
     total = steps_per_epoch * recipe.epochs
     source = checkpoints.digest(checkpoints.best_file(base)) if base else None
-    known = data or told_by(train_dataset, valid_split)
+    known = data or names_of_clips(train_dataset, valid_split)
     identity = content_key([recipe, seed, known, len(train_dataset), source, diagnostics])
 
     done, best_weights = Progress(), checkpoints.weights(objective)
@@ -232,7 +232,7 @@ def where(batch: Batch, step: int, epoch: int) -> str:
     return f"step {step} of epoch {epoch}, with clips {batch.index.tolist()}"
 
 
-def told_by(train_dataset: TrainingData, valid_split: Clips) -> list[Any]:
+def names_of_clips(train_dataset: TrainingData, valid_split: Clips) -> list[Any]:
     """What tells the clips of a run from others where its caller does not."""
     clips = getattr(train_dataset, "split", train_dataset)
     pairing = getattr(train_dataset, "pairing", None)

@@ -91,8 +91,8 @@ class Objective(nn.Module):
             "ids": lambda batch: gather(batch.index),
             "text_ids": lambda batch: gather(torch.tensor(list(map(_number, batch.texts)), device=batch.index.device)),
         }
-        asked = {name for term in self.terms for name in (*term.needs, *term.uses)}
-        offered = {name for name in asked if name not in COLUMNS or COLUMNS[name] in batch.columns}
+        wanted = {name for term in self.terms for name in (*term.needs, *term.uses)}
+        offered = {name for name in wanted if name not in COLUMNS or COLUMNS[name] in batch.columns}
         return {name: make(batch) for name, make in makers.items() if name in offered}
 
     def _embed_main(self, batch: Batch, texts: Sequence[str | None]) -> Tensor:
@@ -133,8 +133,8 @@ def parts_of(offer: Offer, count: int) -> list[Offer]:
     """
     if count == 1:
         return [offer]
-    every = list(range(len(offer.audio)))
-    return [_rows(offer, rows) for rows in (shard(every, part, count) for part in range(count)) if rows]
+    clips = list(range(len(offer.audio)))
+    return [_rows(offer, rows) for rows in (shard(clips, part, count) for part in range(count)) if rows]
 
 
 def in_parts(term: nn.Module, parts: Sequence[Offer]) -> Output:
@@ -149,7 +149,7 @@ def in_parts(term: nn.Module, parts: Sequence[Offer]) -> Output:
 
 def _rows(offer: Offer, rows: list[int]) -> Offer:
     """Some of the clips with all that is known of them."""
-    chosen = {name: held[rows] for name, held in offer._asdict().items() if torch.is_tensor(held)}
+    chosen = {name: value[rows] for name, value in offer._asdict().items() if torch.is_tensor(value)}
     if offer.teacher_similarity is not None:
         chosen["teacher_similarity"] = offer.teacher_similarity[rows][:, rows]
     present: Tensor | None = chosen.get("present")
@@ -211,9 +211,9 @@ def share_temperature(losses: Iterable[Loss], recipe: Recipe) -> Temperature | N
 
 def present(batch: Batch) -> Tensor | None:
     """Which texts of all processes are present, `(N, 1 + K)` boolean; None if all are."""
-    every = torch.tensor(batch.present, device=batch.audio.device).T
-    every = gather(every.float()) > 0  # asked of all processes: another one may miss texts
-    return None if every.all() else every
+    texts_present = torch.tensor(batch.present, device=batch.audio.device).T
+    texts_present = gather(texts_present.float()) > 0  # asked of all processes: another one may miss texts
+    return None if texts_present.all() else texts_present
 
 
 def _number(text: str | None) -> int:

@@ -312,11 +312,11 @@ def from_json(text: str) -> Recipe:
 def check_json(text: str) -> None:
     """Require the JSON of a recipe."""
     try:
-        told = json.loads(text)
+        given = json.loads(text)
     except ValueError as error:
         raise SettingError(f"a recipe is written as JSON, but this is none ({error}): {text[:40]!r}") from error
-    check_fields(told, of="recipe", kind=Recipe, but=("terms",))
-    if lacks := [name for name in ("name", "terms") if name not in told]:
+    check_fields(given, of="recipe", kind=Recipe, but=("terms",))
+    if lacks := [name for name in ("name", "terms") if name not in given]:
         raise SettingError(f"a recipe lacks {' and '.join(lacks)}: {text[:40]!r}")
 
 

@@ -257,6 +257,6 @@ def precompute(model: DualEncoder, dataset: TrainingData, valid: Clips) -> None:
     texts = [text for captions in valid.captions(dataset.languages[0]) for text in captions[:1]]
     if isinstance(dataset, PairDataset):  # of a stream nobody knows the texts before they come
         count = None if dataset.pairing.captions == "random" else 1
-        told = (dataset.split.captions(language) for language in dataset.languages)
-        texts = [text for every in told for captions in every for text in captions[:count]] + texts
+        of_languages = (dataset.split.captions(language) for language in dataset.languages)
+        texts = [text for of_language in of_languages for captions in of_language for text in captions[:count]] + texts
     model.precompute_text(texts)

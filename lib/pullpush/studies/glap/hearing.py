@@ -33,7 +33,7 @@ from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.scores import Scores
 from pullpush.studies.glap.experiments import Run
-from pullpush.training.frozen import KIND, Encoded, Heard, blocks, splits_encoder, trunk_of
+from pullpush.training.frozen import KIND, Encoded, EncodedClips, blocks, splits_encoder, trunk_of
 from pullpush.training.trunk import Trunk
 
 FIRST, LOUDEST, WINDOWS, GAIN, NOISE, WHOLE = "first", "loudest", "windows", "gain", "noise", "whole"
@@ -160,7 +160,7 @@ def durations(clips: Clips) -> Tensor:
     if isinstance(clips, Mixed):
         each = [durations(source) for source in clips.sources]
         return torch.stack([each[part][row] for part, row in zip(clips.part, clips.row, strict=True)])
-    if isinstance(clips, Heard):
+    if isinstance(clips, EncodedClips):
         return durations(clips.clips)
     return clips.lengths.double() / clips.sample_rate  # pyrefly: ignore[missing-attribute]
 
