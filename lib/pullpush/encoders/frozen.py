@@ -143,6 +143,7 @@ class FeatureStore:
         rows = [(text, vector.astype("<f2").tobytes()) for text, vector in features.items()]
         # Called where there is a path.
         with closing(sqlite3.connect(self.path, timeout=60)) as base, base:  # pyrefly: ignore[no-matching-overload]
+            base.execute(f"PRAGMA page_size = {4096 if self.ragged else 8192}")  # a seventh less of vectors of 1 kB
             base.execute("CREATE TABLE IF NOT EXISTS features (text TEXT PRIMARY KEY, feature BLOB)")
             base.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
 
