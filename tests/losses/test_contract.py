@@ -4,10 +4,18 @@ import warnings
 
 import pytest
 import torch
+<<<<<<< HEAD
 from loss_contract import CHECKS, check_half_precision, check_scale, given, made
 
 from pullpush import losses
 from pullpush.losses import SVR, TERMS, InfoNCE, Loss, Output, Tempered, _precision, info_nce
+=======
+from embeddings import pairs, refuses_bad_pairs
+from loss_contract import CHECKS, check_half_precision, check_scale
+
+from pullpush import losses
+from pullpush.losses import TERMS, InfoNCE, Loss, Output
+>>>>>>> ed28f4f (Options of losses are checked by the one check of numbers)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
@@ -68,6 +76,7 @@ def test_what_a_loss_gives_back_has_names():
     assert dict(report) == {}
 
 
+<<<<<<< HEAD
 def pairs(n=4, d=3):
     torch.manual_seed(n)
     return torch.nn.functional.normalize(torch.randn(2, n, d), dim=-1).requires_grad_()
@@ -137,3 +146,35 @@ def test_directions_are_summed_and_multilingual_losses_average_them():
     halved = (losses.ml_clap(audio, text), losses.kcl(audio, text[:, None]))
     assert info_nce(audio, text).item() == pytest.approx(float(sum(single)))
     assert [float(value) for value in halved] == pytest.approx([float(sum(single)) / 2] * 2)
+=======
+NAN = float("nan")
+SHARED = [({"direction": "up"}, "direction must be one of"), ({"tau": 0.0}, "tau must be positive")]
+BAD = {
+    "additive-margin": [({"margin": NAN}, "margin must be finite"), ({"margin": -1e400}, "margin must be finite")],
+    "focal": [({"gamma": -0.5}, "gamma must be at least 0, got -0.5"), ({"gamma": NAN}, "gamma must be finite")],
+    "scaled-push": [({"perpendicular": NAN}, "perpendicular must be finite"), ({"part": "up"}, "part must be one of")],
+    "svr-parts": [({"radius": NAN}, "radius must be finite"), ({"similarity": "l2"}, "similarity must be one of")],
+}
+CASES = [(name, *case) for name, bad in BAD.items() for case in [*bad, *SHARED]]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), CASES)
+def test_bad_options_are_named_by_modules_and_functions_alike(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        TERMS[name].make(**options)
+    needed = {"scaled-push": {"perpendicular": 1.0}, "svr-parts": {"radius": 0.1}}.get(name, {})
+    with pytest.raises(ValueError, match=message):
+        getattr(losses, name.replace("-", "_"))(*pairs(3), **{**needed, **options})
+
+
+FUNCTIONS = {
+    **dict.fromkeys(("info_nce", "focal", "label_smoothing", "cross_cyclic", "in_modal_cyclic"), ()),
+    **dict.fromkeys(("additive_margin", "scaled_push", "svr", "svr_parts", "simple_reweight"), (0.1,)),
+    "siglip": (0.1, -10.0),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_name_bad_pairs(name):
+    refuses_bad_pairs(lambda audio, text: getattr(losses, name)(audio, text, *FUNCTIONS[name]))
+>>>>>>> ed28f4f (Options of losses are checked by the one check of numbers)

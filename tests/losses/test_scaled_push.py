@@ -6,7 +6,7 @@ from embeddings import gradients, pairs
 from hypothesis import given, settings, strategies as st
 
 from pullpush.forces import decompose, sideways
-from pullpush.losses import ScaledPush, info_nce, scaled_push
+from pullpush.losses import info_nce, scaled_push
 from pullpush.training import recipe
 
 DOUBLE = torch.float64
@@ -92,20 +92,3 @@ def test_a_recipe_says_the_factor_and_the_part():
     ours = gradients(lambda a, t: term.create()(a, t).value, audio, text)
     theirs = gradients(lambda a, t: scaled_push(a, t, 0.5, 0.2, direction="t2a", part="sideways"), audio, text)
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"perpendicular": float("nan")}, "perpendicular must be a finite number"),
-        ({"perpendicular": float("inf")}, "perpendicular must be a finite number"),
-        ({"part": "parallel"}, "part must be one of"),
-        ({"direction": "up"}, "direction must be one of"),
-        ({"tau": 0.0}, "tau must be positive"),
-    ],
-)
-def test_bad_options_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        ScaledPush(**options)
-    with pytest.raises(ValueError, match=message):
-        scaled_push(*pairs(3), **{"perpendicular": 1.0, **options})

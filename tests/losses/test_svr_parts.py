@@ -152,19 +152,3 @@ def test_a_recipe_switches_the_effects(on):
     ours = gradients(lambda a, t: term(a, t).value, audio, text)
     theirs = gradients(lambda a, t: svr_parts(a, t, 0.6, 0.2, **on), audio, text)
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"radius": float("nan")}, "radius must be a finite number"),
-        ({"direction": "up"}, "direction must be one of"),
-        ({"similarity": "l2"}, "similarity must be one of"),
-        ({"tau": -1.0}, "tau must be positive"),
-    ],
-)
-def test_bad_options_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        SVRParts(**options)
-    with pytest.raises(ValueError, match=message):
-        svr_parts(*pairs(3), **{"radius": 0.1, **options})

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
 from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -51,7 +49,7 @@ def additive_margin(
         >>> [round(additive_margin(pairs, pairs, m, tau=0.5).item(), 4) for m in (-0.5, 0.0, 0.5)]
         [0.1898, 0.4791, 1.1029]
     """
-    _check_margin(margin)
+    check_number("margin", margin)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     with checked(audio=audio, text=text) as (a, t):
@@ -60,12 +58,6 @@ def additive_margin(
         rows = {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]
         loss = torch.stack([F.cross_entropy(scores, target) for scores in rows]).sum()
     return loss.to(audio.dtype)
-
-
-def _check_margin(margin: float) -> None:
-    check_real("margin", margin)
-    if not math.isfinite(margin):
-        raise ValueError(f"margin must be a finite number, by which the cosine of a pair is lowered; got {margin}")
 
 
 class AdditiveMargin(Tempered):
@@ -78,7 +70,7 @@ class AdditiveMargin(Tempered):
 
     def __init__(self, tau: float = 0.07, *, margin: float = 0.1, direction: Direction = "both") -> None:
         super().__init__(tau)
-        _check_margin(margin)
+        check_number("margin", margin)
         check_choice("direction", direction, DIRECTIONS)
         self.margin, self.direction = margin, direction
 

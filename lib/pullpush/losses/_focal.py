@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
 from pullpush.losses._precision import EXACT, checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -54,7 +52,7 @@ def focal(
         >>> focal(pairs, pairs, 0.0, tau=0.5), focal(pairs, pairs, 2.0, tau=0.5)
         (tensor(0.4791), tensor(0.0217))
     """
-    _check_gamma(gamma)
+    check_number("gamma", gamma, least=0)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     with checked(audio=audio, text=text) as (a, t):
@@ -71,12 +69,6 @@ def focal(
     return loss.to(audio.dtype)
 
 
-def _check_gamma(gamma: float) -> None:
-    check_real("gamma", gamma)
-    if not (math.isfinite(gamma) and gamma >= 0):
-        raise ValueError(f"gamma must be a finite number from 0 (InfoNCE) on, got {gamma}")
-
-
 class Focal(Tempered):
     """`focal`, in place of InfoNCE or beside it.
 
@@ -89,7 +81,7 @@ class Focal(Tempered):
         self, tau: float = 0.07, *, gamma: float = 2.0, detach: bool = False, direction: Direction = "both"
     ) -> None:
         super().__init__(tau)
-        _check_gamma(gamma)
+        check_number("gamma", gamma, least=0)
         check_choice("direction", direction, DIRECTIONS)
         self.gamma, self.detach, self.direction = gamma, detach, direction
 

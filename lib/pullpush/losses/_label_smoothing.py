@@ -46,7 +46,7 @@ def label_smoothing(
     """
     check_temperature(tau)
     if not isinstance(epsilon, tuple):
-        _check_epsilon(epsilon)
+        check_number("epsilon", epsilon, least=0, most=1)
     with checked(audio=audio, text=text) as (a, t):
         check_epsilons(epsilon, len(a))
         scores = t @ a.T / tau  # (N, N): texts in rows
@@ -105,7 +105,7 @@ class LabelSmoothing(Tempered):
         teacher_tau: float | None = None,
     ) -> None:
         super().__init__(tau)
-        _check_epsilon(epsilon)
+        check_number("epsilon", epsilon, least=0, most=1)
         if teacher_tau is not None:
             check_temperature(teacher_tau, "teacher_tau")
         self.epsilon, self.like_teacher, self.teacher_tau = epsilon, like_teacher, teacher_tau
@@ -127,10 +127,6 @@ class LabelSmoothing(Tempered):
         of_texts, of_clips = (epsilon_of_entropy(each, len(audio)).to(audio.dtype) for each in entropies)
         report = {"epsilon": torch.cat([of_texts, of_clips]).mean()}
         return Output(label_smoothing(audio, text, self.tau, epsilon=(of_texts, of_clips)), report)
-
-
-def _check_epsilon(epsilon: float) -> None:
-    check_number("epsilon", epsilon, least=0, most=1)
 
 
 def check_epsilons(epsilon: float | tuple[Tensor, Tensor], rows: int) -> None:

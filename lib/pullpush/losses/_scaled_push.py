@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
 from pullpush.losses._precision import checked, surrogate
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
@@ -61,7 +60,7 @@ def scaled_push(
         >>> [torch.autograd.grad(loss, text)[0][0] for loss in losses]  # text 0 lies on clip 2, away from clips 0 and 1
         [tensor([-0.5957,  0.0710,  0.5247]), tensor([-0.8580,  0.0000,  0.2623])]
     """
-    _check_factor(perpendicular)
+    check_number("perpendicular", perpendicular)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("part", part, get_args(Part))
@@ -89,12 +88,6 @@ def _scale_gradient(anchor: Tensor, positive: Tensor, factor: float, part: Part)
     return surrogate(anchor, factor * anchor + (1 - factor) * within)
 
 
-def _check_factor(perpendicular: float) -> None:
-    check_real("perpendicular", perpendicular)
-    if not math.isfinite(perpendicular):
-        raise ValueError(f"perpendicular must be a finite number, what the push is multiplied by; got {perpendicular}")
-
-
 class ScaledPush(Tempered):
     """`scaled_push`, in place of InfoNCE; κ = 1, the default, is InfoNCE.
 
@@ -112,7 +105,7 @@ class ScaledPush(Tempered):
         direction: Direction = "both",
     ) -> None:
         super().__init__(tau)
-        _check_factor(perpendicular)
+        check_number("perpendicular", perpendicular)
         check_choice("part", part, get_args(Part))
         check_choice("direction", direction, DIRECTIONS)
         self.perpendicular, self.part, self.direction = perpendicular, part, direction

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import get_args
 
 from torch import Tensor
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_real, check_temperature
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
 from pullpush.losses._precision import checked, surrogate
 from pullpush.losses._svr import Similarity, _stack, _support_loss, support_vector
 from pullpush.losses.contract import LossCard, Output
@@ -69,7 +68,7 @@ def svr_parts(
         >>> svr_parts(audio, text, 2**0.5, 0.5, direction="t2a", probabilities=False)  # InfoNCE, another gradient
         tensor(2.2395)
     """
-    _check_radius(radius)
+    check_number("radius", radius)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("similarity", similarity, get_args(Similarity))
@@ -88,12 +87,6 @@ def svr_parts(
 def _moved(anchor: Tensor, positive: Tensor, radius: float) -> Tensor:
     """Support vectors of `(…, N, d)`."""
     return support_vector(anchor.flatten(0, -2), positive.flatten(0, -2), radius).view_as(anchor)
-
-
-def _check_radius(radius: float) -> None:
-    check_real("radius", radius)
-    if not math.isfinite(radius):
-        raise ValueError(f"radius must be a finite number, how far anchors are moved; got {radius}")
 
 
 class SVRParts(Tempered):
@@ -122,7 +115,7 @@ class SVRParts(Tempered):
         partner: bool = True,
     ) -> None:
         super().__init__(tau)
-        _check_radius(radius)
+        check_number("radius", radius)
         check_choice("direction", direction, DIRECTIONS)
         check_choice("similarity", similarity, get_args(Similarity))
         self.radius, self.direction, self.alpha, self.similarity = radius, direction, alpha, similarity
