@@ -4,18 +4,11 @@ import warnings
 
 import pytest
 import torch
-<<<<<<< HEAD
+from embeddings import pairs as unit_pairs, refuses_bad_pairs
 from loss_contract import CHECKS, check_half_precision, check_scale, given, made
 
 from pullpush import losses
 from pullpush.losses import SVR, TERMS, InfoNCE, Loss, Output, Tempered, _precision, info_nce
-=======
-from embeddings import pairs, refuses_bad_pairs
-from loss_contract import CHECKS, check_half_precision, check_scale
-
-from pullpush import losses
-from pullpush.losses import TERMS, InfoNCE, Loss, Output
->>>>>>> ed28f4f (Options of losses are checked by the one check of numbers)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
@@ -76,7 +69,6 @@ def test_what_a_loss_gives_back_has_names():
     assert dict(report) == {}
 
 
-<<<<<<< HEAD
 def pairs(n=4, d=3):
     torch.manual_seed(n)
     return torch.nn.functional.normalize(torch.randn(2, n, d), dim=-1).requires_grad_()
@@ -146,7 +138,8 @@ def test_directions_are_summed_and_multilingual_losses_average_them():
     halved = (losses.ml_clap(audio, text), losses.kcl(audio, text[:, None]))
     assert info_nce(audio, text).item() == pytest.approx(float(sum(single)))
     assert [float(value) for value in halved] == pytest.approx([float(sum(single)) / 2] * 2)
-=======
+
+
 NAN = float("nan")
 SHARED = [({"direction": "up"}, "direction must be one of"), ({"tau": 0.0}, "tau must be positive")]
 BAD = {
@@ -164,7 +157,7 @@ def test_bad_options_are_named_by_modules_and_functions_alike(name, options, mes
         TERMS[name].make(**options)
     needed = {"scaled-push": {"perpendicular": 1.0}, "svr-parts": {"radius": 0.1}}.get(name, {})
     with pytest.raises(ValueError, match=message):
-        getattr(losses, name.replace("-", "_"))(*pairs(3), **{**needed, **options})
+        getattr(losses, name.replace("-", "_"))(*unit_pairs(3), **{**needed, **options})
 
 
 FUNCTIONS = {
@@ -177,4 +170,3 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_name_bad_pairs(name):
     refuses_bad_pairs(lambda audio, text: getattr(losses, name)(audio, text, *FUNCTIONS[name]))
->>>>>>> ed28f4f (Options of losses are checked by the one check of numbers)
