@@ -349,6 +349,17 @@ def test_equal_numbers_are_evidence_where_they_were_counted_and_a_test_where_the
     assert rows(ledger).loc["supclap-a", "verdict"] == verdict
 
 
+def test_a_verdict_is_withheld_with_its_reason_and_the_number_stays(tmp_path):
+    write(tmp_path, changed(withheld="At the floor."), changed(id="supclap-b", judged={"chapter": "c", "measure": "n"}))
+    ledger = ledgers.Ledger("c", folder=tmp_path)
+    ledger.judge("m", scores(0.3))
+    ledger.judge("n", scores(0.3))
+    table = rows(ledger)
+    assert table.loc["supclap-a", ["verdict", "reason"]].tolist() == ["–", "At the floor."]
+    assert table.loc["supclap-a", "value"] == pytest.approx(30)
+    assert table.loc["supclap-b", "p_holm"] == pytest.approx(table.loc["supclap-b", "p"]), "is of no family"
+
+
 def test_what_cannot_fail_is_told_where_it_does(tmp_path):
     write(tmp_path, changed(direction="equal", margin=1, evidence="identity", note="A length."))
     ledger = ledgers.Ledger("c", folder=tmp_path)

@@ -44,6 +44,7 @@ class Claim:
     margin: PositiveFloat | None = None
     evidence: Literal["runs", "count", "identity"] = "runs"
     family: str = ""
+    withheld: str = ""
     value: Value = Field(default_factory=dict)
     judged: Judged = Field(default_factory=dict)
     reason: dict[Literal["chapter", "why"], str] = Field(default_factory=dict)

@@ -158,6 +158,8 @@ class Ledger:
         if claim.direction != "equal" and agrees(row["paper_value"], claim):
             wanted = row["paper_value"] / claim.scale
         margin = claim.least / claim.scale if claim.least else None
+        if claim.withheld:
+            return row | {"verdict": LEFT, "reason": claim.withheld}
         is_count = claim.evidence != "runs"
         verdict = inference.verdict(replace(outcome, p_holm=p_holm), wanted, margin=margin, exact=is_count)
         has_to = claim.evidence == "identity" and verdict in (inference.HOLDS, inference.SMALLER)
@@ -168,7 +170,7 @@ def adjusted_by_family(p: Iterable[tuple[Claim, float]]) -> dict[str, float]:
     """p values by claim, adjusted by Holm within each family, id → p; of those that a p decides."""
     families: dict[tuple[str, str], dict[str, float]] = {}
     for claim, value in p:
-        if claim.evidence == "runs" and claim.direction != "equal":
+        if claim.evidence == "runs" and claim.direction != "equal" and not claim.withheld:
             families.setdefault(claim.within, {})[claim.id] = value
     return {
         id: float(value)
