@@ -12,8 +12,8 @@ from scipy.signal import fftconvolve
 from pullpush import cache
 from pullpush.data.banks import create_bank
 from pullpush.data.language.vocabulary import load_events
-from pullpush.data.recordings import takes
-from pullpush.data.recordings.takes import member, openttd_sounds, qt_resources
+from pullpush.data.recordings import tuxpaint as takes
+from pullpush.data.recordings.tuxpaint import member, openttd_sounds, qt_resources
 from pullpush.errors import DataNotFoundError
 from pullpush.golden.recordings import _resource as qt_file
 

@@ -13,7 +13,7 @@ import pytest
 
 from pullpush.data.clips import load_data
 from pullpush.data.recordings.corpora import CorpusConfig
-from pullpush.data.shards.world import ShardsConfig
+from pullpush.data.shards import ShardsConfig
 from pullpush.training.__main__ import config_of, parser, recipe_of
 
 pytestmark = pytest.mark.deep

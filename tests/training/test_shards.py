@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 from shard_clips import clips, rewrite
 
 from pullpush.data.clips import load_data
+from pullpush.data.shards import ShardsConfig, ShardSet, read_shards
 from pullpush.data.shards.files import write_shards
-from pullpush.data.shards.world import ShardsConfig, ShardSet, read_shards
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 from pullpush.training.__main__ import config_of, main, parser, recipe_of
 

@@ -57,14 +57,7 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
 
 
 def check_audible(wave: Tensor, name: str | Path) -> Tensor:
-    """Return `wave` `(T,)` if any 10 ms of it are louder than -60 dB full scale.
-
-    Raises:
-        AudioError: it is silence; `name` says which recording.
-
-    >>> check_audible(torch.full((160,), 0.1), "a.wav").shape
-    torch.Size([160])
-    """
+    """Return `wave` `(T,)` if any 10 ms of it are louder than -60 dB full scale; else `AudioError`, which names it."""
     if not is_audible(wave):
         raise AudioError(f"{name} is silent (below {SILENCE_DB:.0f} dB): remove it, or record it again")
     return wave
@@ -143,10 +136,7 @@ def check_complete(path: Path) -> None:
 
 
 def check_rate(path: Path, rate: int, sample_rate: int) -> None:
-    """Refuse a sample rate whose filter to another would not fit into memory, as that of 44,101 Hz.
-
-    >>> check_rate(Path("a.wav"), 44_100, 16_000)
-    """
+    """Refuse a sample rate whose filter to another would not fit into memory, as that of 44,101 Hz."""
     common = math.gcd(rate, sample_rate)
     if (rate // common) * (sample_rate // common) > LARGEST:
         raise AudioError(

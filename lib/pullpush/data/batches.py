@@ -307,7 +307,10 @@ class PairDataset(Dataset[Item]):
                 known = ", ".join(self.offered) or "none"
                 raise PullPushError(f"weights of groups need clips with a column {GROUP!r}; these have: {known}")
             self._shares = shares(self.offered[GROUP], weights)
-        self._captions = {language: _without_blanks(split.captions(language)) for language in self.languages}
+        self._captions = {
+            language: [[text for text in texts if not is_missing(text)] for texts in split.captions(language)]
+            for language in self.languages
+        }
         self.missing = {language: sum(not texts for texts in self._captions[language]) for language in self.languages}
         if any(self.missing.values()):
             self._check_languages()
@@ -393,7 +396,3 @@ def shard(rows: list[T], rank: int, processes: int) -> list[T]:
     """
     bounds = [len(rows) * part // processes for part in (rank, rank + 1)]
     return rows[slice(*bounds)]
-
-
-def _without_blanks(captions: list[list[str]]) -> list[list[str]]:
-    return [[text for text in texts if not is_missing(text)] for texts in captions]

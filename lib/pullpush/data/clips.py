@@ -52,35 +52,22 @@ class Clips(Protocol):
         """`(N,)` int64, in samples of the store."""
 
     def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """Some clips.
+        """Some clips: `(B, T)` float32 in [-1, 1], zero beyond each length, and the lengths `(B,)` int64 in samples.
 
-        Args:
-            index: one number, several, or a slice; negative numbers count from the end.
-            sample_rate: in Hz, what the encoder that they are for takes (`encoder.sample_rate`); default: the store's,
-                16,000 in all worlds of scenes. None is what features ask for and give.
-
-        Returns:
-            `(B, T)` float32 in [-1, 1], zero beyond each length, and the lengths `(B,)` int64 in samples.
+        index: one number, several, or a slice; negative numbers count from the end. sample_rate: in Hz, what the
+        encoder that they are for takes; default: the store's, 16,000 in all worlds of scenes. Features have none.
         """
 
     def captions(self, language: str) -> list[list[str]]:
-        """The captions of every clip; none where there is no translation.
-
-        Raises:
-            UnknownNameError: there are no captions in this language.
-        """
+        """Of every clip, none where there is no translation; `UnknownNameError` where the language has none at all."""
 
     @property
     def labels(self) -> Tensor:
         """Each clip's class, `(N,)` int64. Raises `NoLabelsError` where clips have none."""
 
     def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
-        """One sentence a class, in the order of the labels.
-
-        template: holds "{label}"; default: the sentence that the source gives.
-
-        Raises:
-            NoLabelsError: there are no classes.
+        """One sentence a class, in the order of the labels; template: holds "{label}", default: the source's sentence.
+        `NoLabelsError` where there are no classes.
         """
 
     def relevance(self, other: Clips | None = None) -> Tensor:
@@ -94,18 +81,13 @@ class Clips(Protocol):
 
 
 def identity(columns: Columns, other: Columns) -> Tensor:
-    """1 where the files are the same and 0 elsewhere, `(N, M)` float32: all that captioned recordings know.
-
-    >>> identity({"file": ["a", "b"]}, {"file": ["b"]}).tolist()
-    [[0.0], [1.0]]
-    """
+    """1 where the files are the same and 0 elsewhere, `(N, M)` float32: all that captioned recordings know."""
     number = {name: place for place, name in enumerate([*columns["file"], *other["file"]])}
     rows, items = (torch.tensor([number[name] for name in held["file"]]) for held in (columns, other))
     return (rows[:, None] == items).float()
 
 
 def no_prompts(language: str, template: str | None = None) -> list[str]:
-    """For clips without classes."""
     raise NoLabelsError("these clips have no classes to prompt for: take single events, or a set such as esc50")
 
 
@@ -155,7 +137,6 @@ class StoredClips:
         return self.waveforms.audio(self.rows[row_numbers(index, len(self))], sample_rate=sample_rate)
 
     def captions(self, language: str) -> list[list[str]]:
-        """See `Clips`; written when first asked for."""
         if language not in self._captions:
             self._captions[language] = self.write(self.columns, language)
         return self._captions[language]
@@ -193,8 +174,7 @@ class StoredClips:
 class Config(Protocol):
     """What describes a world: plain data that can be hashed, and how it is loaded."""
 
-    def load(self) -> World:
-        """Read or make what is described."""
+    def load(self) -> World: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,28 +194,21 @@ class World:
     parts: tuple[str, ...] = ()
 
     def split(self, name: str) -> Clips:
-        """Clips by name.
-
-        Raises:
-            UnknownNameError: there are none of that name.
-        """
+        """Clips by name; `UnknownNameError` where there are none."""
         if name not in self.splits:
             raise unknown("split", name, self.splits)
         return self.splits[name]
 
     @property
     def train(self) -> Clips:
-        """What is learnt from."""
         return self.split("train")
 
     @property
     def valid(self) -> Clips:
-        """What the best epoch is chosen by."""
         return self.split("valid")
 
     @property
     def test(self) -> Clips:
-        """What scores are taken on."""
         return self.split("test")
 
     @property

@@ -33,7 +33,7 @@ from pullpush.data.recordings.pictures import (
     read_pixels,
     write_pixels,
 )
-from pullpush.data.recordings.takes import member
+from pullpush.data.recordings.tuxpaint import member
 from pullpush.data.speech import normalised, spoken as speakers, stamps as speaking, translations, wave_of
 from pullpush.data.speech.spoken import by_length, spotting
 from pullpush.data.store import _decoded

@@ -21,7 +21,7 @@ from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.data.recordings.corpora import CLEANINGS, CorpusConfig, Queries, read_queries, shared_captions
 from pullpush.data.recordings.overlap import overlap
 from pullpush.data.scenes.world import WorldConfig
-from pullpush.data.shards.world import ShardsConfig
+from pullpush.data.shards import ShardsConfig
 from pullpush.encoders import AUDIO, DualEncoder
 from pullpush.errors import PullPushError, TrainingError
 from pullpush.settings import check_folder, check_range

@@ -63,11 +63,8 @@ BANKS: Catalogue[BankCard] = Catalogue("pullpush.data.banks", BankCard, "bank")
 
 
 def create_bank(name: str) -> Bank:
-    """The bank `name`: "tuxpaint", "synthetic" or "folder:/path/to/classes".
-
-    The first two take categories of events: "tuxpaint:bird,insect" holds birds and insects only.
-
-    Recordings are decoded once, and memory-mapped from the cache from then on.
+    """The bank `name`: "tuxpaint", "synthetic" or "folder:/path/to/classes"; "tuxpaint:bird,insect" holds birds and
+    insects only. Recordings are decoded once, and memory-mapped from the cache from then on.
 
     Raises:
         UnknownNameError: there is no such bank, or no event of such a category in it.

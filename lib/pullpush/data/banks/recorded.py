@@ -24,7 +24,7 @@ from pullpush.data.music.instruments import (
     sound,
 )
 from pullpush.data.music.phrases import Phrase, kinds
-from pullpush.data.recordings import debian, takes, tuxpaint
+from pullpush.data.recordings import debian, tuxpaint
 from pullpush.errors import DataNotFoundError
 from pullpush.golden import versions
 
@@ -108,14 +108,14 @@ def stamps(_: str) -> tuple[tuple[Event, ...], EventClips]:
 
 def further(_: str) -> tuple[tuple[Event, ...], EventClips]:
     """Those of Tux Paint's events that `takes.yaml` has further recordings of, with these alone."""
-    known, files = takes.load_takes(), takes.fetch()
+    known, files = tuxpaint.load_takes(), tuxpaint.fetch_takes()
     events = tuple(replace(event, recordings=known[event.name]) for event in load_events() if event.name in known)
     return events, decoded([[files[take] for take in event.recordings] for event in events])
 
 
 def gather() -> Path:
     """Fetch the packages that further takes are in; the folder that those lie in."""
-    takes.fetch()
+    tuxpaint.fetch_takes()
     return home() / debian.KIND
 
 
@@ -154,7 +154,7 @@ CARDS = (
         version="Debian: gcompris-qt-data 3.1, scratch 1.4.0.6, openttd-opensfx 1.0.3, minetest-mod-homedecor "
         "20210327.1, sound-theme-freedesktop 0.8",
         fetch=gather,
-        megabytes=sum(source.package.megabytes for source in takes.SOURCES.values()),
+        megabytes=sum(source.package.megabytes for source in tuxpaint.SOURCES.values()),
     ),
     BankCard(
         name="tuxpaint",

@@ -27,7 +27,7 @@ from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
 from pullpush.data.music.phrases import ATTRIBUTES, RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
 from pullpush.data.recordings.debian import Package, packages, trees
-from pullpush.data.recordings.takes import SOURCES as TAKES, Source, member
+from pullpush.data.recordings.tuxpaint import SOURCES as TAKES, Source, member
 from pullpush.errors import unknown
 
 TABLE = Path(__file__).with_name("music.yaml")

@@ -283,11 +283,19 @@ def partners(
     >>> partners(None, 3, 10, seed=0)
     [(0, 1), (0, 3), (1, 9)]
     """
+
+    def fits(first: int, second: int) -> bool:
+        """Whether two clips have a union that is free."""
+        if scenes is None:
+            return True
+        one, other = scenes[first], scenes[second]
+        return unites(one, other) and frozenset(one.events + other.events) not in taken
+
     usable = [row for row in range(clips) if scenes is None or scenes[row].relation != "sequence"]
     found: dict[tuple[int, int], None] = {}  # a set that keeps its order
     for at in range(count):
         drawn = (_draw(usable, (seed, at, attempt)) for attempt in range(TRIES if len(usable) > 1 else 0))
-        fitting = (pair for pair in drawn if pair not in found and (scenes is None or _fits(*pair, scenes, taken)))
+        fitting = (pair for pair in drawn if pair not in found and fits(*pair))
         if (pair := next(fitting, None)) is None:
             raise PullPushError(
                 f"only {at} of {count} pairs of clips that can be mixed were found among {clips} clips: ask for fewer "
@@ -302,12 +310,6 @@ def _draw(rows: Sequence[int], asked: tuple[int, ...]) -> tuple[int, int]:
     first = draw_number(("first", *asked)) % len(rows)
     second = (first + 1 + draw_number(("second", *asked)) % (len(rows) - 1)) % len(rows)
     return min(rows[first], rows[second]), max(rows[first], rows[second])
-
-
-def _fits(first: int, second: int, scenes: Sequence[Scene], taken: Collection[frozenset[int]]) -> bool:
-    """Whether two scenes have a union that is free."""
-    one, other = scenes[first], scenes[second]
-    return unites(one, other) and frozenset(one.events + other.events) not in taken
 
 
 def mix(

@@ -62,7 +62,10 @@ def layers(
     ends = [*starts[1:], length] if scene.relation == "sequence" else [length] * len(starts)
     mix = np.zeros(length, dtype=np.float32)
     for sound, start, end in zip(scene.sounds, starts, ends, strict=True):
-        _check(sound, bank, config)
+        if not 0 <= sound.event < len(bank.events) or not 0 <= sound.clip < len(bank.clips[sound.event]):
+            raise ValueError(f"bank {bank.name!r} has no clip {sound.clip} of event {sound.event}: another bank's?")
+        if abs(sound.semitones) > config.max_semitones:
+            raise ValueError(f"{sound} is shifted by more than the configuration's {config.max_semitones} semitones")
         wave = _heard(pitches.clip(sound.event, sound.clip, sound.semitones), sound, end - start)
         mix[start : start + len(wave)] += wave
     if scene.snr_db is None:
@@ -70,14 +73,6 @@ def layers(
     noise = _noise(length, scene)
     power = float(np.mean(mix.astype(np.float64) ** 2)) / 10 ** (scene.snr_db / 10)
     return mix, noise * np.float32(np.sqrt(power))
-
-
-def _check(sound: Sound, bank: Bank, config: SceneConfig) -> None:
-    """Require that the bank has this sound."""
-    if not 0 <= sound.event < len(bank.events) or not 0 <= sound.clip < len(bank.clips[sound.event]):
-        raise ValueError(f"bank {bank.name!r} has no clip {sound.clip} of event {sound.event}: another bank's scene?")
-    if abs(sound.semitones) > config.max_semitones:
-        raise ValueError(f"{sound} is shifted by more than the configuration's {config.max_semitones} semitones")
 
 
 def _heard(wave: np.ndarray, sound: Sound, room: int) -> np.ndarray:

@@ -95,7 +95,9 @@ def relevance_matrix(queries: Sequence[Scene], scenes: Sequence[Scene], events: 
     shared = (shared_events + shared_categories) / 2
     sizes = np.array([len(q.sounds) for q in queries])[:, None] + np.array([len(s.sounds) for s in scenes])[None]
     graded = SAME_SET * shared / (sizes - shared)
-    return torch.from_numpy(np.where(_same_graph(queries, scenes), 1.0, graded).astype(np.float32))
+    numbers: dict[tuple, int] = {}
+    a, b = (np.array([numbers.setdefault(s.graph, len(numbers)) for s in group], int) for group in (queries, scenes))
+    return torch.from_numpy(np.where(a[:, None] == b, 1.0, graded).astype(np.float32))
 
 
 def _counts(scenes: Sequence[Scene], width: int, mapping: np.ndarray | None = None) -> np.ndarray:
@@ -114,13 +116,6 @@ def _intersection(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     for k in range(1, most + 1):  # a matrix product per count, instead of a (Q, N, width) array
         total += (a >= k).astype(np.float32) @ (b >= k).astype(np.float32).T
     return total
-
-
-def _same_graph(queries: Sequence[Scene], scenes: Sequence[Scene]) -> np.ndarray:
-    """Which pairs have the same graph, `(Q, N)` bool."""
-    numbers: dict[tuple, int] = {}
-    a, b = ([numbers.setdefault(s.graph, len(numbers)) for s in group] for group in (queries, scenes))
-    return np.array(a, dtype=np.int64)[:, None] == np.array(b, dtype=np.int64)[None]
 
 
 def to_json(scenes: Iterable[Scene]) -> str:

@@ -53,11 +53,7 @@ class Row(NamedTuple):
 
 
 def parsed(argument: str) -> tuple[str, dict[str, str]]:
-    """The name and the options of `name?option=value&…`.
-
-    >>> parsed("owner/name?text=caption&test=eval")
-    ('owner/name', {'text': 'caption', 'test': 'eval'})
-    """
+    """The name and the options of `name?option=value&…`."""
     name, _, query = argument.partition("?")
     try:
         options = dict(parse_qsl(query, strict_parsing=True)) if query else {}

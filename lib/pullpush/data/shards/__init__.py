@@ -1,1 +1,193 @@
-"""Training data that is larger than a disk: tar files in the layout of webdataset."""
+"""Worlds in shards: a stream to learn from, and clips in the cache to choose and test by.
+
+    world = load_data(ShardsConfig("/data/mine"))       # /data/mine/train/*.tar, valid/*.tar, test/*.tar
+    train_run(world, recipe("siglip"), out="runs/mine")
+
+Folders in `train` are groups of clips by their names, for `Recipe.balance`.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.data import store
+from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.shards.files import Annotation, DamagedError, Shard, Where, read_sample, samples_of, shards_of
+from pullpush.data.shards.stream import ShardDataset, captions_in
+from pullpush.data.store import KIND, fingerprint
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.golden import versions
+
+SPLITS = ("train", "valid", "test")
+TABLE = "clips.json"
+
+
+@dataclass(frozen=True)
+class ShardsConfig:
+    """Shards to learn from, to choose by and to test on.
+
+    where: a folder that holds folders `train`, `valid` and `test`; or a folder or pattern to learn from with the others
+    behind it, "/data/train-{000..099}.tar?valid=/data/valid&test=/data/test". seconds: longer recordings are cut to
+    this; None keeps all. n_valid, n_test: only the first so many clips; None takes all. sample_rate: in Hz, that the
+    clips for validation and test are kept in; those to learn from are resampled to what the model takes.
+    """
+
+    where: str
+    seconds: float | None = None
+    n_valid: int | None = None
+    n_test: int | None = None
+    sample_rate: int = SAMPLE_RATE
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where each split is; `UnknownNameError` where another is named."""
+        first, _, further = self.where.partition("?")
+        named = dict(parse_qsl(further))
+        for name in named:
+            if name not in SPLITS:
+                raise unknown("split of shards", name, SPLITS)
+        folder = Path(first).expanduser()
+        inside = {name: str(folder / name) for name in SPLITS if (folder / name).is_dir()}
+        return {"train": first} | inside | named
+
+    def load(self) -> World:
+        """The shards to learn from as they are, those of the other splits decoded into the cache; raises as
+        `read_shards` does, and `DataNotFoundError` where a split is missing.
+        """
+        places = self.places
+        if lost := [name for name in SPLITS[1:] if name not in places]:
+            raise DataNotFoundError(
+                f"no shards for {' and '.join(lost)} with {self.where}: put them into folders valid and test beside "
+                "train, or name them, in quotes: 'shards:/data/train?valid=/data/valid&test=/data/test'"
+            )
+        options = {"sample_rate": self.sample_rate, "seconds": self.seconds}
+        splits: dict[str, Any] = {"train": ShardSet(groups_in(places["train"]), self.seconds)}
+        splits["valid"] = read_shards(places["valid"], name="valid", n=self.n_valid, **options)
+        splits["test"] = read_shards(places["test"], name="test", n=self.n_test, **options)
+        return World(self, splits, parts=("data/shards", "data/relevance"))
+
+
+@dataclass(frozen=True)
+class ShardSet:
+    """Shards to learn from, in place of the clips of a split: of each group by name, or one of all."""
+
+    where: Where | Mapping[str, Where]
+    seconds: float | None = None
+    name = "train"
+
+    def pairs(self, **options: Any) -> ShardDataset:
+        """What is learnt from; options: of `ShardDataset`."""
+        return ShardDataset(self.where, seconds=self.seconds, **options)
+
+    @property
+    def key(self) -> str:
+        """Names the shards' content, as far as their checksums, or else their ends, tell it, and how it is read."""
+        sets = self.where if isinstance(self.where, Mapping) else {"": self.where}
+        prints = {name: list(map(_print, shards_of(where))) for name, where in sets.items()}
+        return content_key([versions("data/shards"), self.seconds, prints])
+
+
+def groups_in(where: str) -> Where | dict[str, Where]:
+    """The folders with shards in a folder, by their names; the folder or pattern itself where there are none."""
+    folder = Path(where).expanduser()
+    inside = sorted({path.parent for path in folder.glob("*/*.tar")}) if folder.is_dir() else []
+    if not inside or any(folder.glob("*.tar")):
+        return where
+    return {path.name: path for path in inside}
+
+
+def read_shards(
+    where: Where,
+    *,
+    name: str = "valid",
+    sample_rate: int = SAMPLE_RATE,
+    seconds: float | None = None,
+    n: int | None = None,
+) -> StoredClips:
+    """Shards of a size that a disk holds, decoded into the cache once.
+
+    where: see `shards_of`; name: of the split; sample_rate: in Hz, that recordings are kept in; seconds: longer ones
+    are cut to this; n: only the first so many.
+
+    Returns:
+        Clips in the order of the shards with the columns "file" (shard and key), "captions" (by language) and those
+        that all samples have. A warning says how many samples are damaged, which are left out.
+
+    Raises:
+        DataNotFoundError: there are no such shards.
+        PullPushError: none of their samples can be read.
+    """
+    shards = shards_of(where)
+    key = content_key([versions("data/shards"), list(map(_print, shards)), sample_rate, seconds, n])
+    folder = cached_dir(KIND, key, lambda place: _decode(place, shards, sample_rate, seconds, n))
+    table = json.loads((folder / TABLE).read_text(encoding="utf-8"))
+    rows, damaged = table["clips"], table["damaged"]
+    if damaged:
+        total = len(rows) + len(damaged)
+        warnings.warn(
+            f"{len(damaged)} of {total} samples are damaged, left out: {', '.join(damaged[:3])}", stacklevel=2
+        )
+    if not rows:
+        raise PullPushError(f"none of the samples of {where} can be read: {', '.join(damaged[:3])}")
+    common = [column for column in rows[0]["columns"] if all(column in row["columns"] for row in rows)]
+    columns = {column: [row["columns"][column] for row in rows] for column in common}
+    columns |= {column: [row[column] for row in rows] for column in ("file", "captions")}
+    waveforms = store.read(folder, sample_rate=sample_rate)
+    return StoredClips(
+        name, content_key([bytes_key(folder), sample_rate]), waveforms, np.arange(len(rows)), columns, captions_of
+    )
+
+
+def captions_of(columns: Columns, language: str) -> list[list[str]]:
+    """The captions of clips from shards in a language; `UnknownNameError` where none has any.
+
+    >>> captions_of({"captions": [{"eng": ["a dog"]}, {"fra": ["un chat"]}]}, "eng")
+    [['a dog'], []]
+    """
+    known = columns["captions"]
+    captions = [list(captions_in(Annotation(each, {}), (language,))[language]) for each in known]
+    if not any(captions):
+        raise unknown("language of these captions", language, {name for each in known for name in each})
+    return captions
+
+
+def _print(shard: Shard) -> list[Any]:
+    return [shard.path.name, shard.samples, shard.checksum or fingerprint(shard.path)]
+
+
+def _decode(folder: Path, shards: tuple[Shard, ...], sample_rate: int, seconds: float | None, n: int | None) -> None:
+    """Write the recordings (see store.py) and their annotations to a folder."""
+    clips: list[dict[str, Any]] = []
+    damaged: list[str] = []
+
+    def waves() -> Iterator[np.ndarray]:
+        for shard in shards:
+            samples, problem = samples_of(shard.path)
+            for number in range(shard.samples):
+                if n is not None and len(clips) == n:
+                    return
+                if number >= len(samples):
+                    damaged.append(f"sample {number} in {shard.path} ({problem or 'its shard ends before it'})")
+                    continue
+                sample = samples[number]
+                try:
+                    wave, annotation = read_sample(shard.path, sample, sample_rate=sample_rate, seconds=seconds)
+                except DamagedError as error:
+                    damaged.append(f"{sample.key} in {shard.path} ({error})")
+                    continue
+                clips.append({**annotation._asdict(), "file": f"{shard.path.name}/{sample.key}"})
+                yield store.to_int16(wave.clamp(-1, 1).numpy())
+
+    store.write(folder, waves())
+    table = json.dumps({"clips": clips, "damaged": damaged}, ensure_ascii=False)
+    (folder / TABLE).write_text(table, encoding="utf-8")
