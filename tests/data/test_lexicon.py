@@ -8,12 +8,13 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from drawn_scenes import scenes
 
 from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.grammar import captions
 from pullpush.data.language.vocabulary import load_events, word_frequencies
 from pullpush.data.language.wording import LexiconConfig, _ZipfDice, narrow_phrases, worded_captions
-from pullpush.data.scenes.scene import Scene, Sound
+from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import UnknownNameError
 
@@ -21,26 +22,10 @@ EVENTS = load_events()
 SMALL = WorldConfig("synthetic", n_train=12, n_valid=4, n_test=6, n_single_per_event=1)
 
 
-def scenes(count: int, events: int = len(EVENTS)) -> list[Scene]:
-    """Scenes of one to three sounds, near and far, once and often, with noise and without."""
-    rng = np.random.default_rng(0)
-    found = []
-    for _ in range(count):
-        size = int(rng.integers(1, 4))
-        chosen = rng.choice(events, size, replace=False).tolist()
-        relation = "single" if size == 1 else ("sequence", "overlap")[rng.integers(2)]
-        sounds = tuple(
-            Sound(event, 0, float(place), far=bool(rng.integers(2)), repeats=int(rng.integers(1, 3)))
-            for place, event in enumerate(chosen)
-        )
-        found.append(Scene(sounds, relation, 10.0 if rng.integers(2) else None, 4.0))
-    return found
-
-
 @pytest.fixture(scope="module")
 def corpora() -> dict[tuple[str, float], list[str]]:
     """The captions of the same scenes, by vocabulary and skew."""
-    told = scenes(800)
+    told = scenes(800, len(EVENTS))
     found = {("rich", 0.0): [text for scene in told for text in captions(scene, EVENTS, language="eng")]}
     for how in (("rich", 1.0), ("rich", 2.0), ("narrow", 0.0), ("narrow", 2.0)):
         found[how] = [text for scene in told for text in worded(scene, *how)]
@@ -125,7 +110,7 @@ def test_narrow_names_tell_all_events_apart():
 def test_narrow_captions_name_the_events_of_the_scene_in_its_order_and_claim_no_more():
     names = {narrow_phrases(event.phrases["eng"], "eng").nouns[0]: row for row, event in enumerate(EVENTS)}
     pattern = re.compile(r"\b(" + "|".join(sorted(names, key=len, reverse=True)) + r")\b")
-    told = scenes(300)
+    told = scenes(300, len(EVENTS))
     for scene in told:
         for text in worded(scene, "narrow", 1.0):
             found = [names[name] for name in pattern.findall(text[0].lower() + text[1:])]
@@ -160,4 +145,4 @@ def test_words_that_there_are_not_are_refused():
         with pytest.raises(ValueError, match="skew must be a number from 0"):
             LexiconConfig(SMALL, "rich", skew)
     with pytest.raises(ValueError, match="n must be at least 1"):
-        worded(scenes(1)[0], "narrow", 0.0, n=0)
+        worded(scenes(1, len(EVENTS))[0], "narrow", 0.0, n=0)

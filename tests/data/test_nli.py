@@ -16,6 +16,7 @@ import datasets
 import numpy as np
 import pytest
 import torch
+from drawn_scenes import scenes
 
 from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.batches import PairDataset
@@ -55,24 +56,9 @@ MENTIONS = (
 )
 
 
-def scenes(count: int) -> list[Scene]:
-    """Scenes of one to three sounds, near and far, once and often, with noise and without."""
-    rng = np.random.default_rng(1)
-    found = []
-    for _ in range(count):
-        size = int(rng.integers(1, 4))
-        relation = "single" if size == 1 else ("sequence", "overlap")[rng.integers(2)]
-        sounds = tuple(
-            Sound(event, 0, float(place), far=bool(rng.integers(2)), repeats=int(rng.integers(1, 3)))
-            for place, event in enumerate(rng.choice(len(EVENTS), size, replace=False).tolist())
-        )
-        found.append(Scene(sounds, relation, 10.0 if rng.integers(2) else None, 4.0))
-    return found
-
-
 @pytest.fixture(scope="module")
 def told() -> list[tuple[Scene, Triple]]:
-    some = scenes(1000)
+    some = scenes(1000, len(EVENTS), seed=1)
     found = triples(some, EVENTS)
     assert len(found) == len(some)
     return list(zip(some, found, strict=True))
