@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from pullpush.data.scenes import held_out
 from pullpush.data.scenes.held_out import TESTS, HeldOutConfig, OwnHeldOutConfig, named_events, two_banks
 from pullpush.data.scenes.renderer import render
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.store import to_int16
+from pullpush.errors import PullPushError
 from pullpush.lab import session
-from pullpush.studies.world import ears, listening, tagging
+from pullpush.studies.world import data, science
 
 WORLD = WorldConfig("synthetic", n_train=120, n_valid=10, n_test=20, n_single_per_event=2)
 
@@ -122,20 +124,20 @@ def ground(home, tmp_path):
     bank = own_bank(tmp_path / "classes", bell=1, drum=1, saw=1)
     profile = tmp_path / "mine.yaml"
     profile.write_text(f"like: smoke\nworld: {{bank: '{bank}', n_train: 24}}\n", encoding="utf-8")
-    return ears.Ears(session.start("00-ears", profile=str(profile), out=tmp_path / "out"))
+    return data.Context(session.start("00-ears", profile=str(profile), out=tmp_path / "out"))
 
 
 def test_the_page_of_ears_tests_what_a_bank_of_ones_own_has(ground):
     assert list(ground.tests) == ["new combinations", "held-out events"]
     world = ground.view("sound").data
-    table = ears.contents(world).set_index("scenes of")
+    table = data.contents(world).set_index("scenes of")
     assert table.loc["held-out recordings"].tolist() == [0, 0, 0]
-    experiment = ears.on_tests("a", ears.systems_of(ground.book), {}, seeds=(0,), tests=ground.tests)
+    experiment = data.on_tests("a", data.systems_of(ground.book), {}, seeds=(0,), tests=ground.tests)
     assert {trial.where["test"] for trial in experiment.trials} == set(ground.tests)
-    bridge = tagging.bridge(ground.book)
-    assert tagging.zero_shot_by_classes(bridge, world)["clips"].tolist() == ["of the bank"]
-    assert set(tagging.on_tests(bridge, world)["test"]) == set(ground.tests)
-    with pytest.raises(listening.PullPushError, match="one recording of each"):
-        listening.without_words(world, listening.ears(fetched=False))
-    with pytest.raises(listening.PullPushError, match="one event"):
-        listening.nearest(listening.torch.eye(2), [0, 0])
+    bridge = science.bridge(ground.book)
+    assert science.zero_shot_by_classes(bridge, world)["clips"].tolist() == ["of the bank"]
+    assert set(science.bridge_on_tests(bridge, world)["test"]) == set(ground.tests)
+    with pytest.raises(PullPushError, match="one recording of each"):
+        science.without_words(world, science.encoders(ground.book))
+    with pytest.raises(PullPushError, match="one event"):
+        science.nearest(torch.eye(2), [0, 0])

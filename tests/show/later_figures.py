@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import torch
 
 from pullpush.show.intervals import intervals
 from pullpush.studies import term_forces
-from pullpush.studies.distill import figures as distill
-from pullpush.studies.distill.truth import LEVELS
-from pullpush.studies.together import effects, figures as together, terms
-from pullpush.studies.together.design import full
+from pullpush.studies.distill import plots as distill
+from pullpush.studies.distill.science import LEVELS
+from pullpush.studies.together import plots as together, science
+from pullpush.studies.together.experiments import HALF
 
 SPANS = {"value": 0.4, "low": 0.3, "high": 0.5, "seeds": 3, "clips": 40}
 FACTORS = ("sigmoid", "SVR", "soft labels")
-SQUARE = full(FACTORS)
+SQUARE = science.Design(FACTORS)
 
 
 def crossed(**columns: tuple[object, ...]) -> pd.DataFrame:
@@ -35,19 +34,8 @@ def gained() -> pd.DataFrame:
     return crossed(comparison=("soft over 1", "3 over 2"), ears=("yamnet", "prediction")).head(3)
 
 
-def settings() -> pd.DataFrame:
-    rows = [("paper", np.nan), *(("teacher tau", at) for at in (0.1, 0.2)), *(("weight", at) for at in (0.3, 3.0))]
-    return pd.DataFrame(rows, columns=["setting", "at"]).assign(**SPANS)
-
-
 def judged() -> pd.DataFrame:
     return crossed(teacher=("binary labels", "ensemble"), metric=("rank correlation", "share on clips that fit"))[1:]
-
-
-def softness() -> pd.DataFrame:
-    return pd.DataFrame(
-        {"tau": [0.01, 0.1, 1.0], "candidates": [1, 2, 9], "right": [1, 0.8, 0.2], "own": [0.9, 0.5, 0.1]}
-    )
 
 
 def pushes() -> pd.DataFrame:
@@ -64,23 +52,17 @@ TOPIC = np.arange(30) % 3  # the last has no name: grey
 # ---------------------------------------------------------------- chapter 7
 
 
-def prices() -> pd.DataFrame:
-    return pd.DataFrame({"system": FACTORS, "time": [1, 1.5, 2], "FLOPs ratio": [1, 1.1, 4], "memory ratio": [1, 1, 3]})
-
-
 def responses() -> np.ndarray:
     """Eight runs, two seeds, five clips; the first factor adds by far the most."""
     noise = np.random.default_rng(0).normal(0, 0.01, (8, 2, 5))
     return noise + 0.2 * (SQUARE.contrast(FACTORS[0]) > 0)[:, None, None]
 
 
-def half_normal() -> tuple[pd.DataFrame, effects.Lenth]:
-    table = effects.half_normal(SQUARE, responses())
-    return table, effects.lenth(table["value"])
-
-
-def matrix() -> np.ndarray:
-    return effects.interactions(effects.effects(SQUARE, responses()), FACTORS)
+def contrasts() -> pd.DataFrame:
+    quantile = np.linspace(0.1, 2, 7)
+    return pd.DataFrame(
+        {"effect": [*"abcdef", "sigmoid"], "factors": [2] * 6 + [1], "size": 0.01 * quantile**3}
+    ).assign(quantile=quantile)
 
 
 def front() -> pd.DataFrame:
@@ -103,21 +85,19 @@ def forces() -> pd.DataFrame:
 
 DRAWN = {
     "fitting": lambda: distill.fitting({"test": [0, 0, 1, 99], "all": [2, 3]}, {2: 0.1, 4: 0.2, 8: 0.3}, trained=2),
-    "label_matrices": lambda: distill.label_matrices({"binary": torch.eye(3), "soft": torch.eye(3)}),
-    "temperatures": lambda: distill.temperatures(softness(), paper=0.05),
     "pushes": lambda: distill.pushes(pushes()),
     "intervals": lambda: intervals(by_system(), colours="ears", panels="metric", xlabel="%", names={"R@1": "recall"}),
     "intervals of gains": lambda: intervals(
         gained(), rows="comparison", colours="ears", xlabel="gain (points)", names={"yamnet": "yamnet (for PaSST)"}
     ),
     "intervals of one kind": lambda: intervals(judged(), rows="teacher", panels="metric", xlabel="share", scale=1),
-    "over_settings": lambda: distill.over_settings(settings(), without=0.35),
     "topic_map": lambda: distill.topic_map(MAPPED, TOPIC, ["bell, ring", "frog, croak"]),
     "by_members": lambda: distill.by_members(subsets(), {"E1": 0.45, "equal": 0.42}),
-    "design_figure": lambda: together.design_figure(terms.half()),
-    "interaction_matrix": lambda: together.interaction_matrix(matrix(), FACTORS, [FACTORS[0]]),
-    "half_normal_plot": lambda: together.half_normal_plot(*half_normal()),
-    "costs_figure": lambda: together.costs_figure(prices()),
+    "design_figure": lambda: together.design_figure(science.Design(*HALF)),
+    "interaction_matrix": lambda: together.interaction_matrix(
+        science.effects(SQUARE, responses()), FACTORS, [FACTORS[0]]
+    ),
+    "half_normal_plot": lambda: together.half_normal_plot(contrasts(), 0.01, 0.05),
     "pareto_front": lambda: together.pareto_front(front(), marked={"InfoNCE": "InfoNCE", "SVR + cycles": "the recipe"}),
     "forces_by_term": lambda: term_forces.forces_by_term(forces()),
 }

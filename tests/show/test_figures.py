@@ -7,12 +7,12 @@ import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import permutations
+from pathlib import Path
 
 import later_figures
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -24,12 +24,12 @@ from pullpush.show.layout import PAGE_WIDTH
 from pullpush.show.palette import PARTS, language_colour
 from pullpush.studies import drift, term_forces
 from pullpush.studies.consistency import figures as consistency
-from pullpush.studies.distill import figures as distill
+from pullpush.studies.distill import plots as distill
 from pullpush.studies.forces import figures as forces
 from pullpush.studies.glap import figures as glap, scale
 from pullpush.studies.language_encoder import figures as language
 from pullpush.studies.svr import figures as svr
-from pullpush.studies.world import figures as world_figures
+from pullpush.studies.world import plots as world_plots
 
 STEPS = [1.0, 2.0, 3.0]
 SIX = [f"{base}{more}" for base in ("infonce", "siglip") for more in ("", "+bi-static-svr", "+bi-dynamic-svr")]
@@ -218,14 +218,6 @@ def heard() -> pd.DataFrame:
 
 DRAWN = {
     "word_frequencies": lambda: curves.word_frequencies(frequencies()),
-    "relevance_matrix": lambda: world_figures.relevance_matrix(torch.eye(4)),
-    "learning_curve": lambda: world_figures.learning_curve(history()),
-    "grade_histogram": lambda: world_figures.grade_histogram(torch.tensor([0.0, 0.375, 0.75, 1.0])),
-    "zero_shot_accuracy": lambda: world_figures.zero_shot_accuracy(scores()),
-    "without_words": lambda: world_figures.without_words(shares("question", "encoder")),
-    "tests_side_by_side": lambda: world_figures.tests_side_by_side(
-        shares("test", "system").assign(metric="R@1"), "R@1"
-    ),
     "force_history": lambda: forces.force_history(over_steps(*PARTS, "perpendicular_share")),
     "share_by_setting": lambda: forces.share_by_setting(settings()),
     "local_global_bars": lambda: forces.local_global_bars(local_global()),
@@ -261,11 +253,18 @@ DRAWN = {
 
 def test_every_figure_of_every_study_is_tried_here():
     chapters = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
+    rooms = {chapter: Path(next(iter(studies.__path__)), chapter) for chapter in chapters}
+    drawing = [
+        (chapter, kind)
+        for chapter in chapters
+        for kind in ("figures", "plots")
+        if (rooms[chapter] / f"{kind}.py").is_file()
+    ]
     modules = [
         curves,
         drift,
         term_forces,
-        *(import_module(f"pullpush.studies.{chapter}.figures") for chapter in chapters),
+        *(import_module(f"pullpush.studies.{chapter}.{kind}") for chapter, kind in drawing),
     ]
     functions = [f for module in modules for _, f in inspect.getmembers(module, inspect.isfunction)]
     figures = {
@@ -274,7 +273,7 @@ def test_every_figure_of_every_study_is_tried_here():
         if f.__module__ in {module.__name__ for module in modules} and f.__annotations__.get("return") == "Figure"
     }
     tried = {name for name in DRAWN if not name.startswith("intervals")}  # which are of no study
-    assert figures - {"scene_timeline", "stages", "distance_densities"} == tried, "those three have tests of their own"
+    assert figures - {"curves", "scene_timeline", "stages", "distance_densities"} == tried, "which have tests elsewhere"
 
 
 def names(ticks: Sequence[Text]) -> bool:
@@ -363,10 +362,8 @@ def test_bars_split_the_force_of_batches_in_two():
 
 def test_two_epochs_and_two_batch_sizes_are_dots():
     """As in the profile smoke."""
-    curve = world_figures.learning_curve(history().head(2))
     sizes = forces.local_global_bars(local_global().head(2))
-    for ax in (*curve.axes, sizes.axes[1]):
-        assert {line.get_linestyle() for line in ax.lines} == {"None"}
+    assert {line.get_linestyle() for line in sizes.axes[1].lines} == {"None"}
 
 
 def test_the_pull_of_the_plane_points_to_the_sound():
@@ -412,7 +409,7 @@ def test_numbers_of_a_curve_cover_neither_each_other_nor_a_mark():
 
 def test_a_timeline_has_a_bar_for_each_sound_from_its_onset(world: World):
     scene = max(world.test.columns["scene"], key=lambda scene: len(scene.sounds))
-    ax = world_figures.scene_timeline(world, scene).axes[0]
+    ax = world_plots.scene_timeline(world, scene).axes[0]
     assert [bar.get_x() for bar in ax.patches] == pytest.approx([sound.onset for sound in scene.sounds])
     assert all(bar.get_x() + bar.get_width() <= scene.duration + 1e-9 for bar in ax.patches)
     assert len(ax.get_yticklabels()) == len(scene.sounds)

@@ -11,14 +11,14 @@ from pullpush import golden
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import material, session
 from pullpush.studies.consistency.grounds import Grounds as Consistency
-from pullpush.studies.distill.grounds import Grounds as Distill, LessonGround
+from pullpush.studies.distill.data import Context as Distill, LessonContext
 from pullpush.studies.glap import test_sets
 from pullpush.studies.glap.grounds import Grounds as Glap
 from pullpush.studies.glap.hearing import Altering
 from pullpush.studies.language_encoder.grounds import Grounds as LanguageEncoder
 from pullpush.studies.svr.protocols import Protocols
-from pullpush.studies.together.grounds import Grounds as Together
-from pullpush.studies.world.ears import Ears
+from pullpush.studies.together.data import Context as Together
+from pullpush.studies.world.data import Context as Ears
 
 GROUNDS: Mapping[str, Callable[[session.Session], Any]] = {
     "scenes": material.of,
@@ -30,7 +30,7 @@ GROUNDS: Mapping[str, Callable[[session.Session], Any]] = {
     "glap": Glap,
     "altering": lambda book: Altering(Glap(book)),
     "distill": Distill,
-    "lesson": LessonGround,
+    "lesson": LessonContext,
     "together": Together,
     "ears": Ears,
 }

@@ -12,15 +12,14 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.errors import SettingError
 from pullpush.lab.profiles import PROFILES
 from pullpush.lab.session import Session
-from pullpush.studies.distill import grounds as distill
-from pullpush.studies.distill.grounds import BOTH, SOFT, LessonGround
-from pullpush.studies.distill.stages import Stage
-from pullpush.studies.distill.topics import ByText
+from pullpush.studies.distill.data import BOTH, SOFT, Context as Distill, LessonContext, Stage
+from pullpush.studies.distill.labels import ByText
 from pullpush.studies.glap import experiments
 from pullpush.studies.glap.grounds import QUIET, Grounds
 from pullpush.studies.glap.lesson import named_by_prompts
 from pullpush.studies.own_data import check_classes, check_retold, is_small, languages_of
-from pullpush.studies.together import experiments as together, grounds as joined
+from pullpush.studies.together import experiments as together
+from pullpush.studies.together.data import Context as Together
 from pullpush.topics import TopicsError
 
 
@@ -67,20 +66,20 @@ def test_chapter_5_learns_from_and_tests_on_a_bank_of_ones_own(own):
 
 
 def test_chapter_6_mixes_and_changes_words_where_there_is_no_other_language(own):
-    ground = distill.Grounds(own)
+    ground = Distill(own)
     rewriters = ground.config(Stage("finetune", augment="all")).rewriters
     assert len(rewriters) == 1
     ordinary = replace(own, settings=replace(own.settings, world=PROFILES["smoke"].world))
-    assert len(distill.Grounds(ordinary).config(Stage("finetune", augment="all")).rewriters) == 2
+    assert len(Distill(ordinary).config(Stage("finetune", augment="all")).rewriters) == 2
 
 
 def test_back_translation_of_one_language_is_refused(own):
     with pytest.raises(SettingError, match="needs events that are told in two languages, these are in eng"):
-        check_retold(distill.Grounds(own).source(Stage("finetune")).bank.events)
+        check_retold(Distill(own).source(Stage("finetune")).bank.events)
 
 
 def test_chapter_7_asks_in_the_languages_of_the_bank(own):
-    ground = joined.Grounds(own)
+    ground = Together(own)
     assert ground.view("plain").overrides["languages"] == ("eng",)
     asked = together.search(dim=8, languages=ground.languages, seeds=(0,))
     assert asked.languages == ("eng",)
@@ -100,10 +99,10 @@ def test_a_bank_with_too_few_captions_has_soft_labels_and_no_topics(own, monkeyp
         raise TopicsError("too few")
 
     monkeypatch.setattr(ByText, "of", too_few)
-    ground = LessonGround(own)
+    ground = LessonContext(own)
     assert not ground.has_topics
     systems = [trial.system for trial in ground.trials()]
     assert SOFT in systems
     assert BOTH not in systems
     ordinary = replace(own, settings=replace(own.settings, world=PROFILES["smoke"].world))
-    assert LessonGround(ordinary).trials()[-1].system == BOTH
+    assert LessonContext(ordinary).trials()[-1].system == BOTH

@@ -30,7 +30,7 @@ from pullpush.rewriting.grammar import SceneRewriter
 from pullpush.rewriting.prompts import Prompted, Question, cleaned
 from pullpush.rewriting.words import inflected
 from pullpush.studies import counting as costs, taught
-from pullpush.studies.distill import teachers as distillation, topics as labels
+from pullpush.studies.distill import labels
 from pullpush.studies.glap.hearing import over_clips
 from pullpush.topics.clustering import STRATEGIES, arranged, gathered
 from pullpush.topics.density import FEW, OUTLIER, Dense, Density, search, umap_options
@@ -78,11 +78,11 @@ class Toy(Model):
 
 @dataclass(frozen=True)
 class OfModel:
-    """A teacher that is a model; see `distillation.Teacher`."""
+    """A teacher that is a model; see `labels.Teacher`."""
 
     def embed(self, clips: Clips, language: str) -> Tensor:
         """See `Teacher`."""
-        return distillation.both_sides(Toy(), clips, language)
+        return labels.both_sides(Toy(), clips, language)
 
 
 def clips() -> StoredClips:
@@ -101,12 +101,12 @@ def clips() -> StoredClips:
 @PROBES("soft_labels")
 def soft_labels() -> Values:
     """What three kinds of teachers make of clips, and the similarities that come of it."""
-    kinds: tuple[Any, ...] = (OfModel(), distillation.Truth(), distillation.Blind(dim=3, seed=2))
-    soft = distillation.side_by_side(kinds, clips(), "eng")
+    kinds: tuple[Any, ...] = (OfModel(), labels.Truth(), labels.Blind(dim=3, seed=2))
+    soft = labels.side_by_side(kinds, clips(), "eng")
     return {
         "of a model": torch.from_numpy(soft[:, 0]).float(),
         "of the others": torch.from_numpy(soft[:, 1:]).float(),
-        "similarities": distillation.similarities(soft),
+        "similarities": labels.similarities(soft),
     }
 
 

@@ -11,6 +11,7 @@ names, such as {"many clips": {"world": "freesound"}}, have their names in a col
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -42,8 +43,9 @@ def levels(
     rows = []
     for head, system, where in _cells(scores, wheres):
         for metric in metrics:
-            found = difference(scores.values(system, metric, where, seeds=seeds))
-            rows.append({**head, "system": system, "metric": metric, **_numbers(found, LEVEL)})
+            with suppress(ExperimentError):  # a system that lacks this score has no row of it
+                found = difference(scores.values(system, metric, where, seeds=seeds))
+                rows.append({**head, "system": system, "metric": metric, **_numbers(found, LEVEL)})
     named = ["point"] if isinstance(wheres, Mapping) else []
     return pd.DataFrame(rows, columns=None if rows else [*named, "system", "metric", *LEVEL])
 

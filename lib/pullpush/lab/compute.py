@@ -19,7 +19,7 @@ from pullpush.cache import cached_file, check_whole, content_key
 from pullpush.data.clips import Clips, World
 from pullpush.golden import versions
 from pullpush.lab import common, kept
-from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.experiments import Derived, Experiment, Trial, trained_of
 from pullpush.lab.provenance import Stamp, stamp
 from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
@@ -35,6 +35,7 @@ from pullpush.training.runs import Plan, ready, reloaded, train_missing
 
 BATCH = 512  # clips that are embedded at once
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
+NO_ROWS = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})  # of the history of nothing
 
 
 Cells = dict[tuple[Trial, int], Plan]  # the run of each trial and seed
@@ -91,10 +92,9 @@ def run(ground: Ground, experiment: Experiment) -> Scores:
         return compute(ground, experiment)
     found = kept.read(experiment, book.chapter, content_of(ground, experiment))
     if found is None:
-        none = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})
         command = kept.command("sweep", book.chapter, experiment.name, profile=settings.source)
         made = Stamp("never", command, experiment.seeds, 0.0, {})
-        return Scores(experiment, {}, none, none, made, stored=True)
+        return Scores(experiment, {}, NO_ROWS, NO_ROWS, made, stored=True)
     return replace(found, stale=kept.changed(found.stamp))
 
 
@@ -106,21 +106,26 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
     cells = plans_of(ground, experiment) if cells is None else cells
     for plans in rounds(ground, experiment, cells):
         train_missing(plans)
+    seconds = sum(plan.seconds for plan in {plan.key: plan for plan in cells.values()}.values())
+    made = stamp(versions(*parts_of(ground, experiment)), seeds={seed for _, seed in cells}, seconds=seconds)
+    if isinstance(experiment, Derived):
+        of_seed = {seed: experiment.make(ground, seed) for seed in dict.fromkeys(seed for _, seed in cells)}
+        asked = ((trial, seed) for trial, seed in experiment.cells if seed in of_seed)
+        clips = {(str(trial), seed): of_seed[seed][trial.system] for trial, seed in asked}
+        return Scores(experiment, clips, NO_ROWS, NO_ROWS, made)
     tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
     jobs = [partial(_scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
     history, steps = (pd.concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
-    seconds = sum(plan.seconds for plan in {plan.key: plan for plan in cells.values()}.values())
-    parts = versions(*parts_of(ground, experiment))
-    made = stamp(parts, seeds={seed for _, seed in cells}, seconds=seconds)
     plain = {(trial.system, seed): plan for (trial, seed), plan in cells.items() if not trial.where}
     return Scores(experiment, clips, history, steps, made, plans=plain)
 
 
 def plans_of(ground: Ground, experiment: Experiment) -> Cells:
-    """The run of each cell."""
+    """The run of each cell; of what is derived those of the experiment that it is derived from."""
+    experiment = trained_of(experiment)
     return {(trial, seed): plan_of(ground, experiment, trial, seed) for trial, seed in experiment.cells}
 
 
@@ -138,7 +143,7 @@ def rounds(ground: Ground, experiment: Experiment, cells: Cells) -> list[list[Pl
     """All runs of an experiment in the order in which they can be trained, each once: those that others start from or
     learn from, round by round, then the experiment's own, whose bases are then there.
     """
-    first: list[dict[str, Plan]] = []
+    experiment, first = trained_of(experiment), list[dict[str, Plan]]()
     for trial, seed in cells:
         view = ground.view(trial.data or experiment.data)
         for number, plans in enumerate(view.before(seed) if view.before else ()):
@@ -155,6 +160,8 @@ def parts_of(ground: Ground, experiment: Experiment) -> tuple[str, ...]:
 
     Of the encoder that clips are heard through it is the profile's, so that no data need be there to ask.
     """
+    if isinstance(experiment, Derived):
+        return tuple(sorted({*parts_of(ground, experiment.source), *experiment.parts}))
     found = {*ground.parts, "training/features", *(f"metrics/{name}" for name in experiment.evaluations)}
     found |= {"audio/upper"} if "upper" in {trial.data or experiment.data for trial in experiment.trials} else set()
     for trial in experiment.trials:

@@ -10,12 +10,12 @@ experiment takes more than a chapter's minutes: a chapter reads what `pullpush k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pullpush.errors import PullPushError, unknown
-from pullpush.metrics.cards import METRICS
+from pullpush.metrics.cards import METRICS, Values
 from pullpush.training.diagnostics import Diagnostics
 
 System = tuple[str, Mapping[str, Any]]  # a recipe's name, and its overrides
@@ -160,6 +160,30 @@ class Experiment:
     def __add__(self, other: Experiment) -> Experiment:
         """The trials of both, which differ in nothing else that the experiment says."""
         return replace(self, trials=self.trials + other.trials)
+
+
+@dataclass(frozen=True)
+class Derived(Experiment):
+    """What trained models give that is no score of one of them, such as ensembles and topics; it trains none itself.
+
+    Attributes:
+        source: the experiment whose runs are trained before.
+        make: ground and seed → system → values, as evaluations give them; `parts` name the components of it.
+    """
+
+    source: Experiment = field(kw_only=True)
+    make: Callable[[Any, int], Mapping[str, Values]] = field(kw_only=True, compare=False)
+    parts: tuple[str, ...] = ()
+
+    def reduced(self, most: int = 2) -> Derived:
+        """See `Experiment`."""
+        fewer = super().reduced(most)
+        return replace(self, trials=fewer.trials, seeds=fewer.seeds, source=self.source.reduced(most))
+
+
+def trained_of(experiment: Experiment) -> Experiment:
+    """The experiment whose runs are trained: itself, or what it is derived from."""
+    return experiment.source if isinstance(experiment, Derived) else experiment
 
 
 def _varied(trial: Trial) -> list[tuple[tuple[str, str], Any]]:

@@ -205,6 +205,8 @@ class Scores:
     @staticmethod
     def rows(table: pd.DataFrame, trial: Trial, seed: int) -> pd.DataFrame:
         """The rows of `history` or `steps` that belong to a trial and a seed."""
+        if table.empty:  # of what is derived
+            return table
         found = table[(table["system"] == trial.system) & (table["seed"] == seed)]
         for name, value in trial.where.items():
             found = found[found[name] == value]

@@ -35,6 +35,7 @@ def intervals(
     looks: Mapping[str, tuple[str, str]] | None = None,
     scale: float | Mapping[str, float] = 100,
     items: str = "clips",
+    below: str = "",
 ) -> Figure:
     """Numbers with their 95 % intervals.
 
@@ -49,6 +50,7 @@ def intervals(
         looks: value of `colours` → colour and marker; default: LOOKS in turn.
         scale: factor on the numbers, 100 for percent and points; or of each panel, where they differ in their unit.
         items: what seeds are crossed with, for the note below.
+        below: another note, of intervals that are over something else.
 
     Example:
         >>> table = pd.DataFrame({"system": ["a", "b"], "value": [0.1, 0.2], "low": [0, 0.1], "high": [0.2, 0.3]})
@@ -83,7 +85,7 @@ def intervals(
         label_x = label_x.replace("points", f"points{remark}") if "points" in label_x else label_x + remark
         ax.set(xlabel=label_x, title="" if part is None else written.get(str(part), str(part)))
     name_places(axes[0], titles)
-    return finish(fig, note(table, items))
+    return finish(fig, below or note(table, items))
 
 
 def note(table: pd.DataFrame, items: str = "clips") -> str:

@@ -24,7 +24,7 @@ from pullpush.cache.locks import named, who
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
-from pullpush.lab.experiments import Experiment, without_seeds
+from pullpush.lab.experiments import Experiment, trained_of, without_seeds
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import alone, find_root, workplace
 from pullpush.lab.scores import Scores
@@ -84,7 +84,8 @@ class Declared:
         Of training in stages nothing is taken over, since what was kept does not tell which runs it started from.
         """
         ground = self.ground_of(experiment)
-        views = [ground.view(trial.data or experiment.data) for trial in experiment.trials]
+        trained = trained_of(experiment)
+        views = [ground.view(trial.data or trained.data) for trial in trained.trials]
         before = None
         if not any(view.base or view.before or view.taught for view in views):
             but_seeds = self.content(without_seeds(experiment))

@@ -28,7 +28,7 @@ import pandas as pd
 from pullpush.cache import HOME, home
 from pullpush.errors import CacheError, PullPushError, unknown
 from pullpush.lab import compute, kept, profiles
-from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.experiments import Experiment, Trial, trained_of
 from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import processor
 from pullpush.lab.root import alone, find_root
@@ -179,7 +179,9 @@ def _trained(plan: Declared, group: Sequence[Expected]) -> Iterator[tuple[Expect
     runs = []
     for one in group:
         ground = plan.ground_of(one.experiment)
-        cell = {(one.trial, one.seed): compute.plan_of(ground, one.experiment, one.trial, one.seed)}
+        trained = trained_of(one.experiment)
+        trials = [one.trial] if trained is one.experiment else trained.trials
+        cell = {(trial, one.seed): compute.plan_of(ground, trained, trial, one.seed) for trial in trials}
         runs.append((one, ground, cell))
     stages = (compute.rounds(ground, one.experiment, cell) for one, ground, cell in runs)
     for stage in zip_longest(*stages, fillvalue=()):
@@ -287,7 +289,10 @@ def numbers(scores: Scores, trial: Trial, seed: int) -> Numbers:
     """
     values = scores.clips[str(trial), seed]
     found = {name: (float(np.nanmean(array)), len(array)) for name, array in values.items()}
-    losses = scores.rows(scores.history, trial, seed).sort_values("epoch")["loss"]
+    history = scores.rows(scores.history, trial, seed)
+    if history.empty:  # of what is derived
+        return found
+    losses = history.sort_values("epoch")["loss"]
     return found | {FIRST: (float(losses.iloc[0]), 0), LAST: (float(losses.iloc[-1]), 0)}
 
 

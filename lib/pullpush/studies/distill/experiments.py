@@ -1,138 +1,211 @@
-"""The experiments of the lab of chapter 6.
-
-    scores = page.run(systems(ground, seeds=range(3)))
-
-All are scored by `metrics.annotations` on the same test clips, whatever they learnt from.
-"""
+"""The experiments of chapter 6 as data, tables beside the paper's, and what judges claims that no contrast does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
+from pullpush.lab.comparisons import over, shown
 from pullpush.lab.experiments import Experiment, Trial
-from pullpush.studies.distill.grounds import Grounds, smoothed
-from pullpush.studies.distill.stages import ENCODERS, ENSEMBLE, GRID, LAST, MAIN, SYSTEMS, Stage
+from pullpush.lab.page import Experiments, Measure
+from pullpush.lab.paper import paper_table
+from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import Difference, difference
+from pullpush.studies.distill.data import ENCODERS, ENSEMBLE, GRID, LAST, MAIN, SMOOTHING, SYSTEMS, Context, Stage
 from pullpush.training.recipes import weighted
 
 SCORES = ("mAP@16 multiple", "R@1 single")  # that comparisons show
-SOFT, PLAIN = SYSTEMS["2"], SYSTEMS["1, finetuned"]
+MAIN_SCORE = SCORES[0]
+TABLE_2 = ("mAP@10 multiple", "mAP@16 multiple", "mAP@10 single", "R@1 single", "R@5 single", "R@10 single")
+STANDS_FOR: Mapping[str, str] = {"yamnet": "PaSST", "reconstruction": "EAT", "prediction": "BEATs"}
+NAMES: Mapping[str, str] = {  # what figures write of encoders and scores
+    **{encoder: f"{encoder} (for {theirs})" for encoder, theirs in STANDS_FOR.items()},
+    **{metric: "{}, {} annotation".format(*metric.split(" ")) for metric in TABLE_2},
+}
+
 # What a step adds over a control of as many passes, and over what the paper compares it with.
-FAIR = (
-    ("2", "1, finetuned"),
-    ("3", "2"),
-    ("4", "3, again"),
-    ("5", "3, again"),
-    ("5", "1, again"),
-    ("5", "2, again"),
-)
-AS_PRINTED = (("2", "1"), ("4", "3"), ("5", "3"), ("5", "1"), ("5", "2"))
+FAIR = [("2", "1, finetuned"), ("3", "2"), ("4", "3, again"), ("5", "3, again"), ("5", "1, again"), ("5", "2, again")]
+AS_PRINTED = [("2", "1"), ("4", "3"), ("5", "3"), ("5", "1"), ("5", "2")]
 LONGER = ("1, again", "2, again")  # controls of what all three stages give, with the first encoder alone
 AMBIGUOUS = ("pairs", "narrow", "single")
-BY_WORLD = (("2", "1, finetuned"), ("2, topics", "2, again"))
-NONE, SMOOTH = "no soft labels", "label smoothing"
-LABELS: Mapping[str, str] = {
+NONE, SMOOTH, WITHOUT = "no soft labels", "label smoothing", "all, no soft labels"
+TEACHERS: Mapping[str, str] = {
     "ensemble": ENSEMBLE,
-    "YAMNet alone": "yamnet",
-    "reconstruction alone": "reconstruction",
-    "prediction alone": "prediction",
+    **{f"{'YAMNet' if encoder == MAIN else encoder} alone": encoder for encoder in ENCODERS},
     "untrained": "untrained",
     "random": "blind",
     "truth": "truth",
 }
-UNTAUGHT = "all, no soft labels"
+SOFT, AGAIN = SYSTEMS["2"], SYSTEMS["3, again"]
 
 
-def trial(ground: Grounds, name: str, stage: Stage, where: Mapping[str, Any] | None = None, **overrides: Any) -> Trial:
-    """A system, tested on the clips of the finetuning world."""
-    test = Stage("finetune", encoder=stage.encoder, world=stage.world)
-    return ground.trial(name, stage, test, where, **overrides)
+class Row(NamedTuple):
+    """A system of an experiment; where: what else tells it apart; options: recipe, and overrides of it."""
+
+    system: str
+    stage: Stage
+    where: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
 
 
-def long(name: str, trials: Iterable[Trial], seeds: Iterable[int]) -> Experiment:
-    """An experiment that takes more than the page's minutes."""
-    return Experiment(name, tuple(trials), tuple(seeds), evaluations=("annotations",), long=True)
-
-
-def search(
-    ground: Grounds, kind: str, *, encoders: Sequence[str] = tuple(ENCODERS), seeds: Iterable[int]
-) -> Experiment:
-    """The rates of a kind of stage for every system of it, on validation; kind: "pretrain" or "finetune"."""
-    stages = {stage.label: stage for stage in SYSTEMS.values() if stage.kind == kind}
-    trials = [
-        trial(ground, f"{name}, {encoder}", replace(stage, encoder=encoder), {"lr": lr}, lr=lr)
-        for name, stage in stages.items()
-        for encoder in encoders
-        for lr in GRID[kind]
-    ]
-    return long(f"search-{kind}", trials, seeds)
-
-
-def systems(ground: Grounds, *, seeds: Iterable[int]) -> Experiment:
-    """The systems of Table 1 with each of the three encoders: Table 2; 23 runs a seed."""
-    trials = [
-        trial(ground, name, replace(stage, encoder=encoder), {"ears": encoder})
+ROWS: Mapping[str, Sequence[Row]] = {
+    "systems": [  # Table 2
+        Row(name, replace(stage, encoder=encoder), {"ears": encoder})
         for encoder in ENCODERS
         for name, stage in SYSTEMS.items()
         if encoder == MAIN or name not in LONGER
-    ]
-    return replace(long("systems", trials, seeds), long=False)
-
-
-def teachers(ground: Grounds, *, seeds: Iterable[int]) -> Experiment:
-    """Who teaches; beside them binary labels alone, and label smoothing of the ensemble's entropy."""
-    trials = [trial(ground, name, Stage("finetune", teacher)) for name, teacher in {NONE: "", **LABELS}.items()]
-    return long("teachers", [*trials, smoothed(trial(ground, SMOOTH, SOFT))], seeds)
-
-
-def softness(ground: Grounds, *, seeds: Iterable[int]) -> Experiment:
-    """λ₁ and the teacher's temperature, one at a time, beside the paper's 1 and 0.05."""
-    weights = {each: weighted(SOFT.recipe, distillation=each) for each in (0.3, 3.0)}
-    taus = {each: {"teacher_tau": each} for each in (0.0125, 0.1, 0.4)}
-    trials = [
-        trial(ground, "2", SOFT, {"setting": setting, "at": at}, **overrides)
-        for setting, values in {"paper": {1.0: {}}, "weight": weights, "teacher tau": taus}.items()
-        for at, overrides in values.items()
-    ]
-    return long("softness", trials, seeds)
-
-
-def ambiguity(ground: Grounds, *, seeds: Iterable[int]) -> Experiment:
-    """Worlds of growing ambiguity: what soft labels give, and topics on top of them; the first encoder's model teaches
-    its own successor, for an ensemble would need all three in each world.
-    """
-    stages = {
-        "1, finetuned": PLAIN,
-        "2": Stage("finetune", MAIN),
-        "2, again": Stage("refinetune", MAIN),
-        "2, topics": Stage("refinetune", MAIN, topics="generic"),
-    }
-    trials = [
-        trial(ground, name, replace(stage, world=world), {"world": world})
+    ],
+    "teachers": [  # who teaches; beside them binary labels alone, and smoothing of the ensemble's entropy
+        *(Row(name, Stage("finetune", teacher)) for name, teacher in {NONE: "", **TEACHERS}.items()),
+        Row(SMOOTH, SOFT, options=SMOOTHING),
+    ],
+    "softness": [  # λ₁ and the teacher's temperature, one at a time, beside the paper's 1 and 0.05
+        Row("2", SOFT, {"setting": "paper", "at": 1.0}),
+        *(Row("2", SOFT, {"setting": "weight", "at": at}, weighted(SOFT.recipe, distillation=at)) for at in (0.3, 3.0)),
+        *(Row("2", SOFT, {"setting": "teacher tau", "at": at}, {"teacher_tau": at}) for at in (0.0125, 0.1, 0.4)),
+    ],
+    "ambiguity": [  # the first encoder's model teaches its own successor: an ensemble would need all in each world
+        Row(name, replace(stage, world=world), {"world": world})
         for world in AMBIGUOUS
-        for name, stage in stages.items()
+        for name, stage in {
+            "1, finetuned": SYSTEMS["1, finetuned"],
+            "2": Stage("finetune", MAIN),
+            "2, again": Stage("refinetune", MAIN),
+            "2, topics": Stage("refinetune", MAIN, topics="generic"),
+        }.items()
+    ],
+    "augmentation": [
+        Row("none", SOFT),
+        Row("all", LAST),
+        *(Row(part, replace(SOFT, augment=part)) for part in ("back-translation", "deletion", "synonyms", "mix")),
+        Row(WITHOUT, Stage("finetune", augment="all")),
+    ],
+    "topics": [  # how many topics, and what they are; beside them the same passes without any
+        Row("no topics", AGAIN),
+        *(Row(kind, replace(AGAIN, topics=kind)) for kind in ("finetuned", "generic", "random", "truth")),
+        *(Row(f"generic, {count}", replace(AGAIN, topics=f"generic:{count}")) for count in (6, 48)),
+    ],
+}
+
+
+def experiment(context: Context, name: str, seeds: Iterable[int], rows: Iterable[Row] = ()) -> Experiment:
+    """An experiment of ROWS, or of others; all are scored alike on the same test clips, whatever they learnt from."""
+    trials = [context.trial(row.system, row.stage, row.where, **row.options) for row in rows or ROWS[name]]
+    return Experiment(name, tuple(trials), tuple(seeds), evaluations=("annotations",), long=True)
+
+
+def search(context: Context, kind: str, encoders: Iterable[str], seeds: Iterable[int]) -> Experiment:
+    """The rates of a kind of stage for every system of it, on validation; kind: "pretrain" or "finetune"."""
+    rows = [
+        Row(f"{label}, {encoder}", replace(stage, encoder=encoder), {"lr": lr}, {"lr": lr})
+        for label, stage in {stage.label: stage for stage in SYSTEMS.values() if stage.kind == kind}.items()
+        for encoder in encoders
+        for lr in GRID[kind]
     ]
-    return long("ambiguity", trials, seeds)
+    return experiment(context, f"search-{kind}", seeds, rows)
 
 
-def topics(ground: Grounds, *, seeds: Iterable[int]) -> Experiment:
-    """How many topics, and what they are; beside them the same passes without any."""
-    sources = {kind: kind for kind in ("finetuned", "generic", "random", "truth")}
-    sources |= {f"generic, {count}": f"generic:{count}" for count in (6, 48)}
-    again = SYSTEMS["3, again"]
-    trials = [trial(ground, name, replace(again, topics=each)) for name, each in {"no topics": "", **sources}.items()]
-    return long("topics", trials, seeds)
-
-
-def augmentation(ground: Grounds, *, seeds: Iterable[int]) -> Experiment:
-    """The parts of the augmentation one at a time and together, with soft labels; and together without them."""
-    stages = {"none": SOFT, "all": LAST}
-    stages |= {part: replace(SOFT, augment=part) for part in ("back-translation", "deletion", "synonyms", "mix")}
-    stages[UNTAUGHT] = Stage("finetune", augment="all")
-    return long("augmentation", [trial(ground, *each) for each in stages.items()], seeds)
-
-
-def against(experiment: Experiment, baseline: str) -> list[tuple[str, str]]:
+def against(of: Experiment, baseline: str) -> list[tuple[str, str]]:
     """Every system of an experiment with the same baseline."""
-    return [(trial.system, baseline) for trial in experiment.trials if trial.system != baseline]
+    return [(trial.system, baseline) for trial in of.trials if trial.system != baseline]
+
+
+# ---------------------------------------------------------------- beside the paper, and claims
+
+
+def table_1() -> pd.DataFrame:
+    """Table 1 with our stages: columns system, distillation, augmentation, clusters (as the paper has them), here.
+
+    >>> table_1().iloc[4].tolist()
+    ['5', 'yes', 'yes', 'BERTopic', 'refinetune, soft labels, augmentation, generic topics']
+    """
+    paper = paper_table("distill_cluster", 1)
+    paper = paper.assign(printed=paper["note"].str.extract("printed=(.*)")[0].replace({"X": "no", "O": "yes"}))
+    printed = paper.pivot(index="system", columns="metric", values="printed").T
+    rows = []
+    for name in sorted(SYSTEMS, key=lambda name: "," in name):  # the paper's first
+        stage, theirs = SYSTEMS[name], printed.get(f"SID {name}", {})
+        parts = ("soft labels" * bool(stage.teacher), "augmentation" * bool(stage.augment))
+        here = [stage.kind, *filter(None, parts), *([f"{stage.topics} topics"] if stage.topics else [])]
+        switches = [theirs.get(metric, "–") for metric in ("distillation", "augmentation", "cluster_labels")]
+        rows.append((name, *switches, ", ".join(here)))
+    return pd.DataFrame(rows, columns=["system", "distillation", "augmentation", "clusters", "here"])
+
+
+def printed(system: str, encoder: str, metric: str) -> float:
+    """What Table 2 prints, in %: of a system of Table 1 by an encoder of ours, or of an ensemble; NaN where it prints
+    none.
+
+    >>> printed("2", "yamnet", "mAP@16 multiple"), printed("E1", "all", "R@1 single")
+    (46.62, 28.33)
+    """
+    name, annotation = metric.split(" ")
+    label = f"SID {system} {STANDS_FOR[encoder]}" if encoder in STANDS_FOR else system
+    table = paper_table("distill_cluster", 2)
+    noted = table["note"].astype(str).str.split(";").map(lambda notes: f"annotation={annotation}" in notes)
+    return float(
+        table.loc[(table["system"] == label) & (table["metric"] == name) & noted, "value"].astype(float).mean()
+    )
+
+
+def table_2(found: pd.DataFrame) -> pd.DataFrame:
+    """`levels` as Table 2 prints them, in %: a row a system and encoder, ours above the paper's."""
+    rows = []
+    for row in shown(found).rename(columns={"ears": "hears"}).to_dict("records"):
+        theirs = {metric: printed(row["system"], row["hears"], metric) for metric in TABLE_2}
+        rows.append(row)
+        if np.isfinite(list(theirs.values())).any():
+            head = {"system": f"paper: {row['system']}", "hears": STANDS_FOR.get(row["hears"], "")}
+            rows.append(head | {metric: "–" if np.isnan(value) else f"{value:.1f}" for metric, value in theirs.items()})
+    return pd.DataFrame(rows)
+
+
+def validated(scores: Scores, trial: Trial) -> float:
+    """Validation R@1 of a trial's best epoch, the mean over seeds: what is compared on the test clips is not picked by
+    them.
+    """
+    history = scores.history.assign(system=scores.history["system"].astype(str))  # a file gives "2" back as a number
+    seeds = scores.seeds(trial.system, trial.where)
+    return float(np.mean([scores.rows(history, trial, seed)["R@1"].max() for seed in seeds]))
+
+
+def best_over_worst(name: str, kept: Callable[[Trial], bool], found: Experiments) -> Difference:
+    """The best of some trials over the worst, both by validation."""
+    scores = found[name]
+    trials = [trial for trial in scores.experiment.trials if kept(trial)]
+    best, *_, worst = sorted(trials, key=lambda trial: validated(scores, trial), reverse=True)
+    return scores.contrast(best.system, worst.system, MAIN_SCORE, best.where, baseline_where=worst.where)
+
+
+def generalises(found: Experiments) -> Difference:
+    """What soft labels give under multiple annotation, less what they give under single, mAP@10."""
+    kinds = ("multiple", "single")
+    return difference(*(over(found["systems"], FAIR[0], f"mAP@10 {kind}", {"ears": MAIN}) for kind in kinds))
+
+
+def mixed_gains(found: Experiments) -> Difference:
+    """What clusters give with the encoder where they give most on validation, less where they give least."""
+    scores, (clusters, control) = found["systems"], FAIR[2]
+
+    def lift(trial: Trial) -> float:
+        return validated(scores, trial) - validated(scores, scores.trial(control, trial.where))
+
+    trials = sorted((trial for trial in scores.experiment.trials if trial.system == clusters), key=lift, reverse=True)
+    return difference(*(over(scores, FAIR[2], MAIN_SCORE, trial.where) for trial in (trials[0], trials[-1])))
+
+
+MEASURES: Mapping[str, Measure] = {
+    "distillation-by-annotation": Measure(("systems",), generalises),
+    "teacher-temperature": Measure(
+        ("softness",), partial(best_over_worst, "softness", lambda trial: trial.where["setting"] != "weight")
+    ),
+    "number-of-topics": Measure(
+        ("topics",), partial(best_over_worst, "topics", lambda trial: trial.system.startswith("generic"))
+    ),
+    "cluster-gain-by-ears": Measure(("systems",), mixed_gains),
+}

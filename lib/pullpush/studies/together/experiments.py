@@ -1,10 +1,4 @@
-"""The experiments of chapter 7: a search of rates for both losses, the factorial design, a smaller one with the audio
-encoder in training, and the recipe against what it is made of.
-
-found = compute.run(ground, search(dim=ground.dim, seeds=(1000,)))
-tuned = chosen(found)                                   # "softmax", "sigmoid" → rate and temperature
-of_all = combined("factorial", half().runs, dim=ground.dim, tuned=tuned, seeds=(0, 1))
-"""
+"""The seven factors of chapter 7, the recipe of any combination of them, and the experiments that train these."""
 
 from __future__ import annotations
 
@@ -13,19 +7,100 @@ from dataclasses import replace
 from typing import Any
 
 import pandas as pd
+from IPython.display import Markdown
 
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
 from pullpush.lab.tuning import points_table
-from pullpush.studies.together.terms import NAMES, SIGMOID, label, system
+from pullpush.training.recipes import recipe
+from pullpush.training.terms import Term
 
 Tuned = Mapping[str, Mapping[str, Any]]  # "softmax" or "sigmoid" → options
-FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see grounds.py
-EVALUATIONS = ("recall-at-1", "rank-agreement")
+SIGMOID, SVR, CYCLES, SIMCSE, ALL, SOFT, TOPICS = NAMES = (
+    "sigmoid", "SVR", "cycles", "SimCSE", "all languages", "soft labels", "topics",
+)  # fmt: skip
+NONE = "InfoNCE"  # the run in which all are low
+ROOM = 128  # topics that the heads have room for; the captions have fewer
+HEADS = 0.05  # λ₂
+# The losses with what they learn beside the encoders, and the summands with the weights that their papers give. KCL is
+# half of InfoNCE where there is one language.
+SOFTMAX_LOSS = Term("kcl", 2.0, {"learnable": True})
+SIGMOID_LOSS = Term("siglip-languages", 1.0, {"form": "siglip"})
+SUMMANDS: Mapping[str, tuple[Term, ...]] = {
+    SVR: (Term("svr", options={"modelling": "dynamic", "direction": "both", "beta": 0.01}),),
+    CYCLES: (Term("cross-cyclic", 0.25, {"per_clip": True}), Term("in-modal-cyclic", 0.25, {"per_clip": True})),
+    SIMCSE: (Term("simcse", 0.1),),
+    SOFT: (Term("distillation"),),
+}
+# Generators: 64 runs of resolution VII, in which main effects and two-way interactions are clear; 16 of resolution IV,
+# in which interactions are aliased in groups of three; and 16 of five factors, for a profile that only tries all out.
+HALF: tuple[Sequence[str], Mapping[str, Sequence[str]]] = (NAMES, {TOPICS: NAMES[:-1]})
+EIGHTH = (NAMES, {ALL: NAMES[:3], SOFT: NAMES[1:4], TOPICS: (SIGMOID, CYCLES, SIMCSE)})
+SMALL = ((SIGMOID, SVR, ALL, SOFT, TOPICS), {TOPICS: (SIGMOID, SVR, ALL, SOFT)})
+FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see data.py
 RATES, TAUS = (1e-3, 3e-3), (0.07,)  # the temperature is learnt, so that only its start could be searched
 BESIDE: Mapping[str, tuple[str, ...]] = {"nothing": (), "everything": NAMES[1:]}
 OTHER_SEEDS = 500  # the recipe is tested with seeds that chose nothing
+
+
+def label(high: Collection[str]) -> str:
+    """What tables call a run.
+
+    >>> label({"SimCSE", "SVR"}), label(set())
+    ('SVR + SimCSE', 'InfoNCE')
+    """
+    return " + ".join(name for name in NAMES if name in high) or NONE
+
+
+def high_of(system: str) -> frozenset[str]:
+    """The factors that a label names.
+
+    >>> sorted(high_of("SVR + SimCSE")), high_of("InfoNCE")
+    (['SVR', 'SimCSE'], frozenset())
+    """
+    return frozenset(system.split(" + ")) & set(NAMES)
+
+
+def system(high: Collection[str], *, dim: int, tuned: Tuned | None = None) -> System:
+    """The recipe of a combination; dim: of the joint space, for the heads of topics; tuned: options that the search of
+    its loss chose.
+
+    One language means one that is drawn anew for every clip and epoch, as in ML-CLAP; all of them are there at every
+    step, as in KCL. SVR and the loss see all that there are, and the other summands the main text of a clip.
+    """
+    loss = SIGMOID_LOSS if SIGMOID in high else SOFTMAX_LOSS
+    summands = [term for name, terms in SUMMANDS.items() if name in high for term in terms]
+    heads = [Term("clusters", HEADS, {"topics": ROOM, "dim": dim})] if TOPICS in high else []
+    sampling = "all" if ALL in high else "random"
+    options = (tuned or {}).get(SIGMOID if SIGMOID in high else "softmax", {})
+    return "kcl", {"terms": (loss, *summands, *heads), "sampling": sampling, **options}
+
+
+def written(high: Collection[str], *, dim: int, tuned: Tuned) -> str:
+    """A combination as Python: what a reader pastes; encoders, data and columns are the reader's own.
+
+    >>> print(written({"SVR"}, dim=256, tuned={}))
+    from pullpush.training import Term, recipe
+    <BLANKLINE>
+    terms = (
+        Term('kcl', 2.0, {'learnable': True}),
+        Term('svr', 1.0, {'direction': 'both'}),
+    )
+    start_from = recipe("kcl", terms=terms, sampling='random')
+    """
+    name, overrides = system(high, dim=dim, tuned=tuned)
+    terms = recipe(name, **overrides).terms  # with the temperature in its place
+    lines = [f"    Term({term.name!r}, {term.weight!r}, {dict(term.options)!r})," for term in terms]
+    fields = {key: value for key, value in overrides.items() if key not in ("terms", "tau")}
+    given = "".join(f", {key}={value!r}" for key, value in fields.items())
+    head = ["from pullpush.training import Term, recipe", "", "terms = ("]
+    return "\n".join([*head, *lines, ")", f'start_from = recipe("{name}", terms=terms{given})'])
+
+
+def shown(high: Collection[str], *, dim: int, tuned: Tuned) -> Markdown:
+    """`written` for a page, under the combination's name."""
+    return Markdown(f"**{label(high)}**\n\n```python\n{written(high, dim=dim, tuned=tuned)}\n```")
 
 
 def search(
@@ -42,12 +117,9 @@ def search(
     trials = []
     for loss in ("softmax", SIGMOID):
         for beside, others in BESIDE.items():
-            recipe, overrides = system({loss, *others} & set(NAMES), dim=dim)
-            trials += [
-                Trial(loss, recipe, {**overrides, "lr": lr, "tau": tau}, {"beside": beside, "lr": lr, "tau": tau})
-                for lr in rates
-                for tau in taus
-            ]
+            name, overrides = system({loss, *others} & set(NAMES), dim=dim)
+            points = [{"lr": lr, "tau": tau} for lr in rates for tau in taus]
+            trials += [Trial(loss, name, {**overrides, **point}, {"beside": beside, **point}) for point in points]
     return _long("search", trials, seeds, FROZEN, languages)
 
 
@@ -93,14 +165,5 @@ def on_validation(of: Experiment) -> Experiment:
 
 
 def _long(name: str, trials: Iterable[Trial], seeds: Iterable[int], data: str, languages: Sequence[str]) -> Experiment:
-    asked = {"languages": tuple(languages), "evaluations": EVALUATIONS}
-    return Experiment(name, tuple(trials), tuple(seeds), data=data, long=True, **asked)
-
-
-def without_rates(tuned: Tuned) -> dict[str, dict[str, Any]]:
-    """What was searched, but the rates: an audio encoder that is trained, too, has one of its own.
-
-    >>> without_rates({"softmax": {"lr": 0.003, "tau": 0.1}})
-    {'softmax': {'tau': 0.1}}
-    """
-    return {loss: {name: value for name, value in options.items() if name != "lr"} for loss, options in tuned.items()}
+    scored: dict[str, Any] = {"languages": tuple(languages), "evaluations": ("recall-at-1", "rank-agreement")}
+    return Experiment(name, tuple(trials), tuple(seeds), data=data, long=True, **scored)

@@ -1,0 +1,400 @@
+"""What chapter 6 trains and tests on: three stages as data, and the worlds of scenes that they learn from.
+
+    context = Context(book)                                         # of the lab; LessonContext(book): of the lesson
+    two = context.trial("2", SYSTEMS["2"])                          # of an experiment
+    context.plan(Stage("pretrain", encoder="prediction"), seed=0)   # the run of a stage
+
+In the lab many clips with one caption each are pretrained on, and a part of them with five captions finetuned on. What
+is finetuned starts from what was pretrained with the same seed and encoder, what is refinetuned from what was finetuned
+with the same soft labels and augmentation; teachers and topics are of the seed, too.
+
+Where the paper has PaSST, a tagger trained on AudioSet, there is YAMNet; for EAT and BEATs, trained on audio alone by
+reconstruction and by prediction of masked parts, a small transformer pretrained in either way. All stay as they are
+published; a projection of theirs and of a sentence encoder's output are trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from pullpush.data.clips import Config, World
+from pullpush.data.language.wording import LexiconConfig
+from pullpush.data.scenes.augmented import AugmentedConfig
+from pullpush.data.scenes.world import WorldConfig
+from pullpush.lab import common
+from pullpush.lab.compute import View
+from pullpush.lab.experiments import System, Trial
+from pullpush.lab.material import PARTS
+from pullpush.lab.session import Session
+from pullpush.rewriting import create as rewriter
+from pullpush.studies.distill import labels
+from pullpush.studies.distill.labels import ByModel, ByText, Classes, Labels, Shuffled, TaughtConfig, loaded
+from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
+from pullpush.topics import TopicsError
+from pullpush.training.frozen import encoded, on_features
+from pullpush.training.recipes import weighted
+from pullpush.training.runs import Plan
+from pullpush.training.trunk import Published
+
+# In the place of PaSST, EAT and BEATs.
+ENCODERS: Mapping[str, Published] = {
+    "yamnet": Published("yamnet"),
+    "reconstruction": Published("audio_transformer", {"weights": "masked-reconstruction"}),
+    "prediction": Published("audio_transformer", {"weights": "masked-prediction"}),
+}
+MAIN, ENSEMBLE, WORLD = "yamnet", "ensemble", "scenes"
+AUGMENTS: Mapping[str, tuple[str, ...]] = {
+    "all": ("back-translation", "words", "mix"),
+    **{part: (part,) for part in ("back-translation", "deletion", "synonyms", "mix")},
+}
+PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes; the smaller part is in the larger
+SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of worlds of other ambiguity
+TESTED = 300  # clips of such a world, at most
+PASSES = 3  # in each stage, as a multiple of the profile's epochs
+BATCH, LEAST = 64, 8  # PaSST's, §3.4; and however few clips there are
+TAU = 0.05
+MIXES = 1.0  # mixed clips, as a multiple of the clips
+EVENTS = 100  # of a bank, at most
+TOPICS = 24  # to which topics are merged, where their number is not what is varied
+WEIGHT = 0.05  # λ₂, §2.3
+UNTRAINED: Mapping[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}  # in keys: no flag says it
+# Rates as the lab's searches chose them on validation: constants, for those of an early stage name all later runs.
+GRID: Mapping[str, tuple[float, ...]] = {"pretrain": (3e-4, 1e-3, 3e-3), "finetune": (1e-4, 3e-4, 1e-3)}
+DEFAULT = 1e-3
+# (label, encoder) → rate; later stages are searched with the first encoder alone.
+CHOSEN: Mapping[tuple[str, str], float] = {
+    ("pretrain", "yamnet"): 1e-3,
+    ("pretrain", "reconstruction"): 3e-3,
+    ("pretrain", "prediction"): 3e-3,
+    ("finetune", "yamnet"): 3e-4,
+    ("finetune, soft labels", "yamnet"): 3e-4,
+    ("finetune, soft labels, augmented", "yamnet"): 1e-4,
+    ("finetune, augmented", "yamnet"): 1e-4,  # as with soft labels: no system of Table 1, and not searched
+}
+
+
+class Ambiguity(NamedTuple):
+    """How ambiguous a world is. scene: fields of SceneConfig; vocabulary: see `language.wording`."""
+
+    about: str = ""
+    scene: Mapping[str, Any] = {}
+    vocabulary: str = "rich"
+
+
+WORLDS: Mapping[str, Ambiguity] = {
+    WORLD: Ambiguity(),
+    "pairs": Ambiguity("mostly two sounds"),
+    "narrow": Ambiguity("mostly two sounds, few words", vocabulary="narrow"),
+    "single": Ambiguity("one sound", {"p_single": 1.0}),
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of training.
+
+    kind: "untrained" (a teacher that knows nothing yet), "pretrain", "finetune", "refinetune"; teacher: "ensemble", an
+    encoder, "untrained", "truth" or "blind", "" for none; augment: of AUGMENTS, "" for none; topics: their source, see
+    `Context.topics`, "" for none; encoder: of ENCODERS; world: of WORLDS.
+
+    >>> Stage("finetune", "ensemble").name, Stage("refinetune", "ensemble", "all", "generic:8").start.augment
+    ('finetune teacher=ensemble/yamnet', 'all')
+    """
+
+    kind: str
+    teacher: str = ""
+    augment: str = ""
+    topics: str = ""
+    encoder: str = MAIN
+    world: str = WORLD
+
+    @property
+    def name(self) -> str:
+        """What experiments call its data by; stored results hold it."""
+        parts = [f"{name}={getattr(self, name)}" for name in ("teacher", "augment", "topics") if getattr(self, name)]
+        return "/".join([" ".join([self.kind, *parts]), self.encoder, *([self.world] if self.world != WORLD else [])])
+
+    @property
+    def start(self) -> Stage | None:
+        """The stage whose weights it starts from; None of the first."""
+        if self.kind == "refinetune":
+            return replace(self, kind="finetune", topics="")
+        return Stage("pretrain", encoder=self.encoder, world=self.world) if self.kind == "finetune" else None
+
+    @property
+    def teachers(self) -> tuple[Stage, ...]:
+        """The stages whose models give its soft labels; none where no model does."""
+        kind = "untrained" if self.teacher == "untrained" else "pretrain"
+        chosen = [each for each in ENCODERS if self.teacher in (ENSEMBLE, "untrained", each)]
+        return tuple(Stage(kind, encoder=each, world=self.world) for each in chosen)
+
+    @property
+    def needs(self) -> tuple[Stage, ...]:
+        """All stages that are trained before it, each after what it needs itself."""
+        models = (replace(LAST, world=self.world),) if self.topics.startswith("finetuned") else ()
+        direct = [*((self.start,) if self.start else ()), *self.teachers, *models]
+        return tuple(dict.fromkeys(stage for each in direct for stage in (*each.needs, each)))
+
+    @property
+    def recipe(self) -> str:
+        """The terms: InfoNCE, soft labels where there are teachers, heads where there are topics (Eq. 4, 9, 10)."""
+        return "infonce" + "+distillation" * bool(self.teacher) + "+clusters" * bool(self.topics)
+
+    @property
+    def label(self) -> str:
+        """What the searches call it: its kind, and whether it has soft labels and augmentation. Other teachers and
+        parts of the augmentation share a rate, and so does what is finetuned once more, with topics or without.
+        """
+        kind = "finetune" if self.start else "pretrain"
+        return ", ".join([kind, *["soft labels"] * bool(self.teacher), *["augmented"] * bool(self.augment)])
+
+    @property
+    def rate(self) -> float:
+        """Its learning rate."""
+        return CHOSEN.get((self.label, self.encoder), CHOSEN.get((self.label, MAIN), DEFAULT))
+
+
+LAST = Stage("finetune", ENSEMBLE, "all")  # system 3, on which clusters build
+# Table 1's by their numbers, and for each a control with as many passes that lacks what it adds.
+SYSTEMS: Mapping[str, Stage] = {
+    "1": Stage("pretrain"),
+    "1, finetuned": Stage("finetune"),
+    "1, again": Stage("refinetune"),
+    "2": Stage("finetune", ENSEMBLE),
+    "2, again": Stage("refinetune", ENSEMBLE),
+    "3": LAST,
+    "3, again": replace(LAST, kind="refinetune"),
+    "4": replace(LAST, kind="refinetune", topics="finetuned"),
+    "5": replace(LAST, kind="refinetune", topics="generic"),
+}
+
+
+class Context:
+    """The lab's data and runs by their stages; see `compute.Ground` and the top of this module."""
+
+    name = "three stages"
+
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        self.book, self.compute_long = book, compute_long
+        self.is_small = is_small(book.settings)  # encoders have random weights, as in the profile smoke
+        self.dim = max(8, book.settings.dim // 2)
+        self._stages: dict[str, Stage] = {}
+        self._views: dict[Stage, View] = {}
+        self._worlds: dict[tuple[str, str], World] = {}
+        self._plans: dict[tuple[Stage, int], Plan] = {}
+        tell_scenes(book.settings)
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        trunks = sorted({part for name in ENCODERS for part in self.trunk(name).parts})
+        words = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting")
+        return *PARTS, *words, *labels.PARTS, *self.topics("generic", 0).parts, *trunks
+
+    def trial(
+        self,
+        name: str,
+        stage: Stage,
+        where: Mapping[str, Any] | None = None,
+        recipe: str = "",
+        test: Stage | None = None,
+        **overrides: Any,
+    ) -> Trial:
+        """A system of an experiment: a stage, tested on the clips of the finetuning world or on those of `test`."""
+        own, options = self.system(stage, **overrides)
+        tested = test or Stage("finetune", encoder=stage.encoder, world=stage.world)
+        return Trial(name, recipe or own, options, dict(where or {}), self.named(stage), self.named(tested))
+
+    def named(self, stage: Stage) -> str:
+        """The name of a stage, by which `view` knows it from now on."""
+        self._stages[stage.name] = stage
+        return stage.name
+
+    def view(self, name: str) -> View:
+        """The data of a stage that was named, and the runs that come before it."""
+        return self.view_of(self._stages[name])
+
+    def view_of(self, stage: Stage) -> View:
+        """See `view`."""
+        if stage not in self._views:
+            plain = self._encoded(self.config(stage), stage.encoder)
+            options: dict[str, Any] = {"taught": partial(self._taught, stage)} if stage.teacher or stage.topics else {}
+            if stage.start:
+                options |= {"base": partial(self.plan, stage.start), "before": partial(self._before, stage)}
+            self._views[stage] = View(self.book, plain, self._overrides(stage), **options)
+        return self._views[stage]
+
+    def plan(self, stage: Stage, seed: int) -> Plan:
+        """The run of a stage that others start from, or learn from."""
+        if (stage, seed) not in self._plans:
+            view = self.view_of(stage)
+            name, overrides = self.system(stage)
+            sized = common.sized(view.session, name, **common.merged(on_features(view.data), view.overrides, overrides))
+            world = view.taught(seed) if view.taught else view.data
+            self._plans[stage, seed] = Plan(world, sized, seed, base=view.base(seed).path if view.base else None)
+        return self._plans[stage, seed]
+
+    def system(self, stage: Stage, **overrides: Any) -> System:
+        """The recipe of a stage and its overrides: its rate, the heads' sizes and the weight of clusters."""
+        options: dict[str, Any] = dict(UNTRAINED) if stage.kind == "untrained" else {"lr": self._rate(stage)}
+        if stage.topics:
+            kind, _, count = stage.topics.partition(":")
+            most = EVENTS if kind == "truth" else int(count or TOPICS)
+            options |= {"topics": most, "clusters.dim": self.dim, **weighted(stage.recipe, clusters=WEIGHT)}
+        return stage.recipe, {**options, **overrides}
+
+    def teachers(self, name: str, seed: int, world: str = WORLD) -> tuple[labels.Teacher, ...]:
+        """The teachers of a name, as `soft_labels` takes them."""
+        known: dict[str, labels.Teacher] = {"truth": labels.Truth(), "blind": labels.Blind(self.dim, seed)}
+        if name in known:
+            return (known[name],)
+        return tuple(self._run(each, seed) for each in Stage("finetune", name, world=world).teachers)
+
+    def topics(self, source: str, seed: int, world: str = WORLD) -> Labels:
+        """Where topics come from: "finetuned", "generic", "random", "truth", each with ":K" for so many."""
+        kind, _, count = source.partition(":")
+        size: dict[str, Any] = {"count": int(count or TOPICS), "size": 4}
+        size |= {"size": 1, "dimensions": 0} if self.is_small else {}
+        if kind == "finetuned":
+            return ByModel(model=self._run(replace(LAST, world=world), seed), **size, seed=seed)
+        generic = ByText(text="hashed" if self.is_small else "minilm", **size)
+        return {"generic": generic, "random": Shuffled(generic, seed), "truth": Classes("event")}[kind]
+
+    def trunk(self, encoder: str) -> Published:
+        """What clips go through before anything is trained."""
+        return Published("yamnet", {"pretrained": False}, seed=1) if self.is_small else ENCODERS[encoder]
+
+    def source(self, stage: Stage) -> World:
+        """The clips of a stage as audio."""
+        return loaded(self.config(stage))
+
+    def config(self, stage: Stage) -> Config:
+        """What describes the clips of a stage, without what is found out about them."""
+        world, size = WORLDS[stage.world], {**self.book.settings.world}
+        kind, captions = ("finetune", 5) if stage.start else ("pretrain", 1)
+        part = (PART if stage.world == WORLD else SMALLER)[kind]
+        if stage.world != WORLD:
+            size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
+        size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part))
+        size |= {"scene": common.scene(self.book, max_events=2, **world.scene), "captions_per_scene": captions}
+        scenes = WorldConfig(**size)
+        config: Config = scenes if world.vocabulary == "rich" else LexiconConfig(scenes, world.vocabulary)
+        return self._augmented(config, AUGMENTS[stage.augment], size["n_train"]) if stage.augment else config
+
+    def _augmented(self, config: Config, parts: Sequence[str], clips: int) -> AugmentedConfig:
+        if len(parts) > 1 and len(languages_of(self.book.settings.world["bank"])) == 1:
+            parts = [part for part in parts if part != "back-translation"]  # through no other language
+        deletion = rewriter("deletion")
+        synonyms = rewriter("deletion", seed=1) if self.is_small else rewriter("synonyms")
+        makers = {"back-translation": rewriter("grammar"), "deletion": deletion, "synonyms": synonyms}
+        makers["words"] = rewriter("one-of", rewriters=(deletion, synonyms))
+        mixes = round(MIXES * clips) if "mix" in parts else 0
+        merger = rewriter("grammar") if mixes else None
+        return AugmentedConfig(config, tuple(makers[part] for part in parts if part != "mix"), 1, merger, mixes)
+
+    def _rate(self, stage: Stage) -> float:
+        return stage.rate
+
+    def _overrides(self, stage: Stage) -> dict[str, Any]:
+        settings = self.book.settings
+        epochs = PASSES * settings.epochs / (1 + MIXES * ("mix" in AUGMENTS.get(stage.augment, ())))  # as many steps
+        return {
+            "captions": "random",
+            "epochs": 1 if self.is_small else max(1, round(epochs)),
+            "batch_size": max(LEAST, min(BATCH, settings.world["n_train"] // 4)),
+            "dim": self.dim,
+            "tau": TAU,
+        }
+
+    def _run(self, stage: Stage, seed: int) -> labels.Run:
+        return labels.Run(self.plan(stage, seed).key, self.trunk(stage.encoder))
+
+    def _before(self, stage: Stage, seed: int) -> list[list[Plan]]:
+        """All runs that a stage needs, in rounds of those that can be trained side by side."""
+        first = [self.plan(each, seed) for each in stage.needs if not each.start]
+        second = [self.plan(each, seed) for each in stage.needs if each.start]
+        return [first, second] if second else [first]
+
+    def _taught(self, stage: Stage, seed: int) -> World:
+        topics = self.topics(stage.topics, seed, stage.world) if stage.topics else None
+        teachers = self.teachers(stage.teacher, seed, stage.world) if stage.teacher else ()
+        return self._encoded(TaughtConfig(self.config(stage), teachers, topics), stage.encoder)
+
+    def _encoded(self, config: Config, encoder: str) -> World:
+        key = (repr(config), encoder)
+        if key not in self._worlds:
+            self._worlds[key] = encoded(loaded(config), self.trunk(encoder))
+        return self._worlds[key]
+
+
+FIRST, CONTROL = "pretrained", "the contrast again"  # systems of the lesson
+SMOOTHED, SOFT, BOTH = "label smoothing", "soft labels", "soft labels and topics"
+SMOOTHING: Mapping[str, Any] = {"recipe": "infonce+label-smoothing", "like_teacher": True}  # of the teachers' entropy
+
+
+class LessonContext(Context):
+    """The lesson's world: as small as a page can train, in few words, half of the scenes of one sound."""
+
+    name = "scenes told in few words"
+    part, singles = 0.4, 0.5  # of the profile's training clips; how often a scene holds one sound
+    rates: Mapping[str, float] = {"pretrain": 1e-3, "finetune": 5e-4}
+
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        super().__init__(replace(book, settings=book.settings.listening), compute_long)
+
+    @cached_property
+    def world(self) -> World:
+        """The clips as audio."""
+        return self.source(Stage("pretrain"))
+
+    @property
+    def batch(self) -> int:
+        """Pairs in a batch."""
+        return min(BATCH, len(self.world.train) // 4)
+
+    @cached_property
+    def has_topics(self) -> bool:
+        """Whether captions differ enough to have topics; those of a small bank of one's own may not."""
+        with suppress(TopicsError):
+            if is_own(self.book.settings.world["bank"]):
+                self.topics("generic", 0).of(self.world.train)
+            return True
+        return False
+
+    def trials(self) -> tuple[Trial, ...]:
+        """The pretrained model, and what becomes of it in as many further passes."""
+        soft = Stage("finetune", ENSEMBLE)
+        first = [self.trial(FIRST, Stage("pretrain")), self.trial(CONTROL, Stage("finetune"))]
+        topics = [self.trial(BOTH, replace(soft, topics="generic"))] if self.has_topics else []
+        return *first, self.trial(SMOOTHED, soft, **SMOOTHING), self.trial(SOFT, soft), *topics
+
+    def config(self, stage: Stage) -> Config:
+        """See `Context`."""
+        size = {**self.book.settings.world}
+        size |= {"n_train": max(48, round(self.part * size["n_train"])), "n_valid": min(200, size["n_valid"])}
+        size["scene"] = common.scene(self.book, max_events=2, p_single=self.singles)
+        return LexiconConfig(WorldConfig(**size), "narrow", 2.0)
+
+    def topics(self, source: str, seed: int, world: str = WORLD) -> ByText:
+        """Topics of generic sentence embeddings, the paper's system 5, by the profile's text encoder."""
+        return ByText(count=TOPICS, size=2, text=self.book.settings.text)
+
+    def trunk(self, encoder: str) -> Published:
+        """See `Context`; the student's is the profile's own."""
+        return common.published_trunk(self.book) if encoder == MAIN else ENCODERS[encoder]
+
+    def _rate(self, stage: Stage) -> float:
+        return self.rates[stage.kind]
+
+    def _overrides(self, stage: Stage) -> dict[str, Any]:
+        epochs = max(1, PASSES * self.book.settings.epochs)
+        return {"dim": self.dim, "batch_size": self.batch, "epochs": epochs, "tau": TAU}
+
+    def _taught(self, stage: Stage, seed: int) -> World:
+        if stage.topics:  # found here, and read by the processes that train: UMAP compiles itself in each that searches
+            self.topics(stage.topics, seed).of(self.world.train)
+        return super()._taught(stage, seed)

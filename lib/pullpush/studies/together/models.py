@@ -1,0 +1,122 @@
+"""Models of chapter 7: what a step of each combination costs, and the forces of its terms at the end of training.
+
+Seconds are of this processor alone, by one thread, and what else runs on the machine does not count: the steps of all
+combinations take turns, and of each the median over the rounds is compared with the baseline's. FLOPs and kept bytes
+are counted and are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from pullpush.data.batches import Batch
+from pullpush.data.clips import Clips
+from pullpush.lab import common
+from pullpush.lab.compute import View
+from pullpush.parallel import one_thread
+from pullpush.studies.counting import cost
+from pullpush.studies.means import by_clip, plain
+from pullpush.studies.push_parts import SHARES, forces_in_batches
+from pullpush.studies.term_forces import term_forces
+from pullpush.studies.together.experiments import label, system
+from pullpush.training.frozen import on_features
+from pullpush.training.loop import Result
+from pullpush.training.objective import Objective, bring_columns
+from pullpush.training.optimiser import make_optimiser
+from pullpush.training.recipes import recipe
+from pullpush.training.runs import drawn, ready
+
+# Of a recipe: what its terms and its model are.
+FIELDS = ("terms", "languages", "sampling", "captions", "batch_size", "dim", "audio", "text", "encoder_options")
+
+
+class Step(NamedTuple):
+    """All that one step takes."""
+
+    objective: Objective
+    optimiser: Optimizer
+    batch: Batch
+
+    def __call__(self) -> None:
+        """Encode, compare, go back, move."""
+        self.objective(self.batch).loss.backward()
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+
+
+def steps_of(view: View, combinations: Iterable[Collection[str]], *, seed: int = 0) -> dict[str, Step]:
+    """The first step of each combination on a view's training clips, by its label; all have the same clips."""
+    found = {}
+    for high in combinations:
+        name, overrides = system(high, dim=view.session.settings.dim)
+        one = common.sized(view.session, name, **common.merged(on_features(view.data), view.overrides, overrides))
+        model, dataset = ready(view.data, one, seed=seed)
+        bring_columns(dataset, one)
+        batch = next(iter(dataset.batches(one.batch_size, seed=seed, epoch=0)))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            objective = Objective(model.train(), one)
+        found[label(high)] = Step(objective, make_optimiser(objective, one), batch)
+    return found
+
+
+def step_costs(steps: Mapping[str, Step], *, rounds: int = 9) -> pd.DataFrame:
+    """`step_times`, and FLOPs, kept (bytes for the backward pass), both also as "FLOPs ratio" and "memory ratio"."""
+    counted = [cost(step.objective, lambda step=step: step.objective(step.batch).loss) for step in steps.values()]
+    table = step_times(steps, rounds=rounds).assign(
+        FLOPs=[one.both for one in counted], kept=[one.kept for one in counted]
+    )
+    ratios = table[["FLOPs", "kept"]] / table[["FLOPs", "kept"]].iloc[0]
+    return table.assign(**{"FLOPs ratio": ratios["FLOPs"], "memory ratio": ratios["kept"]})
+
+
+def step_times(steps: Mapping[str, Step], *, rounds: int = 9) -> pd.DataFrame:
+    """How long steps take, in turns, by one thread, after one of each that warms up.
+
+    Returns:
+        A row a system: system, seconds (median), time (ratio to the first system, median over the rounds), low, high
+        (quartiles of that ratio).
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    with one_thread():
+        for _ in range(rounds + 1):
+            for name, step in steps.items():
+                began = time.thread_time()
+                step()
+                seconds[name].append(time.thread_time() - began)
+    times = pd.DataFrame(seconds).iloc[1:]
+    ratios = times.div(times.iloc[:, 0], axis=0)
+    table = {"system": list(steps), "seconds": times.median().to_numpy(), "time": ratios.median().to_numpy()}
+    return pd.DataFrame(table).assign(low=ratios.quantile(0.25).to_numpy(), high=ratios.quantile(0.75).to_numpy())
+
+
+def forces_at_the_end(run: Result, clips: Clips, *, seed: int = 0) -> pd.DataFrame:
+    """`term_forces` of a run on clips that it was trained on, at the temperature that it learnt.
+
+    A caption in one of several languages is one of as many that pull at its clip.
+    """
+    learnt = run.steps.iloc[-1]
+    options = {name: float(learnt[name]) for name in ("tau", "bias") if name in learnt}
+    one = recipe(run.recipe.name, **{field: getattr(run.recipe, field) for field in FIELDS}, **options)
+    return term_forces(run.model, one, drawn(clips, one, 4, seed=seed), seed=seed)
+
+
+def push_shares(spaces: Mapping[str, tuple[Tensor, Tensor]], tau: float, *, batch_size: int) -> pd.DataFrame:
+    """Of the push on captions, in batches as in training: a row a system; means over captions ± half-widths of 95 %.
+
+    spaces: name of a system → captions and clips, `(N, d)` each. Columns: system, pull, push (norms), perpendicular
+    share and sideways share (of the squared push).
+    """
+    rows = []
+    for name, (text, audio) in spaces.items():
+        table = forces_in_batches(text, audio, tau, batch_size)
+        columns = ("pull", "push", *SHARES.values())
+        rows.append({"system": name} | {each.replace("_", " "): plain(by_clip(table[each])) for each in columns})
+    return pd.DataFrame(rows)
