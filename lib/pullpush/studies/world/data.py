@@ -165,11 +165,12 @@ def on_tests(
 
 
 def joined(scores: Scores, further: Scores) -> Scores:
-    """Systems of two experiments as if they were of one, so that they can be compared; those that are there."""
-    if not (scores and further):
+    """Systems of two experiments as if they were of one, so that they can be compared; those that are there, once."""
+    known, seeds = {trial.system for trial in scores.experiment.trials}, further.experiment.seeds
+    more = [trial for trial in further.experiment.trials if trial.system not in known]
+    if not (scores and further and more):
         return scores or further
-    seeds = further.experiment.seeds
-    trials = tuple(replace(trial, seeds=trial.seeds or seeds) for trial in further.experiment.trials)
+    trials = tuple(replace(trial, seeds=trial.seeds or seeds) for trial in more)
     both = replace(scores.experiment, trials=scores.experiment.trials + trials)
     tables = {
         name: pd.concat([getattr(side, name) for side in (scores, further)], ignore_index=True)
