@@ -178,7 +178,7 @@ def zero_shot_by_classes(model: Bridge, world: World) -> pd.DataFrame:
 
 def first_classes(model: Bridge, clips: Clips, names: Sequence[str], rows: Sequence[int]) -> pd.DataFrame:
     """The two classes that YAMNet scores highest in some clips: clip, first class, score, second class, score."""
-    scores = model.ears.tag(*clips.audio(list(rows), sample_rate=model.sample_rate))
+    scores = model.tagger.tag(*clips.audio(list(rows), sample_rate=model.sample_rate))
     best = scores.topk(2, dim=1)
     table = {"clip": [names[each] for each in rows]}
     for place, word in enumerate(("first", "second")):
