@@ -19,7 +19,7 @@ from pullpush.data.speech.stamps import load_speech, same_group
 from pullpush.lab import session, trunks
 from pullpush.metrics import difference
 from pullpush.studies.consistency import speech as study
-from pullpush.studies.consistency.schemes import SCHEMES
+from pullpush.studies.consistency.data import SCHEMES
 from pullpush.training.frozen import encoded, on_features
 
 CODES = ("fr", "de", "es", "nl", "ca", "ja", "zh_CN", "ru", "bg")

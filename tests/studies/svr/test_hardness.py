@@ -33,11 +33,6 @@ def test_hard_negatives_are_compared_with_none_and_the_least_fall_counts():
     np.testing.assert_allclose(falls, [[0], [0]])
 
 
-def test_too_few_clips_for_a_probe_are_refused(heard):
-    with pytest.raises(ValueError, match="too few"):
-        hardness.RadiusProbe(heard.train, every=1, anchors=16)
-
-
 def test_a_batch_that_the_clips_do_not_fill_is_refused_before_training(heard):
     plan = recipe("infonce+bi-dynamic-svr", **on_features(heard), **SMALL, text="hashed")
     for anchors in (0, len(heard.train) - 2):
