@@ -39,11 +39,8 @@ def weight_error_bound(
 ) -> float:
     """The right side of ATRI's bound over one epoch: aᵀ·previous + η D Σ_j aʲ g_max(w_{eT−1−j}).
 
-    Args:
-        previous: ‖w − w'‖ before the epoch.
-        g_max: `(T,)` in the order of the steps: Eq. 7 at the weights before each.
-        growth: a. distribution_error: D = Σ|p − p'|. rate: η.
-        first: least j of the sum: 0 in Eq. 21, which the proof gives; 1 in Eq. 6 of the main text.
+    previous: ‖w − w'‖ before the epoch; g_max: `(T,)`, Eq. 7 before each step; growth: a; distribution_error: D; rate:
+    η; first: least j of the sum: 0 in Eq. 21, which the proof gives; 1 in Eq. 6 of the main text.
 
     Example:
         >>> weight_error_bound(1.0, torch.tensor([3.0]), growth=2.0, distribution_error=0.5, rate=0.1)
@@ -77,20 +74,18 @@ def compare(
     lipschitz: float | None = None,
     text_share: float = 0.0,
 ) -> Comparison:
-    """What the bound needs of one step, at the weights of both runs before it. Memory is B·K·P numbers.
+    """What the bound needs of one step, at the weights of both runs before it `(P,)`. Memory is B·K·P numbers.
 
     Every pair that a run takes weighs the same: 1/BK in p, and 1 over the number of pairs taken in p'.
 
     Args:
         embed: the model; in float64, for the left side of the bound is a small difference.
-        full, sampled: `(P,)` weights of the run on all languages, and of that on some.
         sampled_loss: the proof gives both runs the same log p (Eq. 17), and so does False. True lets the sampled run
-            climb a log p' whose denominators hold only what it took (Eq. 5), in mixed languages as ML-CLAP and CACL
-            train; the bound has no term for the difference. Every clip of a step must then take equally many languages.
-        lipschitz: λ. The proof needs no more of it than ‖∇log p(w') − ∇log p(w)‖ ≤ λ‖w' − w‖ for the two weights of a
-            step: None is the least such λ of each pair, the secant; any larger number gives a looser bound.
-        text_share: CACL contrasts the main text with the other one, too, a third of its loss (Eq. 12), where all
-            languages have no such pairs. So much of p' goes to them, and p gives them none.
+            climb a log p' whose denominators hold only what it took (Eq. 5), as ML-CLAP and CACL train; the bound has
+            no term for the difference. Every clip of a step must then take equally many languages.
+        lipschitz: λ, for which ‖∇log p(w') − ∇log p(w)‖ ≤ λ‖w' − w‖: None is the least that the proof can do with, the
+            secant of each pair; any larger number gives a looser bound.
+        text_share: of p' that goes to pairs of the main text with the other one (CACL, Eq. 12), to which p gives none.
     """
 
     def of_texts(texts: Tensor) -> Tensor:
@@ -149,13 +144,7 @@ def weight_errors(
     """Train twice by SGD from the same weights, on all languages and on those of the plan: a row an epoch.
 
     Each step climbs: w ← w + η Σ p ∇log p. (Eq. 17 prints a minus, which would lower the probability that Eq. 3 says to
-    raise; the bound is the same.)
-
-    Args:
-        embed, choices: see `compare`.
-        start: `(P,)` weights.
-        plan: epochs of steps, see `language_plan`.
-        rate: η, the learning rate.
+    raise; the bound is the same.) start: `(P,)` weights; plan: see `language_plan`; rate: η; choices: see `compare`.
     """
     full, sampled, expanded, rows = start.detach(), start.detach(), 0.0, []
     for number, epoch in enumerate(plan, start=1):
@@ -257,12 +246,8 @@ def tiny_model(
     dim: int = 4,
     languages: Sequence[str] = LANGUAGES,
 ) -> TinyModel:
-    """The first clips of the training set with their captions in all languages.
-
-    Args:
-        data: an encoded world.
-        text_encoder: frozen, texts → `(N, D)`.
-        clips, features, dim: where there are fewer clips, all of them, and as many components.
+    """The first clips of an encoded world's training set with their captions in all languages; where there are fewer
+    clips, all of them, and as many components.
     """
     view = data.train.head(clips)
     features = min(features, len(view))
