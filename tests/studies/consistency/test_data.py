@@ -13,7 +13,7 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, material as materials, session
 from pullpush.lab.experiments import Experiment, Trial
-from pullpush.lab.scenes import SCENES
+from pullpush.lab.material import SCENES
 from pullpush.studies.consistency.data import (
     ML_CLAP,
     NOTHING,

@@ -108,9 +108,7 @@ def test_runs_that_were_trained_twice_stand_side_by_side(scores_of):
         results.again(first, scores_of({(FROZEN, "new"): [0.1, 0.1]}))
 
 
-def test_drift_is_that_of_the_second_half_and_correlates_by_ranks_of_systems(scores_of):
+def test_drift_is_that_of_the_second_half(scores_of):
     values = {(FROZEN, name): [0.1 * n, 0.1 * n] for n, name in enumerate(("infonce", "twice", "SVR:P"), 1)}
     runs = results.drift_and_recall(scores_of(values))
     assert runs["update_drift"].tolist() == [0, 0, -1, -1, -2, -2]
-    assert results.rank_correlations(runs)["correlation"].tolist() == pytest.approx([-1, -1, -1])
-    assert results.rank_correlations(runs, without=["SVR:P"])["systems"].tolist() == [2, 2, 2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -67,16 +67,6 @@ def rank_table(scores: Scores) -> pd.DataFrame:
     table.insert(4, "median", [np.median(each) for each in variances])
     table.insert(5, "worst", worst)
     return table
-
-
-def evenness(scores: Scores, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Relative changes of CONSISTENCY, in %, ± half of the interval: a row a pair."""
-    rows = []
-    for system, base in pairs:
-        changes = {metric: scores.contrast(system, base, metric, relative=True) for metric in CONSISTENCY}
-        texts = {name: f"{100 * one.value:+.1f} ± {100 * one.half_width:.1f}" for name, one in changes.items()}
-        rows.append({"system": system, "baseline": base, **{k: text.replace("-", "−") for k, text in texts.items()}})
-    return pd.DataFrame(rows)
 
 
 def caption_cosines(

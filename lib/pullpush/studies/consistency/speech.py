@@ -14,7 +14,6 @@ from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.speech.stamps import load_speech
 from pullpush.lab import common, trunks
-from pullpush.lab.comparisons import differences
 from pullpush.lab.session import Session
 from pullpush.metrics import rank_variance
 from pullpush.metrics.inference import Difference, difference
@@ -168,17 +167,6 @@ def over_stamps(ranks: pd.DataFrame, metric: str, baseline: pd.DataFrame | None 
     """The mean of a metric over seeds and stamps, of a stamp's recordings and texts; baseline: ranks to subtract."""
     sides = [ranks] if baseline is None else [ranks, baseline]
     return difference(*(side.pivot_table(index="seed", columns="stamp", values=metric).to_numpy() for side in sides))
-
-
-def speech_gains(ranks: pd.DataFrame, pairs: Sequence[tuple[str, str]], metric: str = "R@10") -> pd.DataFrame:
-    """What a system adds to another: columns set, system, baseline, metric, and those of `differences`."""
-    named = []
-    for name, part in ranks.groupby("set", sort=False):
-        for system, base in pairs:
-            ours, theirs = (part[part["system"] == each] for each in (system, base))
-            head = {"set": name, "system": system, "baseline": base, "metric": metric}
-            named.append((head, over_stamps(ours, metric, theirs)))
-    return differences(named)
 
 
 def rank_spread(ranks: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import Experiment, System, Trial
-from pullpush.lab.scenes import PARTS, pretrained, reduced
+from pullpush.lab.material import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import encoded
@@ -135,7 +135,6 @@ SIMPLER: Mapping[str, System] = {
 }
 PLAIN: Mapping[str, System] = {"infonce": ("infonce", {}), "SVR, learnt R": ("infonce+bi-dynamic-svr", {})}
 SYSTEMS: Mapping[str, System] = {**PLAIN, **factorial(), **SCALED, **SIMPLER}
-SIMPLER_AND_SVR = ("SVR, learnt R", "SVR:PJA", "SVR:P", *SIMPLER)
 FIXED = {name: SYSTEMS[name] for name in ("infonce", TWICE, "SVR:J", "SVR:PJA")}  # beside those of another radius
 DECISIVE = ("infonce", TWICE, "SVR:P", "SVR:J", "SVR:A", "SVR:PJA")  # all that fine-tuning, which is slow, trains
 BETWEEN = ("across ×0.25", "sideways ×0.5", "+ focal")  # left out where an encoder is in training

@@ -71,9 +71,7 @@ def push_fan(table: pd.DataFrame) -> Figure:
 
 
 def scaled_push(table: pd.DataFrame) -> Figure:
-    """R@1 over InfoNCE's against the factor of the push across the way, all of it and its sideways part; see
-    `results.scaled`.
-    """
+    """R@1 over InfoNCE's against the factor of the push across the way, and of its sideways part; `results.scaled`."""
     parts = {"perpendicular": "all that is across", "sideways": "its sideways part"}
     counts = table.groupby(["protocol", "part"])["factor"].transform("size")
     fig, axes = panels(2, sharey=True)
@@ -87,10 +85,7 @@ def scaled_push(table: pd.DataFrame) -> Figure:
 
 
 def gains_by_quantity(table: pd.DataFrame) -> Figure:
-    """R@1 over InfoNCE's against what each system does to a step, a panel a quantity.
-
-    table: `results.over` joined with `science.step_of`, a mark a system and protocol.
-    """
+    """R@1 over InfoNCE's against what each system does to a step; `results.over` joined with `science.step_of`."""
     fig, axes = panels(len(QUANTITIES), sharey=True)
     for ax, (name, title) in zip(axes, QUANTITIES.items(), strict=True):
         _marks(ax, table, name, title)
@@ -101,9 +96,7 @@ def gains_by_quantity(table: pd.DataFrame) -> Figure:
 
 
 def drift_against_recall(runs: pd.DataFrame, *, metric: str = "R@1", without: Sequence[str] = ()) -> Figure:
-    """Means of systems: R@1 over InfoNCE's against the cosine over InfoNCE's, a panel a reading of drift; see
-    `results.drift_and_recall`.
-    """
+    """Means of systems: R@1 over InfoNCE's against the cosine over InfoNCE's; table: `results.drift_and_recall`."""
     means = runs[~runs["system"].isin(without)].groupby(["protocol", "system"])[[*DRIFTS, metric]].mean()
     over = (means - means.xs("infonce", level="system")).rename(columns={metric: "value"}).reset_index()
     fig, axes = panels(len(DRIFTS), sharey=True)

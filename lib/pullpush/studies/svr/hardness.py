@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -16,7 +15,6 @@ from pullpush.data.clips import Clips, World
 from pullpush.errors import PullPushError
 from pullpush.lab.compute import probed
 from pullpush.losses import SVR, RadiusPredictor
-from pullpush.studies.svr.results import fall
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
@@ -96,13 +94,3 @@ def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe:
 
 def _probe(options: Mapping[str, Any], data: World, plan: Recipe) -> RadiusProbe:
     return RadiusProbe(data.train, **options)
-
-
-def hardness_effects(table: pd.DataFrame, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Of `radius_by_hardness`, `(S, 1)` each: the mean radius with the most hard negatives minus that with none, and
-    the least over K of what it falls from the first quarter of training to the last.
-    """
-    radius = table[table["kind"] == kind].pivot(index=["seed", "K"], columns="step", values="radius")
-    mean = radius.mean(axis=1).unstack()
-    falls = pd.Series(fall(radius.to_numpy())[:, 0], index=radius.index).unstack()
-    return (mean.iloc[:, [-1]] - mean.iloc[:, [0]].to_numpy()).to_numpy(), falls.min(axis=1).to_numpy()[:, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -81,11 +81,8 @@ def drift_over(scores: Scores, system: str, baseline: str, reading: str) -> Diff
 def epochs_to_target(
     history: pd.DataFrame, systems: Sequence[str], *, baseline: str, within: float = 0.01
 ) -> pd.DataFrame:
-    """How soon systems are where a baseline ends: `within` of the validation R@1 of its best epochs, mean over seeds.
-
-    Args:
-        history: of `Scores`, of one protocol.
-        systems: to show, in this order; those without a run are left out.
+    """How soon systems are where a baseline ends: `within` of the validation R@1 of its best epochs, mean over seeds;
+    history: of `Scores`, of one protocol; systems without a run are left out.
 
     Returns:
         Columns system; runs; reached, how many come there; epoch, in which, mean over those; earlier, low, high: epochs
@@ -209,17 +206,3 @@ def drift_and_recall(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
         value = scores.clips[str(trial), seed][metric].mean()
         rows.append((trial.where["protocol"], trial.system, seed, *(late[name].mean() for name in DRIFTS), value))
     return pd.DataFrame(rows, columns=["protocol", "system", "seed", *DRIFTS, metric])
-
-
-def rank_correlations(runs: pd.DataFrame, metric: str = "R@1", *, without: Iterable[str] = ()) -> pd.DataFrame:
-    """Spearman's correlation of each reading with the metric, over the means of systems, by protocol: columns protocol,
-    reading, correlation, systems; without: systems that are left out.
-    """
-    means = runs[~runs["system"].isin(list(without))].groupby(["protocol", "system"], sort=False)
-    means = means[[*DRIFTS, metric]].mean().reset_index()
-    rows = [
-        (protocol, title, group[name].corr(group[metric], method="spearman"), len(group))
-        for protocol, group in means.groupby("protocol", sort=False)
-        for name, title in DRIFTS.items()
-    ]
-    return pd.DataFrame(rows, columns=["protocol", "reading", "correlation", "systems"])
