@@ -114,7 +114,7 @@ def _axis_of_y(ax: Axes, log: bool) -> None:
     if log:
         ax.set_yscale("log")
         plain_logarithm(ax.yaxis)
-    elif ax.dataLim.y0 < 0:
+    elif any(other.dataLim.y0 < 0 for other in ax.get_shared_y_axes().get_siblings(ax)):
         mark_zero(ax, "y")
     else:
         ax.set_ylim(0, None)
