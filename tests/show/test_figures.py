@@ -13,6 +13,7 @@ import later_figures
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -207,12 +208,7 @@ def test_every_figure_of_every_study_is_tried_here():
         if f.__module__ in {module.__name__ for module in modules} and f.__annotations__.get("return") == "Figure"
     }
     tried = {name for name in DRAWN if not name.startswith("intervals")}  # which are of no study
-<<<<<<< HEAD
     assert figures - {"curves", "scene_timeline", "stages", "distance_densities"} == tried, "which have tests elsewhere"
-=======
-    elsewhere = {"curves", "scene_timeline", "stages", "distance_densities"}
-    assert figures - elsewhere == tried, "those four have tests of their own"
->>>>>>> 6b6023f (Fewer functions that one cell calls: rank correlations, evenness, gains of speech stand on the page)
 
 
 def names(ticks: Sequence[Text]) -> bool:
