@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
@@ -74,6 +75,14 @@ def radius_lab(
     """
     shown = [_radius_data(text.double(), audio.double(), captions, i, negatives) for i in anchors]
     return _frame("radius_lab.html", {"tau": tau, "anchors": shown}, RADIUS_TITLE, height)
+
+
+def renewed(shown: str) -> str | None:
+    """The first force figure in a page's HTML, its data in today's frame; None if there is none."""
+    if found := re.search(rf'<iframe srcdoc="([^"]*)" title="{FORCE_TITLE}"', shown):
+        (data,) = re.findall(r"^const data = (.*);$", html.unescape(found[1]), flags=re.MULTILINE)
+        return _frame("force_lab.html", json.loads(data), FORCE_TITLE, 760).data
+    return None
 
 
 def _frame(page: str, data: dict, title: str, height: int) -> Markup:

@@ -8,6 +8,8 @@ findings go:
     <!-- claim: supclap-s2-perpendicular -->   the claim and what was found of it
     <!-- recall: 00-world -->                  R@1 of the chapter's results, beside chance
     <!-- figure: 01-forces 1.4 -->             that figure, with its caption, and a link to its chapter
+    <!-- interactive: 01-forces-lab -->        the chapter's force figure, to play with
+    <!-- cards: findings.yaml -->              a card a chapter, see `findings`
 """
 
 from __future__ import annotations
@@ -27,11 +29,14 @@ from pullpush.lab import profiles
 from pullpush.lab.ledger import sentence
 from pullpush.lab.root import find_root, workplace
 from pullpush.show.captions import anchor
-from pullpush.site import card_pages, chapters, ledger_page
+from pullpush.show.interactive import renewed
+from pullpush.site import card_pages, chapters, findings, ledger_page
 from pullpush.site.chapters import shown_html
 
-MARK = re.compile(r"<!-- (claim|recall|figure): ([^\n]*?) -->")
+MARK = re.compile(r"<!-- (claim|recall|figure|interactive|cards): ([^\n]*?) -->")
 FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
+IMAGE = re.compile(r"<img [^>]*>")
+ADDRESS = "PULLPUSH_SITE"  # where the site will lie, such as https://example.org/book/: for a sitemap, a social card
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
 
@@ -70,6 +75,8 @@ def build(
         _gather(root, notebooks, source)
         shutil.rmtree(out, ignore_errors=True)
         _jupyter_book(source, out, log=work / "build.log")
+        if address := os.environ.get(ADDRESS):
+            write_sitemap(out / "_build" / "html", address)
         shutil.rmtree(before, ignore_errors=True)
         if site.exists():
             os.replace(site, before)
@@ -117,7 +124,7 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
         shutil.copyfile(notebook, source / notebook.name)
     judged = {notebook.stem: notebook.with_suffix(".claims.csv") for notebook in notebooks}
     claims = ledger_page.gathered(root, judged)
-    fill_front_page(source / "intro.md", claims, notebooks)
+    fill_front_page(source / "intro.md", claims, notebooks, root)
     every, contents, sources = (source / name for name in ("claims.md", "library/contents.md", "sources.md"))
     if every.is_file():
         ledger_page.complete(every, claims)
@@ -128,15 +135,29 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     if sources.is_file():
         card_pages.fill(sources, card_pages.sources(notebooks))
     _link_executions(source, {notebook.stem for notebook in notebooks})
+    if address := os.environ.get(ADDRESS):
+        config = source / "_config.yml"
+        config.write_text(config.read_text(encoding="utf-8").replace("html:\n", f"html:\n  baseurl: {address}\n", 1))
 
 
-def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path]) -> None:
+def write_sitemap(site: Path, address: str) -> None:
+    """`sitemap.xml` of all pages, for an address that ends in a slash."""
+    pages = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html") if page.name != "404.html")
+    pages = [page for page in pages if page not in ("search.html", "genindex.html") and not page.startswith("_")]
+    urls = "".join(f"<url><loc>{address}{page}</loc></url>\n" for page in pages)
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    (site / "sitemap.xml").write_text(f"{head}{urls}</urlset>\n", encoding="utf-8")
+
+
+def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path], root: Path | None = None) -> None:
     """Put what was found into a copy of the page, where its marks stand."""
     executed = {notebook.stem: notebook for notebook in notebooks}
     write: Mapping[str, Callable[[str], str]] = {
         "claim": lambda id: claim_text(claims, id),
         "recall": lambda chapter: recall_text(_of(executed, chapter)),
         "figure": lambda words: _figure_text(executed, words),
+        "interactive": lambda chapter: _raw(renewed("".join(shown_html(_of(executed, chapter)))) or ""),
+        "cards": lambda file: _raw(_cards(root or find_root(), claims, executed)),
     }
     text = MARK.sub(lambda mark: write[mark[1]](mark[2]), page.read_text(encoding="utf-8"))
     page.write_text(text, encoding="utf-8")
@@ -171,8 +192,20 @@ def _figure_text(executed: Mapping[str, Path], words: str) -> str:
     if found is None:  # an experiment that was not kept for this profile has no figure
         return ""
     figure = found.replace(f'id="{anchor(number)}" ', "")  # the anchor is the chapter's
-    link = f'<a href="{chapter}.html#{anchor(number)}" style="color:inherit;text-decoration:none">{figure}</a>'
-    return f"```{{raw}} html\n{link}\n```"
+    return _raw(f'<a href="{chapter}.html#{anchor(number)}" style="color:inherit;text-decoration:none">{figure}</a>')
+
+
+def _cards(root: Path, claims: pd.DataFrame, executed: Mapping[str, Path]) -> str:
+    def read(file: str) -> pd.DataFrame:
+        return claims if file == ledger_page.FILE else pd.read_csv(executed[file.split(".")[0]].with_name(file))
+
+    found = list(findings.findings(root, read))
+    shown = {one.figure: IMAGE.search(_figure_text(executed, one.figure)) for one in found}
+    return findings.cards(found, {figure: image[0] for figure, image in shown.items() if image})
+
+
+def _raw(html: str) -> str:
+    return f"```{{raw}} html\n{html}\n```"
 
 
 def _of(executed: Mapping[str, Path], chapter: str) -> Path:

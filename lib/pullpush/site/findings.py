@@ -1,0 +1,101 @@
+"""One sentence a chapter with its number: `book/findings.yaml`, from stored tables, for README and the site."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import yaml
+
+FILE = "findings.yaml"
+DECISIONS = "decisions.yaml"
+
+
+class Finding(NamedTuple):
+    """What README's table and a card say: pages, question, answer, its first number with its interval, a figure."""
+
+    pages: tuple[str, ...]
+    question: str
+    answer: str
+    number: str
+    figure: str
+
+
+def findings(root: Path, read: Callable[[str], pd.DataFrame]) -> Iterator[Finding]:
+    """All findings that the tables of an execution have, filled in; read: a table by the name of its file."""
+    for item in yaml.safe_load((root / "book" / FILE).read_text(encoding="utf-8")):
+        names = re.findall(r"\{(\w+)\}", item["answer"])
+        try:
+            rows = {name: _row(read(item[name]["file"]), item[name]) for name in names}
+        except (FileNotFoundError, LookupError):
+            continue
+        words = {name: written(item[name], rows[name]) for name in names}
+        first, end = item[names[0]], rows[names[0]]
+        interval = [written(first, end, column) for column in ("low", "high")]
+        number = f"{words[names[0]]} [{', '.join(sorted(interval, key=_size))}]"
+        yield Finding(tuple(item["pages"]), item["question"], item["answer"].format(**words), number, item["figure"])
+
+
+def written(cell: Mapping[str, Any], row: Mapping[str, Any], column: str = "value") -> str:
+    """A number as its finding says it.
+
+    >>> written({"as": "points"}, {"value": -0.248}), written({"as": 2}, {"value": -2.98248})
+    ('24.8', '−2.98')
+    """
+    value = row[cell.get("column", column) if column == "value" else column]
+    if cell["as"] == "percent":
+        return f"{100 * value:.0f} %"
+    text = f"{abs(100 * value):.1f}" if cell["as"] == "points" else f"{value:.{cell['as']}f}"
+    return text.replace("-", "−")
+
+
+def _size(number: str) -> float:
+    return float(re.sub(r"[^\d.−]", "", number).replace("−", "-"))
+
+
+def _row(table: pd.DataFrame, cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    for column, value in cell["row"].items():
+        table = table[table[column] == value]
+    if len(table) != 1:
+        raise LookupError(f"{FILE}: {len(table)} rows of {cell['file']} are {cell['row']}, where one is wanted")
+    return table.iloc[0]
+
+
+def cards(found: Sequence[Finding], pictures: Mapping[str, str]) -> str:
+    """The cards of the first page: question, sentence, number, small figure, link. pictures: figure → its `<img>`."""
+    blocks = [
+        f'<a class="finding" href="{one.pages[0]}.html"><small>{escape(one.question)}</small>'
+        f"<strong>{escape(one.answer)}</strong>{pictures.get(one.figure, '')}"
+        f"<small>{escape(one.number)}, 95 % interval</small></a>"
+        for one in found
+    ]
+    return f'<div class="findings">{"".join(blocks)}</div>'
+
+
+def readme_table(found: Sequence[Finding]) -> str:
+    """README's table of chapters."""
+    lines = ["| chapter | question | answer | page |", "|---|---|---|---|"]
+    for one in found:
+        kinds = ("page",) if len(one.pages) == 1 else ("lesson", "lab")
+        links = (
+            f"[{kind}](executed/quick/{page}.ipynb) ([source](book/{page}.md))"
+            for page, kind in zip(one.pages, kinds, strict=True)
+        )
+        lines.append(f"| {int(one.pages[0][:2])} | {one.question} | {one.answer} | {', '.join(links)} |")
+    return "\n".join(lines)
+
+
+def decision_table(root: Path, read: Callable[[str], pd.DataFrame]) -> str:
+    """The table for practitioners: what one has, what to do, what it changed with its interval, and where."""
+    lines = ["| you have | do | points | chapter |", "|---|---|---|---|"]
+    for item in yaml.safe_load((root / "book" / DECISIONS).read_text(encoding="utf-8")):
+        row, scale = _row(read(item["number"]["file"]), item["number"]), 100 if item["number"]["as"] == "points" else 1
+        value, low, high = (f"{scale * row[column]:+.1f}".replace("-", "−") for column in ("value", "low", "high"))
+        lines.append(
+            f"| {item['have']} | {item['do']} | {value} [{low}, {high}] | [{item['page']}]({item['page']}.md) |"
+        )
+    return "\n".join(lines)
