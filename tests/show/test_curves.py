@@ -58,3 +58,26 @@ def test_an_axis_that_says_what_a_panel_is_needs_no_title(table):
     assert (left.get_xlabel(), right.get_xlabel()) == ("texts", "steps")
     assert left.get_title() == right.get_title() == ""
     assert left.get_xscale() == "log"
+
+
+def test_many_panels_stand_in_two_rows_and_looks_choose_what_is_drawn(table):
+    four = table.assign(panel=table["panel"] + " " + table["line"])
+    figure = curves(four, "step", panels="panel", xlabel="step", ylabel="m", looks={"kcl": ("ours", "#112233")})
+    assert [ax.get_title() for ax in figure.axes] == ["one mean", "one bound", "two mean", "two bound"]
+    assert [ax.get_xlabel() for ax in figure.axes] == ["", "", "step", "step"]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["m", "", "m", ""]
+    assert {(line.get_label(), line.get_color()) for ax in figure.axes for line in ax.lines} == {("ours", "#112233")}
+    assert not figure.legends, "one curve needs no key"
+
+
+def test_seeds_may_have_lines_of_their_own_and_places_their_names(table):
+    rows = table[table["line"] == "mean"]
+    (ax,) = curves(rows[rows["panel"] == "one"], "step", apart="seed", log_x=True).axes
+    assert len(ax.lines) == 4
+    assert texts(ax.get_xticklabels()) == ["1", "2", "4"]
+
+
+def test_zero_is_marked_where_numbers_lie_below_it(table):
+    (ax,) = curves(table.assign(value=-table["value"]), "step").axes
+    assert ax.get_ylim()[0] < 0 < ax.get_ylim()[1]
+    assert any(set(line.get_ydata()) == {0} for line in ax.lines)

@@ -13,6 +13,7 @@ import later_figures
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -21,8 +22,8 @@ from pullpush.data.clips import World
 from pullpush.data.languages import LANGUAGES
 from pullpush.show import curves
 from pullpush.show.layout import PAGE_WIDTH
-from pullpush.show.palette import PARTS, language_colour
-from pullpush.studies import drift, term_forces
+from pullpush.show.palette import language_colour
+from pullpush.studies import term_forces
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.distill import plots as distill
 from pullpush.studies.forces import figures as forces
@@ -32,33 +33,6 @@ from pullpush.studies.svr import figures as svr
 from pullpush.studies.world import plots as world_plots
 
 STEPS = [1.0, 2.0, 3.0]
-SIX = [f"{base}{more}" for base in ("infonce", "siglip") for more in ("", "+bi-static-svr", "+bi-dynamic-svr")]
-
-
-def over_steps(*columns: str, recipes: tuple[str, ...] = ("infonce", "siglip")) -> pd.DataFrame:
-    """Some recipes and two seeds; one value is missing, as where a step was not watched."""
-    rows = [
-        {"recipe": recipe, "seed": seed, "step": step, **{c: 0.1 * step + 0.02 * seed + 0.01 for c in columns}}
-        for recipe in recipes
-        for seed in (0, 1)
-        for step in STEPS
-    ]
-    table = pd.DataFrame(rows)
-    table.loc[1, list(columns)] = np.nan
-    return table
-
-
-def settings() -> pd.DataFrame:
-    measures = ["perpendicular_share", "perpendicular_over_pull", "sideways_over_pull"]
-    points = [("temperature", t) for t in (0.05, 0.1, 0.5)] + [("batch size", n) for n in (8, 24, 64)]
-    return pd.DataFrame(
-        [
-            {"model": model, "seed": seed, "setting": setting, "value": value, **dict.fromkeys(measures, 0.5)}
-            for model in ("trained", "untrained")
-            for seed in (0, 1)
-            for setting, value in points
-        ]
-    )
 
 
 def shares(panel: str, line: str) -> pd.DataFrame:
@@ -91,47 +65,6 @@ def scores() -> pd.DataFrame:
     return pd.DataFrame({**columns, "chance": [0.1, 0.1]})
 
 
-def departures() -> pd.DataFrame:
-    rows = [(s, r, 1.0, 1 - r, 1 - r, r / 10) for s in ("dot", "cosine") for r in (0.0, 0.5, 1.2)]
-    return pd.DataFrame(rows, columns=["similarity", "radius", "parallel", "perpendicular", "predicted", "error"])
-
-
-def epochs() -> pd.DataFrame:
-    return pd.concat([history().assign(system=name, seed=seed) for name in SIX for seed in (0, 1)])
-
-
-def radii() -> pd.DataFrame:
-    table = over_steps("radius").rename(columns={"recipe": "panel"})
-    return pd.concat([table.assign(system=name) for name in SIX[1:3]])
-
-
-def weights() -> pd.DataFrame:
-    rows = [
-        (s, n, k, (1 if s == "softmax" else -1) * k) for s in ("gradient", "softmax") for n in (0, 1) for k in (1, 2, 3)
-    ]
-    return pd.DataFrame(rows, columns=["system", "seed", "step", "weight"])
-
-
-def cosines() -> pd.DataFrame:
-    values = np.random.default_rng(0).uniform(0, 1, 40)
-    return pd.concat([pd.DataFrame({"system": name, "seed": 0, "cosine": values}) for name in SIX[:3]])
-
-
-def gained() -> pd.DataFrame:
-    rows = [(s, m, 0.01, -0.01, 0.03) for s in ("infonce+bi-static-svr", "siglip") for m in ("T2A R@1", "A2T R@1")]
-    return pd.DataFrame(rows, columns=["system", "metric", "value", "low", "high"])
-
-
-def by_length() -> pd.DataFrame:
-    rows = [(n, s, k, 0.1 * n) for n in (1, 2, 4, 8) for s in ("infonce", "twice", "siglip") for k in (0, 1)]
-    return pd.DataFrame(rows, columns=["length", "system", "seed", "R@1"])
-
-
-def gained_by_length() -> pd.DataFrame:
-    rows = [(s, o, n, 1.0, -1.0, 3.0) for s, o in (("twice", "infonce"), ("siglip", "twice")) for n in (1, 2, 4, 8)]
-    return pd.DataFrame(rows, columns=["system", "over", "length", "difference", "low", "high"])
-
-
 def swept() -> pd.DataFrame:
     rows = [
         (setting, value, system, seed, 0.1 * value)
@@ -141,6 +74,18 @@ def swept() -> pd.DataFrame:
         for seed in (0, 1)
     ]
     return pd.DataFrame(rows, columns=["setting", "value", "system", "seed", "R@1"])
+
+
+def scaled() -> pd.DataFrame:
+    """A table for all figures of the radius taken apart: systems of two protocols by what they do."""
+    rows = [
+        {"protocol": protocol, "system": system, "part": part, "factor": factor, "R@1": 0.4 + at / 10}
+        | dict.fromkeys([*svr.QUANTITIES, *svr.DRIFTS], at / 10)
+        for protocol in ("frozen/cnn", "tuned/yamnet")
+        for part in ("perpendicular", "sideways")
+        for at, (system, factor) in enumerate({"infonce": 1.0, "a": 0.0, "b": 0.5}.items())
+    ]
+    return pd.DataFrame(rows).assign(value=lambda table: table["R@1"] - 0.4, low=-0.1, high=0.3)
 
 
 def fan() -> pd.DataFrame:
@@ -159,9 +104,8 @@ def mapped() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "item", "language", "x", "y"])
 
 
-def pulls() -> pd.DataFrame:
-    rows = [("eng", 1.0, 0.4), ("fra", 0.8, -0.4), ("all", 0.9, 0.0)]
-    return pd.DataFrame(rows, columns=["language", "along", "across"])
+def pulls() -> torch.Tensor:
+    return torch.tensor([[1.0, 0.4, 0.0], [0.8, -0.4, 0.0]])
 
 
 def plane() -> pd.DataFrame:
@@ -218,25 +162,17 @@ def heard() -> pd.DataFrame:
 
 DRAWN = {
     "word_frequencies": lambda: curves.word_frequencies(frequencies()),
-    "force_history": lambda: forces.force_history(over_steps(*PARTS, "perpendicular_share")),
-    "share_by_setting": lambda: forces.share_by_setting(settings()),
     "local_global_bars": lambda: forces.local_global_bars(local_global()),
-    "distance_terms": lambda: forces.distance_terms(over_steps("ideal", "noise_penalty", "penalty_ratio")),
-    "drift_curves": lambda: drift.drift_curves(over_steps("a", "b"), {"a": "one", "b": "other"}),
     "force_plane": lambda: forces.force_plane(
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
-    "gain_intervals": lambda: svr.gain_intervals(gained()),
-    "gains_by_length": lambda: svr.gains_by_length(by_length(), gained_by_length()),
-    "convergence": lambda: svr.convergence(epochs()),
-    "departure_curves": lambda: svr.departure_curves(departures()),
-    "radius_history": lambda: svr.radius_history(radii(), {"infonce": "one", "siglip": "other"}),
-    "weight_history": lambda: svr.weight_history(weights()),
-    "similarity_density": lambda: svr.similarity_density(cosines()),
     "score_by_setting": lambda: svr.score_by_setting(swept(), {"alpha": "α", "batch": "B", "tau": "τ", "beta": "β"}),
     "push_fan": lambda: svr.push_fan(fan()),
+    "scaled_push": lambda: svr.scaled_push(scaled()),
+    "gains_by_quantity": lambda: svr.gains_by_quantity(scaled()),
+    "drift_against_recall": lambda: svr.drift_against_recall(scaled()),
     "weight_bound": lambda: consistency.weight_bound(bounds()),
-    "pull_plane": lambda: consistency.pull_plane(pulls()),
+    "pull_plane": lambda: consistency.pull_plane(pulls(), ("eng", "fra")),
     "language_map": lambda: consistency.language_map(mapped(), "KCL"),
     "similarity_matrices": lambda: language.similarity_matrices({"CLAP": negatives()[:3], "CyCLAP": np.eye(3)}),
     "space_plane": lambda: language.space_plane(plane(), {"text": ("one", "x"), "clip": ("other", "x")}),
@@ -262,7 +198,6 @@ def test_every_figure_of_every_study_is_tried_here():
     ]
     modules = [
         curves,
-        drift,
         term_forces,
         *(import_module(f"pullpush.studies.{chapter}.{kind}") for chapter, kind in drawing),
     ]
@@ -315,31 +250,6 @@ def test_no_line_goes_through_two_points_only(name):
         assert is_reference or is_thread or is_ray or is_frame or len(x) >= 3, name
 
 
-def test_families_of_losses_have_panels_of_their_own():
-    axes = svr.convergence(epochs()).axes
-    assert [[line.get_label() for line in ax.lines] for ax in axes[:2]] == [
-        ["InfoNCE", "InfoNCE + bi-StaticSVR", "InfoNCE + bi-DynamicSVR"],
-        ["SigLIP", "SigLIP + bi-StaticSVR", "SigLIP + bi-DynamicSVR"],
-    ]
-    curves = drift.drift_curves(over_steps("a", "b", recipes=tuple(SIX)), {"a": "one", "b": "other"})
-    assert [len(ax.lines) for ax in curves.axes] == [3, 3, 3, 3]
-    assert [len(ax.lines) for ax in drift.drift_curves(over_steps("a"), {"a": "one"}).axes] == [2]
-
-
-def test_gains_are_points_a_colour_a_direction():
-    ax = svr.gain_intervals(gained()).axes[0]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["InfoNCE + bi-StaticSVR", "SigLIP"]
-    marks = [line for line in ax.lines if line.get_linestyle() == "None"]
-    assert [line.get_xdata().tolist() for line in marks] == [[1, 1], [1, 1]]
-    assert len({line.get_color() for line in marks}) == 2
-
-
-def test_a_runaway_is_drawn_seed_by_seed():
-    left, right = svr.weight_history(weights()).axes
-    assert (left.get_yscale(), right.get_yscale()) == ("linear", "log")
-    assert [len([line for line in ax.lines if len(line.get_xdata()) > 2]) for ax in (left, right)] == [2, 2]
-
-
 def test_settings_are_dots_at_equal_distances():
     ax = svr.score_by_setting(swept(), {"alpha": "α"}).axes[0]
     assert {line.get_linestyle() for line in ax.lines} == {"None"}
@@ -374,10 +284,11 @@ def test_the_pull_of_the_plane_points_to_the_sound():
 
 
 def test_pulls_are_vectors_in_the_colours_of_their_languages():
-    lines = consistency.pull_plane(pulls()).axes[0].lines
+    lines = consistency.pull_plane(pulls(), ("eng", "fra")).axes[0].lines
     tips = {line.get_label(): (line.get_xdata()[1], line.get_ydata()[1], line.get_color()) for line in lines}
-    assert tips["English"] == (1.0, 0.4, language_colour("eng"))
-    assert tips["French"] == (0.8, -0.4, language_colour("fra"))
+    assert tips["English"][:2] == pytest.approx((1.0, 0.4))
+    assert tips["French"][:2] == pytest.approx((0.8, -0.4))
+    assert tips["French"][2] == language_colour("fra")
 
 
 def test_what_lacks_symmetry_is_drawn_below_the_matrix():

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from pullpush.forces import decompose, drift
 from pullpush.show.interactive import force_lab, radius_lab
-from pullpush.studies.svr.proof import push_by_negative
+from pullpush.studies.svr.science import push_by_negative
 
 N, TAU = 12, 0.1
 

@@ -13,8 +13,8 @@ from pullpush import losses
 from pullpush.data.languages import LANGUAGES, load_languages
 from pullpush.metrics import inference
 from pullpush.show import palette
+from pullpush.show.curves import curves
 from pullpush.show.palette import language_colour, language_name, method_styles
-from pullpush.studies.svr.figures import similarity_density
 
 FAMILIES = ["infonce", "infonce+bi-static-svr", "infonce+bi-dynamic-svr"]
 SIX = [*FAMILIES, *(name.replace("infonce", "siglip") for name in FAMILIES)]
@@ -86,7 +86,7 @@ def test_a_new_loss_has_the_title_and_the_colour_of_its_card(tmp_path, monkeypat
     monkeypatch.setattr(losses, "__path__", list(losses.__path__))  # where the catalogue notes the folder
     styles = method_styles(["kcl", "toy-distance"])
     assert styles["toy-distance"] == {"label": "Toy Distance", "colour": palette.ROLES["sky"]}
-    table = pd.DataFrame({"system": ["kcl", "toy-distance"] * 20, "seed": 0, "cosine": np.linspace(0, 1, 40)})
-    lines = similarity_density(table).axes[0].lines
+    table = pd.DataFrame({"system": ["kcl", "toy-distance"] * 20, "seed": 0, "step": np.arange(40) // 2, "value": 0.5})
+    lines = curves(table, "step").axes[0].lines
     drawn = {line.get_label(): to_hex(line.get_color()).upper() for line in lines}
     assert drawn == {"KCL": palette.GREEN, "Toy Distance": palette.SKY}

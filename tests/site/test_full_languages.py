@@ -12,7 +12,7 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab import material, session
 from pullpush.lab.gaps import NotKeptError
 from pullpush.site.cli import main
-from pullpush.studies.consistency.grounds import Grounds
+from pullpush.studies.consistency.data import Grounds
 
 pytestmark = pytest.mark.deep
 

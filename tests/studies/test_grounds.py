@@ -10,13 +10,13 @@ import pytest
 from pullpush import golden
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import material, session
-from pullpush.studies.consistency.grounds import Grounds as Consistency
+from pullpush.studies.consistency.data import Grounds as Consistency
 from pullpush.studies.distill.data import Context as Distill, LessonContext
 from pullpush.studies.glap import test_sets
 from pullpush.studies.glap.grounds import Grounds as Glap
 from pullpush.studies.glap.hearing import Altering
 from pullpush.studies.language_encoder.grounds import Grounds as LanguageEncoder
-from pullpush.studies.svr.protocols import Protocols
+from pullpush.studies.svr.data import Protocols
 from pullpush.studies.together.data import Context as Together
 from pullpush.studies.world.data import Context as Ears
 

@@ -73,8 +73,8 @@ def in_several(write: Write, languages: Sequence[str], own: str, columns: Column
     if language != SEVERAL:
         return write(columns, language)
     if not own:
-        told = [write(columns, each) for each in languages]
-        return [[text for texts in several for text in texts] for several in zip(*told, strict=True)]
+        captions = [write(columns, each) for each in languages]
+        return [[text for texts in several for text in texts] for several in zip(*captions, strict=True)]
     spoken = {each: write(columns, each) for each in dict.fromkeys(columns[own])}
     return [spoken[each][row] for row, each in enumerate(columns[own])]
 

@@ -1,8 +1,10 @@
-"""Three tables of an experiment's scores: where systems stand, what they have over others, and both as a page shows it.
+"""Tables of an experiment's scores: where systems stand, what they have over others, and both as a page shows it.
 
     levels(scores, ["R@1"])                              # a row a trial and metric
     gains(scores, [("KCL", "ML-CLAP")], ["R@1"])         # a row a pair, point and metric; p by Holm over all rows
     shown(gains(...))                                    # "+1.2 ± 0.8", metrics side by side
+    listed(gains(...))                                   # "+1.2 ± 0.8 [0.4, 2.0]", p and n, a row a difference
+    standings(scores, ["R@1"])                           # "46.6 ± 0.4", over seeds, and what runs still gained
 
 A *point* is what varies beside the system, such as {"world": "freesound"}; see `Trial.where`. Points that are given by
 names, such as {"many clips": {"world": "freesound"}}, have their names in a column point instead.
@@ -12,13 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pullpush.lab.common import mean_and_spread
 from pullpush.lab.experiments import ExperimentError, Where
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference, holm
+from pullpush.show.palette import method_name
 
 Pair = tuple[str, str]  # a system and its baseline
 Wheres = Iterable[Where] | Mapping[str, Where]
@@ -94,6 +99,67 @@ def shown(table: pd.DataFrame, *, across: str = "metric", scale: float = 100, di
         index=[*first, *rest], columns=across, values="cell", aggfunc="first", sort=False
     )
     return wide.reset_index().rename_axis(columns=None).rename(columns={"baseline": "over"})
+
+
+def listed(table: pd.DataFrame, *, scale: float = 100, digits: int = 1) -> pd.DataFrame:
+    """Differences as a page lists them: what stands in front, "+1.2 ± 0.8 [+0.4, +2.0]", p, and seeds × clips.
+
+    table: of `gains` or `differences`.
+    """
+    spec = f"+z.{digits}f"
+    cells = [
+        f"{scale * row['value']:{spec}} ± {scale * row['half width']:z.{digits}f} "
+        f"[{scale * row['low']:{spec}}, {scale * row['high']:{spec}}]".replace("-", "−")
+        for row in table.to_dict("records")
+    ]
+    front = table.drop(columns=[name for name in (*GAIN, *MORE) if name in table]).rename(columns={"baseline": "over"})
+    size = table["seeds"].astype(str) + " × " + table["clips"].astype(str)
+    return front.assign(**{"difference [95 %]": cells, "p (Holm)": table["p"].map("{:.3f}".format), "n": size})
+
+
+def by_run(scores: Scores) -> pd.DataFrame:
+    """`Scores.table` with a row a run: means over the languages."""
+    table = scores.table
+    keys = list(table.columns[: table.columns.get_loc("seed") + 1])  # system, what varies, seed
+    return table.groupby(keys, sort=False, dropna=False).mean(numeric_only=True).reset_index().astype({"steps": int})
+
+
+def standings(
+    runs: Scores | pd.DataFrame, metrics: Sequence[str], by: Sequence[str] = ("system",), **named_by: Any
+) -> pd.DataFrame:
+    """Where systems stand, in %: mean ± standard deviation over seeds, and what validation R@1 still gained at the end.
+
+    Args:
+        runs: scores, or some rows of `by_run`.
+        metrics: columns of it.
+        by: columns that name a row together, such as ("clips", "system").
+        named_by: options of `named`.
+    """
+    table = runs if isinstance(runs, pd.DataFrame) else by_run(runs)
+    label = ", ".join(by)
+    parts = named(table, **named_by)[list(by)].astype(str).agg(", ".join, axis=1)
+    table = table.assign(**{label: parts}).rename(columns={"unconverged": "still gained"})
+    return mean_and_spread(table, label, [*metrics, "still gained"], percent=True)
+
+
+def named(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """The table with its systems as a page prints them: "ml-clap ×8" is "ML-CLAP ×8".
+
+    names: of those that go by another name than that of their recipe.
+    """
+
+    def name_of(system: str) -> str:
+        recipe, times, factor = system.partition(" ×")
+        return (names or {}).get(system) or method_name(recipe) + times + factor
+
+    columns = [column for column in ("system", "baseline", "over", "label") if column in table]
+    return table.assign(**{column: table[column].map(name_of) for column in columns})
+
+
+def paired(gains: pd.DataFrame, names: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Differences for a figure: the column pair says "KCL over ML-CLAP"; names: see `named`."""
+    both = named(gains, names)
+    return gains.assign(pair=both["system"] + " over " + both["baseline"])
 
 
 def over(scores: Scores, pair: Pair, metric: str, where: Where | None = None) -> Array:

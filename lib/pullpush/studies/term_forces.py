@@ -42,17 +42,9 @@ TITLES = {"text": "on a text", "clip": "on a clip"}
 
 
 def term_forces(model: nn.Module, one: Recipe, given: Iterable[Batch], *, seed: int = 0) -> pd.DataFrame:
-    """The force of each weighted term on the texts and clips of batches as training meets them, dropout included.
+    """`forces_of` of batches as training meets them, with a column batch; seed: of dropout.
 
-    Args:
-        model: left as it is.
-        one: terms, weights and temperatures. A learnable temperature is taken where it starts: give the recipe the
-            learnt one, `recipe(…, tau=…)`.
-        given: batches, as `drawn` gives them.
-        seed: of dropout.
-
-    Returns:
-        `forces_of` of every batch, with a column batch.
+    A learnable temperature is taken where it starts: give the recipe the learnt one, `recipe(…, tau=…)`.
     """
     with _as_in_training(model, seed), torch.no_grad():
         objective = Objective(model, one)
@@ -66,19 +58,12 @@ def forces_of(offer: Offer, one: Recipe) -> pd.DataFrame:
 
     A force is −N ∂(weight · term)/∂(embedding): where descent goes, of the loss a clip, in the tangent plane of the
     sphere, on which embeddings move. What the second pass of a text feels counts as the text's own. InfoNCE's force is
-    given as a whole and as chapter 1's pull of the partner and push of the others.
-
-    Args:
-        offer: N clips, each with its text.
-        one: its terms, with their weights and temperatures.
+    given as a whole and as chapter 1's pull of the partner and push of the others. offer: N clips, each with its text.
 
     Returns:
         A row a term, part ("whole", "pull", "push"), side ("text", "clip") and sample, its number in the batch. along:
         towards the partner on the great circle, negative away from it; across: norm of the rest; norm: of the force;
         from_mean: straight away from the mean of the batch's texts (or clips), negative towards it.
-
-    Raises:
-        ValueError: texts are missing.
 
     Example:
         >>> from pullpush.training.recipes import recipe
@@ -113,14 +98,9 @@ def force_name(term: str, part: str) -> str:
 
 
 def gradient_cosines(model: nn.Module, one: Recipe, given: Iterable[Batch], *, seed: int = 0) -> pd.DataFrame:
-    """Whether the terms of a recipe pull the trained weights of each encoder one way.
+    """Whether the terms of a recipe pull the trained weights of each encoder one way; see `term_forces`.
 
-    All terms of a batch see the same embeddings, dropout included.
-
-    Args:
-        model: left as it is. Its parts named "text…" are the encoder of texts, the others that of clips; parameters
-            that require no gradient do not count.
-        one, given, seed: see `term_forces`. No term comes twice.
+    Parts of the model named "text…" are the encoder of texts, the others that of clips.
 
     Returns:
         A row a batch, encoder ("text", "clip") and ordered pair of terms: term, other, the cosine of their gradients,

@@ -12,8 +12,7 @@ from pullpush.extras import need
 
 EXTRA = need("book", "pullpush.topics")
 
-from pullpush.topics.agreement import agreement, shuffled
-from pullpush.topics.clustering import STRATEGIES, Topics, cluster
+from pullpush.topics.clustering import STRATEGIES, Topics, agreement, cluster, shuffled
 from pullpush.topics.density import OUTLIER, Density
 from pullpush.topics.words import TopicsError, class_tfidf, topic_words
 

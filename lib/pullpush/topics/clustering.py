@@ -5,18 +5,8 @@ has one seed and one thread, and what was found is kept by content. What another
 `agreement` of both says.
 
 HDBSCAN leaves out what lies in no dense region, often a third of all captions, and a classification head needs a label
-for each. BERTopic's `reduce_outliers` offers several ways, of which three are here:
-
-* "probabilities": the topic that is most probable by the soft clustering of `hdbscan`. That is a product of two
-  memberships, by distance and by the tree of densities; scikit-learn's HDBSCAN keeps no such tree, and gives each
-  caption the probability of its own cluster alone. Here it is the membership by distance, as `hdbscan` defines it:
-
-      P(k | x) = (1 / d_k(x)) / Σ_j (1 / d_j(x)),    d_k(x): distance from x to the nearest exemplar of topic k,
-
-  with the densest captions of a topic for its exemplars: those that its HDBSCAN probability is 1 of.
-* "embeddings": the topic whose mean embedding has the highest cosine with that of the caption.
-* "c-tf-idf": the topic whose weighted words have the highest cosine with those of the caption; a caption that shares no
-  word with any topic stays an outlier.
+for each. Of BERTopic's ways three are here: "probabilities" (see `memberships`), "embeddings" (the topic whose mean has
+the highest cosine with the caption) and "c-tf-idf" (of their weighted words; who shares none stays an outlier).
 """
 
 from __future__ import annotations
@@ -28,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
+from sklearn import metrics
 from sklearn.cluster import AgglomerativeClustering
 
 from pullpush.errors import unknown
@@ -219,7 +210,11 @@ def merged(
 def memberships(
     points: NDArray[np.float32], labels: NDArray[np.int64], strength: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """P(k | x) of every caption and topic by the distance to exemplars, `(N, K)`; rows sum to 1.
+    """P(k | x) = (1 / d_k(x)) / Σ_j (1 / d_j(x)) of every caption and topic, `(N, K)`; rows sum to 1.
+
+    That is membership by distance as the package `hdbscan` defines it: d_k(x) is the distance from x to the nearest
+    exemplar of topic k, which are its densest captions. `hdbscan` multiplies it by one by the tree of densities, which
+    scikit-learn does not keep.
 
     Args:
         points: `(N, d)`, where density was measured.
@@ -316,3 +311,58 @@ def _parts(fine: NDArray[np.int64], coarse: NDArray[np.int64]) -> NDArray[np.flo
 
 def _renamed(labels: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(labels == OUTLIER, OUTLIER, new[labels])
+
+
+# ---------------------------------------------------------------- how far two partitions agree
+
+
+def agreement(labels: ArrayLike, classes: ArrayLike) -> dict[str, float]:
+    """Agreement of topics with classes, over the captions that have both.
+
+    * AMI: mutual information, adjusted: 0 for what chance gives, 1 for equal partitions (Vinh et al. 2010).
+    * ARI: the share of pairs of captions on which both agree, adjusted likewise (Hubert & Arabie 1985).
+    * NMI, V-measure: mutual information by the mean entropy, two names of one number; not adjusted, so that it grows
+      with the number of topics alone. homogeneity: whether a topic holds one class; completeness: whether a class lies
+      in one topic.
+    * labelled: the share of captions that are compared, the others being outliers.
+
+    Args:
+        labels: `(N,)` topics, OUTLIER where a caption has none.
+        classes: `(N,)` of any kind, OUTLIER or "" where a caption has none.
+
+    Raises:
+        TopicsError: other lengths, or no caption that has both.
+
+    >>> found = agreement([0, 0, 1, 1, -1], ["dog", "dog", "rain", "rain", "rain"])
+    >>> found["AMI"], found["labelled"]
+    (1.0, 0.8)
+    """
+    ours, theirs = np.asarray(labels), np.asarray(classes)
+    if ours.shape != theirs.shape or ours.ndim != 1:
+        raise TopicsError(f"a label and a class a caption are compared: got {ours.shape} and {theirs.shape}")
+    if any(each is None for each in theirs.tolist()):
+        raise TopicsError('a caption without a class has the class "" or -1, not None')
+    missing = "" if theirs.dtype.kind in "UO" else OUTLIER
+    kept = (ours != OUTLIER) & (theirs != missing)
+    if not kept.any():
+        raise TopicsError("nothing to compare: every caption is an outlier, or has no class")
+    a, b = ours[kept], theirs[kept]
+    homogeneity, completeness, v_measure = metrics.homogeneity_completeness_v_measure(b, a)
+    return {
+        "AMI": float(metrics.adjusted_mutual_info_score(b, a)),
+        "ARI": float(metrics.adjusted_rand_score(b, a)),
+        "NMI": float(metrics.normalized_mutual_info_score(b, a)),
+        "V-measure": float(v_measure),
+        "homogeneity": float(homogeneity),
+        "completeness": float(completeness),
+        "labelled": float(kept.mean()),
+    }
+
+
+def shuffled(labels: ArrayLike, *, seed: int = 0) -> NDArray[np.int64]:
+    """The same labels dealt out at random: topics of equal sizes that mean nothing, the control for all that they do.
+
+    >>> sorted(shuffled([0, 0, 1], seed=3).tolist())
+    [0, 0, 1]
+    """
+    return np.random.default_rng(seed).permutation(np.asarray(labels, np.int64))

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores
+from pullpush.studies.consistency.bound import tiny_model
 from pullpush.studies.consistency.space import Space
-from pullpush.studies.consistency.tiny import tiny_model
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import Plan

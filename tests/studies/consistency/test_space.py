@@ -1,10 +1,13 @@
-"""Ranks, single clips, tightness and maps in spaces whose answer is known."""
+"""Ranks, tightness, maps and direction errors in spaces whose answer is known, and while a run trains."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 
+from pullpush.lab import session
 from pullpush.studies.consistency import space
+from pullpush.studies.consistency.data import SCHEMES
 from pullpush.studies.consistency.space import Space
 
 
@@ -22,17 +25,6 @@ def test_worst_cases_are_uneven_and_different(toy):
     cases = space.uneven({"ml-clap": uneven, "kcl": uneven})
     assert cases["ml-clap"] == int(variance.argmax())
     assert cases["kcl"] != cases["ml-clap"]
-    table = space.case_table({"ml-clap": uneven, "kcl": toy(noise=0.1)}, cases, ("eng", "fra", "deu"))
-    assert len(table) == 2 * 2 * 3
-    first = table.query("`worst of` == 'kcl' and system == 'ml-clap'")["rank"].tolist()
-    assert first == uneven.ranks[cases["kcl"]].tolist()
-
-
-def test_a_typical_case_has_as_many_more_even_clips_as_less_even_ones(toy):
-    uneven = toy(clips=13, captions=1, noise=1.5)
-    variance = uneven.ranks.double().var(1, unbiased=False)
-    typical = variance[space.typical(uneven)]
-    assert int((variance < typical).sum()) <= 6 <= int((variance <= typical).sum()) - 1
 
 
 def test_ranks_of_a_clip_stand_by_the_names_that_a_page_prints(toy):
@@ -62,3 +54,35 @@ def test_a_map_on_which_captions_lie_on_their_centre_has_no_spread(toy):
     table = space.maps({"kcl": still}, range(10), ("t-SNE",), ("eng", "fra", "deu"))
     onto = table.assign(x=table["item"], y=0.0)
     assert space.map_tightness(onto) == 0
+
+
+def test_more_languages_taken_err_less_and_all_do_not_err(toy):
+    table = space.direction_by_count({("kcl", 0): toy(clips=200, languages=4, noise=0.8)})
+    some = table[table["what"] == "m of all"].set_index("count")["error"]
+    assert some[4] == pytest.approx(0, abs=1e-4)
+    assert some.is_monotonic_decreasing
+    first = table[table["what"] == "one of K"].set_index("count")["error"]
+    assert first[1] == pytest.approx(0, abs=1e-4)
+    assert first.is_monotonic_increasing
+    assert first[4] == pytest.approx(some[1])
+
+
+def test_the_probe_watches_without_changing_the_run(heard, tmp_path):
+    book = session.start("03-consistency-lab", profile="smoke", out=tmp_path)
+    table = space.direction_history(book, heard, [0], points=1, languages=("eng", "fra", "deu"))
+    assert list(dict.fromkeys(table["recipe"])) == list(SCHEMES)
+    assert table[list(space.PROBED)].to_numpy().min() >= 0
+    assert table[list(space.PROBED)].to_numpy().max() <= 180
+
+
+def test_the_error_per_unit_of_spread_knows_no_parallax():
+    texts = torch.tensor([[[0.1, 1.0, 0.0], [-0.1, 1.0, 0.0]], [[0.1, -1.0, 0.0], [-0.1, -1.0, 0.0]]])
+    taken = torch.tensor([[True, False], [True, False]])
+    away = torch.tensor([0.0, 0.0, 1.0])
+    far, near = (texts.mean(dim=1) + distance * away for distance in (10, 0.5))
+    angles = [float(space.direction_error(audio, texts, taken).mean()) for audio in (far, near)]
+    aims = [float(space.aim_error(audio, texts, taken).mean()) for audio in (far, near)]
+    assert angles[1] > 10 * angles[0]
+    assert aims[1] == pytest.approx(aims[0], rel=0.05)
+    everything = torch.ones_like(taken)
+    assert space.aim_error(far, texts, everything).tolist() == pytest.approx([0, 0], abs=1e-5)

@@ -19,7 +19,7 @@ from pullpush.data.speech.stamps import load_speech, same_group
 from pullpush.lab import session, trunks
 from pullpush.metrics import difference
 from pullpush.studies.consistency import speech as study
-from pullpush.studies.consistency.schemes import SCHEMES
+from pullpush.studies.consistency.data import SCHEMES
 from pullpush.training.frozen import encoded, on_features
 
 CODES = ("fr", "de", "es", "nl", "ca", "ja", "zh_CN", "ru", "bg")
@@ -110,8 +110,8 @@ def test_intervals_are_those_of_the_books_one_inference_over_seeds_and_stamps():
 
 
 def test_gains_are_paired_by_stamp():
-    table = study.speech_gains(pd.concat([ranks("kcl", 1), ranks("ml-clap", 11)]), [("kcl", "ml-clap")])
-    assert table.loc[0, ["value", "low", "high", "seeds", "clips"]].tolist() == [1, 1, 1, 1, 4]
+    gain = study.over_stamps(ranks("kcl", 1), "R@10", ranks("ml-clap", 11))
+    assert (gain.value, gain.low, gain.high, gain.seeds, gain.clips) == (1, 1, 1, 1, 4)
 
 
 def test_equal_ranks_in_all_languages_have_no_variance_and_independent_ones_that_of_chance():

@@ -1,11 +1,19 @@
-"""What the tests of studies share: scores of a tiny world."""
+"""What the tests of chapter 2 share: directions, scores of a tiny world, and scores whose answer is known."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
 import pytest
+import torch
+from torch.nn import functional as F
 
 from pullpush.lab import compute, material
-from pullpush.lab.experiments import Experiment
+from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.provenance import stamp
+from pullpush.lab.scores import Scores
 from pullpush.training.diagnostics import Diagnostics
 
 SYSTEMS = {
@@ -13,25 +21,48 @@ SYSTEMS = {
     "twice": ("infonce+bi-static-svr", {"radius": 0.0, "learnable": False, "beta": 0.0}),
     "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", {}),
 }
-BASE, TWICE, SVR = SYSTEMS
+
+
+@pytest.fixture(scope="session")
+def unit() -> Callable[..., torch.Tensor]:
+    """`unit(n, d, seed)`: n random directions, `(n, d)` float64."""
+
+    def directions(n: int, d: int, seed: int = 0) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        return F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)
+
+    return directions
 
 
 @pytest.fixture(scope="module")
-def svr_ground(book):
-    return material.of(book)
-
-
-@pytest.fixture(scope="module")
-def svr_scores(svr_ground):
+def svr_scores(book):
     watch = Diagnostics(every=1, tau=0.07)
-    evaluations = ("retrieval", "closeness", "zero-shot")
-    return compute.run(svr_ground, Experiment.of("scores", SYSTEMS, seeds=(0, 1), watch=watch, evaluations=evaluations))
+    return compute.run(material.of(book), Experiment.of("scores", SYSTEMS, seeds=(0, 1), watch=watch))
 
 
-@pytest.fixture(scope="module")
-def svr_varied(svr_ground):
-    two = {name: SYSTEMS[name] for name in (BASE, SVR)}
-    rates = {"lr": {1e-3: {"lr": 1e-3}, 2e-3: {"lr": 2e-3}}}
-    alone = {"alpha": {0.5: {"alpha": 0.5}}}
-    both = Experiment.of("settings", two, settings=rates, seeds=(0, 1))
-    return compute.run(svr_ground, both + Experiment.of("settings", {SVR: SYSTEMS[SVR]}, settings=alone, seeds=(0, 1)))
+@pytest.fixture(scope="session")
+def scores_of() -> Callable[[dict[tuple[str, str], list[float]]], Scores]:
+    """Scores of (protocol, system) → mean R@1 of each seed, with the same noise of clips in all, and a drift that is
+    the less the later its system stands.
+    """
+    noise = np.random.default_rng(0).normal(0, 1e-3, 20)
+
+    def scores(values: dict[tuple[str, str], list[float]]) -> Scores:
+        trials = [
+            Trial(system, "infonce", {}, {"protocol": protocol}, data=protocol, seeds=tuple(range(len(means))))
+            for (protocol, system), means in values.items()
+        ]
+        cells = [(t, n, seed, m) for n, t in enumerate(trials) for seed, m in enumerate(list(values.values())[n])]
+        clips = {(str(t), seed): {"R@1": mean + noise - noise.mean()} for t, _, seed, mean in cells}
+        drifts = ("gradient_drift_pull", "gradient_drift_tangent", "update_drift")
+        rows = [
+            {"system": t.system, **t.where, "seed": seed, "epoch": epoch, "step": 10 * epoch, "R@1": mean * epoch / 4}
+            | dict.fromkeys(drifts, float(-number) if epoch > 2 else 0.0)
+            for t, number, seed, mean in cells
+            for epoch in range(1, 5)
+        ]
+        table = pd.DataFrame(rows)
+        experiment = Experiment("effects", tuple(trials), (0, 1), long=True)
+        return Scores(experiment, clips, table, table, stamp({}, seeds=(0,), seconds=0))
+
+    return scores

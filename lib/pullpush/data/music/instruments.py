@@ -151,11 +151,11 @@ def write_captions(each: int, seed: int, aligned: bool, columns: Columns, langua
     ]
 
 
-def _tell(phrase: Phrase, form: int, told: Sequence[str], language: str) -> str:
+def _tell(phrase: Phrase, form: int, named: Sequence[str], language: str) -> str:
     """One caption; shapes are always told, since a sentence needs its object."""
     words = load_words()[language]
     instrument = next(item for item in load_instruments() if item.name == phrase.instrument)
-    parts = {name: words[name][getattr(phrase, name)] if name in told else "" for name in ATTRIBUTES}
+    parts = {name: words[name][getattr(phrase, name)] if name in named else "" for name in ATTRIBUTES}
     text = words["forms"][form].format(
         name=instrument.called(language), label=instrument.label(language), shape=words["shape"][phrase.shape], **parts
     )
@@ -194,8 +194,8 @@ def sound(phrase: Phrase, instrument: Instrument, font: SoundFont, *, seconds: f
     wave = play(font, played, seconds, program=instrument.program, drums=bool(instrument.drums))
     fade = round(FADE * RATE)
     wave[-fade:] *= np.linspace(1, 0, fade, dtype=np.float32)
-    heard = check_audible(resample(torch.from_numpy(wave), RATE, sample_rate), f"{phrase}")
-    return normalise_rms(heard)[: round(seconds * sample_rate)].numpy()
+    resampled = check_audible(resample(torch.from_numpy(wave), RATE, sample_rate), f"{phrase}")
+    return normalise_rms(resampled)[: round(seconds * sample_rate)].numpy()
 
 
 def real_sounds(takes: Sequence[str], *, seconds: float, sample_rate: int) -> list[np.ndarray]:

@@ -48,13 +48,13 @@ def play(
 
     program: of General MIDI, counted from 0; drums: on its drum kit.
     """
-    heard = np.zeros(round(seconds * RATE), dtype=np.float64)
+    mix = np.zeros(round(seconds * RATE), dtype=np.float64)
     for note in notes:
         start = round(note.onset * RATE)
         for zone in font.zones(DRUMS if drums else 0, program, note.key, note.velocity):
-            wave = _sound(font, zone, note, len(heard) - start)
-            heard[start : start + len(wave)] += wave
-    return heard.astype(np.float32)
+            wave = _sound(font, zone, note, len(mix) - start)
+            mix[start : start + len(wave)] += wave
+    return mix.astype(np.float32)
 
 
 def _sound(font: SoundFont, zone: Zone, note: Note, most: int) -> np.ndarray:

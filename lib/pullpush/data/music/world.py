@@ -146,9 +146,9 @@ class MusicConfig:
         splits = {name: _rendered(name, *part, self) for name, part in phrases.items() if part[0] and part[1]}
         if self.real:
             splits["real"] = _real(self)
-        told = [self.form, self.captions_per_phrase, self.seed]
+        about = [self.form, self.captions_per_phrase, self.seed]
         known = [[item.name, item.family, item.names] for item in table]
-        words = content_key([*told, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
+        words = content_key([*about, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
         return World(self, splits, words, parts=PARTS)
 
 

@@ -248,8 +248,8 @@ def load_corpus(config: CorpusConfig) -> World:
         splits["train"] = every_caption(splits["train"], dataset.language)
     tables = _tables(dataset.where(datasets_home()))
     texts = [[list(captions) for captions in splits[split].columns["captions"]] for split in ("train", "valid")]
-    told = [versions("data/texts"), config.text_cleaning, config.every_caption, texts]
-    words = content_key([*told, {language: fingerprint(path) for language, path in tables.items()}])
+    about = [versions("data/texts"), config.text_cleaning, config.every_caption, texts]
+    words = content_key([*about, {language: fingerprint(path) for language, path in tables.items()}])
     return World(config, splits, words, parts=("data/decoding", "data/texts", "data/relevance", "data/labels"))
 
 
@@ -265,8 +265,8 @@ def load_split(config: CorpusConfig, split: str) -> StoredClips:
         subset = dataset.subsets[config.subset]
         files = files.rows(row for row, path in enumerate(files.paths) if subset.holds(path.stem))
         if lost := max(0, subset.clips - len(files.paths)):
-            told = f"{lost} of the {subset.clips} clips of subset {config.subset} are missing"
-            warnings.warn(f"{dataset.title}: {told}", stacklevel=4)
+            message = f"{lost} of the {subset.clips} clips of subset {config.subset} are missing"
+            warnings.warn(f"{dataset.title}: {message}", stacklevel=4)
     files = files.rows(range(len(files.paths))[: getattr(config, f"n_{split}")])
     options = {"cleaning": config.text_cleaning, "seconds": config.seconds, "sample_rate": config.sample_rate}
     return _clips(dataset, config.dataset, split, files, {"captions": files.captions}, **options)

@@ -176,7 +176,7 @@ def apt() -> Iterator[Download]:
     """
     with tempfile.TemporaryDirectory(prefix="pullpush-apt-") as folder:
         state = Path(folder)
-        said: list[str] = []
+        complaints: list[str] = []
 
         def download(package: Package, work: Path) -> Path:
             if shutil.which("apt-get") is None:
@@ -186,14 +186,14 @@ def apt() -> Iterator[Download]:
                 for part in ("lists/partial", "cache/archives/partial"):
                     (state / part).mkdir(parents=True)
                 # Apt goes on where one of several sources fails; the download then tells.
-                said.extend(_complaints(_run([*command, "update"], work)))
+                complaints.extend(_complaints(_run([*command, "update"], work)))
             try:
                 _run([*command, "download", f"{package.name}={package.version}"], work)
             except DataNotFoundError:
                 try:
                     _run([*command, "download", package.name], work)
                 except DataNotFoundError as error:
-                    raise DataNotFoundError(" ".join(dict.fromkeys([*said, str(error)]))) from error
+                    raise DataNotFoundError(" ".join(dict.fromkeys([*complaints, str(error)]))) from error
             return _package_in(work, package)
 
         yield download

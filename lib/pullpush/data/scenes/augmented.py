@@ -147,15 +147,15 @@ def write_further(
     write: Write, rewriters: Sequence[Rewriter], copies: int, main: str, columns: Columns, language: str
 ) -> list[list[str]]:
     """A clip's captions as `write` gives them, and in the main language each once more by every rewriter and copy."""
-    told = write(columns, language)
+    captions = write(columns, language)
     if language != main:
-        return told
-    flat = [text for texts in told for text in texts]
+        return captions
+    flat = [text for texts in captions for text in texts]
     versions = [rewriter.rewrite(flat, number=number) for number in range(copies) for rewriter in rewriters]
-    starts = np.cumsum([0, *map(len, told)])
+    starts = np.cumsum([0, *map(len, captions)])
     return [
         [*texts, *(text for version in versions for text in version[start : start + len(texts)])]
-        for start, texts in zip(starts, told, strict=False)  # starts ends with the number of captions
+        for start, texts in zip(starts, captions, strict=False)  # starts ends with the number of captions
     ]
 
 
@@ -228,8 +228,8 @@ def write_merged(write: Write, merger: Merger, main: str, columns: Columns, lang
     """One caption for each pair of captions of the two clips, as many as the one with fewer has; none in others."""
     if language != main:
         return [[] for _ in columns[BOTH[0]]]
-    told = [write({name: [row[name] for row in columns[side]] for name in columns[side][0]}, main) for side in BOTH]
-    pairs = [list(zip(*texts, strict=False)) for texts in zip(*told, strict=True)]  # as many as both have
+    captions = [write({name: [row[name] for row in columns[side]] for name in columns[side][0]}, main) for side in BOTH]
+    pairs = [list(zip(*texts, strict=False)) for texts in zip(*captions, strict=True)]  # as many as both have
     merged = iter(merger.merge(*([pair[at] for several in pairs for pair in several] for at in (0, 1))))
     return [[next(merged) for _ in several] for several in pairs]
 

@@ -96,8 +96,8 @@ def rows_of(path: Path) -> list[Row]:
     names = header[1]
     if len(names) == 1 and (mark := next((each for each in MARKS if each in names[0]), "")):
         raise PullPushError(f"{path} parts its fields by {mark!r}: save it with commas")
-    told = [place for place, name in enumerate(names) if name == "caption" or name.startswith("caption_")]
-    if "file_name" not in names or not told:
+    captions = [place for place, name in enumerate(names) if name == "caption" or name.startswith("caption_")]
+    if "file_name" not in names or not captions:
         raise PullPushError(f"{path} needs the columns file_name and caption (or caption_1, caption_2, …), got {names}")
     for line, fields in rows:
         if len(fields) != len(names):
@@ -111,7 +111,7 @@ def rows_of(path: Path) -> list[Row]:
             line,
             "" if of_split is None else fields[of_split],
             fields[of_file],
-            tuple(text for place in told if (text := fields[place].strip())),
+            tuple(text for place in captions if (text := fields[place].strip())),
         )
         for line, fields in rows
     ]
@@ -122,7 +122,7 @@ def check_rows(table: Path, rows: Iterable[Row]) -> None:
     are there twice, and of translations of recordings that nobody has. Lines are named.
     """
     first: dict[str, Row] = {}
-    said: dict[tuple[str, ...], Row] = {}
+    known: dict[tuple[str, ...], Row] = {}
     twice = []
     for row in rows:
         path = PurePath(row.name)
@@ -142,7 +142,7 @@ def check_rows(table: Path, rows: Iterable[Row]) -> None:
                 f"{table}: {row.name} is in {before.split} (line {before.line}) and in {row.split} (line {row.line}): "
                 "a score on what was heard in training says nothing; keep one of the two"
             )
-        if (earlier := said.setdefault((row.name, *row.captions), row)) is not row:
+        if (earlier := known.setdefault((row.name, *row.captions), row)) is not row:
             twice.append(f"line {row.line} is line {earlier.line}")
     if twice:
         text = few(twice, "; ")

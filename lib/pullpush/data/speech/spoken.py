@@ -105,8 +105,8 @@ def load_spoken(config: SpokenConfig | None = None) -> World:
     voices = content_key([versions(*PARTS[:2]), *shaped])
     folder = decoded("spoken", voices, paths, config.longest, config.sample_rate)
     write = partial(translations, texts) if config.translated else partial(transcripts, tuple(sorted(texts)))
-    waveforms, heard = store.read(folder, sample_rate=config.sample_rate), [bytes_key(folder), config.sample_rate]
-    splits = split_clips(table, membership(table, config), COLUMNS, waveforms, heard, write, same_meaning)
+    waveforms, stored = store.read(folder, sample_rate=config.sample_rate), [bytes_key(folder), config.sample_rate]
+    splits = split_clips(table, membership(table, config), COLUMNS, waveforms, stored, write, same_meaning)
     return World(config, splits, content_key([texts, config.translated]), parts=PARTS)
 
 
@@ -117,10 +117,10 @@ def membership(table: pd.DataFrame, config: SpokenConfig) -> dict[str, pd.Series
     """Which recordings each split holds, as masks; `table`: columns group, language, voice and text."""
     new_language = table["language"].isin(config.new_languages)
     new_voice = table["voice"].isin(config.new_voices) & ~new_language
-    heard = ~new_language & ~new_voice
+    known = ~new_language & ~new_voice
     point = table["group"].map(lambda group: share(("spoken", config.seed, group)))
     test, valid = point < config.test, (point >= config.test) & (point < config.test + config.valid)
-    splits = {"train": heard & ~test & ~valid, "valid": heard & valid, "test": heard & test}
+    splits = {"train": known & ~test & ~valid, "valid": known & valid, "test": known & test}
     words = pd.Series(_words(table), index=table.index)
     if config.new_voices:
         splits["voices"] = new_voice & words.isin(set(words[splits["train"]]))
@@ -154,12 +154,12 @@ def _table(config: SpokenConfig) -> pd.DataFrame:
     """The utterances that a configuration asks for, as a table with their fields."""
     table = pd.DataFrame([each for source in config.sources for each in _read(source).utterances])
     languages = (*config.languages, *config.new_languages) if config.languages else ()
-    asked = [
+    filters = [
         ("language", languages or config.new_languages, bool(languages)),
         ("kind", config.kinds, bool(config.kinds)),
         ("voice", config.new_voices, False),
     ]
-    for column, wanted, restrict in asked:
+    for column, wanted, restrict in filters:
         for name in wanted:
             if name not in set(table[column]):
                 raise unknown(f"{column} of {', '.join(config.sources)}", name, set(table[column]))
@@ -203,10 +203,12 @@ def spotting(clips: StoredClips, language: str, *, kind: str = "") -> StoredClip
     kinds = clips.columns.get("kind", [kind] * len(clips))
     if kind and kind not in kinds:
         raise unknown(f"kind of the clips {clips.name!r}", kind, set(kinds))
-    said = [(row, clips.columns["language"][row]) for row, each in enumerate(kinds) if kind in ("", each)]
-    rows = [row for row, spoken in said if spoken == language]
+    of_kind = [(row, clips.columns["language"][row]) for row, each in enumerate(kinds) if kind in ("", each)]
+    rows = [row for row, spoken in of_kind if spoken == language]
     if not rows:
-        raise unknown(f"language of the {kind or 'word'}s of {clips.name!r}", language, {spoken for _, spoken in said})
+        raise unknown(
+            f"language of the {kind or 'word'}s of {clips.name!r}", language, {spoken for _, spoken in of_kind}
+        )
     chosen = clips.select(rows, name=f"{clips.name} {language}")
     classes: dict[str, str] = {}
     for row, text in zip(rows, chosen.columns["text"], strict=True):
@@ -249,8 +251,8 @@ def _named_by_place(seconds: np.ndarray, characters: np.ndarray, labels: np.ndar
     >>> _named_by_place(np.array([1.0, 2.0, 9.0]), np.array([3, 4, 4]), np.array([0, 1, 2])).tolist()
     [1.0, 0.5, 0.5]
     """
-    heard, said = ((rankdata(values) - 0.5) / len(values) for values in (seconds, characters))
-    apart = np.abs(heard[:, None] - said[None])  # (N, C)
+    by_seconds, by_characters = ((rankdata(values) - 0.5) / len(values) for values in (seconds, characters))
+    apart = np.abs(by_seconds[:, None] - by_characters[None])  # (N, C)
     nearest = np.isclose(apart, apart.min(axis=1, keepdims=True))
     right = nearest[np.arange(len(labels)), labels] / nearest.sum(axis=1)
     return np.bincount(labels, right, len(characters)) / np.bincount(labels, minlength=len(characters))

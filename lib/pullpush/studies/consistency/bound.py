@@ -1,51 +1,37 @@
-"""ATRI's bound on the distance between the weights of a run on all languages and of one on some (Eq. 1–8, 17–28)."""
+"""ATRI's bound on the distance between the weights of a run on all languages and of one on some (Eq. 1–8, 17–28), in
+general and on a model that is small enough to compute all of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from pullpush.studies.consistency.schemes import Step
+from pullpush.data.clips import World
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.parallel import side_by_side
+from pullpush.studies.consistency.data import SAMPLINGS, Step, language_plan
 
 Embed = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Weights `(P,)` and numbers of clips `(B,)` → audio `(B, d)`, texts `(B, K, d)`; torch functions only."""
-Reading = Literal["data", "printed"]
+RATE, TAU = 0.1, 0.3  # of the small model's runs
+TEXT_SHARE = 1 / 3  # of CACL's loss: English with the other text (Eq. 12)
 
 
-# ---------------------------------------------------------------- the terms
-
-
-def log_probability(audio: Tensor, texts: Tensor, tau: float = 0.07, *, reading: Reading = "data") -> Tensor:
-    """log p(a_i, t_ik) of every matching pair, in one of two readings.
-
-    "printed" is Eq. 1: one softmax over the N·K matching pairs. No mismatched pair is in it, and weighted with p itself
-    (Eq. 3, Eq. 17) its gradient is Σ p ∇log p = ∇Σ p = 0: the run on all languages would never move. "data" is what the
-    losses do: the mean of the two log-softmaxes of Eq. 10 and 11, so that its mean over all pairs is −`losses.kcl`.
-
-    Args:
-        audio: `(N, d)` L2-normalised. texts: `(N, K, d)` L2-normalised. tau: temperature.
-
-    Returns:
-        `(N, K)`.
-
-    Raises:
-        ValueError: an unknown reading.
-
-    Example:
-        >>> audio = torch.eye(2)
-        >>> log_probability(audio, audio[:, None], 1.0, reading="printed").exp().sum().item()
-        1.0
+def log_probability(audio: Tensor, texts: Tensor, tau: float = 0.07) -> Tensor:
+    """log p(a_i, t_ik) `(N, K)` of every matching pair, as the losses have it: the mean of the two log-softmaxes of
+    Eq. 10 and 11, so that its mean over all pairs is −`losses.kcl`; `(N, d)`, `(N, K, d)` L2-normalised.
     """
-    if reading not in ("data", "printed"):
-        raise ValueError(f"reading must be 'data' or 'printed', got {reading!r}")
     logits = torch.einsum("id,jkd->ikj", audio, texts) / tau  # (N, K, N)
     positive = logits.diagonal(dim1=0, dim2=2).T  # (N, K)
-    if reading == "printed":
-        return positive - positive.logsumexp(dim=(0, 1))  # Eq. 1
-    return positive - (logits.logsumexp(dim=2) + logits.logsumexp(dim=0).T) / 2  # Eq. 10 and 11
+    return positive - (logits.logsumexp(dim=2) + logits.logsumexp(dim=0).T) / 2
 
 
 def weight_error_bound(
@@ -53,11 +39,8 @@ def weight_error_bound(
 ) -> float:
     """The right side of ATRI's bound over one epoch: aᵀ·previous + η D Σ_j aʲ g_max(w_{eT−1−j}).
 
-    Args:
-        previous: ‖w − w'‖ before the epoch.
-        g_max: `(T,)` in the order of the steps: Eq. 7 at the weights before each.
-        growth: a. distribution_error: D = Σ|p − p'|. rate: η.
-        first: least j of the sum: 0 in Eq. 21, which the proof gives; 1 in Eq. 6 of the main text.
+    previous: ‖w − w'‖ before the epoch; g_max: `(T,)`, Eq. 7 before each step; growth: a; distribution_error: D; rate:
+    η; first: least j of the sum: 0 in Eq. 21, which the proof gives; 1 in Eq. 6 of the main text.
 
     Example:
         >>> weight_error_bound(1.0, torch.tensor([3.0]), growth=2.0, distribution_error=0.5, rate=0.1)
@@ -68,9 +51,6 @@ def weight_error_bound(
     # Nothing grown is nothing, even by an infinite power.
     inherited = float(powers[-1] * previous) if previous else 0.0
     return inherited + (float(rate * distribution_error * total) if distribution_error else 0.0)
-
-
-# ---------------------------------------------------------------- one step of both runs
 
 
 class Comparison(NamedTuple):
@@ -94,27 +74,19 @@ def compare(
     lipschitz: float | None = None,
     text_share: float = 0.0,
 ) -> Comparison:
-    """What the bound needs of one step, at the weights of both runs before it. Memory is B·K·P numbers.
+    """What the bound needs of one step, at the weights of both runs before it `(P,)`. Memory is B·K·P numbers.
 
     Every pair that a run takes weighs the same: 1/BK in p, and 1 over the number of pairs taken in p'.
 
     Args:
         embed: the model; in float64, for the left side of the bound is a small difference.
-        full, sampled: `(P,)` weights of the run on all languages, and of that on some.
-        tau: temperature.
         sampled_loss: the proof gives both runs the same log p (Eq. 17), and so does False. True lets the sampled run
-            climb a log p' whose denominators hold only what it took (Eq. 5), in mixed languages as ML-CLAP and CACL
-            train; the bound has no term for the difference. Every clip of a step must then take equally many languages.
-        lipschitz: λ. The proof needs no more of it than ‖∇log p(w') − ∇log p(w)‖ ≤ λ‖w' − w‖ for the two weights of a
-            step: None is the least such λ of each pair, the secant; any larger number gives a looser bound.
-        text_share: CACL contrasts the main text with the other one, too, a third of its loss (Eq. 12), where all
-            languages have no such pairs. So much of p' goes to them, and p gives them none.
-
-    Raises:
-        ValueError: a share of texts where the step does not take the main language and one other of each clip.
+            climb a log p' whose denominators hold only what it took (Eq. 5), as ML-CLAP and CACL train; the bound has
+            no term for the difference. Every clip of a step must then take equally many languages.
+        lipschitz: λ, for which ‖∇log p(w') − ∇log p(w)‖ ≤ λ‖w' − w‖: None is the least that the proof can do with, the
+            secant of each pair; any larger number gives a looser bound.
+        text_share: of p' that goes to pairs of the main text with the other one (CACL, Eq. 12), to which p gives none.
     """
-    if text_share and not (step.taken[:, 0].all() and (step.taken.sum(dim=1) == 2).all()):
-        raise ValueError("pairs of texts need the main language and one other of each clip: sampling 'pair'")
 
     def of_texts(texts: Tensor) -> Tensor:
         """log p of each clip's main text with its other one, `(B,)`; nothing where they have no weight."""
@@ -123,21 +95,17 @@ def compare(
         other = texts[:, 1:][step.taken[:, 1:]]
         return log_probability(texts[:, 0], other[:, None], tau).flatten()
 
-    def log_p(weights: Tensor) -> Tensor:
+    def log_p(weights: Tensor, *, of_taken: bool = False) -> Tensor:
         audio, texts = embed(weights, step.items)
-        return torch.cat([log_probability(audio, texts, tau).flatten(), of_texts(texts)])
-
-    def sampled_log_p(weights: Tensor) -> Tensor:
-        audio, texts = embed(weights, step.items)
-        taken = texts[step.taken].unflatten(0, (len(audio), -1))  # (B, languages taken of each, d)
-        return torch.cat([log_probability(audio, taken, tau).flatten(), of_texts(texts)])
+        chosen = texts[step.taken].unflatten(0, (len(audio), -1)) if of_taken else texts  # (B, languages, d)
+        return torch.cat([log_probability(audio, chosen, tau).flatten(), of_texts(texts)])
 
     taken = step.taken.to(full.dtype).flatten()
     between = taken.new_ones(len(step.items) if text_share else 0) / len(step.items)
     p = torch.cat([torch.ones_like(taken) / len(taken), 0 * between])
     q = torch.cat([(1 - text_share) * taken / taken.sum(), text_share * between])
     gradients, moved = torch.func.jacrev(log_p)(full), torch.func.jacrev(log_p)(sampled)  # (pairs, P)
-    climb = q[q > 0] @ torch.func.jacrev(sampled_log_p)(sampled) if sampled_loss else q @ moved
+    climb = q[q > 0] @ torch.func.jacrev(partial(log_p, of_taken=True))(sampled) if sampled_loss else q @ moved
     apart = (sampled - full).norm()
     secants = (moved - gradients).norm(dim=1) / apart if apart > 0 else torch.zeros_like(q)
     return Comparison(
@@ -149,20 +117,14 @@ def compare(
     )
 
 
-# ---------------------------------------------------------------- both runs
-
-
 class WeightError(NamedTuple):
     """Both sides of ATRI's weight error bound after an epoch of T steps; w takes all languages, w' those sampled.
 
-    epoch: from 1.
-    left: ‖w − w'‖.
-    right: Eq. 21 of the appendix, j from 0, from the measured error at the epoch's start.
-    main_text: Eq. 6 as printed, j from 1: it leaves out the last step's own error and need not hold.
-    stepwise: the same bound with each step's own growth and distribution error (inequality 3 of Eq. 18, unrolled).
-    expanded: Eq. 21 from its own value at the epoch's start instead of the measured one (§3.2, second result).
-    growth: a of Eq. 8; distribution_error: Σ|p − p'|; both the epoch's largest, for Eq. 21 has one for all steps.
-    g_max: the epoch's largest Eq. 7.
+    left: ‖w − w'‖. right: Eq. 21 of the appendix, j from 0, from the measured error at the epoch's start. main_text:
+    Eq. 6 as printed, j from 1: it leaves out the last step's own error and need not hold. stepwise: the same bound with
+    each step's own growth and distribution error (inequality 3 of Eq. 18, unrolled). expanded: Eq. 21 from its own
+    value at the epoch's start instead of the measured one (§3.2, second result). growth: a of Eq. 8;
+    distribution_error: Σ|p − p'|; both the epoch's largest, for Eq. 21 has one for all steps. g_max: its largest Eq. 7.
     """
 
     epoch: int
@@ -182,13 +144,7 @@ def weight_errors(
     """Train twice by SGD from the same weights, on all languages and on those of the plan: a row an epoch.
 
     Each step climbs: w ← w + η Σ p ∇log p. (Eq. 17 prints a minus, which would lower the probability that Eq. 3 says to
-    raise; the bound is the same.)
-
-    Args:
-        embed, choices: see `compare`.
-        start: `(P,)` weights.
-        plan: epochs of steps, see `schemes.language_plan`.
-        rate: η, the learning rate.
+    raise; the bound is the same.) start: `(P,)` weights; plan: see `language_plan`; rate: η; choices: see `compare`.
     """
     full, sampled, expanded, rows = start.detach(), start.detach(), 0.0, []
     for number, epoch in enumerate(plan, start=1):
@@ -204,27 +160,17 @@ def weight_errors(
         constants = {"growth": max(growths), "distribution_error": max(errors)}
         g_max = torch.tensor(largest, dtype=torch.float64)
         expanded = weight_error_bound(expanded, g_max, rate=rate, **constants)
-        rows.append(
-            WeightError(
-                epoch=number,
-                left=float((full - sampled).norm()),
-                right=weight_error_bound(before, g_max, rate=rate, **constants),
-                main_text=weight_error_bound(before, g_max, rate=rate, **constants, first=1),
-                stepwise=stepwise,
-                expanded=expanded,
-                **constants,
-                g_max=max(largest),
-            )
-        )
+        right, main = (weight_error_bound(before, g_max, rate=rate, **constants, first=j) for j in (0, 1))
+        left = float((full - sampled).norm())
+        rows.append(WeightError(number, left, right, main, stepwise, expanded, **constants, g_max=max(largest)))
     return rows
 
 
 class MomentumError(NamedTuple):
     """Both sides of the bound on Adam's first momentum after a step (ATRI Eq. 28).
 
-    left: ‖m − m'‖. right: β₁‖m − m'‖ of the step before + (1−β₁)(Σ p'λ ‖w − w'‖ + g_max Σ|p − p'|).
-    printed: Eq. 28 as it ends, where the first term has become ‖w − w'‖, which nothing before it gives: need not hold.
-    weights: ‖w − w'‖ after the step.
+    left: ‖m − m'‖. right: β₁‖m − m'‖ of the step before + (1−β₁)(Σ p'λ ‖w − w'‖ + g_max Σ|p − p'|). printed: Eq. 28 as
+    it ends, where the first term has become ‖w − w'‖, which nothing before it gives: need not hold. weights: ‖w − w'‖.
     """
 
     step: int
@@ -235,44 +181,138 @@ class MomentumError(NamedTuple):
 
 
 def momentum_errors(
-    embed: Embed,
-    start: Tensor,
-    plan: Sequence[Sequence[Step]],
-    *,
-    rate: float,
-    betas: tuple[float, float] = (0.9, 0.999),
-    eps: float = 1e-8,
-    **choices: Any,
+    embed: Embed, start: Tensor, plan: Sequence[Sequence[Step]], *, rate: float, **choices: Any
 ) -> list[MomentumError]:
-    """Train twice by Adam and compare the momenta: a row a step (ATRI Appendix C.1, Eq. 22–28).
-
-    Args: as for `weight_errors`; betas: β₁, β₂; eps: added to √v̂, which Eq. 27 leaves bare.
-    """
-    full, sampled = (_Adam(start.detach(), rate, betas, eps) for _ in range(2))
+    """Train twice by Adam and compare the momenta: a row a step (ATRI Appendix C.1, Eq. 22–28); see `weight_errors`."""
+    full, sampled = (_Adam(start.detach(), rate) for _ in range(2))
     rows: list[MomentumError] = []
     for number, step in enumerate((step for epoch in plan for step in epoch), start=1):
         seen = compare(embed, full.weights, sampled.weights, step, **choices)
         apart, before = float((full.weights - sampled.weights).norm()), float((full.m - sampled.m).norm())
-        source = (1 - betas[0]) * seen.g_max * seen.distribution_error
-        drift = (1 - betas[0]) * seen.slope * apart
+        added = (1 - BETAS[0]) * (seen.slope * apart + seen.g_max * seen.distribution_error)
         full.climb(seen.gradient)
         sampled.climb(seen.sampled_gradient)
         left, weights = float((full.m - sampled.m).norm()), float((full.weights - sampled.weights).norm())
-        rows.append(MomentumError(number, left, betas[0] * before + drift + source, apart + drift + source, weights))
+        rows.append(MomentumError(number, left, BETAS[0] * before + added, apart + added, weights))
     return rows
+
+
+BETAS, EPS = (0.9, 0.999), 1e-8  # of Adam; EPS is added to √v̂, which Eq. 27 leaves bare
 
 
 class _Adam:
     """Eq. 22–27, climbing."""
 
-    def __init__(self, weights: Tensor, rate: float, betas: tuple[float, float], eps: float) -> None:
-        self.weights, self.rate, self.betas, self.eps = weights, rate, betas, eps
-        self.m, self.v, self.steps = torch.zeros_like(weights), torch.zeros_like(weights), 0
+    def __init__(self, weights: Tensor, rate: float) -> None:
+        self.weights, self.rate, self.steps = weights, rate, 0
+        self.m, self.v = torch.zeros_like(weights), torch.zeros_like(weights)
 
     def climb(self, gradient: Tensor) -> None:
         """One step along the gradient `(P,)`."""
-        (beta_1, beta_2), self.steps = self.betas, self.steps + 1
+        (beta_1, beta_2), self.steps = BETAS, self.steps + 1
         self.m = beta_1 * self.m + (1 - beta_1) * gradient  # Eq. 23
         self.v = beta_2 * self.v + (1 - beta_2) * gradient.square()  # Eq. 24
         m, v = self.m / (1 - beta_1**self.steps), self.v / (1 - beta_2**self.steps)  # Eq. 25–26
-        self.weights = self.weights + self.rate * m / (v.sqrt() + self.eps)  # Eq. 27
+        self.weights = self.weights + self.rate * m / (v.sqrt() + EPS)  # Eq. 27
+
+
+# ---------------------------------------------------------------- a small model
+
+
+class TinyModel(NamedTuple):
+    """A model small enough to know everything about: two linear maps on principal components of real features."""
+
+    sounds: Tensor  # (N, F) float64
+    words: Tensor  # (N, K, F)
+    dim: int
+
+    def __call__(self, weights: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
+        """`Embed`."""
+        audio, text = weights.view(2, -1, self.dim)
+        return F.normalize(self.sounds[items] @ audio, dim=-1), F.normalize(self.words[items] @ text, dim=-1)
+
+    def start(self, seed: int) -> Tensor:
+        """Random first weights."""
+        count = 2 * self.sounds.shape[1] * self.dim
+        return torch.randn(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def tiny_model(
+    data: World,
+    text_encoder: nn.Module,
+    *,
+    clips: int = 24,
+    features: int = 8,
+    dim: int = 4,
+    languages: Sequence[str] = LANGUAGES,
+) -> TinyModel:
+    """The first clips of an encoded world's training set with their captions in all languages; where there are fewer
+    clips, all of them, and as many components.
+    """
+    view = data.train.head(clips)
+    features = min(features, len(view))
+    captions = [[several[0] for several in view.captions(code)] for code in languages]
+    words = torch.stack([text_encoder(texts).double() for texts in captions], dim=1)
+    words = _components(words.flatten(0, 1), features).view(len(view), -1, features)
+    return TinyModel(_components(view.audio(slice(0, len(view)))[0].double(), features), words, dim)
+
+
+def _components(values: Tensor, count: int) -> Tensor:
+    """First principal components, `(N, D)` → `(N, count)`, mean squared length of a row 1."""
+    u, s, _ = torch.linalg.svd(values - values.mean(0), full_matrices=False)
+    parts = (u * s)[:, :count]
+    return parts / parts.square().sum(1).mean().sqrt()
+
+
+def bound_table(
+    model: TinyModel,
+    seeds: Sequence[int],
+    *,
+    epochs: int = 15,
+    batch_size: int = 12,
+    rate: float = RATE,
+    adam: bool = False,
+    english_other: bool = False,
+    **choices: Any,
+) -> pd.DataFrame:
+    """Both sides of the bound for each way to sample languages: columns those of `weight_errors`, sampling and seed.
+
+    adam: of `momentum_errors` instead, a row a step; english_other: whether "pair" is the whole of CACL, with its loss
+    between both texts, and not its sampling alone; choices: see `compare`.
+    """
+    clips, languages = model.words.shape[:2]
+    runs = [(sampling, seed) for sampling in SAMPLINGS for seed in seeds]
+    measure = partial(momentum_errors if adam else weight_errors, model, rate=rate, **{"tau": TAU, **choices})
+    calls = []
+    for sampling, seed in runs:
+        share = TEXT_SHARE if english_other and sampling == "pair" else 0.0
+        plan = language_plan(clips, languages, sampling=sampling, epochs=epochs, batch_size=batch_size, seed=seed)
+        calls.append(partial(measure, model.start(seed), plan, text_share=share))
+    found = zip(runs, side_by_side(calls), strict=True)
+    tables = [pd.DataFrame(rows).assign(sampling=sampling, seed=seed) for (sampling, seed), rows in found]
+    return pd.concat(tables, ignore_index=True)
+
+
+def predicted_bound(model: TinyModel, table: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """`bound_table` with a λ that was known before the run: the steepest that another seed's runs in `table` had.
+
+    With λ read off the two runs themselves the bound is the triangle inequality, which cannot fail; this one can.
+    """
+    slope = (table.groupby("seed")["growth"].max() - 1) / RATE  # Eq. 8
+    seeds = list(slope.index)
+    before = zip(seeds, [seeds[-1], *seeds], strict=False)
+    tables = [bound_table(model, [seed], lipschitz=float(slope[other]), **options) for seed, other in before]
+    return pd.concat(tables, ignore_index=True)
+
+
+def violated(table: pd.DataFrame, side: str = "right") -> np.ndarray:
+    """Share of the epochs or steps, of the samplings that err, in which the error exceeds a bound: `(seeds, 1)`."""
+    table = table[table["sampling"] != "all"]
+    over = table["left"] > table[side] * (1 + 1e-9)
+    return over.groupby(table["seed"]).mean().to_numpy()[:, None]
+
+
+def at_end(table: pd.DataFrame, sampling: str, column: str = "left") -> np.ndarray:
+    """A column of `bound_table` after the last epoch, `(seeds, 1)`."""
+    last = table[(table["sampling"] == sampling) & (table["epoch"] == table["epoch"].max())]
+    return last.sort_values("seed")[column].to_numpy()[:, None]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
+import torch
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from torch import Tensor
+from torch.nn import functional as F
 
+from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.show.curves import curves
 from pullpush.show.layout import finish, panels
 from pullpush.show.marks import scatter
 from pullpush.show.palette import BLACK, GREY, language_colour, language_name, method_styles
-from pullpush.studies.consistency.schemes import SAMPLINGS, SCHEMES
+from pullpush.studies.consistency.data import SAMPLINGS, SCHEMES
 from pullpush.studies.consistency.speech import LENGTH, UNTRAINED
 
 LOOKS = {  # of systems, for `intervals`
@@ -24,18 +28,21 @@ SHAPES = "osv^<>DphX"  # of the items of a map
 SIDES = {"left": "‖w − w′‖", "stepwise": "Eq. 18, each step", "right": "Eq. 21", "expanded": "Eq. 21, unrolled"}
 
 
-def pull_plane(table: pd.DataFrame) -> Figure:
-    """ATRI Figure 2 measured: the pull of each of a clip's texts on it, and in black their mean.
-
-    table: columns language ("all" for the mean), along, across; see `direction.pull_plane`.
+def pull_plane(pulls: Tensor, languages: Sequence[str] = LANGUAGES) -> Figure:
+    """ATRI Figure 2 measured: the pulls `(K, d)` of a clip's texts on it, a text a row, in the plane of their mean (in
+    black) and of what they differ in most (up for the first language).
     """
-    styles: dict[str, dict[str, Any]] = {
-        code: {"label": language_name(code), "color": language_colour(code)} for code in table["language"]
-    }
-    styles["all"] = {"label": "mean of all eight", "color": BLACK, "linestyle": "--", "linewidth": 2.5}
+    unit = F.normalize(pulls.mean(dim=0), dim=0)
+    along = pulls @ unit
+    rest = pulls - along[:, None] * unit
+    across = rest @ torch.linalg.svd(rest, full_matrices=False).Vh[0]
+    across = across if across[0] >= 0 else -across
     fig, (ax,) = panels(1, height=3.2, width=5.5)
-    for row in table.itertuples():
-        ax.plot((0, row.along), (0, row.across), marker="o", markevery=[1], markersize=4, **styles[row.language])
+    ray: dict[str, Any] = {"marker": "o", "markevery": [1], "markersize": 4}
+    for code, x, y in zip(languages, along.tolist(), across.tolist(), strict=True):
+        ax.plot((0, x), (0, y), label=language_name(code), color=language_colour(code), **ray)
+    mean = {"label": f"mean of all {len(languages)}", "color": BLACK, "linestyle": "--", "linewidth": 2.5}
+    ax.plot((0, along.mean()), (0, 0), **mean, **ray)
     ax.set(xlabel="along the mean", ylabel="across it")
     ax.margins(0.1)
     ax.set_aspect("equal", adjustable="datalim")
@@ -45,7 +52,7 @@ def pull_plane(table: pd.DataFrame) -> Figure:
 def weight_bound(table: pd.DataFrame) -> Figure:
     """Both sides of ATRI's bound over epochs, left the error alone, right with its bounds on a logarithmic axis.
 
-    table: see `tiny.bound_table`; the sampling that never errs has nothing to show.
+    table: see `bound.bound_table`; the sampling that never errs has nothing to show.
     """
     table = table[table["sampling"] != "all"]
     table = table.assign(system=table["sampling"].map(SAMPLINGS))
@@ -68,18 +75,14 @@ def language_map(table: pd.DataFrame, title: str = "") -> Figure:
     fig, axes = panels(len(methods), height=4)
     for ax, method in zip(axes, methods, strict=True):
         for item, rows in table[table["method"] == method].groupby("item"):
-            _map_item(ax, rows[rows["language"] != "audio"], SHAPES[item % len(SHAPES)])
-            clip = rows[rows["language"] == "audio"]
+            clip, texts = rows[rows["language"] == "audio"], rows[rows["language"] != "audio"]
+            for x, y in zip(texts["x"], texts["y"], strict=True):
+                ax.plot([texts["x"].mean(), x], [texts["y"].mean(), y], color="#BBBBBB", linewidth=0.7, zorder=1)
+            colours = [language_colour(language) for language in texts["language"]]
+            scatter(ax, texts["x"], texts["y"], sizes=26, colours=colours, marker=SHAPES[item % len(SHAPES)])
             scatter(ax, clip["x"], clip["y"], sizes=36, colours=BLACK, marker="+")
         ax.set(xlabel=f"{method} 1", ylabel=f"{method} 2", xticks=[], yticks=[], title=f"{title}, {method}".strip(", "))
     codes = [code for code in dict.fromkeys(table["language"]) if code != "audio"]
     looks = [(language_name(code), language_colour(code), "o") for code in codes] + [("clip", BLACK, "+")]
     keys = [Line2D([], [], linestyle="", marker=shape, color=colour, label=name) for name, colour, shape in looks]
     return finish(fig, handles=keys)
-
-
-def _map_item(ax: Axes, texts: pd.DataFrame, shape: str) -> None:
-    for x, y in zip(texts["x"], texts["y"], strict=True):
-        ax.plot([texts["x"].mean(), x], [texts["y"].mean(), y], color="#BBBBBB", linewidth=0.7, zorder=1)
-    colours = [language_colour(language) for language in texts["language"]]
-    scatter(ax, texts["x"], texts["y"], sizes=26, colours=colours, marker=shape)

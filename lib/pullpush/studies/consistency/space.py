@@ -1,24 +1,33 @@
-"""A joint space with many languages: its embeddings, ranks in it, how tight a clip's captions lie, and maps of it."""
+"""A joint space with many languages: ranks, tightness and maps in it, and the direction error of ATRI's Figure 2."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.clips import Clips
+from pullpush.data.batches import Batch, PairDataset, collate
+from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.lab.compute import embedded_captions
-from pullpush.metrics import language_ranks, pseudo_values, rank_variance
+from pullpush.lab import common
+from pullpush.lab.compute import embedded_captions, probed
+from pullpush.lab.session import Session
+from pullpush.losses import cacl, kcl, ml_clap
+from pullpush.metrics import angle, direction_error, language_ranks, pseudo_values, rank_variance
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.palette import method_name
-from pullpush.studies.consistency.schemes import Runs
+from pullpush.studies.consistency.data import SCHEMES, Runs, take
+from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio
+from pullpush.training.frozen import on_features
+from pullpush.training.objective import Objective
+from pullpush.training.recipes import Recipe
+from pullpush.training.runs import ready
 
 
 class Space(NamedTuple):
@@ -47,9 +56,6 @@ def spaces(runs: Runs, split: Clips, languages: Sequence[str] = LANGUAGES) -> di
     return dict(zip(runs, embedded, strict=True))
 
 
-# ---------------------------------------------------------------- single clips
-
-
 def uneven(spaces: Mapping[str, Space]) -> dict[str, int]:
     """For each system the clip whose rank varies most over the languages; no clip twice."""
     found: dict[str, int] = {}
@@ -59,32 +65,9 @@ def uneven(spaces: Mapping[str, Space]) -> dict[str, int]:
     return found
 
 
-def typical(space: Space) -> int:
-    """The clip whose rank varies over the languages as much as that of the median clip."""
-    order = rank_variance(space.ranks).argsort(stable=True)
-    return int(order[len(order) // 2])
-
-
 def clip_ranks(spaces: Mapping[str, Space], clip: int) -> dict[str, list[int]]:
     """A clip's ranks in each language, by the printed names of the systems."""
     return {method_name(system): space.ranks[clip].tolist() for system, space in spaces.items()}
-
-
-def case_table(spaces: Mapping[str, Space], clips: Mapping[str, int], languages: Iterable[str]) -> pd.DataFrame:
-    """Table 5: ranks of some clips in all spaces: columns worst of, clip, system, language, rank.
-
-    clips: see `uneven`.
-    """
-    rows = [
-        (worst, clip, system, *pair)
-        for worst, clip in clips.items()
-        for system, space in spaces.items()
-        for pair in zip(languages, space.ranks[clip].tolist(), strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["worst of", "clip", "system", "language", "rank"])
-
-
-# ---------------------------------------------------------------- tightness
 
 
 def tightness(spaces: Iterable[Space]) -> np.ndarray:
@@ -101,10 +84,7 @@ def tightness(spaces: Iterable[Space]) -> np.ndarray:
 
 
 def maps(
-    spaces: Mapping[str, Space],
-    clips: Sequence[int],
-    methods: Sequence[str],
-    languages: Sequence[str] = LANGUAGES,
+    spaces: Mapping[str, Space], clips: Sequence[int], methods: Sequence[str], languages: Sequence[str] = LANGUAGES
 ) -> pd.DataFrame:
     """Two-dimensional maps of some clips and their first captions: columns system, method, item, language, x, y.
 
@@ -126,21 +106,17 @@ def maps(
 
 
 def _placed(several: Sequence[np.ndarray], method: str) -> list[np.ndarray]:
-    """Maps of several sets of points by one method, `(P, 2)` each."""
+    """Maps of several sets of points by one method, `(P, 2)` each; both are slow to import, and only maps need them."""
     options = {"metric": "cosine", "random_state": 0}
     if method == "UMAP":
-        import umap  # slow to import, and only maps need it
+        from umap import UMAP
 
-        return [
-            umap.UMAP(n_neighbors=min(15, len(points) - 1), n_jobs=1, **options).fit_transform(points)
-            for points in several
-        ]
-    from sklearn.manifold import TSNE
+        made = [UMAP(n_neighbors=min(15, len(points) - 1), n_jobs=1, **options) for points in several]
+    else:
+        from sklearn.manifold import TSNE
 
-    return [
-        TSNE(perplexity=min(30, (len(points) - 1) // 3), init="random", **options).fit_transform(points)
-        for points in several
-    ]
+        made = [TSNE(perplexity=min(30, (len(points) - 1) // 3), init="random", **options) for points in several]
+    return [one.fit_transform(points) for one, points in zip(made, several, strict=True)]
 
 
 def map_tightness(table: pd.DataFrame) -> float:
@@ -149,3 +125,122 @@ def map_tightness(table: pd.DataFrame) -> float:
     centre = texts.groupby("item")[["x", "y"]].transform("mean")
     near = np.hypot(texts["x"] - centre["x"], texts["y"] - centre["y"]).mean()
     return float(near / np.hypot(texts["x"] - texts["x"].mean(), texts["y"] - texts["y"].mean()).mean())
+
+
+# ---------------------------------------------------------------- the direction error
+
+PROBED = ("one", "pair", "one aim", "pair aim", "one gradient", "pair gradient", "batch gradient")
+
+
+class DirectionProbe(Diagnostics):
+    """Asks a model, while it trains, how far one random language is from all of them: on embeddings and on gradients.
+
+    Columns, mean angles in degrees: `one`, Figure 2's error if one random language is taken (ML-CLAP); `pair`, if
+    English and another are (CACL); `one gradient` and `pair gradient`, between the gradients of `ml_clap` and `cacl`
+    on a batch and that of `kcl` on the same batch, over all weights; `batch gradient`, between the gradients of `kcl`
+    on two batches, the yardstick. `one aim` and `pair aim`: the same errors per unit of spread, see `aim_error`.
+    """
+
+    def __init__(self, split: Clips, languages: Sequence[str], *, every: int, batch_size: int, draws: int = 4) -> None:
+        super().__init__(every=every)
+        self.batch_size = min(batch_size, len(split) // 2)
+        data = PairDataset(split.head(self.batch_size * (draws + 1)), languages=languages, sampling="all")
+        self.batch: Batch = collate([data[i] for i in range(len(data))])
+
+    def before(self, objective: Objective, batch: Batch) -> Tensor:
+        return torch.empty(0)
+
+    @torch.enable_grad()
+    def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
+        seen, model, generator = self.batch, objective.model, torch.Generator().manual_seed(0)
+        sides = zip((seen.texts, *seen.parallel), (seen.languages, *seen.parallel_languages), strict=True)
+        texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1)
+        audio = model.encode_audio(seen.audio, seen.lengths)
+        clips, count = texts.shape[:2]
+        taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
+        row = {}
+        for name, each in zip(("one", "pair"), taken.values(), strict=True):
+            row[name] = float(direction_error(audio, texts, each).detach().nanmean())
+            row[f"{name} aim"] = float(aim_error(audio, texts, each).detach().nanmean())
+        weights = [weight for weight in model.parameters() if weight.requires_grad]
+        return row | self._gradients(weights, audio, texts, taken)
+
+    def _gradients(
+        self, weights: Sequence[Tensor], audio: Tensor, texts: Tensor, taken: Mapping[str, Tensor]
+    ) -> dict[str, float]:
+        def gradient(loss: Tensor) -> Tensor:
+            return torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights, retain_graph=True)])
+
+        rows, last = [], None
+        for start in range(0, len(audio) - self.batch_size + 1, self.batch_size):
+            at = slice(start, start + self.batch_size)
+            of_kcl = gradient(kcl(audio[at], texts[at]))
+            of_ml_clap = gradient(ml_clap(audio[at], texts[at][taken["random"][at]]))
+            other = texts[at][:, 1:][taken["pair"][at][:, 1:]]
+            of_cacl = gradient(cacl(audio[at], texts[at][:, 0], other))
+            row = {"one gradient": angle(of_ml_clap, of_kcl), "pair gradient": angle(of_cacl, of_kcl)}
+            rows.append(row | ({"batch gradient": angle(last, of_kcl)} if last is not None else {}))
+            last = of_kcl
+        return {name: float(value) for name, value in pd.DataFrame(rows).astype(float).mean().items()}
+
+
+def aim_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
+    """Direction error per unit of spread: how far beside the mean of all K texts a clip aims, over the spread of texts.
+
+    The angle of `direction_error` grows by parallax as a clip comes nearer to its texts, although the texts stay where
+    they are. This is the distance from the mean of all texts to the line through the clip and the mean of those taken,
+    over the mean distance of all clips' means from their centre: `(N, d)`, `(N, K, d)`, `(N, K)` boolean → `(N,)`; 0
+    where all are taken, NaN where a clip lies on the mean of those taken.
+
+    Example:
+        >>> texts = torch.tensor([[[3.0, 1.0], [3.0, -1.0]], [[-3.0, 1.0], [-3.0, -1.0]]])
+        >>> taken = torch.tensor([[True, False], [True, True]])
+        >>> aim_error(torch.tensor([[0.0, 1.0], [9.0, 9.0]]), texts, taken)
+        tensor([0.3333, 0.0000])
+    """
+    weight = taken.to(texts.dtype) / taken.sum(dim=1, keepdim=True)
+    mean = texts.mean(dim=1)
+    way = (texts * weight[..., None]).sum(dim=1) - audio
+    unit = way / way.norm(dim=1, keepdim=True)
+    left = mean - audio
+    beside = (left - (left * unit).sum(dim=1, keepdim=True) * unit).norm(dim=1)
+    return beside / (mean - mean.mean(dim=0)).norm(dim=1).mean()
+
+
+def direction_history(
+    book: Session, data: World, seeds: Iterable[int], *, points: int = 12, languages: Sequence[str] = LANGUAGES
+) -> pd.DataFrame:
+    """The probe's columns over training under each scheme: columns recipe, seed, step, …; the runs are not kept."""
+    plans = [common.sized(book, name, **on_features(data), languages=tuple(languages)) for name in SCHEMES]
+    ready(data, plans[-1], seed=0)  # texts are encoded once, before the processes start
+    runs = [(plan, seed) for plan in plans for seed in seeds]
+    tables = [
+        table[["step", *PROBED]].dropna().assign(recipe=plan.name, seed=seed)
+        for (plan, seed), table in zip(runs, probed(data, runs, partial(_direction_probe, points)), strict=True)
+    ]
+    return pd.concat(tables, ignore_index=True)[["recipe", "seed", "step", *PROBED]]
+
+
+def _direction_probe(points: int, data: World, plan: Recipe) -> DirectionProbe:
+    steps = -(-len(data.train) // plan.batch_size) * plan.epochs
+    size = min(plan.batch_size, len(data.valid) // 4)
+    return DirectionProbe(data.valid, plan.languages, every=max(1, steps // points), batch_size=size)
+
+
+def direction_by_count(spaces: Mapping[tuple[str, int], Space]) -> pd.DataFrame:
+    """Figure 2's error over the number of languages, in degrees: columns system, seed, what, count, error.
+
+    what: "one of K", a random language against all of K random ones; "m of all", m random ones against all.
+    """
+    rows = []
+    for (system, seed), (audio, texts) in spaces.items():
+        clips, _, most = texts.shape[:3]
+        order = torch.rand(clips, most, generator=torch.Generator().manual_seed(seed)).argsort(1)
+        mixed = texts[:, 0].gather(1, order[:, :, None].expand_as(texts[:, 0]))
+        place = torch.arange(most)[None].expand(clips, -1)
+        for count in range(1, most + 1):
+            of_first = direction_error(audio, mixed[:, :count], place[:, :count] < 1)
+            of_several = direction_error(audio, mixed, place < count)
+            for what, error in (("one of K", of_first), ("m of all", of_several)):
+                rows.append((system, seed, what, count, error.nanmean().item()))
+    return pd.DataFrame(rows, columns=["system", "seed", "what", "count", "error"])

@@ -14,13 +14,12 @@ from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.speech.stamps import load_speech
 from pullpush.lab import common, trunks
-from pullpush.lab.comparisons import differences
 from pullpush.lab.session import Session
 from pullpush.metrics import rank_variance
 from pullpush.metrics.inference import Difference, difference
 from pullpush.parallel import one_thread
 from pullpush.show.palette import method_name
-from pullpush.studies.consistency.schemes import SCHEMES, Runs
+from pullpush.studies.consistency.data import SCHEMES, Runs
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import Base, encoded, on_features
 from pullpush.training.loop import Result
@@ -35,9 +34,6 @@ UNTRAINED = "sounds only"  # the system that never heard speech
 LENGTH = "length only"  # the system that hears only how long somebody speaks
 METRICS = ("R@10", "ahead", "ahead of like")
 Similarity = Callable[[Sequence[str], str], Tensor]  # of all recordings and texts of a language, (N, M)
-
-
-# ---------------------------------------------------------------- training
 
 
 def spoken_trunk(book: Session, voices: World | None = None) -> Plan:
@@ -61,12 +57,9 @@ def train_heads(book: Session, heard: World, systems: Sequence[str] = SCHEMES) -
 
 
 def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Base) -> pd.DataFrame:
-    """Ranks of what length alone tells, of a model of sounds that never heard speech, and of SCHEMES trained on it.
+    """Ranks of what length alone tells, of a model of sounds that was not trained on speech, and of SCHEMES that were.
 
-    Args:
-        book: the session; its seeds are the heads'.
-        voices: the recordings.
-        sounds: seed → run on the features of `base`, the trunk that was trained on sounds.
+    sounds: seed → run on the features of `base`, the trunk that was trained on sounds.
 
     Returns:
         Columns system (LENGTH, UNTRAINED, SCHEMES), seed, set (see SETS) and those of `ranks_among`.
@@ -81,9 +74,6 @@ def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Base
         for part, title in SETS.items()
     ]
     return pd.concat(tables, ignore_index=True)
-
-
-# ---------------------------------------------------------------- ranks
 
 
 def complete(split: Clips, languages: Sequence[str] = TEXTS) -> Clips:
@@ -101,10 +91,8 @@ def query_ranks(model: nn.Module, split: Clips) -> pd.DataFrame:
 
 
 def length_ranks(data: World, split: Clips) -> pd.DataFrame:
-    """The same for a system that hears only how long somebody speaks: the text whose length fits best is first.
-
-    A line fitted to the training recordings of each spoken language gives the characters for the seconds (logarithms
-    of both).
+    """The same for a system that knows only how long somebody speaks: the text whose length fits best is first, by a
+    line fitted to the training recordings of each spoken language (logarithms of characters and seconds).
     """
     asked = complete(split)
 
@@ -114,11 +102,11 @@ def length_ranks(data: World, split: Clips) -> pd.DataFrame:
     def similarity(texts: Sequence[str], language: str) -> Tensor:
         expected, captions = np.zeros(len(asked)), data.train.captions(language)
         for spoken in data.config.spoken:
-            heard = [n for n, voice in enumerate(data.train.columns["spoken"]) if voice == spoken and captions[n]]
-            sizes = characters([captions[row][0] for row in heard])
-            line = np.polyfit(np.log(data.train.lengths[heard].numpy()), sizes, 1)
-            rows = np.array(asked.columns["spoken"]) == spoken
-            expected[rows] = np.polyval(line, np.log(asked.lengths.numpy()[rows]))
+            rows = [n for n, voice in enumerate(data.train.columns["spoken"]) if voice == spoken and captions[n]]
+            sizes = characters([captions[row][0] for row in rows])
+            line = np.polyfit(np.log(data.train.lengths[rows].numpy()), sizes, 1)
+            of_voice = np.array(asked.columns["spoken"]) == spoken
+            expected[of_voice] = np.polyval(line, np.log(asked.lengths.numpy()[of_voice]))
         apart = np.abs(expected[:, None] - characters(texts)[None])
         noise = np.random.default_rng(0).random(apart.shape)  # many texts are of one length: their order is drawn
         return torch.from_numpy(-apart - 1e-9 * noise)
@@ -127,12 +115,9 @@ def length_ranks(data: World, split: Clips) -> pd.DataFrame:
 
 
 def ranks_among(asked: Clips, similarity: Similarity, languages: Sequence[str] = TEXTS) -> pd.DataFrame:
-    """Ranks of the right text among the texts of all stamps asked for, and among texts of like length.
-
-    How long somebody speaks tells how long the text is; among the right text and the LIKE texts of that language that
-    are nearest to it in characters this hardly helps. Ties count against the system.
-
-    asked: recordings whose stamps have captions in all languages.
+    """Ranks of the right text among the texts of all stamps of some complete recordings, and among the LIKE texts of
+    that language that are nearest to it in characters, where how long somebody speaks hardly helps. Ties count against
+    the system.
 
     Returns:
         Columns stamp, spoken, text (language), rank (from 1), items, like (rank from 1), like items, and METRICS: R@10,
@@ -162,14 +147,9 @@ def ranks_among(asked: Clips, similarity: Similarity, languages: Sequence[str] =
     return ranks
 
 
-# ---------------------------------------------------------------- scores
-
-
 def speech_table(ranks: pd.DataFrame, by: Sequence[str] = ("set", "system", "spoken", "text")) -> pd.DataFrame:
-    """Means over stamps (of a stamp's recordings and texts) and seeds, with 95 % intervals.
-
-    Returns:
-        The columns `by`, then queries (recordings), items, seeds, stamps, and for each of METRICS the value, low, high.
+    """Means over stamps (of a stamp's recordings and texts) and seeds, with 95 % intervals: the columns `by`, queries
+    (recordings), items, seeds, stamps, and for each of METRICS the value, low, high.
     """
     rows = []
     for key, group in ranks.groupby(list(by), sort=False):
@@ -189,21 +169,9 @@ def over_stamps(ranks: pd.DataFrame, metric: str, baseline: pd.DataFrame | None 
     return difference(*(side.pivot_table(index="seed", columns="stamp", values=metric).to_numpy() for side in sides))
 
 
-def speech_gains(ranks: pd.DataFrame, pairs: Sequence[tuple[str, str]], metric: str = "R@10") -> pd.DataFrame:
-    """What a system adds to another: columns set, system, baseline, metric, and those of `differences`."""
-    named = []
-    for name, part in ranks.groupby("set", sort=False):
-        for system, base in pairs:
-            ours, theirs = (part[part["system"] == each] for each in (system, base))
-            head = {"set": name, "system": system, "baseline": base, "metric": metric}
-            named.append((head, over_stamps(ours, metric, theirs)))
-    return differences(named)
-
-
 def rank_spread(ranks: pd.DataFrame) -> pd.DataFrame:
-    """Consistency over the texts' languages: columns set, system, MRV, log (MRV of log ranks), chance of both.
-
-    Chance: ranks drawn for each language independently.
+    """Consistency over the texts' languages: columns set, system, MRV, log (MRV of log ranks), and both by chance, of
+    ranks drawn for each language independently.
     """
     keys = ["set", "system", "seed", "stamp", "spoken"]
     wide = ranks.pivot_table(index=keys, columns="text", values="rank", sort=False)
@@ -219,9 +187,7 @@ def rank_spread(ranks: pd.DataFrame) -> pd.DataFrame:
 
 def example(ranks: pd.DataFrame, spoken: str, quantile: float) -> tuple[str, dict[str, list[int]]]:
     """The stamp whose recording in a language has its mean log rank after KCL at a quantile of all (0 the best), and
-    the schemes' ranks of it, by their printed names, in the order of the texts' languages.
-
-    ranks: of one seed and set.
+    the schemes' ranks of it, by their printed names; ranks: of one seed and set.
     """
     queries = ranks[ranks["spoken"] == spoken]
     order = np.log(queries[queries["system"] == "kcl"].set_index("stamp")["rank"]).groupby("stamp").mean()

@@ -62,7 +62,7 @@ EVENTS = 100  # of a bank, at most
 TOPICS = 24  # to which topics are merged, where their number is not what is varied
 WEIGHT = 0.05  # λ₂, §2.3
 UNTRAINED: Mapping[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}  # in keys: no flag says it
-# Rates as the lab's searches chose them on validation: constants, for those of an early stage name all later runs.
+# Rates that the lab's searches chose on validation: constants, for those of an early stage name all later runs.
 GRID: Mapping[str, tuple[float, ...]] = {"pretrain": (3e-4, 1e-3, 3e-3), "finetune": (1e-4, 3e-4, 1e-3)}
 DEFAULT = 1e-3
 # (label, encoder) → rate; later stages are searched with the first encoder alone.
@@ -201,12 +201,11 @@ class Context:
         stage: Stage,
         where: Mapping[str, Any] | None = None,
         recipe: str = "",
-        test: Stage | None = None,
         **overrides: Any,
     ) -> Trial:
-        """A system of an experiment: a stage, tested on the clips of the finetuning world or on those of `test`."""
+        """A system of an experiment: a stage, tested on the clips of the finetuning world."""
         own, options = self.system(stage, **overrides)
-        tested = test or Stage("finetune", encoder=stage.encoder, world=stage.world)
+        tested = Stage("finetune", encoder=stage.encoder, world=stage.world)
         return Trial(name, recipe or own, options, dict(where or {}), self.named(stage), self.named(tested))
 
     def named(self, stage: Stage) -> str:
@@ -257,8 +256,8 @@ class Context:
     def topics(self, source: str, seed: int, world: str = WORLD) -> Labels:
         """Where topics come from: "finetuned", "generic", "random", "truth", each with ":K" for so many."""
         kind, _, count = source.partition(":")
-        size: dict[str, Any] = {"count": int(count or TOPICS), "size": 4}
-        size |= {"size": 1, "dimensions": 0} if self.is_small else {}
+        size: dict[str, Any] = {"size": 1, "dimensions": 0} if self.is_small else {"size": 4}
+        size["count"] = int(count or TOPICS)
         if kind == "finetuned":
             return ByModel(model=self._run(replace(LAST, world=world), seed), **size, seed=seed)
         generic = ByText(text="hashed" if self.is_small else "minilm", **size)
@@ -317,7 +316,7 @@ class Context:
         """All runs that a stage needs, in rounds of those that can be trained side by side."""
         first = [self.plan(each, seed) for each in stage.needs if not each.start]
         second = [self.plan(each, seed) for each in stage.needs if each.start]
-        return [first, second] if second else [first]
+        return [first, *([second] if second else [])]
 
     def _taught(self, stage: Stage, seed: int) -> World:
         topics = self.topics(stage.topics, seed, stage.world) if stage.topics else None
@@ -344,7 +343,8 @@ class LessonContext(Context):
     rates: Mapping[str, float] = {"pretrain": 1e-3, "finetune": 5e-4}
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
-        super().__init__(replace(book, settings=book.settings.listening), compute_long)
+        is_readers = book.settings.file is not None  # whose data nothing was stored of: small enough to train at once
+        super().__init__(replace(book, settings=book.settings.listening), compute_long or is_readers)
 
     @cached_property
     def world(self) -> World:
@@ -353,7 +353,7 @@ class LessonContext(Context):
 
     @property
     def batch(self) -> int:
-        """Pairs in a batch."""
+        """Pairs in one."""
         return min(BATCH, len(self.world.train) // 4)
 
     @cached_property

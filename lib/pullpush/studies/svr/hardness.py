@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -16,7 +15,6 @@ from pullpush.data.clips import Clips, World
 from pullpush.errors import PullPushError
 from pullpush.lab.compute import probed
 from pullpush.losses import SVR, RadiusPredictor
-from pullpush.studies.svr.histories import fall
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
@@ -31,20 +29,11 @@ class RadiusProbe(Diagnostics):
     """
 
     def __init__(
-        self,
-        split: Clips,
-        *,
-        every: int,
-        ks: Sequence[int] = (0, 6, 12, 18),
-        anchors: int = 64,
-        pool: int = 720,
+        self, split: Clips, *, every: int, ks: Sequence[int] = (0, 6, 12, 18), anchors: int = 64, pool: int = 720
     ) -> None:
         super().__init__(every=every)
-        pool = min(pool, len(split) - anchors)
-        if pool < 1:
-            raise ValueError(f"{len(split)} clips are too few for {anchors} anchors and a pool of negatives")
         self.ks, self.anchors = tuple(ks), anchors
-        self.view = split.head(anchors + pool)
+        self.view = split.head(anchors + min(pool, len(split) - anchors))
         pairs = PairDataset(self.view)
         self.batch: Batch = collate([pairs[i] for i in range(len(pairs))])
         self.relevance = self.view.head(anchors).relevance(self.view)[:, anchors:]
@@ -65,12 +54,11 @@ class RadiusProbe(Diagnostics):
         if self.view.graded:  # a real dataset has no scene graphs
             hardness["graph"] = self.relevance.masked_fill(self.relevance >= 1, -1.0)
         generator = torch.Generator().manual_seed(0)
-        row = {}
-        for kind, order in hardness.items():
-            for k in self.ks:
-                radius = self._radius(loss.predictor, positive, others, order, k, generator)
-                row[f"radius {kind} {k}"] = radius
-        return row
+        return {
+            f"radius {kind} {k}": self._radius(loss.predictor, positive, others, order, k, generator)
+            for kind, order in hardness.items()
+            for k in self.ks
+        }
 
     def _radius(
         self, predictor: RadiusPredictor, positive: Tensor, others: Tensor, order: Tensor, k: int, generator: Any
@@ -88,39 +76,21 @@ class RadiusProbe(Diagnostics):
 
 
 def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
-    """Figure 7: columns seed, step, kind, K, radius; the runs are not kept.
-
-    Raises:
-        PullPushError: there are too few training clips to choose the negatives of a batch from.
-    """
+    """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
     seeds, anchors = list(seeds), probe.get("anchors", 64)
     if anchors < 1 or len(data.train) - anchors < plan.batch_size:
         raise PullPushError(
             f"{len(data.train)} training clips are too few: hard negatives are chosen among more than the "
             f"{plan.batch_size - 1} that a batch of {plan.batch_size} holds"
         )
-    steps = probed(data, [(plan, seed) for seed in seeds], partial(_radius_probe, probe))
-    tables = [_by_hardness(table).assign(seed=seed) for seed, table in zip(seeds, steps, strict=True)]
+    tables = []
+    for seed, steps in zip(seeds, probed(data, [(plan, seed) for seed in seeds], partial(_probe, probe)), strict=True):
+        columns = [name for name in steps if name.startswith("radius ")]
+        table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
+        names = table["variable"].str.split(" ", expand=True)
+        tables.append(table.assign(kind=names[1], K=names[2].astype(int), seed=seed))
     return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
 
 
-def _radius_probe(options: Mapping[str, Any], data: World, plan: Recipe) -> RadiusProbe:
+def _probe(options: Mapping[str, Any], data: World, plan: Recipe) -> RadiusProbe:
     return RadiusProbe(data.train, **options)
-
-
-def _by_hardness(steps: pd.DataFrame) -> pd.DataFrame:
-    """The probe's columns of a run: columns step, kind, K, radius."""
-    columns = [name for name in steps if name.startswith("radius ")]
-    table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
-    names = table["variable"].str.split(" ", expand=True)
-    return table.assign(kind=names[1], K=names[2].astype(int)).drop(columns="variable")
-
-
-def hardness_effects(table: pd.DataFrame, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Of `radius_by_hardness`, `(S, 1)` each: the mean radius with the most hard negatives minus that with none, and
-    the least over K of what it falls from the first quarter of training to the last.
-    """
-    radius = table[table["kind"] == kind].pivot(index=["seed", "K"], columns="step", values="radius")
-    mean = radius.mean(axis=1).unstack()
-    falls = pd.Series(fall(radius.to_numpy())[:, 0], index=radius.index).unstack()
-    return (mean.iloc[:, [-1]] - mean.iloc[:, [0]].to_numpy()).to_numpy(), falls.min(axis=1).to_numpy()[:, None]

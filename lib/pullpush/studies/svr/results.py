@@ -1,0 +1,208 @@
+"""What chapter 2's experiments found: tables in points, what runs did over time, and the 2³ design of the radius."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from pullpush.errors import PullPushError
+from pullpush.lab import comparisons
+from pullpush.lab.comparisons import differences, gains
+from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.material import Labelled
+from pullpush.lab.scores import Scores
+from pullpush.metrics.inference import Difference, difference
+from pullpush.studies.svr.data import EFFECTS, SCALED, TITLES, TWICE, factorial
+from pullpush.training.evaluate import zero_shot
+from pullpush.training.loop import Result
+
+NAMES = {
+    TWICE: "InfoNCE twice (R = 0)",
+    "siglip+infonce": "SigLIP + InfoNCE (R = 0)",
+    "reweight": "Simple Reweight, gradient",
+    "reweight-softmax": "Simple Reweight, softmax",
+}
+named, paired, standings = (
+    partial(function, names=NAMES) for function in (comparisons.named, comparisons.paired, comparisons.standings)
+)
+NUMBERS = {"value": "difference", "low": "low", "high": "high", "half width": "half width", "p": "p (Holm)"}
+
+
+def in_points(table: pd.DataFrame, heads: Sequence[str], *, scale: float = 100) -> pd.DataFrame:
+    """`lab.comparisons.differences` as this chapter saves them: the `heads`, the difference in points, its p, n."""
+    scaled = table.assign(**{name: scale * table[name] for name in list(NUMBERS)[:4]})
+    return scaled[[*heads, *NUMBERS, "seeds", "clips"]].rename(columns=NUMBERS | {"clips": "items"})
+
+
+def zero_shots(runs: Mapping[tuple[str, int], Result], sounds: Mapping[str, Labelled]) -> pd.DataFrame:
+    """Zero-shot accuracy with the paper's English prompt: columns set, system, seed, accuracy, chance."""
+    if not sounds:
+        raise PullPushError(
+            "these data have captions and no labels: for zero-shot classification name labelled datasets, such as "
+            "esc50, as `zero_shot` in a profile"
+        )
+    rows = []
+    for name, (split, prompts) in sounds.items():
+        for (system, seed), run in runs.items():
+            table = zero_shot(run.model, split, prompts).set_index("metric")
+            rows.append((name, system, seed, table.loc["accuracy", "value"], table.loc["accuracy", "chance"]))
+    return pd.DataFrame(rows, columns=["set", "system", "seed", "accuracy", "chance"])
+
+
+# ---------------------------------------------------------------- runs over time, one number a seed
+
+
+def over_training(scores: Scores, system: str, column: str) -> np.ndarray:
+    """A measurement of a system by seed and stretch of training, `(S, T)`."""
+    steps = scores.steps[scores.steps["system"] == system]
+    return np.stack([rows.sort_values("step")[column].to_numpy(float) for _, rows in steps.groupby("seed")])
+
+
+def fall(values: np.ndarray) -> np.ndarray:
+    """First quarter minus last quarter of training, of measurements over it `(S, T)` → `(S, 1)`.
+
+    >>> fall(np.array([[4.0, 3.0, 2.0, 1.0]]))
+    array([[3.]])
+    """
+    quarter = max(1, values.shape[1] // 4)
+    return (values[:, :quarter].mean(axis=1) - values[:, -quarter:].mean(axis=1))[:, None]
+
+
+def drift_over(scores: Scores, system: str, baseline: str, reading: str) -> Difference:
+    """What a system's drift, a cosine, has over a baseline's in the second half of training."""
+    values = (over_training(scores, name, reading) for name in (system, baseline))
+    return difference(*(np.nanmean(each[:, each.shape[1] // 2 :], axis=1, keepdims=True) for each in values))
+
+
+def epochs_to_target(
+    history: pd.DataFrame, systems: Sequence[str], *, baseline: str, within: float = 0.01
+) -> pd.DataFrame:
+    """How soon systems are where a baseline ends: `within` of the validation R@1 of its best epochs, mean over seeds;
+    history: of `Scores`, of one protocol; systems without a run are left out.
+
+    Returns:
+        Columns system; runs; reached, how many come there; epoch, in which, mean over those; earlier, low, high: epochs
+        before the baseline, of the seeds with which both come there, with 95 % interval (NaN of fewer than two).
+    """
+    target = history[history["system"] == baseline].groupby("seed")["R@1"].max().mean() - within
+    runs = history.groupby("system")["seed"].nunique()
+    there = history[history["R@1"] >= target].groupby(["seed", "system"])["epoch"].min()
+    first = there.unstack("system").reindex(columns=runs.index)  # NaN: never
+    rows = []
+    for system in filter(runs.index.__contains__, systems):
+        both = first[[baseline, system]].dropna()
+        row = {"system": system, "runs": runs[system], "reached": first[system].count(), "epoch": first[system].mean()}
+        if system != baseline and len(both) > 1:
+            sooner = difference(both[[baseline]], both[[system]])
+            row |= {"earlier": sooner.value, "low": sooner.low, "high": sooner.high}
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["system", "runs", "reached", "epoch", "earlier", "low", "high"])
+
+
+# ---------------------------------------------------------------- the radius taken apart
+
+DESIGN = tuple(factorial())  # its eight systems; the first is InfoNCE twice
+PRINTED = dict(zip(EFFECTS.values(), ("probabilities", "Jacobian", "partner"), strict=True))
+DRIFTS: Mapping[str, str] = {
+    "gradient_drift_pull": "gradient and pull, as printed",
+    "gradient_drift_tangent": "gradient and geodesic direction, on the sphere",
+    "update_drift": "realised update and straight way û",
+}
+
+
+def protocols(scores: Scores) -> dict[str, list[str]]:
+    """The protocols of an experiment, in their order, and the systems that were trained in each."""
+    found: dict[str, list[str]] = {}
+    for trial in scores.experiment.trials:
+        found.setdefault(trial.where["protocol"], []).append(trial.system)
+    return found
+
+
+def main_effects(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
+    """What each effect of the radius adds, by protocol: the mean of the four systems in which it is on less that of the
+    four in which it is off. Where not all eight were trained, what it adds alone to InfoNCE twice.
+
+    Returns:
+        Columns protocol, effect, kind ("main" or "alone"), and those of `lab.comparisons.GAIN`; p by Holm within all.
+    """
+    found = []
+    for protocol, systems in protocols(scores).items():
+        where, is_whole = {"protocol": protocol}, {*DESIGN} <= {*systems}
+        for letter, name in PRINTED.items():
+            head = {"protocol": protocol, "effect": name, "kind": "main" if is_whole else "alone"}
+            if is_whole:
+                halves = [[each for each in DESIGN if (letter in each[4:]) is on] for on in (True, False)]
+                sides = (np.mean([scores.values(each, metric, where) for each in half], axis=0) for half in halves)
+                found.append((head, difference(*sides)))
+            else:
+                found.append((head, scores.contrast(f"SVR:{letter}", TWICE, metric, where)))
+    return differences(found)
+
+
+def over(scores: Scores, baseline: str, metric: str = "R@1") -> pd.DataFrame:
+    """What every system has over one, by protocol, p by Holm within it: columns protocol, system, and those of GAIN."""
+    tables = []
+    for protocol, systems in protocols(scores).items():
+        pairs = [(system, baseline) for system in systems if system != baseline]
+        tables.append(gains(scores, pairs, [metric], [{"protocol": protocol}]))
+    return pd.concat(tables, ignore_index=True).drop(columns=["baseline", "metric"])
+
+
+def scaled(scores: Scores) -> pd.DataFrame:
+    """What a scaled push has over InfoNCE: the columns of `over`, with part ("perpendicular" or "sideways") and factor;
+    InfoNCE itself has factor 1 and difference 0.
+    """
+    table = over(scores, "infonce")
+    table = table[table["system"].isin(SCALED)].copy()
+    options = [SCALED[name][1] for name in table["system"]]
+    table["factor"] = [float(option["perpendicular"]) for option in options]
+    table["part"] = [option.get("part", "perpendicular") for option in options]
+    itself = {"factor": 1.0, "system": "infonce", "value": 0.0, "low": 0.0, "high": 0.0}
+    ones = table.drop_duplicates(["protocol", "part"]).assign(**itself)
+    return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
+
+
+def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
+    """What runs that two experiments declare alike, trained by both, found there and here, in points.
+
+    Returns:
+        Columns protocol, system, seeds (that both have), first, second (means), "one run" (the largest difference of
+        two runs of one seed), and "over <baseline>, first" and "…, second", ± half width, over those seeds alone.
+    """
+    declared, rows, both = [replace(trial, seeds=()) for trial in first.experiment.trials], [], (first, second)
+    for trial in second.experiment.trials:
+        if replace(trial, seeds=()) not in declared:
+            continue
+        there = first.seeds(trial.system, trial.where)
+        seeds = [seed for seed in second.seeds(trial.system, trial.where) if seed in there]
+        if not seeds:
+            continue
+        sides = [scores.values(trial.system, metric, trial.where, seeds=seeds) for scores in both]
+        one, two = (100 * side.mean(axis=1) for side in sides)
+        row = {"protocol": TITLES[trial.where["protocol"]], "system": trial.system, "seeds": len(seeds)}
+        row |= {"first": one.mean(), "second": two.mean(), "one run": np.abs(one - two).max()}
+        for name, scores, side in zip(("first", "second"), both, sides, strict=True):
+            gain = difference(side, scores.values(baseline, metric, trial.where, seeds=seeds))
+            text = "" if trial.system == baseline else f"{100 * gain.value:+.1f} ± {100 * gain.half_width:.1f}"
+            row[f"over {baseline}, {name}"] = text.replace("-", "−")
+        rows.append(row)
+    if not rows:
+        raise ExperimentError(f"{first.experiment.name} and {second.experiment.name} declare no run alike")
+    return pd.DataFrame(rows)
+
+
+def drift_and_recall(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
+    """A row a run: protocol, system, seed, the three readings of drift (mean cosines over the second half of training;
+    the higher, the less drift), and the metric.
+    """
+    rows = []
+    for trial, seed in scores.experiment.cells:
+        steps = scores.rows(scores.steps, trial, seed)
+        late = steps[steps["step"] > steps["step"].max() / 2]
+        value = scores.clips[str(trial), seed][metric].mean()
+        rows.append((trial.where["protocol"], trial.system, seed, *(late[name].mean() for name in DRIFTS), value))
+    return pd.DataFrame(rows, columns=["protocol", "system", "seed", *DRIFTS, metric])
