@@ -24,7 +24,7 @@ QUANTITIES = {  # columns of `science.step_of`
     "kept for pairs that fit": "step of pairs that fit / of others",
     "audio to audio": "sounds' gradient through t_sup",
 }
-SPANS = "95 % intervals over seeds and clips"
+SPANS, OVER = "95 % intervals over seeds and clips", "R@1 − InfoNCE's (points)"
 
 
 def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric: str = "R@1") -> Figure:
@@ -81,7 +81,8 @@ def scaled_push(table: pd.DataFrame) -> Figure:
             ax.plot(curve["factor"], 100 * curve["value"], color=COLOURS[protocol], linewidth=1)
         _marks(ax, rows, "factor", "factor of the push")
         ax.set_title(title)
-    return _over_infonce(fig, SPANS)
+    axes[0].set_ylabel(OVER)
+    return finish(fig, SPANS)
 
 
 def gains_by_quantity(table: pd.DataFrame) -> Figure:
@@ -92,7 +93,8 @@ def gains_by_quantity(table: pd.DataFrame) -> Figure:
     axes[0].set_yscale("symlog", linthresh=5)
     ticks = [-50, -20, -10, -5, -2.5, 0, 2.5, 5]
     axes[0].set_yticks(ticks, [signed(tick) for tick in ticks])
-    return _over_infonce(fig, f"A mark a system; {SPANS}; logarithmic beyond ±5")
+    axes[0].set_ylabel(OVER)
+    return finish(fig, f"A mark a system; {SPANS}; logarithmic beyond ±5")
 
 
 def drift_against_recall(runs: pd.DataFrame, *, metric: str = "R@1", without: Sequence[str] = ()) -> Figure:
@@ -103,7 +105,8 @@ def drift_against_recall(runs: pd.DataFrame, *, metric: str = "R@1", without: Se
     for ax, (name, title) in zip(axes, DRIFTS.items(), strict=True):
         _marks(ax, over, name, "cosine − InfoNCE's:\n" + fill(title, 24))
         mark_zero(ax)
-    return _over_infonce(fig, "A mark a system, means over seeds; to the right: less drift")
+    axes[0].set_ylabel(OVER)
+    return finish(fig, "A mark a system, means over seeds; to the right: less drift")
 
 
 def _marks(ax: Axes, table: pd.DataFrame, x: str, xlabel: str) -> None:
@@ -114,8 +117,3 @@ def _marks(ax: Axes, table: pd.DataFrame, x: str, xlabel: str) -> None:
         dots(ax, rows, rows[x], scale=100, upright=True, **style)
     mark_zero(ax, "y")
     ax.set_xlabel(xlabel)
-
-
-def _over_infonce(fig: Figure, note: str) -> Figure:
-    fig.axes[0].set_ylabel("R@1 − InfoNCE's (points)")
-    return finish(fig, note)
