@@ -1,4 +1,4 @@
-"""What the parts of a training step take, one by one: what `pullpush.studies.glap.scale` reckons large trainings from.
+"""What the parts of a training step take, one by one: what `scale.py` reckons large trainings from.
 
     python benchmarks/throughput.py --count --out book/measured/throughput.csv     # FLOPs and bytes, minutes long
     python benchmarks/throughput.py --out book/measured/throughput.csv             # seconds on this machine's CPU
@@ -51,7 +51,7 @@ from pullpush.encoders.yamnet import YAMNet
 from pullpush.losses import plain, siglip
 from pullpush.studies import measured
 from pullpush.studies.counting import cost
-from pullpush.studies.glap.scale import BOTH, FORWARD, KEPT, WEIGHTS
+from pullpush.studies.measured import BOTH, FORWARD, KEPT, WEIGHTS
 from pullpush.training.distributed import gather
 
 RATE, CLIP, DIM = 16_000, 5, 1024

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pullpush.lab.scores import Scores
-from pullpush.studies.glap import experiments, measures
-from pullpush.studies.glap.experiments import EARS, FURTHER, MAIN, OBJECTIVES, SIZES, TOLD, Run, on_tests, sought, tuned
+from pullpush.studies.glap import experiments
+from pullpush.studies.glap.experiments import ENCODERS, FURTHER, MAIN, OBJECTIVES, SIZES, Run, on_tests, sought, tuned
 
 SEEDS = (0, 1, 2)
 WORDS = {"eng": 30, "fra": 20, "spa": 25, "ita": 15, "rus": 40, "slv": 10}
@@ -21,17 +21,17 @@ def declared():
     """All of them, as if no search had chosen anything."""
     one = tuned({})
     through = {
-        "encoders": EARS,
+        "encoders": ENCODERS,
         "further-ears": ("speech_embedding", *FURTHER),
         "objectives": OBJECTIVES,
         "upper": experiments.UPPER,
     }
-    told = [Run(label, one, mix=mix) for label, mix in TOLD.items()]
-    runs = {name: [Run(each, one, each) for each in ears] for name, ears in through.items()}
-    runs["domains"] = [Run(mix, one, each, mix, {"ears": each}) for mix in experiments.MIXES for each in EARS]
+    from_mixes = [Run(label, one, mix=mix) for label, mix in experiments.LEARNT_FROM.items()]
+    runs = {name: [Run(each, one, each) for each in encoders] for name, encoders in through.items()}
+    runs["domains"] = [Run(mix, one, each, mix, {"ears": each}) for mix in experiments.MIXES for each in ENCODERS]
     runs["sampling"] = [Run("proportional", one, mix="skewed"), Run("balanced", tuned({}, lr=1e-3), mix="skewed")]
     tests = dict.fromkeys(runs, TESTS.retrieved) | {"translations": TESTS.translated}
-    runs["translations"] = told
+    runs["translations"] = from_mixes
     runs["batches"] = [
         Run(label, experiments.at_size({}, label, size, 6), where={"batch": size})
         for label in experiments.BY_BATCH
@@ -42,10 +42,12 @@ def declared():
         for mix in ("all", "quarter")
         for loss in ("InfoNCE", "SigLIP")
     ]
-    runs["code"] = experiments.published_code({})
+    runs["code"] = [
+        Run(label, (one[0] + term, options)) for label, (term, options) in experiments.PUBLISHED_CODE.items()
+    ]
     tests |= dict.fromkeys(("batches", "amounts", "code"), TESTS.brief)
     for kind in experiments.PROMPTS:
-        runs[f"named-{kind}"] = [*told, Run("tagger", one, "yamnet")]
+        runs[f"named-{kind}"] = [*from_mixes, Run("tagger", one, "yamnet")]
         tests[f"named-{kind}"] = TESTS.asked(kind)
     made = {name: on_tests(name, several, tests[name], seeds=SEEDS) for name, several in runs.items()}
     losses = {label: (system, MAIN) for label, system in experiments.LOSSES.items()}
@@ -84,7 +86,7 @@ def found():
         return 1 / 40 if silent else 0.5 - 0.2 * (trial.where["ears"] == "yamnet")
 
     def of_batches(trial, metric):
-        return 0.4 + (0.05 if (trial.system, trial.where["batch"]) == ("SigLIP", measures.LARGE) else 0.0)
+        return 0.4 + (0.05 if (trial.system, trial.where["batch"]) == ("SigLIP", 64) else 0.0)
 
     def of_words(trial, metric):
         return 1 / WORDS["eng"] if trial.system == "no speech" else 0.6 - 0.005 * WORDS.get(trial.where["test"][-3:], 0)

@@ -6,7 +6,6 @@ import inspect
 import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
-from itertools import permutations
 from pathlib import Path
 
 import later_figures
@@ -23,11 +22,11 @@ from pullpush.data.languages import LANGUAGES
 from pullpush.show import curves
 from pullpush.show.layout import PAGE_WIDTH
 from pullpush.show.palette import language_colour
-from pullpush.studies import term_forces
+from pullpush.studies import measured, term_forces
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.distill import plots as distill
 from pullpush.studies.forces import figures as forces
-from pullpush.studies.glap import figures as glap, scale
+from pullpush.studies.glap import figures as glap
 from pullpush.studies.language_encoder import figures as language
 from pullpush.studies.svr import figures as svr
 from pullpush.studies.world import plots as world_plots
@@ -126,22 +125,6 @@ def traced() -> pd.DataFrame:
     return pd.concat([plane().assign(point=value, **(plane()[sides] - by)) for value, by in shifts])
 
 
-def pulled() -> pd.DataFrame:
-    """Gradients of three terms on two batches of two models."""
-    rows = [
-        (model, batch, "text", *pair, 0.5 - 0.1 * batch, 1.0 + batch)
-        for model in ("untrained", "trained")
-        for batch in (0, 1)
-        for pair in permutations(("infonce", "nli", "simcse"), 2)
-    ]
-    return pd.DataFrame(rows, columns=["model", "batch", "encoder", "term", "other", "cosine", "norm"])
-
-
-def predicted() -> pd.DataFrame:
-    rows = [(rule, c, c / 100, c / 90, 0.0, 0.05, c % 2 == 1) for rule in ("line", "split") for c in range(4)]
-    return pd.DataFrame(rows, columns=["rule", "condition", "predicted", "value", "low", "high", "held out"])
-
-
 def biases() -> pd.DataFrame:
     rows = [(s, n, k, -10.0 + k, 0.1) for s in ("SigLIP", "Eq. 2") for n in (16, 64, 256) for k in (0, 1)]
     return pd.DataFrame(rows, columns=["system", "batch", "seed", "bias", "tau"])
@@ -153,11 +136,21 @@ def spotted() -> pd.DataFrame:
     return table.assign(low=0.05, high=0.4, chance=0.02, length=0.03, seeds=3)
 
 
-def heard() -> pd.DataFrame:
-    at = [("whole", np.inf), *(("first", each) for each in (0.5, 1, 2)), *(("gain", each) for each in (-10, -20, -30))]
-    rows = [(test, way, where, 0.1) for test in ("sound", "music") for way, where in at]
-    table = pd.DataFrame(rows, columns=["test", "way", "at", "value"])
-    return table.assign(metric="T2A R@1", low=0.05, high=0.2, seeds=3)
+def placed(n: int = 6) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Pairs of two models, of unit length; in the second a caption is its clip."""
+    generator = torch.Generator().manual_seed(0)
+    one, other = torch.nn.functional.normalize(torch.randn(2, n, 4, generator=generator).double(), dim=2)
+    return {"CLAP": (one, other), "CyCLAP": (one, one)}
+
+
+def by_size() -> pd.DataFrame:
+    rows = [(s, n, draw, 0.5, n / 99) for s in ("InfoNCE", "SigLIP") for n in (4, 8, 16) for draw in (0, 1)]
+    return pd.DataFrame(rows, columns=["system", "clips", "draw", "pull", "push"])
+
+
+def of_groups() -> pd.DataFrame:
+    rows = [(d, e, g, 0.3) for d in ("paper", "here") for e in (1.0, 0.5, 0.0) for g in ("sound", "music", "speech")]
+    return pd.DataFrame(rows, columns=["data", "exponent", "group", "share"])
 
 
 DRAWN = {
@@ -174,15 +167,21 @@ DRAWN = {
     "weight_bound": lambda: consistency.weight_bound(bounds()),
     "pull_plane": lambda: consistency.pull_plane(pulls(), ("eng", "fra")),
     "language_map": lambda: consistency.language_map(mapped(), "KCL"),
-    "similarity_matrices": lambda: language.similarity_matrices({"CLAP": negatives()[:3], "CyCLAP": np.eye(3)}),
+    "similarity_matrices": lambda: language.similarity_matrices(placed()),
+    "distance_densities": lambda: language.distance_densities(placed()),
     "space_plane": lambda: language.space_plane(plane(), {"text": ("one", "x"), "clip": ("other", "x")}),
-    "trade_off": lambda: language.trade_off(traced(), {"text": ("one", "x"), "clip": ("other", "x")}),
-    "gradient_cosine_figure": lambda: language.gradient_cosine_figure(pulled()),
-    "predicted_gains": lambda: language.predicted_gains(predicted()),
+    "space_plane, traced": lambda: language.space_plane(
+        traced(), {"text": ("one", "x"), "clip": ("other", "x")}, traced=True
+    ),
     "learnt_biases": lambda: glap.learnt_biases(biases(), start=-10.0),
     "keyword_accuracies": lambda: glap.keyword_accuracies(spotted()),
-    "hearing_curves": lambda: glap.hearing_curves(heard(), ("first", "gain")),
-    "cost_by_batch": lambda: glap.cost_by_batch(scale.PAPER, scale.A800, [1024, 4096, 16384]),
+    "cost_by_batch": lambda: glap.cost_by_batch(measured.read("scale").query("machine == 'H200'"), memory=80),
+    "push_curves": lambda: glap.push_curves({"one": (0.1, -5.0)}, tau=0.1),
+    "weight_by_batch": lambda: glap.weight_by_batch(by_size(), trained=8),
+    "pair_matrices": lambda: glap.pair_matrices(
+        {"InfoNCE": torch.rand(6, 6), "SigLIP": torch.rand(6, 6)}, ["sound"] * 3 + ["music"] * 2 + ["speech"]
+    ),
+    "batch_shares": lambda: glap.batch_shares(of_groups()),
     **later_figures.DRAWN,
 }
 
@@ -207,8 +206,8 @@ def test_every_figure_of_every_study_is_tried_here():
         for f in functions
         if f.__module__ in {module.__name__ for module in modules} and f.__annotations__.get("return") == "Figure"
     }
-    tried = {name for name in DRAWN if not name.startswith("intervals")}  # which are of no study
-    assert figures - {"curves", "scene_timeline", "stages", "distance_densities"} == tried, "which have tests elsewhere"
+    tried = {name.partition(",")[0] for name in DRAWN if not name.startswith("intervals")}  # which are of no study
+    assert figures - {"curves", "scene_timeline", "stages"} == tried, "which have tests elsewhere"
 
 
 def names(ticks: Sequence[Text]) -> bool:
@@ -292,11 +291,24 @@ def test_pulls_are_vectors_in_the_colours_of_their_languages():
 
 
 def test_what_lacks_symmetry_is_drawn_below_the_matrix():
-    values = np.array([[1.0, 0.4], [0.0, 1.0]])
-    axes = language.similarity_matrices({"CLAP": values, "CyCLAP": np.eye(2)}).axes
-    np.testing.assert_allclose(axes[2].images[0].get_array(), [[0, 0.4], [-0.4, 0]])
-    assert [ax.get_title() for ax in axes[:4]] == ["CLAP", "CyCLAP", "asymmetry 4.000", "asymmetry 0.000"]
-    assert axes[2].images[0].get_clim() == axes[3].images[0].get_clim() == (-0.4, 0.4)
+    axes = language.similarity_matrices(placed()).axes
+    audio, text = placed()["CLAP"]
+    cosines, off = text @ audio.T, ~torch.eye(len(text), dtype=torch.bool)
+    drawn = np.asarray(axes[0].images[0].get_array())
+    np.testing.assert_allclose(np.sort(drawn.ravel()), np.sort(cosines.numpy().ravel()))
+    np.testing.assert_allclose(axes[2].images[0].get_array(), drawn - drawn.T)
+    asymmetry = (cosines - cosines.T)[off].square().mean() / cosines[off].var(correction=0)
+    titles = [ax.get_title() for ax in axes[:4]]
+    assert titles == ["CLAP", "CyCLAP", f"asymmetry {asymmetry:.3f}", "asymmetry 0.000"]
+
+
+def test_a_dashed_line_is_what_sums_distances_up():
+    pairs, texts = language.distance_densities(placed()).axes
+    audio, text = placed()["CLAP"]
+    dashed = [next(line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--") for ax in (pairs, texts)]
+    assert dashed[0] == pytest.approx(float((audio - text).square().sum(dim=1).mean()))
+    kernel = (-2 * torch.pdist(text).square()).exp().mean().log()
+    assert -2 * dashed[1] == pytest.approx(float(kernel))
 
 
 def test_arrows_lead_from_a_system_to_what_has_one_term_more():
@@ -308,7 +320,7 @@ def test_arrows_lead_from_a_system_to_what_has_one_term_more():
 
 
 def test_numbers_of_a_curve_cover_neither_each_other_nor_a_mark():
-    figure = DRAWN["trade_off"]()
+    figure = DRAWN["space_plane, traced"]()
     figure.canvas.draw()
     for ax in figure.axes:
         boxes = [text.get_window_extent() for text in ax.texts]

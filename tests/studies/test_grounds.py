@@ -12,10 +12,8 @@ from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import material, session
 from pullpush.studies.consistency.data import Grounds as Consistency
 from pullpush.studies.distill.data import Context as Distill, LessonContext
-from pullpush.studies.glap import test_sets
-from pullpush.studies.glap.grounds import Grounds as Glap
-from pullpush.studies.glap.hearing import Altering
-from pullpush.studies.language_encoder.grounds import Grounds as LanguageEncoder
+from pullpush.studies.glap.data import Grounds as Glap, tested
+from pullpush.studies.language_encoder.data import Grounds as LanguageEncoder
 from pullpush.studies.svr.data import Protocols
 from pullpush.studies.together.data import Context as Together
 from pullpush.studies.world.data import Context as Ears
@@ -28,7 +26,6 @@ GROUNDS: Mapping[str, Callable[[session.Session], Any]] = {
     "protocols": Protocols,
     "language encoder": LanguageEncoder,
     "glap": Glap,
-    "altering": lambda book: Altering(Glap(book)),
     "distill": Distill,
     "lesson": LessonContext,
     "together": Together,
@@ -59,5 +56,5 @@ def test_tests_of_the_same_clips_are_told_apart_by_how_they_are_told(home, tmp_p
     assert tests["sound"].test.key == tests["sound deu"].test.key
     assert len({world.words for world in tests.values()}) == len(names)
     labels = tests["sound"].split("singles")
-    other = test_sets.tested([], tests["sound"].test, "", singles=labels.select([0, 1]))
-    assert other.words != test_sets.tested([], tests["sound"].test, "", singles=labels).words
+    other = tested([], tests["sound"].test, "", singles=labels.select([0, 1]))
+    assert other.words != tested([], tests["sound"].test, "", singles=labels).words

@@ -9,14 +9,14 @@ import pytest
 
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.metrics.inference import verdict
-from pullpush.studies import costs, measured
+from pullpush.studies import measured
 
 SVR = "InfoNCE + bi-DynamicSVR"
 SIZES = "paper-sizes"
 PARTS = measured.SOURCES[SIZES].parts
 
 
-@pytest.mark.parametrize("name", [SIZES, "throughput"])
+@pytest.mark.parametrize("name", [SIZES, "throughput", "scale"])
 def test_what_the_book_keeps_was_counted_of_components_as_they_are(name):
     assert not measured.stale(name), f"`{measured.SOURCES[name].command}` counts anew"
     assert measured.SOURCES[name].command in measured.origin(name).data
@@ -73,22 +73,24 @@ def test_rows_are_chosen_by_their_values(tmp_path):
 
 
 def test_ratios_are_to_the_first_system_of_the_chapter():
-    table = costs.ratios("02-svr")
+    table = measured.ratios("02-svr")
     assert list(table.index) == ["InfoNCE", "InfoNCE + bi-StaticSVR", SVR]
     assert (table.loc["InfoNCE"] == 1).all()
-    rows = costs.table("02-svr").set_index(["system", "text_encoder", "quantity"])["value"]
+    rows = measured.read(SIZES, chapter="02-svr", how=measured.COUNTED).set_index(
+        ["system", "text_encoder", "quantity"]
+    )["value"]
     more = rows[SVR, "frozen", "FLOPs"] / rows["InfoNCE", "frozen", "FLOPs"]
     assert table.loc[SVR, "FLOPs, text frozen"] == pytest.approx(more, abs=1e-7)
 
 
 def test_a_counted_number_has_no_width_and_still_a_verdict():
-    more = costs.extra("02-svr", SVR, "bytes")
+    more = measured.extra("02-svr", SVR, "bytes")
     assert more.low == more.value == more.high
     assert more.half_width == 0
-    assert more.value == pytest.approx(costs.ratios("02-svr").loc[SVR, "bytes, text trained"] - 1)
-    assert verdict(more, "equal", margin=0.05) == "holds"
-    assert verdict(costs.exact(0.5), "higher") == "holds"
-    assert verdict(costs.exact(0.0), "higher") == "cannot tell"
+    assert more.value == pytest.approx(measured.ratios("02-svr").loc[SVR, "bytes, text trained"] - 1)
+    assert verdict(more, "equal", margin=0.05, exact=True) == "holds"
+    assert verdict(measured.exact(0.5), "higher", exact=True) == "holds"
+    assert verdict(measured.exact(0.0), "higher", exact=True) == "cannot tell"
 
 
 @pytest.mark.parametrize(
@@ -96,4 +98,4 @@ def test_a_counted_number_has_no_width_and_still_a_verdict():
 )
 def test_unknown_names_are_refused(names):
     with pytest.raises(UnknownNameError):
-        costs.extra(*names)
+        measured.extra(*names)

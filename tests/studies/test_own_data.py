@@ -15,8 +15,8 @@ from pullpush.lab.session import Session
 from pullpush.studies.distill.data import BOTH, SOFT, Context as Distill, LessonContext, Stage
 from pullpush.studies.distill.labels import ByText
 from pullpush.studies.glap import experiments
-from pullpush.studies.glap.grounds import QUIET, Grounds
-from pullpush.studies.glap.lesson import named_by_prompts
+from pullpush.studies.glap.data import QUIET, Grounds
+from pullpush.studies.glap.science import named_by_prompts
 from pullpush.studies.own_data import check_classes, check_retold, is_small, languages_of
 from pullpush.studies.together import experiments as together
 from pullpush.studies.together.data import Context as Together

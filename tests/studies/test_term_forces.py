@@ -13,7 +13,6 @@ from torch.nn import functional as F
 
 from pullpush.forces import decompose, tangent
 from pullpush.losses import Offer, cross_cyclic, in_modal_cyclic, info_nce, simcse
-from pullpush.studies.language_encoder import figures
 from pullpush.studies.term_forces import (
     drawn,
     forces_by_term,
@@ -198,7 +197,7 @@ def test_frozen_weights_do_not_count():
 
 
 def test_figures_name_the_terms(found):
-    *_, forces, cosines = found
+    *_, forces, _ = found
     left, right = forces_by_term(forces).axes
     assert [label.get_text() for label in left.get_yticklabels()] == [
         "InfoNCE",
@@ -210,11 +209,3 @@ def test_figures_name_the_terms(found):
         "NLI",
     ]
     assert [ax.get_title() for ax in (left, right)] == ["on a text", "on a clip"]
-    both = pd.concat([cosines.assign(model="untrained"), cosines.assign(model="trained")])
-    for table, models in ((cosines, 0), (both, 2)):
-        figure = figures.gradient_cosine_figure(table)
-        names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-        assert names == ["cross-modal cyclic", "in-modal cyclic", "SimCSE", "NLI"]
-        assert len(figure.legends) == bool(models)
-    clip, _ = figures.gradient_cosine_figure(cosines, encoder="clip").axes
-    assert [label.get_text() for label in clip.get_yticklabels()] == ["cross-modal cyclic", "in-modal cyclic"]

@@ -1,5 +1,4 @@
-"""Probes of what studies store: soft labels of teachers, features over windows, topics, rewritten captions; and of what
-they count.
+"""Probes of what studies store: soft labels of teachers, topics, rewritten captions; and of what they count.
 
 UMAP and HDBSCAN are not ours: what UMAP is asked for is looked at, not what it finds, and keys name its version.
 """
@@ -31,7 +30,6 @@ from pullpush.rewriting.prompts import Prompted, Question, cleaned
 from pullpush.rewriting.words import inflected
 from pullpush.studies import counting as costs, taught
 from pullpush.studies.distill import labels
-from pullpush.studies.glap.hearing import over_clips
 from pullpush.topics.clustering import STRATEGIES, arranged, gathered
 from pullpush.topics.density import FEW, OUTLIER, Dense, Density, search, umap_options
 
@@ -114,13 +112,6 @@ def soft_labels() -> Values:
 def teachers() -> Values:
     """What a model makes of clips and of the mean direction of their captions."""
     return {"both sides": torch.from_numpy(taught.both_sides(Toy(), clips()))}
-
-
-@PROBES("windows")
-def windows() -> Values:
-    """Features over windows of clips that are longer and shorter than these."""
-    rows = {f"{seconds} s": over_clips(Levels(), clips(), seconds) for seconds in (0.1, 0.3, 0.7)}
-    return {name: torch.cat([torch.from_numpy(each[:2]).flatten(), seen(each)]) for name, each in rows.items()}
 
 
 @PROBES("counting")

@@ -17,13 +17,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, PositiveFloat, TypeAdap
 from pydantic.dataclasses import dataclass
 
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.lab.contrasts import SIDE
 from pullpush.lab.paper import paper_table
 from pullpush.lab.root import find_root
 
 LEAST = 0.5  # points
 SOURCE = re.compile(r"(Table|Figure|Eq\.|Section|Appendix) [\w.–-]+")
 Value = dict[Literal["table", "where", "system", "at", "minus", "over", "note_contains"], Any]
-Contrast = Literal["experiment", "system", "baseline", "metric", "where", "baseline_where"]
+Contrast = Literal["experiment", "system", "baseline", "metric", "where", "baseline_where", "less", "apart", "relative"]
 Judged = dict[Literal["chapter", "measure"] | Contrast, Any]
 
 
@@ -72,6 +73,9 @@ class Claim:
             and not {"experiment", "system", "metric"} <= contrast - {"measure"} == contrast,
             "evidence: identity needs a note that says why it cannot fail": (
                 self.evidence == "identity" and not self.note
+            ),
+            "judged: less replaces some of experiment, system, baseline, metric, where and baseline_where": (
+                "less" in self.judged and not (self.judged["less"] and {*self.judged["less"]} <= {*SIDE})
             ),
             "direction: equal needs a margin": bool(self.judged) and equal and self.margin is None,
             "value needs a table, one of system, at and where, and not both of minus and over": bool(value)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pullpush.errors import unknown
-from pullpush.lab import gaps
+from pullpush.lab import contrasts, gaps
 from pullpush.lab.claims import Claim, ClaimError, agrees, load_all, of_chapter, row_of
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.paper import form
@@ -73,22 +73,25 @@ class Ledger:
         """Judge the claim of this id, or all claims of this measure; the same difference again changes nothing."""
         self._note(self._named(name, "measure"), difference)
 
-    def judge_scores(self, scores: Scores, name: str = "") -> None:
+    def judge_scores(self, scores: Scores, name: str = "", others: Mapping[str, Scores] | None = None) -> None:
         """Judge every claim of an experiment by its scores; leave them, with the reason, where there are none or where
         an experiment as it is declared in this profile lacks the system, the point or the metric.
 
-        name: of the experiment that the claims name; default: that of the scores.
+        name: of the experiment that the claims name; default: that of the scores. others: by their names, further
+        experiments; a claim that needs one that is not among them waits.
         """
         name = name or scores.experiment.name
+        there = {**(others or {}), name: scores}
         for claim in self._named(name, "experiment"):
-            if not scores:
-                why = f"{scores.experiment.name} is long and was not computed for these parameters and data"
+            needs = contrasts.needed(claim.judged)
+            if not there.keys() >= {*needs}:
+                continue
+            if absent := [each for each in needs if not there[each]]:
+                why = f"{', '.join(absent)} is long and was not computed for these parameters and data"
                 self._note([claim], why)
                 continue
-            names = ("system", "baseline", "metric", "where", "baseline_where")
-            given: dict[str, Any] = {key: claim.judged.get(key) for key in names}
             try:
-                found: Any = scores.contrast(**given, relative=claim.relative)
+                found: Any = contrasts.contrast(there, claim.judged, relative=claim.relative)
             except ExperimentError as error:
                 found = f"not in this profile's experiment: {error}"
             self._note([claim], found)
@@ -99,7 +102,11 @@ class Ledger:
 
     def _named(self, name: str, *kinds: str) -> list[Claim]:
         names = {
-            claim: {claim.id, *(str(value) for kind, value in claim.judged.items() if kind in kinds)}
+            claim: {
+                claim.id,
+                *([claim.judged["measure"]] if "measure" in kinds and "measure" in claim.judged else []),
+                *(contrasts.needed(claim.judged) if "experiment" in kinds else []),
+            }
             for claim in self.judged
         }
         if found := [claim for claim, own in names.items() if name in own]:

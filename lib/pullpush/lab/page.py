@@ -22,6 +22,7 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, evidence, gaps
 from pullpush.lab.comparisons import Pair, Wheres, gains, levels, shown
 from pullpush.lab.compute import Ground
+from pullpush.lab.contrasts import needed
 from pullpush.lab.experiments import Experiment, ExperimentError
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.scores import Scores
@@ -99,8 +100,8 @@ class Page:
             judged = self.ledger.judged
         except UnknownNameError:  # a chapter about no paper
             return
-        if name in {claim.judged.get("experiment") for claim in judged}:
-            self.ledger.judge_scores(scores, name)
+        if any(name in needed(claim.judged) for claim in judged):
+            self.ledger.judge_scores(scores, name, self.scores)
         judge_measures(self.ledger, self._measures, self.scores)
         self._measures = {
             name: measure for name, measure in self._measures.items() if not self.scores.keys() >= {*measure.needs}

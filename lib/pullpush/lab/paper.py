@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pullpush.errors import DataNotFoundError
@@ -28,6 +32,24 @@ def paper_table(paper: str, table: int, *, folder: Path | None = None) -> pd.Dat
         tables = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
         raise DataNotFoundError(f"no table {paper}_table{table} in {folder}: known: {tables}")
     return pd.read_csv(path)
+
+
+def printed(paper: str, table: int, wanted: Mapping[str, Any]) -> tuple[float, float]:
+    """What a paper prints where its columns have these values, and its standard deviation; NaN where there is none.
+
+    Several cells, such as those of both directions, are averaged.
+
+    >>> printed("glap", 7, {"system": "GLAP", "dataset": "ESC-50", "language": "deu"})[0]
+    64.3
+    """
+    rows = [row for row in _rows(paper, table) if wanted.items() <= row.items()]
+    value, std = (np.array([row[column] for row in rows], float) for column in ("value", "std"))
+    return (float(value.mean()), float(std.mean())) if rows else (math.nan, math.nan)
+
+
+@lru_cache(maxsize=32)
+def _rows(paper: str, table: int) -> list[dict[str, Any]]:
+    return [{str(name): cell for name, cell in row.items()} for row in paper_table(paper, table).to_dict("records")]
 
 
 def decimals(low: float, high: float) -> int:

@@ -2,8 +2,11 @@
 
     measured.read("throughput", how=measured.COUNTED, what="dasheng")   # the rows with these values
     measured.origin("paper-sizes")    # command, date, versions, what has changed since; or what would make the table
+    measured.ratios("02-svr")         # a row a system, a column a cost, over the chapter's first system
+    measured.on_gpu("02-svr")         # the same of a GPU's time and memory
 
-`benchmarks/paper_sizes.py`, `throughput.py` and `gpu.py` write them: `<name>.csv`, and `<name>.json` for its origin.
+`benchmarks/paper_sizes.py`, `throughput.py`, `scale.py` and `gpu.py` write them: `<name>.csv`, and `<name>.json` for
+its origin.
 """
 
 from __future__ import annotations
@@ -21,11 +24,15 @@ from pullpush.errors import DataNotFoundError, unknown
 from pullpush.golden import versions
 from pullpush.lab.provenance import stamp
 from pullpush.lab.root import find_root
+from pullpush.metrics.inference import Difference, Variance
 
 COUNTED, MEASURED = "counted", "measured, CPU, one thread"
+FORWARD, BOTH, KEPT, WEIGHTS = "FLOPs, forward", "FLOPs, forward and backward", "bytes kept", "weights"  # quantities
 NAMED = 4  # changed components that a page names
 STEP = ("training/objective", "audio/ced", "text/sonar")
 LOSSES = ("losses/infonce", "losses/siglip", "losses/svr")
+ENCODERS = ("audio/beats", "audio/ced", "audio/dasheng", "audio/wavlm", "audio/whisper", "studies/counting")
+SIZES = (*(f"losses/{name}" for name in ("infonce", "svr", "ml-clap", "cacl", "kcl")), "audio/ast", "audio/projection")
 
 
 class Source(NamedTuple):
@@ -43,18 +50,10 @@ def _of_gpu(about: str, *parts: str) -> Source:
 SOURCES: Mapping[str, Source] = {
     "paper-sizes": Source(
         "python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv",
-        (
-            *(f"losses/{name}" for name in ("infonce", "svr", "ml-clap", "cacl", "kcl")),
-            "audio/ast",
-            "audio/projection",
-            "text/sonar",
-            "training/objective",
-        ),
+        (*SIZES, "text/sonar", "training/objective"),
     ),
-    "throughput": Source(
-        "python benchmarks/throughput.py --count --out book/measured/throughput.csv",
-        ("audio/beats", "audio/ced", "audio/dasheng", "audio/wavlm", "audio/whisper", "studies/counting"),
-    ),
+    "throughput": Source("python benchmarks/throughput.py --count --out book/measured/throughput.csv", ENCODERS),
+    "scale": Source("python benchmarks/scale.py --out book/measured/scale.csv", ENCODERS),
     "gpu-tables": _of_gpu("time and memory of a training step at the papers' sizes", *STEP, *LOSSES),
     "gpu-throughput": _of_gpu(
         "the library's loop against a plain loop of Hugging Face and open_clip", *STEP, "training/loop"
@@ -66,11 +65,7 @@ SOURCES: Mapping[str, Source] = {
 
 
 def path_of(name: str, folder: Path | None = None) -> Path:
-    """Where a table is.
-
-    Raises:
-        UnknownNameError: no such table.
-    """
+    """Where a table is; UnknownNameError if there is none such."""
     if name not in SOURCES:
         raise unknown("measured table", name, SOURCES)
     return (folder or find_root() / "book" / "measured") / f"{name}.csv"
@@ -130,12 +125,12 @@ def origin(name: str, how: str = COUNTED, *, folder: Path | None = None) -> Mark
     tools = {"pullpush": about.get("version"), "torch": packages.get("torch"), "CUDA": about.get("cuda")}
     tools |= {"transformers": packages.get("transformers"), "float32 products:": about.get("float32_products")}
     used = ", ".join(f"{tool} {which}" for tool, which in tools.items() if which)
-    said = f"> {what} {about['made']} UTC in {about['seconds']:.0f} s ({used}) by `{about['command']}`."
-    said += " Tiny sizes, to try the command out." if about.get("quick") else ""
-    said += "" if about.get("complete", True) else " Broken off: the table is not complete."
+    text = f"> {what} {about['made']} UTC in {about['seconds']:.0f} s ({used}) by `{about['command']}`."
+    text += " Tiny sizes, to try the command out." if about.get("quick") else ""
+    text += "" if about.get("complete", True) else " Broken off: the table is not complete."
     names = stale(name, how, folder=folder)
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return Markdown(said + (f" **Older than today's** {', '.join(names[:NAMED])}{more}." if names else ""))
+    return Markdown(text + (f" **Older than today's** {', '.join(names[:NAMED])}{more}." if names else ""))
 
 
 def note(name: str, how: str, seconds: float, command: str, *, path: Path) -> None:
@@ -147,3 +142,61 @@ def note(name: str, how: str, seconds: float, command: str, *, path: Path) -> No
     current = stamp(versions(*SOURCES[name].parts), seeds=(), seconds=seconds, command=command).to_dict()
     with atomic_path(target) as partial:
         partial.write_text(json.dumps({**noted, how: current}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# ---------------------------------------------------------------- costs at the papers' sizes
+
+
+def ratios(chapter: str) -> pd.DataFrame:
+    """What was counted as a row a system in its order, a column a cost such as "FLOPs, text trained", over the first
+    system; UnknownNameError for a chapter that was not counted.
+    """
+    rows = read("paper-sizes", chapter=chapter, how=COUNTED)
+    wide = rows.assign(cost=rows["quantity"] + ", text " + rows["text_encoder"])
+    wide = wide.pivot(index="system", columns="cost", values="ratio").rename_axis(columns=None)
+    return wide.loc[rows["system"].unique()]
+
+
+def extra(chapter: str, system: str, quantity: str, text_encoder: str = "trained") -> Difference:
+    """What a system costs more than the chapter's first one, as a fraction.
+
+    Raises:
+        UnknownNameError: no such chapter, system, quantity or text encoder.
+    """
+    wanted = {"text_encoder": text_encoder, "quantity": quantity, "system": system}
+    rows = read("paper-sizes", chapter=chapter, how=COUNTED, **wanted)
+    return exact(float(rows["ratio"].item()) - 1)
+
+
+def exact(value: float) -> Difference:
+    """A number that was counted, not sampled: neither seeds nor clips could have given another; its width is 0.
+
+    >>> exact(0.02).half_width
+    0.0
+    """
+    none = Variance(0.0, 0.0, 0.0, {"seed": 0.0, "clip": 0.0, "interaction": 0.0})
+    return Difference(value, value, value, 0.0, float(value == 0), float("inf"), 0.95, 1, 1, 1, none)
+
+
+def on_gpu(chapter: str, *, folder: Path | None = None) -> pd.DataFrame:
+    """What a GPU measured of a chapter's systems, as a page prints it: system, then for each precision milliseconds,
+    their ratio to the first system's with its quartiles over rounds, MiB of forward and backward pass, and its ratio.
+
+    No rows where no GPU has measured; UnknownNameError if none of this chapter.
+    """
+    if not there("gpu-tables", folder=folder):
+        return pd.DataFrame(columns=["system"])
+    rows = read("gpu-tables", folder=folder, chapter=chapter)
+    wide = pd.DataFrame({"system": rows["system"].unique()})
+    for precision, of_precision in rows.groupby("precision", sort=False):
+        by_quantity = of_precision.set_index(["quantity", "system"])
+        seconds, memory = (by_quantity.loc[name] for name in ("seconds", "MiB, forward and backward"))
+        columns = {
+            "ms": seconds["value"].map(lambda value: f"{1e3 * value:.1f}"),
+            "time": seconds.apply(lambda row: f"×{row['ratio']:.3f} [{row['low']:.3f}, {row['high']:.3f}]", axis=1),
+            "MiB": memory["value"].map("{:,.0f}".format),
+            "memory": memory["ratio"].map("×{:.4f}".format),
+        }
+        for name, values in columns.items():
+            wide[f"{precision}: {name}"] = wide["system"].map(values)
+    return wide

@@ -153,7 +153,7 @@ def forces_by_term(table: pd.DataFrame) -> Figure:
 def mean_of(values: pd.Series) -> dict[str, float]:
     """The mean of independent numbers with its 95 % interval."""
     found = difference(values.to_numpy(float)[None])
-    return {"value": found.value, "low": found.value - found.half_width, "high": found.value + found.half_width}
+    return {"value": found.value, "low": found.low, "high": found.high, "half width": found.half_width}
 
 
 def _pull_and_push(offer: Offer, side: str, loss: InfoNCE) -> dict[str, Tensor]:

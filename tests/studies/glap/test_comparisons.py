@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from made_up_glap import SEEDS
+from made_up_glap import SEEDS, SPOKEN, scores
 
+from pullpush.lab import claims
+from pullpush.lab.contrasts import contrast, gain
+from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.ledger import Ledger
+from pullpush.lab.page import judge_measures
 from pullpush.lab.paper import paper_table
-from pullpush.studies.glap import comparisons, controls, experiments
-from pullpush.studies.measures import joined
+from pullpush.studies.glap import comparisons, experiments, science
+from pullpush.studies.glap.experiments import Run, on_tests
 
 GENERAL = {"ears": "several"}
 
 
+LAB = "05-glap-lab"
+
+
 def test_several_tests_count_alike_whatever_their_sizes(found):
-    words, sounds = found["named-speech"], found["named-sound"]
-    one, other = (
-        scores.values("GLAP", "accuracy eng", {"test": test})
-        for scores, test in ((words, "keywords eng"), (sounds, "sound"))
-    )
+    side = {"experiment": "named-speech", "system": "GLAP", "metric": "accuracy eng"}
+    one, other = (gain(found, {**side, "where": {"test": test}}) for test in ("keywords eng", "prompts eng"))
     assert one.shape[1] != other.shape[1]
-    assert joined([one, other]).mean() == pytest.approx((one.mean() + other.mean()) / 2)
-    both = comparisons.values(words, "GLAP", "accuracy eng", ["keywords eng", "prompts eng"])
-    alone = [words.values("GLAP", "accuracy eng", {"test": test}).mean() for test in ("keywords eng", "prompts eng")]
-    assert both.mean() == pytest.approx(np.mean(alone))
+    both = gain(found, {**side, "where": {"test": ["keywords eng", "prompts eng"]}})
+    assert both.mean() == pytest.approx((one.mean() + other.mean()) / 2)
 
 
 def test_gains_are_differences_test_by_test_and_together(found):
@@ -49,17 +50,6 @@ def test_levels_stand_beside_chance_on_the_tests_that_are_scored(found):
     words = comparisons.levels(found["named-speech"], "accuracy rus", ["keywords rus", "keywords fra", "sound"])
     assert set(words["test"]) == {"keywords rus", "sound"}
     assert comparisons.levels(found["batches"], "R@1", ["no test"]).empty
-
-
-def test_chance_is_that_of_one_right_item_or_class():
-    rng = np.random.default_rng(0)
-    items = 8
-    drawn = rng.permuted(np.tile(np.arange(items), (4000, 1)), axis=1)
-    hits = (drawn[:, :5] == 0).any(axis=1).mean()
-    assert comparisons.by_chance("T2A R@5", items) == pytest.approx(hits, abs=0.02)
-    assert comparisons.by_chance("accuracy deu", 4) == 0.25
-    assert comparisons.by_chance("R@1", 4) == 0.25
-    assert np.isnan(comparisons.by_chance("no score", 4))
 
 
 def test_the_papers_numbers_stand_beside_ours(found):
@@ -94,17 +84,6 @@ def test_a_printed_table_says_what_stands_for_what(found):
     assert comparisons.readable(table.head(0)).empty
 
 
-def test_labels_are_read_by_the_prompt_of_their_domain(found):
-    table = comparisons.by_language(found["named-sound"], found["named-music"], ["eng", "rus"])
-    means = table.groupby("test")["value"].mean()
-    assert means["sound"] == pytest.approx(0.7, abs=0.02)
-    assert means["music"] == pytest.approx(0.5, abs=0.02)
-    assert "tagger" not in set(table["system"])
-    by_kind = {kind: found[f"named-{kind}"] for kind in experiments.PROMPTS}
-    prompts = comparisons.by_prompt(by_kind, ["sound", "keywords eng"])
-    assert set(prompts["system"]) == {"sound prompt", "music prompt", "bare label"}
-
-
 def test_length_alone_is_matched_as_a_naive_loop_does():
     rng = np.random.default_rng(1)
     letters = rng.integers(2, 6, 30)
@@ -112,21 +91,52 @@ def test_length_alone_is_matched_as_a_naive_loop_does():
     order = sorted(range(30), key=lambda clip: lengths[clip])
     guess = dict(zip(order, sorted(letters), strict=True))
     wanted = np.mean([(guess[clip] == letters[clip]) / (letters == letters[clip]).sum() for clip in range(30)])
-    assert controls.length_accuracy(lengths, letters, labels) == pytest.approx(wanted)
+    assert science.length_accuracy(lengths, letters, labels) == pytest.approx(wanted)
 
 
-def test_biases_are_read_at_the_end_of_each_run(found):
-    batches = found["batches"]
-    steps = batches.steps.assign(bias=-batches.steps["step"].astype(float))
-    table = controls.learnt_biases(replace(batches, steps=steps), "SigLIP")
-    assert len(table) == len(experiments.SIZES) * len(SEEDS)
-    assert (table["bias"] == -8).all()
-    assert table["batch"].is_monotonic_increasing
+# ---------------------------------------------------------------- claims
 
 
-def test_the_best_epoch_of_a_run_counts_once(found):
-    table = controls.best_epochs({"sampling": found["sampling"], "domains": found["domains"]})
-    assert table.to_dict("records") == [
-        {"experiment": "sampling", "share": 0.5, "runs": 6},
-        {"experiment": "domains", "share": 0.5, "runs": 27},
-    ]
+def test_every_contrast_and_measure_of_the_lab_is_judged(found):
+    ledger = Ledger(LAB)
+    for name, of in found.items():
+        ledger.judge_scores(of, name, found)
+    judge_measures(ledger, comparisons.MEASURES, found)
+    asked = {claim.judged["measure"] for claim in claims.of_chapter(LAB) if "measure" in (claim.judged or {})}
+    assert asked == {*comparisons.MEASURES}
+    assert {claim.judged.get("experiment") for claim in ledger.open} == {"further-ears", "objectives"}, "not made up"
+
+
+@pytest.mark.parametrize(
+    ("id", "planted"),
+    [
+        ("glap-eq1-sigmoid-over-softmax", 0.05),
+        ("glap-eq1-gain-grows-with-batch", 0.05),
+        ("glap-eq1-gain-grows-with-data", 0.03),
+        ("glap-s3-balanced-sampling", 0.02),
+        ("glap-s3-translated-captions", 0.1),
+        ("glap-s1-speech-data-not-enough", -0.2),
+        ("glap-s1-no-compromise", 0.0),
+        ("glap-t3-sound-prompt", 0.1),
+    ],
+)
+def test_what_was_planted_is_found(found, id, planted):
+    assert contrast(found, claims.find(id).judged).value == pytest.approx(planted, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("name", "planted"),
+    [
+        ("best-before-end", 0.25),  # half of the training was left, and a quarter of it is the last part
+        ("most-versatile", 0.1),
+        ("fewer-keywords-easier", -1),
+    ],
+)
+def test_what_was_planted_is_measured(found, name, planted):
+    assert comparisons.MEASURES[name].of(found).value == pytest.approx(planted, abs=0.05)
+
+
+def test_too_few_languages_have_no_rank():
+    few = on_tests("named-speech", [Run("GLAP", ("siglip", {}))], ["keywords eng"], seeds=SEEDS)
+    with pytest.raises(ExperimentError, match="no rank correlation"):
+        comparisons.fewer_is_easier({"named-speech": scores(few, lambda trial, metric: 0.5, SPOKEN)})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from made_up_glap import ASKED, SEEDS, TESTS, declared
 
 from pullpush.lab import claims
+from pullpush.lab.contrasts import needed
 from pullpush.studies.glap import experiments
-from pullpush.studies.glap.ears import EARS
-from pullpush.studies.glap.experiments import BY_BATCH, Run, at_size, heard, name_at, on_tests, published_code
-from pullpush.studies.glap.grounds import MIXES
+from pullpush.studies.glap.data import ENCODERS, MIXES
+from pullpush.studies.glap.experiments import BY_BATCH, Run, at_size, on_tests, tuned
 from pullpush.training.recipes import recipe
 
 BEST = {"SigLIP": {"lr": 3e-3, "tau": 0.2}, "SigLIP, batch 64": {"lr": 8e-3}}
@@ -20,11 +20,11 @@ def test_experiments_ask_for_mixtures_ears_and_tests_that_there_are():
         assert experiment.long
         assert experiment.languages == ("mul",)
         for trial in experiment.trials:
-            mix, ears = trial.data.split("/")
+            mix, encoder = trial.data.split("/")
             assert mix in MIXES, trial
-            assert ears in EARS, trial
+            assert encoder in ENCODERS, trial
             first, through, test = trial.test.split("/")
-            assert (first, through) == ("test", ears), trial
+            assert (first, through) == ("test", encoder), trial
             assert test in known, trial
 
 
@@ -52,15 +52,12 @@ def test_words_are_asked_for_by_prompts_of_their_language_alone():
 
 
 def test_what_a_search_chose_is_used():
-    of_ears = {"yamnet": {"lr": 1e-4}}
-    assert heard(BEST, of_ears, "yamnet")[1] == {"lr": 1e-4, "tau": 0.2}
-    assert heard(BEST, of_ears, "several")[1] == {"lr": 3e-3, "tau": 0.2}
+    assert tuned(BEST, lr=1e-4)[1] == {"lr": 1e-4, "tau": 0.2}
     sizes = {label: at_size(BEST, label, 64, 6)[1] for label in BY_BATCH}
     assert sizes["SigLIP"]["lr"] == 8e-3
     assert {options.get("tau") for label, options in sizes.items() if label != "InfoNCE"} == {0.2}
     assert "lr" not in sizes["no bias"]
     assert all((options["batch_size"], options["epochs"]) == (64, 6) for options in sizes.values())
-    assert name_at("SigLIP", 64) in BEST
 
 
 def test_a_grid_is_the_same_for_all_that_are_sought():
@@ -73,13 +70,10 @@ def test_a_grid_is_the_same_for_all_that_are_sought():
     assert found.trials[0].test == "test/yamnet/sound"
 
 
-def test_each_change_of_the_code_is_one_and_the_last_is_all_of_them():
-    made = {run.label: run.system for run in published_code({})}
-    assert made["paper"] == ("siglip", {})
-    assert made["regularised embeddings"][0] == "siglip+sparsity"
-    name, overrides = made[experiments.TOGETHER]
-    assert name == "siglip+sparsity"
-    assert {"loss_parts", "raw_tau", "warmup"} <= overrides.keys()
+def test_the_last_change_of_the_code_is_all_of_them():
+    *single, (term, whole) = experiments.PUBLISHED_CODE.values()
+    assert term == "".join(term for term, _ in single)
+    assert whole == {name: value for _, options in single for name, value in options.items()}
 
 
 def test_a_run_is_a_trial_a_test():
@@ -87,12 +81,13 @@ def test_a_run_is_a_trial_a_test():
     one, other = on_tests("made", [run], ["sound", "music"], seeds=SEEDS).trials
     assert (one.data, one.test, one.where) == ("silent/yamnet", "test/yamnet/sound", {"batch": 16, "test": "sound"})
     assert other.test == "test/yamnet/music"
+    altered = on_tests("made", [run], ["sound"], seeds=SEEDS, altered={"first": (0.5,)})
+    assert [trial.test for trial in altered.trials] == ["test/yamnet/sound", "test/yamnet/sound@first 0.5"]
+    assert [trial.where["heard"] for trial in altered.trials] == ["whole inf", "first 0.5"]
+    assert altered.data == "silent/yamnet"
 
 
-def test_every_claim_of_an_experiment_names_a_point_that_is_declared():
+def test_every_claim_of_an_experiment_names_one_that_is_declared():
     made = declared()
     for claim in claims.of_chapter("05-glap-lab"):
-        if claim.judged and "experiment" in claim.judged:
-            asked = claim.judged
-            trials = [trial for trial in made[asked["experiment"]].trials if trial.system == asked["system"]]
-            assert [trial for trial in trials if asked["where"].items() <= trial.where.items()], claim.id
+        assert {*needed(claim.judged)} <= {*made}, claim.id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import made_up
 import pytest
 
+from pullpush.lab.comparisons import levels
 from pullpush.lab.paper import paper_table
 from pullpush.metrics.inference import difference
 from pullpush.studies.language_encoder import comparisons
@@ -38,12 +39,12 @@ def test_gains_at_points_have_the_papers_beside_them(scores):
 @pytest.mark.parametrize("table", comparisons.PRINTED)
 def test_every_cell_that_is_named_is_printed(table):
     """Of each system of the paper's table, in each block, unless the paper left it out."""
-    where, look_up = comparisons.PRINTED[table], comparisons.printed(table)
+    cells, points = comparisons.PRINTED[table]
     for system in paper_table("language_encoder", table)["system"].unique():
-        for block in where.blocks:
-            for metric in where.cells:
-                value, _ = look_up(block, system, metric)
-                assert 0 < value < 100, (system, block, metric)
+        for point in points:
+            for metric in cells:
+                value, _ = comparisons.printed(table, point, system, metric)
+                assert 0 < value < 100, (system, point, metric)
 
 
 def test_scores_stand_beside_the_papers(scores):
@@ -80,7 +81,7 @@ def test_a_table_to_print_has_a_row_for_us_and_one_for_the_paper(scores):
 
 
 def test_two_levels_are_a_place(scores):
-    table = comparisons.levels(scores, ["R@1", "A2T R@5"], POINTS)
+    table = levels(scores, ["R@1", "A2T R@5"], POINTS)
     place = comparisons.places(table, "R@1", "A2T R@5").set_index(["point", "system"]).loc["made", "CyCLAPs"]
     one = difference(scores.values("CyCLAPs", "R@1", POINTS["made"]))
     assert (place["x"], place["x low"], place["x high"]) == (one.value, one.low, one.high)

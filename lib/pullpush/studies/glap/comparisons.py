@@ -1,4 +1,4 @@
-"""Where systems stand on tests and what they have over each other, beside the paper's tables.
+"""Where systems stand on tests and what they have over each other, beside the paper's tables; what judges claims.
 
 The tests of this chapter stand where the paper's sets stand (MIRRORS): sounds for AudioCaps, telephone prompts for
 LibriSpeech, words of a set that was never learnt from for AISHELL-2. Numbers of the two are not comparable; what the
@@ -14,50 +14,26 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
-from pullpush.lab import comparisons
+from pullpush.lab import comparisons, paper
 from pullpush.lab.comparisons import Pair, differences
+from pullpush.lab.contrasts import Experiments, by_chance, gain, joined
 from pullpush.lab.experiments import ExperimentError, Where
-from pullpush.lab.paper import paper_table
+from pullpush.lab.page import Measure
 from pullpush.lab.scores import Scores
-from pullpush.metrics.cards import METRICS
-from pullpush.metrics.inference import Array, difference
-from pullpush.studies.glap.experiments import MAIN, PROMPTS, SOUNDS, TOLD
-from pullpush.studies.measures import joined
+from pullpush.metrics.inference import Array, Difference, difference, pseudo_values
+from pullpush.studies.glap.experiments import MAIN, PROMPTS, READ
 
 LEVELS = ("test", "system", "metric", "value", "low", "high", "chance", "seeds", "clips")
-
-
-def values(scores: Scores, system: str, metric: str, tests: Sequence[str], where: Where | None = None) -> Array:
-    """A score by seed and clip over several tests, `(S, N)`, whose mean is the mean of the tests' means.
-
-    Raises:
-        ExperimentError: a system, test or metric that is not there.
-    """
-    return joined([scores.values(system, metric, {**(where or {}), "test": test}) for test in tests])
-
-
-def over_tests(scores: Scores, pair: Pair, metric: str, tests: Sequence[str], where: Where | None = None) -> Array:
-    """What a system has over a baseline, over several tests, `(S, N)`."""
-    ours, theirs = (values(scores, system, metric, tests, where) for system in pair)
-    return ours - theirs
+GENERAL: Where = {"ears": MAIN}
+FIVE = ("sound", "sound recordings", "music", "prompts eng", "keywords fra")  # Table 4's
+TABLE_4 = "T2A mAP@10"
 
 
 def tests_of(scores: Scores) -> list[str]:
     """The tests of an experiment, in its order."""
     return list(dict.fromkeys(trial.where["test"] for trial in scores.experiment.trials))
-
-
-def by_chance(metric: str, clips: int) -> float:
-    """What a random order scores where one of so many clips, or classes, is right; NaN where unknown.
-
-    >>> round(by_chance("T2A R@10", 50), 3), by_chance("accuracy deu", 4)
-    (0.2, 0.25)
-    """
-    if metric == "R@1":  # the mean of both directions, one caption a clip
-        return 1 / clips
-    known = [score.chance for card in METRICS.values() for score in card.scores if score.name == metric]
-    return float(known[0](1, clips)) if known and known[0] else float("nan")
 
 
 def levels(
@@ -67,18 +43,14 @@ def levels(
 
     tests: default: all of the experiment.
     """
-    points = [{**where, "test": test} for where in wheres for test in tests or tests_of(scores)]
-    metrics = [metric] if isinstance(metric, str) else metric
-    has = [at for at in points if any(_scored(scores, at, each) for each in metrics)]
-    found = comparisons.levels(scores, metrics, has)
-    chance = [by_chance(row["metric"], row["clips"]) for row in found.to_dict("records")]
-    return found.assign(chance=chance).reindex(columns=list(dict.fromkeys([*LEVELS, *found])))
-
-
-def _scored(scores: Scores, where: Where, metric: str) -> bool:
-    """Whether a score is there: labels are not in every language."""
-    cells = [str(trial) for trial in scores.experiment.trials if where.items() <= trial.where.items()]
-    return any(name in cells and metric in found for (name, _), found in scores.clips.items())
+    metrics, found = [metric] if isinstance(metric, str) else metric, []
+    for where, test in ((where, test) for where in wheres for test in tests or tests_of(scores)):
+        with suppress(ExperimentError):  # labels are not in every language
+            found.append(comparisons.levels(scores, metrics, [{**where, "test": test}]))
+    found = [each for each in found if len(each)]
+    table = pd.concat(found, ignore_index=True) if found else comparisons.levels(scores, metrics, [])
+    chance = [by_chance(row["metric"], row["clips"]) for row in table.to_dict("records")]
+    return table.assign(chance=chance).reindex(columns=list(dict.fromkeys([*LEVELS, *table])))
 
 
 def gains(
@@ -94,38 +66,12 @@ def gains(
     """
     groups = {test: [test] for test in tests_of(scores)} | dict(pooled)
     found = []
-    for pair in pairs:
-        for name, tests in groups.items():
-            with suppress(ExperimentError):
-                head = {"test": name, "system": pair[0], "baseline": pair[1], "metric": metric}
-                found.append((head, difference(over_tests(scores, pair, metric, tests, where))))
+    for (system, baseline), (name, tests) in ((pair, group) for pair in pairs for group in groups.items()):
+        head = {"system": system, "baseline": baseline, "metric": metric}
+        with suppress(ExperimentError):
+            values = gain({"": scores}, {"experiment": "", **head, "where": {**where, "test": list(tests)}})
+            found.append(({"test": name, **head}, difference(values)))
     return differences(found)
-
-
-def by_language(sounds: Scores, music: Scores, languages: Sequence[str]) -> pd.DataFrame:
-    """Accuracy of naming in every language, each test by the prompt of its domain: columns LEVELS and language.
-
-    sounds, music: of the experiments that ask by the prompt for sounds and by that for music.
-    """
-    parts = [
-        levels(scores, f"accuracy {each}", tests).assign(language=each)
-        for scores, tests in ((sounds, SOUNDS), (music, ("music",)))
-        for each in languages
-    ]
-    found = pd.concat(parts, ignore_index=True)
-    return found[found["system"].isin(TOLD)].reset_index(drop=True)
-
-
-def by_prompt(named: Mapping[str, Scores], tests: Sequence[str], system: str = "GLAP") -> pd.DataFrame:
-    """Accuracy of one system by each prompt of Table 3, in English: columns LEVELS, the prompt in place of the system.
-
-    named: of PROMPTS → scores.
-    """
-    parts = []
-    for kind, title in zip(PROMPTS, ("sound prompt", "music prompt", "bare label"), strict=True):
-        found = levels(named[kind], "accuracy eng", tests)
-        parts.append(found[found["system"] == system].assign(system=title))
-    return pd.concat(parts, ignore_index=True)
 
 
 # ---------------------------------------------------------------- beside the paper
@@ -142,7 +88,6 @@ class Mirror(NamedTuple):
 
 SPOKEN = {"prompts eng": "LibriSpeech test-other", "keywords fra": "AISHELL-2 test"}
 LABELS = tuple(f"accuracy {language}" for language in ("eng", "deu", "zho", "jpn", "rus"))
-NO_SPEECH = {"all": "GLAP", "silent": "L-CLAP"}
 STANDS_FOR = {
     "yamnet": "CED-Base",
     "sfx": "Beats",
@@ -150,15 +95,13 @@ STANDS_FOR = {
     "voice": "WavLM",
     MAIN: "Dasheng",
 }
+BOTH = {"sound": "AudioCaps", "sound recordings": "Auto-ACD", "music": "MusicCaps", **SPOKEN}
 MIRRORS: Mapping[str, Mirror] = {
-    "2": Mirror(2, NO_SPEECH, SPOKEN, ("T2A R@1", "T2A R@10", "A2T R@1", "A2T R@10")),
-    "2, music": Mirror(2, NO_SPEECH, {"music": "MusicCaps"}, ("T2A R@5", "T2A R@10", "A2T R@5", "A2T R@10")),
-    "4": Mirror(
-        4,
-        STANDS_FOR,
-        {"sound": "AudioCaps", "sound recordings": "Auto-ACD", "music": "MusicCaps", **SPOKEN},
-        ("T2A mAP@10",),
+    "2": Mirror(2, {"all": "GLAP", "silent": "L-CLAP"}, SPOKEN, ("T2A R@1", "T2A R@10", "A2T R@1", "A2T R@10")),
+    "2, music": Mirror(
+        2, {"all": "GLAP", "silent": "L-CLAP"}, {"music": "MusicCaps"}, ("T2A R@5", "T2A R@10", "A2T R@5", "A2T R@10")
     ),
+    "4": Mirror(4, STANDS_FOR, BOTH, (TABLE_4,)),
     "5": Mirror(
         5,
         {"all": "GLAP", "silent": "MLCLAP"},
@@ -168,9 +111,8 @@ MIRRORS: Mapping[str, Mirror] = {
     "7": Mirror(7, {"GLAP": "GLAP"}, {"sound": "ESC-50", "sound recordings": "US8K"}, LABELS),
     "7, music": Mirror(7, {"GLAP": "GLAP"}, {"music": "GTZAN"}, LABELS),
 }
-THEIRS = {"test": "paper's test", "system": "paper's system"}
-NUMBERS = ("here", "low", "high", "chance")
-BESIDE = ("test", "system", "metric", *NUMBERS, "paper's test", "paper's system", "paper")
+THEIRS = "paper's "
+BESIDE = ("test", "system", "metric", "here", "low", "high", "chance", "paper's test", "paper's system", "paper")
 
 
 def beside_paper(scores: Scores, name: str, where: Where | None = None) -> pd.DataFrame:
@@ -181,23 +123,18 @@ def beside_paper(scores: Scores, name: str, where: Where | None = None) -> pd.Da
     mirror = MIRRORS[name]
     ours = levels(scores, mirror.metrics, [*mirror.tests], [where or {}])
     ours = ours[ours["system"].isin(mirror.systems)].rename(columns={"value": "here"})
-    ours[[*NUMBERS]] *= 100
+    ours[["here", "low", "high", "chance"]] *= 100
     ours["paper's test"] = ours["test"].map(mirror.tests)
     ours["paper's system"] = ours["system"].map(mirror.systems)
-    ours["paper"] = [_printed(mirror.table, row) for row in ours.to_dict("records")]
-    return ours[[*BESIDE]]
-
-
-def _printed(number: int, row: Mapping[str, str]) -> float:
-    """What a table of the paper has where a row of ours stands."""
-    first, second = row["metric"].split(" ")  # "T2A R@1", "accuracy deu"
-    cell = {"task": first, "metric": second}
-    if first == "accuracy":
-        cell = {"task": "zero-shot", "metric": first, "language": second}
-    wanted = {"system": row["paper's system"], "dataset": row["paper's test"], **cell}
-    table = paper_table("glap", number)
-    found = np.logical_and.reduce([table[name] == value for name, value in wanted.items()])
-    return float(table.loc[found, "value"].astype(float).mean())
+    theirs = []
+    for row in ours.to_dict("records"):
+        first, second = row["metric"].split(" ")  # "T2A R@1", "accuracy deu"
+        cell = {"task": first, "metric": second}
+        if first == "accuracy":
+            cell = {"task": "zero-shot", "metric": first, "language": second}
+        cell |= {"system": row["paper's system"], "dataset": row["paper's test"]}
+        theirs.append(paper.printed("glap", mirror.table, cell)[0])
+    return ours.assign(paper=theirs)[[*BESIDE]]
 
 
 def readable(table: pd.DataFrame, across: str = "metric") -> pd.DataFrame:
@@ -206,9 +143,109 @@ def readable(table: pd.DataFrame, across: str = "metric") -> pd.DataFrame:
     across: what stands in columns, "metric" or "test".
     """
     rows = table.to_dict("records")
-    told = {side: [f"{row[side]} ({row[theirs]})" for row in rows] for side, theirs in THEIRS.items()}
+    names = {side: [f"{row[side]} ({row[THEIRS + side]})" for row in rows] for side in ("test", "system")}
     cells = [f"{row['here']:.1f} ({row['paper']:.1f})".replace("nan", "–") for row in rows]
-    index = [name for name in ("test", "system") if name != across]
-    named = table.assign(**told, cell=cells)
-    wide = named.pivot_table(index=index, columns=across, values="cell", aggfunc="first", sort=False)
+    index = [name for name in names if name != across]
+    wide = table.assign(**names, cell=cells).pivot_table("cell", index, across, aggfunc="first", sort=False)
     return wide.reset_index().rename_axis(columns=None)
+
+
+# ---------------------------------------------------------------- what judges claims that are no contrast
+
+LATE = 0.75  # from here on epochs are the last ones
+KEYWORDS = "keywords "  # what the names of their tests begin with
+LEARNT = ("eng", "fra", "spa", "ita", "rus")  # languages of speech in training that the text encoder reads
+OWN = {"sound": "sound", "sound recordings": "sound", "music": "music"}  # test → the prompt of its domain
+
+
+def best_before_end(found: Experiments) -> Difference:
+    """How much of training comes after the best epoch, less the last part: by seed, as a share."""
+    scores = found["domains"]
+    trial = scores.trial("all", {**GENERAL, "test": tests_of(scores)[0]})
+    shares = []
+    for seed in scores.seeds("all", trial.where):
+        history = scores.rows(scores.history, trial, seed).sort_values("epoch")
+        shares.append(LATE - history["epoch"].iloc[int(history["R@1"].argmax())] / history["epoch"].max())
+    return difference(np.array(shares, float)[:, None])
+
+
+def most_versatile(found: Experiments) -> Difference:
+    """The general encoder over the best other one, in the mean of five tests."""
+
+    def side(system: str) -> Array:
+        where = {"test": list(FIVE)}
+        return gain(found, {"experiment": "encoders", "system": system, "metric": TABLE_4, "where": where})
+
+    others = dict.fromkeys(trial.system for trial in found["encoders"].experiment.trials if trial.system != MAIN)
+    return difference(side(MAIN), max(map(side, others), key=np.mean))
+
+
+def named(scores: Scores, test: str, language: str = "eng", system: str = "GLAP") -> Array:
+    """Accuracy of a test with prompts of a language, by seed and class, `(S, N)`."""
+    return scores.values(system, f"accuracy {language}", {"test": test})
+
+
+def spotted(scores: Scores, system: str = "GLAP") -> dict[str, Array]:
+    """Accuracy of single words by language, by seed and word."""
+    tests = [test for test in tests_of(scores) if test.startswith(KEYWORDS)]
+    return {(each := test.removeprefix(KEYWORDS)): named(scores, test, each, system) for test in tests}
+
+
+def over_chance(parts: Sequence[Array]) -> Array:
+    """Accuracies by seed and class of several tests, less the chance of each."""
+    if not parts:
+        raise ExperimentError("no test of keywords")
+    return joined([part - 1 / part.shape[1] for part in parts])
+
+
+def fewer_is_easier(found: Experiments) -> Difference:
+    """Rank correlation of accuracy and the number of words to choose from, over languages: pseudo-values by language
+    and seed.
+    """
+    parts = list(spotted(found["named-speech"]).values())
+    if len(parts) < 3:
+        raise ExperimentError(f"{len(parts)} languages have no rank correlation")
+    words = np.array([part.shape[1] for part in parts], float)
+    accuracy = np.stack([part.mean(axis=1) for part in parts], axis=1)  # (S, languages)
+    return difference([pseudo_values(_correlation, np.stack([words, row], axis=1)) for row in accuracy])
+
+
+def _correlation(pairs: Array) -> float:
+    return float(spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
+
+
+def in_other_languages(found: Experiments) -> Difference:
+    """Accuracy over chance with labels that are not English, over tests and languages."""
+    languages = [each for each in READ if each != "eng"]
+    parts = [over_chance([named(found[f"named-{OWN[test]}"], test, each) for test in OWN]) for each in languages]
+    return difference(np.mean(parts, axis=0))
+
+
+def learnt_words(found: Experiments) -> Difference:
+    """What speech among the clips adds to naming words of the languages of training, in the mean of these."""
+    ours, theirs = (spotted(found["named-speech"], system) for system in ("GLAP", "no speech"))
+    if missing := [each for each in LEARNT if each not in ours]:
+        raise ExperimentError(f"no words in {', '.join(missing)}")
+    return difference(joined([ours[each] - theirs[each] for each in LEARNT]))
+
+
+def own_prompts(found: Experiments) -> Difference:
+    """Each domain with its own prompt over the mean of the other prompts."""
+    parts = []
+    for test, own in (("sound", "sound"), ("music", "music"), ("keywords eng", "speech")):
+        by_kind = {kind: named(found[f"named-{kind}"], test) for kind in PROMPTS}
+        parts.append(by_kind.pop(own) - np.mean(list(by_kind.values()), axis=0))
+    return difference(joined(parts))
+
+
+MEASURES: Mapping[str, Measure] = {
+    "best-before-end": Measure(("domains",), best_before_end),
+    "most-versatile": Measure(("encoders",), most_versatile),
+    "own-prompts": Measure(tuple(f"named-{kind}" for kind in PROMPTS), own_prompts),
+    "keywords-heard": Measure(("named-speech",), learnt_words),
+    "keywords-many-languages": Measure(
+        ("named-speech",), lambda found: difference(over_chance(list(spotted(found["named-speech"]).values())))
+    ),
+    "fewer-keywords-easier": Measure(("named-speech",), fewer_is_easier),
+    "named-in-other-languages": Measure(("named-sound", "named-music"), in_other_languages),
+}

@@ -1,7 +1,7 @@
-"""The experiments of the lab of chapter 5, declared against the views of grounds.py.
+"""The experiments of the lab of chapter 5, declared against the views of data.py.
 
     best = tuning.best_points(compute.run(ground, sought("search", {…}, {"lr": RATES}, seeds=(1000,))))
-    runs = [Run(mix, heard(best, of_ears, ears), ears, mix, {"ears": ears}) for mix in MIXES for ears in EARS]
+    runs = [Run(mix, suited(best, rates, each), each, mix, {"ears": each}) for mix in MIXES for each in ENCODERS]
     scores = page.run(on_tests("domains", runs, tests_of(ground).retrieved, seeds=range(5)))
 
 All are tested in "mul", each clip in its own words; where several languages are compared, tests bear their codes.
@@ -16,16 +16,15 @@ from typing import Any, NamedTuple
 
 from pullpush.lab.experiments import Experiment, System, Trial, Where
 from pullpush.metrics.prompt_templates import GLAP
-from pullpush.studies.glap.ears import OBJECTIVES as OBJECTIVES
-from pullpush.studies.glap.grounds import Grounds
+from pullpush.studies.glap.data import OBJECTIVES as OBJECTIVES, Grounds
 
 Best = Mapping[str, Mapping[str, Any]]  # label → options of a recipe, see `tuning.best_points`
-MAIN = "several"  # the ears that stand for GLAP's general encoder
-EARS = ("yamnet", "speech_embedding", MAIN)
+MAIN = "several"  # what stands for GLAP's general encoder
+ENCODERS = ("yamnet", "speech_embedding", MAIN)
 FURTHER = ("sfx", "voice", "pitch", "random")  # whose features take an hour of two cores
 UPPER = ("yamnet", "yamnet upper")  # the same network as it comes, and with its upper layers in training
 MIXES = ("all", "silent", "speech")
-TOLD: Mapping[str, str] = {"GLAP": "all", "English": "english", "no speech": "silent"}  # system → mix
+LEARNT_FROM: Mapping[str, str] = {"GLAP": "all", "English": "english", "no speech": "silent"}  # system → mix
 
 # Eq. 2 as printed, (s + β)/τ, and SigLIP's own s/τ + β, which GLAP's code trains, express the same and differ in how
 # fast their numbers move. Both start at logits near −10.
@@ -44,40 +43,46 @@ BY_BATCH: Mapping[str, System] = {
 SIZES = (16, 64, 256, 1024)  # of batches; beyond, an epoch is a handful of steps
 RATES = (1e-3, 3e-3)
 
-# What the published code does otherwise than the paper says, as overrides of the recipe; "plus" adds a term to it. Its
+# What the published code does otherwise than the paper says: a term that it adds, and overrides of the recipe. Its
 # temperature and bias have the rate of all weights, 1e-4, which is a tenth of ours: they are the second's control.
 SLOW = {"scalar_lr": 0.1}
-PUBLISHED_CODE: Mapping[str, Mapping[str, Any]] = {
-    "loss on each device": {"loss_parts": 8},  # GPUs of the paper
-    "slow temperature and bias": SLOW,
-    "temperature as it is": {"raw_tau": True, **SLOW},
-    "regularised embeddings": {"plus": "+sparsity"},
-    "short warm-up": {"warmup": 0.005},  # 1,000 steps of 200,000
+PUBLISHED_CODE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "paper": ("", {}),
+    "loss on each device": ("", {"loss_parts": 8}),  # GPUs of the paper
+    "slow temperature and bias": ("", SLOW),
+    "temperature as it is": ("", {"raw_tau": True, **SLOW}),
+    "regularised embeddings": ("+sparsity", {}),
+    "short warm-up": ("", {"warmup": 0.005}),  # 1,000 steps of 200,000
+    "all of it": ("+sparsity", {"loss_parts": 8, **SLOW, "raw_tau": True, "warmup": 0.005}),
 }
-TOGETHER = "all of it"
 
 SOUNDS = ("sound", "sound recordings")
 MUSIC = ("music", "music recordings")
 SPEECH = ("speech fra", "speech spa", "speech rus", "speech ron", "prompts eng", "prompts ita", "keywords fra")
-BRIEF = ("sound", "music", "speech fra", "prompts eng")  # where many systems are compared
-NAMED = ("sound", "sound recordings", "music")
-TRANSLATED = ("eng", "deu", "fra", "spa", "nld", "jpn", "zho")  # captions that the text encoder reads, too
-# With languages that it reads, and in which no sound or music was told in training.
-READ = (*TRANSLATED, "rus", "ita", "por", "pol", "tur", "kor", "ara", "tha")
+CAPTIONS = ("eng", "deu", "fra", "spa", "nld", "jpn", "zho")  # languages of captions that the text encoder reads, too
+# With languages that it reads, and in which no sound or music has a caption in training.
+READ = (*CAPTIONS, "rus", "ita", "por", "pol", "tur", "kor", "ara", "tha")
 PROMPTS = ("sound", "music", "speech")  # of Table 3: "The sound of …", "The music in the style of …", the bare label
+# Seconds; decibels against the clip as it is; clip over noise in decibels.
+ALTERED: Mapping[str, tuple[float, ...]] = {
+    "first": (0.25, 0.5, 1.0, 2.0, 4.0),
+    "loudest": (0.25, 0.5, 1.0, 2.0, 4.0),
+    "gain": (-10.0, -20.0, -30.0, -40.0),
+    "noise": (20.0, 10.0, 0.0, -10.0),
+}
 
 
 class Tests(NamedTuple):
     """What systems are tested on.
 
-    retrieved, brief: of retrieval; translated: of captions in other languages; named, keywords: of zero-shot
-    classification, where sounds and where spoken words are named.
+    retrieved, brief: of retrieval, the latter where many systems are compared; translated: of captions in other
+    languages; named, keywords: of zero-shot classification, where sounds and where spoken words are named.
     """
 
     retrieved: Sequence[str] = (*SOUNDS, *MUSIC, *SPEECH)
-    brief: Sequence[str] = BRIEF
-    translated: Sequence[str] = tuple(f"{domain} {each}" for domain in ("sound", "music") for each in TRANSLATED)
-    named: Sequence[str] = NAMED
+    brief: Sequence[str] = ("sound", "music", "speech fra", "prompts eng")
+    translated: Sequence[str] = tuple(f"{domain} {each}" for domain in ("sound", "music") for each in CAPTIONS)
+    named: Sequence[str] = (*SOUNDS, "music")
     keywords: Sequence[str] = ()
 
     def asked(self, kind: str) -> list[str]:
@@ -97,30 +102,44 @@ def tests_of(ground: Grounds) -> Tests:
     return Tests(*(tuple(each for each in names if each in ground.tests) for names in tests))
 
 
-def at(tests: Iterable[str]) -> list[Where]:
-    """Tests as points of an experiment."""
-    return [{"test": test} for test in tests]
-
-
 class Run(NamedTuple):
-    """What is trained once a seed: a system by its label, through ears, on a mix; where: what else tells it apart."""
+    """What is trained once a seed: a system by its label, on an encoder and a mix; where: what else tells it apart."""
 
     label: str
     system: System
-    ears: str = MAIN
+    encoder: str = MAIN
     mix: str = "all"
     where: Where = MappingProxyType({})
 
 
 def on_tests(
-    name: str, runs: Iterable[Run], tests: Iterable[str], *, seeds: Iterable[int], **options: Any
+    name: str,
+    runs: Iterable[Run],
+    tests: Iterable[str],
+    *,
+    seeds: Iterable[int],
+    altered: Mapping[str, Sequence[float]] | None = None,
+    **options: Any,
 ) -> Experiment:
-    """Runs, each on several tests; options: of Experiment."""
+    """Runs, each on several tests.
+
+    altered: how test clips are altered besides → at which levels; options: of Experiment.
+    """
+    conditions = [] if altered is None else ["whole inf", *(f"{way} {at:g}" for way in altered for at in altered[way])]
     trials = [
-        Trial(run.label, *run.system, {**run.where, "test": test}, f"{run.mix}/{run.ears}", f"test/{run.ears}/{test}")
+        Trial(
+            run.label,
+            *run.system,
+            {**run.where, "test": test} | ({"heard": condition} if condition else {}),
+            f"{run.mix}/{run.encoder}",
+            f"test/{run.encoder}/{test}" + (f"@{condition}" if condition and condition != conditions[0] else ""),
+        )
         for run in runs
         for test in tests
+        for condition in conditions or [""]
     ]
+    # Of one run on altered clips the data stand at the experiment, too: so it was declared when it was stored.
+    options |= {} if altered is None else {"data": trials[0].data}
     return Experiment(name, tuple(trials), tuple(seeds), long=True, languages=("mul",), **options)
 
 
@@ -130,13 +149,13 @@ def sought(
     """Systems at every point of one grid; validation decides, and the test of sounds is scored, too.
 
     Args:
-        of: label → system and ears.
+        of: label → system and encoder.
         options: option of the recipe → values.
     """
     points = [dict(zip(options, values, strict=True)) for values in product(*options.values())]
     trials = [
-        Trial(label, recipe, {**overrides, **point}, point, f"all/{ears}", f"test/{ears}/sound")
-        for label, ((recipe, overrides), ears) in of.items()
+        Trial(label, recipe, {**overrides, **point}, point, f"all/{encoder}", f"test/{encoder}/sound")
+        for label, ((recipe, overrides), encoder) in of.items()
         for point in points
     ]
     return Experiment(name, tuple(trials), tuple(seeds), long=True, languages=("mul",))
@@ -148,11 +167,6 @@ def tuned(best: Best, label: str = LOSS, **options: Any) -> System:
     return recipe, {**overrides, **best.get(label, {}), **options}
 
 
-def heard(best: Best, of_ears: Best, ears: str) -> System:
-    """The loss of all systems, with the rate that suits the ears."""
-    return tuned(best, **of_ears.get(ears, {}))
-
-
 def at_size(best: Best, label: str, size: int, epochs: int) -> System:
     """A loss of BY_BATCH at a size of the batch, with the rate that was best there, if one was searched.
 
@@ -161,26 +175,5 @@ def at_size(best: Best, label: str, size: int, epochs: int) -> System:
     recipe, overrides = BY_BATCH[label]
     tau = best.get(label, best.get(LOSS, {})).get("tau")
     start = {"tau": tau} if tau else {}
-    chosen = {**overrides, **start, **best.get(name_at(label, size), {})}
+    chosen = {**overrides, **start, **best.get(f"{label}, batch {size}", {})}
     return recipe, {**chosen, "batch_size": size, "epochs": epochs}
-
-
-def name_at(label: str, size: int) -> str:
-    """What the search calls a loss at a size of the batch.
-
-    >>> name_at("InfoNCE", 64)
-    'InfoNCE, batch 64'
-    """
-    return f"{label}, batch {size}"
-
-
-def published_code(best: Best) -> list[Run]:
-    """What the published code does otherwise than the paper says, one at a time and all together."""
-    recipe, overrides = tuned(best)
-    every = {name: value for change in PUBLISHED_CODE.values() for name, value in change.items()}
-    runs = []
-    for label, change in {"paper": {}, **PUBLISHED_CODE, TOGETHER: every}.items():
-        further = dict(change)
-        plus = further.pop("plus", "")
-        runs.append(Run(label, (f"{recipe}{plus}", {**overrides, **further})))
-    return runs

@@ -1,4 +1,4 @@
-"""Figures of chapter 4: what sentence terms and cyclic terms do to both spaces, to scores, and as forces.
+"""Figures of chapter 4 that no general one draws: both spaces of a model, and where systems lie in their plane.
 
 A system's colour says which sentence term it has, its mark whether it has the cyclic terms.
 """
@@ -8,26 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
-from numpy.typing import ArrayLike
+from scipy.cluster.hierarchy import leaves_list, linkage
+from torch import Tensor
 
-from pullpush.show.curves import word_frequencies as word_frequencies
+from pullpush.metrics.geometry import alignment, space, uniformity
 from pullpush.show.intervals import note
-from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels
-from pullpush.show.marks import density, dots, matrix
-from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from pullpush.studies.language_encoder.geometry import asymmetry
-from pullpush.studies.language_encoder.lesson import PAIRS, TEXTS
-from pullpush.studies.language_encoder.systems import base_of, systems
-from pullpush.studies.term_forces import forces_by_term as forces_by_term, mean_of
-from pullpush.training.recipes import title
+from pullpush.show.layout import finish, panels
+from pullpush.show.marks import density, matrix
+from pullpush.show.palette import BLACK, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION
+from pullpush.studies.language_encoder.data import base_of, systems
 
+Pairs = tuple[Tensor, Tensor]  # clips and their captions, (n, d) each, of unit length
 TERMS = {  # by a system's last letter
     "": (BLUE, "no sentence term"),
     "s": (VERMILION, "s: SimCSE on captions"),
@@ -35,7 +33,6 @@ TERMS = {  # by a system's last letter
     "e": (PURPLE, "e: SimCSE on NLI sentences"),
 }
 CYCLIC = {False: ("o", "without cyclic terms"), True: ("s", "Cy: with cyclic terms")}
-SUMMARIES = {PAIRS: "dashed: their mean, the alignment", TEXTS: "dashed: −½ of the uniformity"}
 # Where a number may stand beside its mark: points to the right and up, and how it is aligned there.
 PLACES = (
     (6, 5, "left", "bottom"), (-6, 5, "right", "bottom"), (6, -5, "left", "top"), (-6, -5, "right", "top"),
@@ -43,6 +40,7 @@ PLACES = (
 )  # fmt: skip
 THIN: dict[str, Any] = {"color": GREY, "linewidth": 1}  # of arrows
 MARK = 5  # pixels from the middle of a mark to its edge
+T = 2.0  # of uniformity
 
 
 def term(system: str) -> str:
@@ -65,143 +63,123 @@ def look(system: str) -> tuple[str, str]:
 
 LOOKS = {system: look(system) for name in ("CLAP", "CLIP") for system in systems(name, tuple(TERMS))}
 
-# ---------------------------------------------------------------- spaces
 
-
-def similarity_matrices(matrices: Mapping[str, ArrayLike]) -> Figure:
+def similarity_matrices(placed: Mapping[str, Pairs]) -> Figure:
     """Figure 1 measured: cosines of captions (rows) and clips (columns) above, and what they lack in symmetry below.
 
-    matrices: system → `(n, n)`, row and column i a pair. Below stands S − Sᵀ, above it the mean square of that off the
-    diagonal as a share of the variance of S there.
+    placed: system → the same pairs, three at least. Captions that the first system has near each other stand side by
+    side. Below stands S − Sᵀ, above it the mean square of that off the diagonal as a share of the variance of S there.
     """
-    found = {system: np.asarray(values, float) for system, values in matrices.items()}
-    odd = {system: values - values.T for system, values in found.items()}
-    fig, axes = panels(len(found), 2, height=min(2.5, 0.5 + 6.2 / len(found)), sharex=True, sharey=True)
-    span = (min(values.min() for values in found.values()), max(values.max() for values in found.values()))
-    reach = max(np.abs(values).max() for values in odd.values()) or 1.0
-    for number, system in enumerate(found):
-        above, below = axes[number], axes[number + len(found)]
-        shown = (
-            matrix(above, found[system], limits=span),
-            matrix(below, odd[system], limits=(-reach, reach), colours="PuOr"),
-        )
-        above.set_title(system)
-        below.set_title(f"asymmetry {asymmetry(found[system]):.3f}")
-        below.set_xlabel("clip")
-        for ax in (above, below):
-            ax.set(aspect="equal", xticks=[], yticks=[])
-    for start, image, label in ((0, shown[0], "cosine S"), (len(found), shown[1], "S − Sᵀ")):
-        axes[start].set_ylabel("caption")
-        fig.colorbar(image, ax=list(axes[start : start + len(found)]), label=label, shrink=0.9)
+    pairs = {system: (audio.double(), text.double()) for system, (audio, text) in placed.items()}
+    order = leaves_list(linkage(next(iter(pairs.values()))[1].numpy(), "average", optimal_ordering=True))
+    cosines = {system: (text @ audio.T).numpy()[order][:, order] for system, (audio, text) in pairs.items()}
+    span = (min(values.min() for values in cosines.values()), max(values.max() for values in cosines.values()))
+    reach = max(abs(values - values.T).max() for values in cosines.values()) or 1.0
+    count = len(cosines)
+    fig, axes = panels(count, 2, height=min(2.5, 0.5 + 6.2 / count), sharex=True, sharey=True)
+    for number, (system, values) in enumerate(cosines.items()):
+        above, below = axes[number], axes[number + count]
+        upper = matrix(above, values, limits=span)
+        lower = matrix(below, values - values.T, limits=(-reach, reach), colours="PuOr")
+        above.set(title=system, aspect="equal", xticks=[], yticks=[])
+        asymmetry = float(space(*pairs[system])["asymmetry"].mean())
+        below.set(title=f"asymmetry {asymmetry:.3f}", xlabel="clip", aspect="equal")
+        if not number:
+            above.set_ylabel("caption")
+            below.set_ylabel("caption")
+    for row, image, label in ((axes[:count], upper, "cosine S"), (axes[count:], lower, "S − Sᵀ")):
+        fig.colorbar(image, ax=list(row), label=label, shrink=0.9)
     return finish(fig)
 
 
-def space_plane(
-    table: pd.DataFrame, panels_of: Mapping[str, tuple[str, str]], *, ylabel: str = "alignment loss"
-) -> Figure:
-    """Figures 2 and 4: alignment against uniformity, lower is better in both; arrows show what a term does.
+def distance_densities(placed: Mapping[str, Pairs]) -> Figure:
+    """Densities of squared distances, a panel for pairs and one for captions; a dashed line is what sums each up: the
+    alignment, and −U/2 with the uniformity U, the one distance that all would have in an equally uniform space.
+
+    placed: model → pairs; four at most.
+    """
+    fig, (left, right) = panels(2, height=3.0)
+    for (model, (audio, text)), colour in zip(placed.items(), (GREY, BLUE, VERMILION, SKY), strict=False):
+        of_pairs = (audio - text).square().sum(dim=1), alignment(audio, text)
+        of_texts = torch.nn.functional.pdist(text).square(), -uniformity(text, t=T) / T
+        for ax, (squared, summary) in ((left, of_pairs), (right, of_texts)):
+            density(ax, squared.numpy(), label=model, colour=colour, limits=(0, 4))
+            ax.axvline(float(summary), color=colour, linestyle="--", linewidth=1.2)
+    left.set(xlabel="squared distance of a caption and its clip", title="dashed: their mean, the alignment")
+    right.set(xlabel="squared distance of two captions", title="dashed: −½ of the uniformity")
+    left.set(ylabel="density", ylim=(0, None))
+    right.set(ylim=(0, None))
+    return finish(fig)
+
+
+def space_plane(table: pd.DataFrame, panels_of: Mapping[str, tuple[str, str]], *, traced: bool = False) -> Figure:
+    """Figures 2 and 4: alignment against uniformity, lower is better in both.
 
     Args:
-        table: columns panel, system, x, y, their 95 % intervals "x low" … "y high"; see `comparisons.places`.
+        table: columns panel, system, x, y, their intervals "x low" … "y high", and point; see `comparisons.places`.
         panels_of: panel → its title and the name of its x-axis.
+        traced: each system at several points, such as weights, as a curve with the number at each mark; otherwise
+            arrows lead from a system to what has one term more.
     """
-    columns = min(2, len(panels_of))
-    fig, axes = panels(columns, -(-len(panels_of) // columns), height=2.7)
+    columns = len(panels_of) if traced else min(2, len(panels_of))
+    fig, axes = panels(columns, -(-len(panels_of) // columns), height=3.2 if traced else 2.7)
     for ax, (panel, (heading, xlabel)) in zip(axes, panels_of.items(), strict=False):
-        rows = {row["system"]: row for _, row in table[table["panel"] == panel].iterrows()}
-        for system, row in rows.items():
-            _cross(ax, row)
-            if base_of(system) in rows:
-                _arrow(ax, rows[base_of(system)], row)
-        _plane(ax, heading, xlabel)
+        rows = table[table["panel"] == panel]
+        for row in rows.to_dict("records"):
+            spans: dict[str, Any] = {
+                f"{axis}err": [[row[axis] - row[f"{axis} low"]], [row[f"{axis} high"] - row[axis]]] for axis in "xy"
+            }
+            colour, marker = look(row["system"])
+            ax.errorbar(row["x"], row["y"], fmt=marker, color=colour, markersize=6, elinewidth=1.2, **spans)
+        (_curves if traced else _arrows)(ax, rows)
+        ax.set(title=heading, xlabel=xlabel)
+        ax.margins(0.14)
+        ax.xaxis.set_major_locator(MaxNLocator(5))
     for ax in axes[::columns]:
-        ax.set_ylabel(ylabel)
+        ax.set_ylabel("alignment loss")
     for ax in axes[len(panels_of) :]:
         ax.remove()
-    return finish(fig, note(table), handles=[*_keys(table["system"]), *_arrow_keys()])
-
-
-def trade_off(
-    table: pd.DataFrame, panels_of: Mapping[str, tuple[str, str]], *, ylabel: str = "alignment loss"
-) -> Figure:
-    """The curve that a weight or a temperature draws in the plane of alignment and uniformity; its value at each mark.
-
-    Args:
-        table: those of `space_plane`, and point, the value as text.
-        panels_of: panel → its title and the name of its x-axis.
-    """
-    fig, axes = panels(len(panels_of), height=3.2)
-    written = []
-    for ax, (panel, (heading, xlabel)) in zip(axes, panels_of.items(), strict=True):
-        own = table[table["panel"] == panel].sort_values("point", key=lambda points: points.astype(float))
-        for system, rows in own.groupby("system", sort=False):
-            for _, row in rows.iterrows():
-                _cross(ax, row)
-                written.append((ax, row, row["point"]))
-            if len(rows) > 2:
-                line = "--" if str(system).startswith("Cy") else "-"
-                ax.plot(rows["x"], rows["y"], line, color=look(str(system))[0], linewidth=1.2, zorder=1)
-        _plane(ax, heading, xlabel)
-    axes[0].set_ylabel(ylabel)
-    finish(fig, note(table), handles=_keys(table["system"]))
-    _write_beside(fig, written)
+    terms, cyclic = {term(name) for name in table["system"]}, {name.startswith("Cy") for name in table["system"]}
+    keys = [_key(text, "o", colour) for letter, (colour, text) in TERMS.items() if letter in terms]
+    keys += [_key(text, mark) for has, (mark, text) in CYCLIC.items() if has in cyclic]
+    if not traced:
+        keys += [Line2D([], [], label="adds a sentence term", **THIN)]
+        keys += [Line2D([], [], linestyle=":", label="adds the cyclic terms", **THIN)]
+    finish(fig, note(table), handles=keys)
+    if traced:
+        _write_beside(fig, axes, [table[table["panel"] == panel].to_dict("records") for panel in panels_of])
     return fig
 
 
-def _plane(ax: Axes, title: str, xlabel: str) -> None:
-    ax.set(title=title, xlabel=xlabel)
-    ax.margins(0.14)
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-
-
-def _cross(ax: Axes, row: pd.Series) -> None:
-    """A system's mark with its intervals in both directions: system, x, "x low", "x high", y …"""
-    colour, marker = look(row["system"])
-    spans: dict[str, Any] = {
-        f"{axis}err": [[row[axis] - row[f"{axis} low"]], [row[f"{axis} high"] - row[axis]]] for axis in "xy"
-    }
-    ax.errorbar(row["x"], row["y"], fmt=marker, color=colour, markersize=6, elinewidth=1.2, **spans)
-
-
-def _arrow(ax: Axes, start: pd.Series, end: pd.Series) -> None:
+def _arrows(ax: Axes, rows: pd.DataFrame) -> None:
     """From a system to what has one term more; dotted where that is the cyclic terms."""
-    style: dict[str, Any] = {"arrowstyle": "->", "linestyle": "-" if term(end["system"]) else ":", **THIN}
-    ax.annotate(
-        "", (end["x"], end["y"]), (start["x"], start["y"]), arrowprops={"shrinkA": 5, "shrinkB": 5, **style}, zorder=1
-    )
+    places = rows.set_index("system")[["x", "y"]]
+    for system, end in places.iterrows():
+        if base_of(str(system)) in places.index:
+            style = {"arrowstyle": "->", "linestyle": "-" if term(str(system)) else ":", "shrinkA": 5, "shrinkB": 5}
+            ax.annotate("", tuple(end), tuple(places.loc[base_of(str(system))]), arrowprops=style | THIN, zorder=1)
 
 
-def _keys(systems: Sequence[str]) -> list[Line2D]:
-    """Entries of a legend: what a colour and what a mark say."""
-    terms, cyclic = ({kind(system) for system in systems} for kind in (term, lambda system: system.startswith("Cy")))
-    colours = [_key("o", colour, text) for letter, (colour, text) in TERMS.items() if letter in terms]
-    marks = [_key(mark, BLACK, text) for has, (mark, text) in CYCLIC.items() if has in cyclic]
-    return colours + marks
+def _curves(ax: Axes, rows: pd.DataFrame) -> None:
+    """Through three points or more of a system."""
+    for system, several in rows.sort_values("point", key=lambda point: point.astype(float)).groupby("system"):
+        if len(several) > 2:
+            line = "--" if str(system).startswith("Cy") else "-"
+            ax.plot(several["x"], several["y"], line, color=look(str(system))[0], linewidth=1.2, zorder=1)
 
 
-def _arrow_keys() -> list[Line2D]:
-    """Entries of a legend: what an arrow says."""
-    dotted = Line2D([], [], linestyle=":", label="adds the cyclic terms", **THIN)
-    return [Line2D([], [], label="adds a sentence term", **THIN), dotted]
-
-
-def _write_beside(fig: Figure, texts: Sequence[tuple[Axes, Mapping[str, Any], str]]) -> None:
-    """Text beside each place (Axes, row with system, x and y, text), where it covers no other and no mark, if it can.
-
-    fig: finished, for its panels must stand where they will.
-    """
+def _write_beside(fig: Figure, axes: Sequence[Axes], rows: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    """The point of each row beside its place, where it covers no other and no mark, if it can; fig: finished."""
     fig.canvas.draw()
+    marks = [(ax, row) for ax, several in zip(axes, rows, strict=False) for row in several]
     taken = []
-    for ax, row, _ in texts:
+    for ax, row in marks:
         x, y = ax.transData.transform((row["x"], row["y"]))
         taken.append(Bbox([[x - MARK, y - MARK], [x + MARK, y + MARK]]))
-    for ax, row, text in texts:
-        colour = look(row["system"])[0]
+    for ax, row in marks:
+        style: dict[str, Any] = {"textcoords": "offset points", "color": look(row["system"])[0], "fontsize": "small"}
         for number, (x, y, across, up) in enumerate(PLACES):
-            label = ax.annotate(
-                text, (row["x"], row["y"]), (x, y), textcoords="offset points", ha=across, va=up, color=colour,
-                fontsize="small",
-            )  # fmt: skip
+            label = ax.annotate(row["point"], (row["x"], row["y"]), (x, y), ha=across, va=up, **style)
             box = label.get_window_extent()
             if number == len(PLACES) - 1 or not any(box.overlaps(other) for other in taken):
                 taken.append(box)
@@ -209,77 +187,5 @@ def _write_beside(fig: Figure, texts: Sequence[tuple[Axes, Mapping[str, Any], st
             label.remove()
 
 
-def _key(marker: str, colour: str, label: str) -> Line2D:
+def _key(label: str, marker: str, colour: str = BLACK) -> Line2D:
     return Line2D([], [], linestyle="none", marker=marker, color=colour, label=label)
-
-
-def distance_densities(table: pd.DataFrame) -> Figure:
-    """Densities of squared distances, a panel for pairs and one for captions; a dashed line is what sums each up.
-
-    table: see `lesson.squared_distances`; four models at most.
-    """
-    fig, axes = panels(len(SUMMARIES), height=3.0)
-    colours = dict(zip(dict.fromkeys(table["model"]), (GREY, BLUE, VERMILION, SKY), strict=False))
-    for ax, (between, about) in zip(axes, SUMMARIES.items(), strict=True):
-        for model, rows in table[table["between"] == between].groupby("model", sort=False):
-            density(ax, rows["squared"], label=str(model), colour=colours[model], limits=(0, 4))
-            ax.axvline(rows["summary"].iloc[0], color=colours[model], linestyle="--", linewidth=1.2)
-        ax.set(xlabel=f"squared distance of {between}", ylim=(0, None), title=about)
-    axes[0].set_ylabel("density")
-    return finish(fig)
-
-
-# ---------------------------------------------------------------- rules
-
-
-def predicted_gains(table: pd.DataFrame) -> Figure:
-    """What rules predict of conditions and what was measured of them, a panel a rule; on the line both agree.
-
-    table: columns rule, condition, predicted, value, low, high (fractions), held out (bool); see `decision`.
-    """
-    rules = list(dict.fromkeys(table["rule"]))
-    fig, axes = panels(len(rules), height=3.3, sharey=True)
-    low, high = limits(100 * table[["low", "high", "predicted"]])
-    for ax, rule in zip(axes, rules, strict=True):
-        ax.plot(np.linspace(low, high, 3), np.linspace(low, high, 3), "--", color=GREY, linewidth=1)
-        for held_out, style in {
-            False: {"label": "fitted on", "colour": SKY, "marker": "o"},
-            True: {"label": "held out", "colour": VERMILION, "marker": "s"},
-        }.items():
-            rows = table[(table["rule"] == rule) & (table["held out"] == held_out)]
-            if len(rows):
-                dots(ax, rows, 100 * rows["predicted"], scale=100, upright=True, **style)
-        mark_zero(ax)
-        mark_zero(ax, "y")
-        ax.set(xlabel="predicted gain (points)", title=rule)
-    axes[0].set_ylabel("measured gain (points)")
-    return finish(fig, "95 % intervals over seeds and clips; a mark a condition")
-
-
-# ---------------------------------------------------------------- gradients
-
-
-def gradient_cosine_figure(table: pd.DataFrame, *, of: str = "infonce", encoder: str = "text") -> Figure:
-    """How far each term's gradient of the shared weights goes the way of one term's, and how long it is beside it.
-
-    table: of `gradient_cosines`; with a column model, such as "untrained" and "trained", a colour for each. Marks are
-    means over batches with 95 % intervals; a term that does not reach the encoder has no mark.
-    """
-    rows = table[table["encoder"] == encoder]
-    rows = rows if "model" in rows else rows.assign(model="")
-    reference = rows[rows["term"] == of].drop_duplicates(["model", "batch"]).set_index(["model", "batch"])["norm"]
-    rows = rows[(rows["other"] == of) & rows["cosine"].notna()]
-    over = reference.loc[list(zip(rows["model"], rows["batch"], strict=True))].to_numpy()
-    rows = rows.assign(ratio=rows["norm"] / over)
-    terms, models = list(dict.fromkeys(rows["term"])), list(dict.fromkeys(rows["model"]))
-    fig, axes = panels(2, height=0.9 + 0.4 * len(terms), sharey=True)
-    for ax, column in zip(axes, ("cosine", "ratio"), strict=True):
-        for number, (model, colour) in enumerate(zip(models, (BLUE, ORANGE, GREEN, PURPLE), strict=False)):
-            found = rows[rows["model"] == model].groupby("term")[column]
-            means = pd.DataFrame([mean_of(found.get_group(term)) for term in terms])
-            dots(ax, means, np.arange(len(terms)) + dodge(number, len(models)), label=model, colour=colour)
-    mark_zero(axes[0])
-    axes[0].set(xlabel=f"cosine with the gradient of {title(of)}", xlim=(-1.02, 1.02))
-    axes[1].set(xlabel="norm / norm of that gradient", xlim=(0, None))
-    name_places(axes[0], [title(term) for term in terms])
-    return finish(fig)

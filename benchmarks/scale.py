@@ -1,31 +1,38 @@
 """What a training of GLAP's size takes: seconds of a step by part, memory, hours, and what is short.
 
-    step(PAPER, A800)                                # seconds by part
-    outline(PAPER, replace(H200, devices=8))         # hours, memory, what is short
-    sweep(replace(PAPER, loss="tiles"), H200, [256, 1024, 4096])    # cost against batch
+    python benchmarks/scale.py                                       # GLAP on the paper's machine, by size of the batch
+    python benchmarks/scale.py --devices 8 --utilisation 0.3         # any field of a Job or a Machine
+    python benchmarks/scale.py --out book/measured/scale.csv         # what the book shows, beside its origin
 
-The model is arithmetic: FLOPs that `benchmarks/throughput.py` counted over FLOP/s, bytes over bytes a second, seconds
-of audio over what a core decodes. What it cannot know is how much of its peak a machine sustains: `utilisation` is an
-assumption. Every number is a field, which `dataclasses.replace` replaces.
+The model is arithmetic: FLOPs that `throughput.py` counted over FLOP/s, bytes over bytes a second, seconds of audio
+over what a core decodes. What it cannot know is how much of its peak a machine sustains: `utilisation` is an
+assumption.
 """
 
 from __future__ import annotations
 
+import argparse
+import shlex
+import sys
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pullpush.cache import atomic_path
 from pullpush.errors import unknown
 from pullpush.studies import measured
+from pullpush.studies.measured import BOTH, FORWARD, KEPT, WEIGHTS
 
+BATCHES = (256, 512, 1024, 4096, 16384, 65536)
 LOSSES = ("plain", "tiles")
 DECODING, AUDIO, TEXT, LOSS, GATHERING = "decoding", "audio encoder", "text encoder", "loss", "gathering embeddings"
 GRADIENTS, OPTIMISER = "adding up gradients", "optimiser"
 PARTS = (DECODING, AUDIO, TEXT, LOSS, GATHERING, GRADIENTS, OPTIMISER)
-FORWARD, BOTH, KEPT, WEIGHTS = "FLOPs, forward", "FLOPs, forward and backward", "bytes kept", "weights"
 FLOAT, HALF = 4, 2  # bytes
 STATE = 2  # bytes that Adam in 8 bits holds of a weight
 COPIES = 4  # N × N matrices in float32 that the plain sigmoid loss holds at once: three kept, one in the making
@@ -194,3 +201,37 @@ def sweep(job: Job, machine: Machine, batches: Sequence[int]) -> pd.DataFrame:
         hours = {part: seconds * each.pairs / each.batch / 3600 for part, seconds in step(each, machine).items()}
         rows.append(outline(each, machine) | hours)
     return pd.DataFrame(rows)
+
+
+def table(job: Job, machines: Sequence[Machine], batches: Sequence[int]) -> pd.DataFrame:
+    """`sweep` of some machines, with the gigabytes of the loss in both ways."""
+    rows = pd.concat([sweep(job, machine, batches) for machine in machines], ignore_index=True)
+    for loss in LOSSES:
+        jobs = [replace(job, batch=batch, loss=loss) for batch in rows["batch"]]
+        rows[f"GB of the loss, {loss}"] = [memory(each, machines[0])["loss"] / 1e9 for each in jobs]
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    numbers = {**asdict(A800), **asdict(PAPER)}
+    for name, value in numbers.items():
+        parser.add_argument(f"--{name}", type=type(value), choices=LOSSES if name == "loss" else None)
+    parser.add_argument("--out", type=Path, help="CSV file")
+    given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
+    start, out = time.monotonic(), given.pop("out", None)
+    ours = [
+        replace(one, **{each.name: given[each.name] for each in fields(one) if each.name in given})
+        for one in (PAPER, A800, H200)
+    ]
+    rows = table(ours[0], ours[1:], [given["batch"]] if "batch" in given else BATCHES)
+    print(rows.to_string())
+    if out:
+        with atomic_path(out) as partial:
+            rows.to_csv(partial, index=False, float_format="%.15g")
+        command = shlex.join(["python", "benchmarks/scale.py", *(arguments or sys.argv[1:])])
+        measured.note("scale", measured.COUNTED, time.monotonic() - start, command, path=out)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ import torch
 from pullpush.errors import UnknownNameError
 from pullpush.lab import session
 from pullpush.lab.profiles import profile
-from pullpush.studies.language_encoder.grounds import CROSSED, SMALL, WORLDS, Grounds
+from pullpush.studies.language_encoder.data import CROSSED, SMALL, WORLDS, Grounds
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,162 @@
+"""What claims say of contrasts is computed: lists are averaged or joined, one side is taken from another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from made_up import METRICS, nothing, scores as made_up
+from scipy import special
+
+from pullpush.lab.claims import of_chapter
+from pullpush.lab.contrasts import by_chance, contrast, gain, joined, needed, unpaired
+from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.ledger import Ledger
+from pullpush.metrics.inference import difference
+
+LEVEL = {"CLAP": 0.30, "CLAPs": 0.32, "CyCLAP": 0.31, "CyCLAPs": 0.36}
+WORLDS = ("freesound", "clotho", "audiocaps", "narrow", "skewed")
+SIMCSE = {"experiment": "scratch", "system": "CLAPs", "baseline": "CLAP", "metric": "A2T R@1"}
+BOTH = SIMCSE | {"system": ["CLAPs", "CyCLAPs"], "baseline": ["CLAP", "CyCLAP"]}
+AT = {"where": {"world": "freesound"}}
+LAB = "04-language-encoder-lab"
+ALL = (*METRICS, "accuracy", "ensemble accuracy", "mean prompt", "text uniformity")
+
+
+@pytest.fixture(scope="module")
+def found():
+    bonus = {(system, "freesound"): 0.05 for system in ("CLAPs", "CyCLAPs")}
+    pictures = {name.replace("CLAP", "CLIP"): level for name, level in LEVEL.items()}
+    worlds = {"world": WORLDS}
+    return {
+        "scratch": made_up(LEVEL, worlds, bonus=bonus, metrics=ALL),
+        "pretrained": made_up(LEVEL, worlds, metrics=ALL, seed=1),
+        "others": made_up(LEVEL, worlds, bonus={("CLAPs", "freesound"): 0.08}, clips=20, metrics=ALL),
+        "known": made_up(LEVEL, {"world": ("freesound", "freesound/known")}),
+        "pictures": made_up(pictures | {"CyCLIP": 0.5}, clips=200),
+        "music": made_up(LEVEL, clips=250),
+    }
+
+
+def test_a_plain_contrast_is_that_of_the_experiment(found):
+    expected = found["scratch"].contrast("CLAPs", "CLAP", "A2T R@1", AT["where"])
+    assert contrast(found, SIMCSE | AT) == expected
+    assert difference(gain(found, SIMCSE | AT)) == expected
+    relative = found["scratch"].contrast("CLAPs", "CLAP", "A2T R@1", AT["where"], relative=True)
+    assert contrast(found, SIMCSE | AT | {"relative": True}) == relative
+    assert difference(gain(found, SIMCSE | AT, relative=True)) == relative
+
+
+def test_systems_scores_and_points_are_averaged_clip_by_clip(found):
+    whole = gain(found, BOTH | {"metric": ["A2T R@1", "A2T R@5"], "where": {"world": ["freesound", "clotho"]}})
+    each = [
+        gain(found, SIMCSE | {"system": ours, "baseline": theirs, "metric": metric, "where": {"world": world}})
+        for ours, theirs in zip(BOTH["system"], BOTH["baseline"], strict=True)
+        for metric in ("A2T R@1", "A2T R@5")
+        for world in ("freesound", "clotho")
+    ]
+    assert whole.shape == (3, 400)
+    np.testing.assert_allclose(whole, np.mean(each, axis=0))
+
+
+def test_experiments_are_of_other_clips_and_weigh_the_same(found):
+    side = SIMCSE | AT | {"experiment": ["pretrained", "others"], "metric": "accuracy"}
+    values = gain(found, side)
+    assert values.shape == (3, 420)
+    assert values.mean() == pytest.approx((0.02 + 0.10) / 2, abs=0.01)
+    assert joined([np.ones((2, 3)), np.zeros((2, 60))]).mean() == pytest.approx(0.5)
+
+
+def test_what_is_less_replaces_what_it_names(found):
+    more = contrast(found, BOTH | AT | {"less": {"where": {"world": "clotho"}}})
+    assert more.low < 0.05 < more.high
+    sides = [gain(found, BOTH | {"where": {"world": world}}) for world in ("freesound", "clotho")]
+    assert more == difference(*sides)
+    fewer = contrast(
+        found, {"experiment": "scratch", "system": "CLAP", "metric": "R@1", **AT, "less": {"experiment": "pretrained"}}
+    )
+    assert fewer.clips == 400
+    assert abs(fewer.value) < 0.02
+
+
+def test_chance_is_a_baseline(found):
+    side = {"experiment": "music", "system": "CLAP", "baseline": "chance", "metric": "T2A R@1"}
+    assert contrast(found, side).value == pytest.approx(found["music"].values("CLAP", "T2A R@1").mean() - 1 / 250)
+    rng = np.random.default_rng(0)
+    drawn = rng.permuted(np.tile(np.arange(8), (4000, 1)), axis=1)
+    assert by_chance("T2A R@5", 8) == pytest.approx((drawn[:, :5] == 0).any(axis=1).mean(), abs=0.02)
+    assert (by_chance("accuracy deu", 4), by_chance("R@1", 4)) == (0.25, 0.25)
+    assert np.isnan(by_chance("no score", 4))
+
+
+def test_what_is_not_there_is_said(found):
+    with pytest.raises(ExperimentError, match="share no seed"):
+        gain({"scratch": nothing(found["scratch"])}, SIMCSE | AT)
+    with pytest.raises(ExperimentError, match="system"):
+        contrast(found, BOTH | AT | {"system": ["CLAPs", "CLAPx"]})
+
+
+# ---------------------------------------------------------------- claims
+
+
+def test_every_contrast_of_a_lab_is_judged_once_all_that_it_needs_is_there(found):
+    ledger, so_far = Ledger(LAB), {}
+    several = {claim.id: needed(claim.judged) for claim in of_chapter(LAB) if len(needed(claim.judged)) > 1}
+    assert several
+    for name, scores in found.items():
+        so_far[name] = scores
+        if any(name in names for names in several.values()):
+            ledger.judge_scores(scores, name, so_far)
+        still = {claim.id for claim in ledger.open}
+        assert not [id for id, names in several.items() if (id in still) == ({*names} <= so_far.keys())], name
+
+
+def test_a_part_that_was_not_kept_leaves_its_claims(found):
+    ledger = Ledger(LAB)
+    ledger.judge_scores(nothing(found["music"]), "music")
+    rows = ledger.table().set_index("id")
+    assert rows.loc["language_encoder-t15-claps-text", "reason"].startswith("music is long")
+
+
+# ---------------------------------------------------------------- two experiments with nothing in common
+
+
+def test_two_experiments_apart_differ_as_welch_says(found):
+    """One number a seed: then this is Welch's test."""
+    one, other = [[1.0], [2.0], [4.0]], [[0.0], [0.5], [0.1], [0.2]]
+    result = unpaired(one, other)
+    a, b = np.ravel(one), np.ravel(other)
+    parts = np.array([a.var(ddof=1) / 3, b.var(ddof=1) / 4])
+    df = parts.sum() ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3)
+    assert result.value == pytest.approx(a.mean() - b.mean())
+    assert result.df == pytest.approx(df)
+    assert result.half_width == pytest.approx(special.stdtrit(df, 0.975) * np.sqrt(parts.sum()))
+    assert (result.p < 0.05) == (not result.low <= 0 <= result.high)
+    assert unpaired(other, one).value == pytest.approx(-result.value)
+    side: dict[str, Any] = {"experiment": "pictures", "system": "CyCLIP", "baseline": "CLIP", "metric": "R@1"}
+    less = {"experiment": "scratch", "system": "CyCLAP", "baseline": "CLAP", **AT}
+    apart = contrast(found, side | {"apart": True, "less": less})
+    assert apart.value == pytest.approx(0.19, abs=0.01)
+    assert (apart.seeds, apart.clips) == (3, 200)
+    assert sum(apart.variance.shares.values()) == pytest.approx(1)
+
+
+def test_nothing_varies_and_nothing_differs():
+    same = unpaired(np.ones((2, 3)), np.ones((2, 4)))
+    assert (same.value, same.half_width, same.p) == (0, 0, 1)
+    assert unpaired(np.ones((2, 3)), np.zeros((2, 4))).p == 0
+
+
+@pytest.mark.parametrize(("seeds", "clips"), [((3, 3), (40, 300)), ((5, 3), (200, 100))])
+def test_intervals_of_independent_differences_hold_the_truth_as_often_as_they_say(seeds, clips):
+    rng, covered, draws = np.random.default_rng(0), 0, 300
+
+    def drawn(rows: int, columns: int) -> np.ndarray:
+        part = rng.normal(0, 0.3, (rows, 1)) + rng.normal(0, 2, (1, columns))
+        return part + rng.normal(0, 2, (rows, columns))
+
+    for _ in range(draws):
+        result = unpaired(*(drawn(*size) for size in zip(seeds, clips, strict=True)))
+        covered += result.low <= 0 <= result.high
+    assert 0.92 <= covered / draws <= 0.985

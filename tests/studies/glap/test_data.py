@@ -1,0 +1,130 @@
+"""Views of chapter 5: encoders side by side, and test clips that are cut, quiet or in noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pullpush.data.mixture import Mixed, MixtureConfig, Part
+from pullpush.data.scenes.altered import First, altered
+from pullpush.data.scenes.world import WorldConfig, load_world
+from pullpush.errors import UnknownNameError
+from pullpush.lab import compute, session
+from pullpush.lab.compute import View
+from pullpush.studies.glap import data
+from pullpush.studies.glap.data import alter, encode
+from pullpush.studies.glap.experiments import Run, on_tests
+from pullpush.training.frozen import encoded, splits_encoder, trunk_of
+from pullpush.training.trunk import Published
+
+SMALL = Published("cnn", {"channels": (4, 4, 8)})
+BOTH = Published("several", {"members": ("yamnet", "speech_embedding"), "pretrained": False})
+
+
+@pytest.fixture(scope="module")
+def book(home, tmp_path_factory):
+    return session.start("05-glap", profile="smoke", out=tmp_path_factory.mktemp("out"))
+
+
+@pytest.fixture(scope="module")
+def views(book):
+    """Scenes of two seeds, through a small network."""
+    sizes = {"n_train": 16, "n_valid": 8, "n_test": 10, "n_single_per_event": 1}
+    worlds = [load_world(WorldConfig("synthetic", seed=seed, **sizes)) for seed in (0, 1)]
+    return [View(book, encoded(world, SMALL)) for world in worlds]
+
+
+@pytest.fixture(scope="module")
+def mixture(home):
+    sizes = {"n_train": 6, "n_valid": 4, "n_test": 4, "n_single_per_event": 1}
+    parts = [Part(WorldConfig("synthetic", seed=seed, **sizes), name, ("eng",)) for seed, name in enumerate("ab")]
+    return MixtureConfig(tuple(parts)).load()
+
+
+# ---------------------------------------------------------------- encoders side by side
+
+
+def test_features_are_those_of_the_encoder_of_several(mixture):
+    together, at_once = encode(mixture, BOTH), encoded(mixture, BOTH)
+    assert trunk_of(together) == BOTH
+    for name, clips in at_once.splits.items():
+        np.testing.assert_array_equal(together.splits[name].audio(slice(None))[0], clips.audio(slice(None))[0])
+        assert together.splits[name].captions("mul") == clips.captions("mul")
+
+
+def test_members_that_were_encoded_are_not_encoded_again(mixture, monkeypatch):
+    first = encode(mixture, BOTH)
+    monkeypatch.setattr(Published, "load", lambda trunk: pytest.fail(f"{trunk} was loaded"))
+    assert encode(mixture, BOTH).train.key == first.train.key
+    swapped = Published("several", {**BOTH.options, "members": BOTH.options["members"][::-1]})
+    assert encode(mixture, swapped).train.key != first.train.key
+    side_by_side = data.side_by_side
+    monkeypatch.setattr(data, "side_by_side", lambda parts: 2 * side_by_side(parts))
+    assert encode(mixture, BOTH).train.key != first.train.key, "a key is of what comes of the members"
+
+
+def test_other_trunks_are_taken_as_they_are(mixture):
+    alone = Published("yamnet", {"pretrained": False}, seed=1)
+    assert encode(mixture, alone).train.key == encoded(mixture, alone).train.key
+
+
+# ---------------------------------------------------------------- altered clips
+
+
+@pytest.mark.parametrize("condition", ["first 0.5", "loudest 0.5", "gain -20", "noise 0"])
+def test_a_condition_changes_the_features_of_test_clips_and_nothing_else(views, condition):
+    plain, other = views[0].data, alter(views[0], condition).data
+    assert other.test.key != plain.test.key
+    assert other.test.captions("eng") == plain.test.captions("eng")
+    assert other.split("singles").key == plain.split("singles").key
+    assert not np.allclose(other.test.features, plain.test.features)
+
+
+def test_features_of_cut_clips_are_those_of_clips_that_were_cut_before(views):
+    plain = views[0].data
+    cut = altered(plain.test.clips, First(0.5))
+    ours = splits_encoder(plain.trunk)(cut).features
+    np.testing.assert_allclose(ours, alter(views[0], "first 0.5").data.test.features, atol=1e-6)
+    whole = alter(views[0], "first 60").data.test
+    np.testing.assert_allclose(whole.features, plain.test.features, atol=1e-6)
+
+
+@pytest.mark.parametrize("condition", ["slower 2", "whole 2"])
+def test_unknown_alterations_are_refused(views, condition):
+    with pytest.raises(UnknownNameError, match="alteration"):
+        alter(views[0], condition)
+
+
+def test_clips_that_are_not_encoded_are_refused(views):
+    world = views[0].data
+    raw = replace(world, splits={name: clips.clips for name, clips in world.splits.items()}, trunk=None)
+    with pytest.raises(ValueError, match="encoded"):
+        alter(views[0]._replace(data=raw), "first 1")
+
+
+def test_a_test_of_several_sources_is_altered_source_by_source(views):
+    mixed = Mixed.of("test", [view.data.test for view in views]).select([11, 0, 3])
+    both = views[0]._replace(data=replace(views[0].data, splits={"test": mixed}))
+    found = alter(both, "first 0.5").data.test
+    for row, (source, number) in enumerate(zip((1, 0, 0), (1, 0, 3), strict=True)):
+        alone = alter(views[source], "first 0.5").data.test.features[number]
+        np.testing.assert_allclose(found.audio(row)[0][0], alone, atol=1e-6)
+
+
+def test_one_training_serves_all_conditions(book):
+    ground = data.Grounds(book)
+    run = Run("sigmoid", ("siglip", {}), "yamnet")
+    made = on_tests("hearing", [run], ("sound", "music"), altered={"first": (0.5, 1.0)}, seeds=(0,))
+    plans = compute.plans_of(ground, made)
+    assert len(plans) == 2 * 3
+    assert len({plan.key for plan in plans.values()}) == 1
+    name = "test/yamnet/sound"
+    assert ground.view(f"{name}@first 0.5").data.test.key != ground.view(name).data.test.key
+
+
+@pytest.mark.parametrize("name", ["all/yamnot", "al/yamnet", "test/yamnet/sounds"])
+def test_unknown_views_are_refused(book, name):
+    with pytest.raises(UnknownNameError):
+        data.Grounds(book).view(name)
