@@ -7,6 +7,7 @@ import http.server
 import shutil
 import sys
 import threading
+import zipfile
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -315,6 +316,50 @@ def test_a_set_is_fetched_and_unpacked(root, tmp_path):
         registry.fetch("esc50")
     with pytest.raises(DataNotFoundError, match=r"vggsound\.csv"):
         registry.fetch("vggsound")
+
+
+def test_what_comes_damaged_is_thrown_away_and_fetched_again(root, tmp_path):
+    miniature.esc50(tmp_path / "site")
+    whole = Path(shutil.make_archive(str(tmp_path / "whole"), "zip", tmp_path / "site", "ESC-50-master")).read_bytes()
+    wrong = bytearray(whole)
+    wrong[whole.index(b"RIFF") if b"RIFF" in whole else 200] ^= 255  # in the bytes of a recording
+    outside = tmp_path / "outside.zip"
+    with zipfile.ZipFile(outside, "w") as archive:
+        archive.writestr("ESC-50-master/../../evil.txt", "x")
+    sent = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body, length = sent.pop(0)
+            self.send_response(200)
+            if length:
+                self.send_header("Content-Length", str(length))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            """Silent."""
+
+    cases = [
+        ((whole[:5000], len(whole)), "is there a network"),  # cut off, and the length was told
+        ((whole[:5000], 0), "came damaged .* and was thrown away"),  # cut off, and it was not
+        ((bytes(wrong), len(wrong)), "came damaged .* and was thrown away"),
+        ((outside.read_bytes(), 0), r"would write outside of .*evil\.txt"),
+    ]
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = f"http://127.0.0.1:{server.server_port}/master.zip"
+        card = replace(registry.find("esc50"), fetch=functools.partial(registry.unpack, url=here))
+        with registry.SETS.standing_in({"esc50": card}):
+            for answer, message in cases:
+                sent.append(answer)
+                with pytest.raises(DataNotFoundError, match=message):
+                    registry.fetch("esc50")
+                assert not list(tmp_path.rglob("evil.txt"))
+                shutil.rmtree(root / "ESC-50-master", ignore_errors=True)
+            sent.append((whole, len(whole)))
+            assert len(load_labelled("esc50" if registry.fetch("esc50") else "")) == 6
+        server.shutdown()
 
 
 @pytest.mark.skipif(not CLOTHO.is_dir(), reason="the small copy of Clotho (../shared/data) is not here")
