@@ -75,6 +75,10 @@ def test_every_mark_of_the_book_names_what_is_there(kind, words):
         assert claims.find(words).judged
     elif kind == "recall":
         assert "book.save(recall" in (pages / f"{words}.md").read_text(encoding="utf-8")
+    elif kind == "interactive":
+        assert "force_lab(" in (pages / f"{words}.md").read_text(encoding="utf-8")
+    elif kind == "cards":
+        assert (pages / words).is_file()
     else:
         chapter, _, number = words.partition(" ")
         assert f'"{number}"' in (pages / f"{chapter}.md").read_text(encoding="utf-8")
