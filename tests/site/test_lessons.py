@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [chapter.path for chapter in chapters.chapters(ROOT)]
 LESSONS = [page for page in PAGES if not page.stem.endswith("-lab")]
 LABS = [page for page in PAGES if page.stem.endswith("-lab")]
-METHODS = [page for page in LESSONS if not page.stem.startswith("00-")]  # chapter 0 is about data
+METHODS = [page for page in LESSONS if not page.stem.startswith(("00-", "08-"))]  # those are about data
 PLAIN = [
     function for _, function in inspect.getmembers(plain, inspect.isfunction) if function.__module__ == plain.__name__
 ]

@@ -54,6 +54,11 @@ SOURCES: Mapping[str, Source] = {
     ),
     "throughput": Source("python benchmarks/throughput.py --count --out book/measured/throughput.csv", ENCODERS),
     "scale": Source("python benchmarks/scale.py --out book/measured/scale.csv", ENCODERS),
+    "recordings": Source(
+        "python -m pullpush.studies.recordings",
+        ("audio/yamnet", "text/use", "data/labels"),
+        "the bridge by class names on fold 4 of ESC-50",
+    ),
     "gpu-tables": _of_gpu("time and memory of a training step at the papers' sizes", *STEP, *LOSSES),
     "gpu-throughput": _of_gpu(
         "the library's loop against a plain loop of Hugging Face and open_clip", *STEP, "training/loop"

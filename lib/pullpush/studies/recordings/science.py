@@ -1,0 +1,249 @@
+"""The experiments of chapter 8, and what they say of recordings that others made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from pullpush.data.audio import trim_silence
+from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.encoders import AUDIO, TEXT
+from pullpush.encoders.yamnet import Bridge, class_names
+from pullpush.lab.comparisons import LEVEL, differences
+from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.paper import paper_table
+from pullpush.lab.scores import Scores
+from pullpush.metrics import difference
+from pullpush.show.palette import language_name
+from pullpush.studies import measured
+from pullpush.studies.recordings.data import BASE, GROUPS, LOSS, WORDS, YAMNET, Recordings
+from pullpush.training.evaluate import embed_audio, embed_texts
+from pullpush.training.terms import Term
+
+INFONCE, UNTRAINED, BRIDGE, RECIPE = "InfoNCE", "untrained", "bridge, never trained", "recipe of chapter 7"
+ALL = "all languages (KCL)"
+NAMED_BY, SOUND_BY = "class R@1", "sound mAP@10"
+EVALUATIONS = ("recall-at-1", "sound-prompts", "prompts", "named-clips")
+MARGIN = 2.0  # points of accuracy within which two systems are called equal
+DRAWS = 2000  # of seeds and clips, for the intervals of ranks
+
+
+def losses(dim: int) -> dict[str, Mapping[str, Any]]:
+    """What each loss of chapters 2 to 7 has of its own, on one frozen encoder; dim: of the joint space."""
+    svr = Term("svr", options={"modelling": "dynamic", "direction": "both", "beta": 0.01})
+    static = Term("svr", options={"modelling": "static", "direction": "both"})
+    cycles = [Term(name, 0.25, {"per_clip": True}) for name in ("cross-cyclic", "in-modal-cyclic")]
+    topics = Term("clusters", 0.05, {"topics": 128, "dim": dim})
+    return {
+        INFONCE: {},
+        "SVR": {"terms": (LOSS, svr)},
+        "SVR, static": {"terms": (LOSS, static)},
+        ALL: {"sampling": "all"},
+        "SigLIP": {"terms": (Term("siglip-languages", 1.0, {"form": "siglip"}),)},
+        "cyclic terms": {"terms": (LOSS, *cycles)},
+        "SimCSE": {"terms": (LOSS, Term("simcse", 0.1))},
+        "soft labels": {"terms": (LOSS, Term("distillation"))},
+        "topics": {"terms": (LOSS, topics)},
+        RECIPE: {"terms": (LOSS, svr, topics), "sampling": "all"},
+        UNTRAINED: {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1},
+    }
+
+
+def of_losses(ground: Recordings, seeds: Iterable[int]) -> Experiment:
+    """Every loss on YAMNet, and projections that learnt nothing."""
+    return _tested("losses", {name: (YAMNET, own) for name, own in losses(ground.book.settings.dim).items()}, seeds)
+
+
+def of_encoders(ground: Recordings, seeds: Iterable[int]) -> Experiment:
+    """InfoNCE on every other frozen encoder."""
+    return _tested("encoders", {name: (name, {}) for name in ground.encoders if name != YAMNET}, seeds)
+
+
+def of_keywords(ground: Recordings, seeds: Iterable[int]) -> Experiment:
+    """InfoNCE on every encoder that has learnt from recordings, asked for spoken words: none was ever trained for."""
+    trials = tuple(
+        Trial(INFONCE if name == YAMNET else name, "kcl", BASE, data=name, test=f"words/{name}")
+        for name in ground.encoders
+        if "random" not in name
+    )
+    return Experiment("keywords", trials, tuple(seeds), data=YAMNET, evaluations=("named-clips",), long=True)
+
+
+def _tested(name: str, systems: Mapping[str, tuple[str, Mapping[str, Any]]], seeds: Iterable[int]) -> Experiment:
+    trials = tuple(
+        Trial(label, "kcl", {**BASE, **own}, data=encoder, test=f"test/{encoder}")
+        for label, (encoder, own) in systems.items()
+    )
+    asked = {"languages": LANGUAGES, "evaluations": EVALUATIONS, "long": True}
+    return Experiment(name, trials, tuple(seeds), data=YAMNET, **asked)
+
+
+def both(losses: Scores, encoders: Scores) -> dict[str, Scores]:
+    """System → the scores that hold it, of both experiments, InfoNCE on YAMNet once."""
+    found = {trial.system: scores for scores in (losses, encoders) if scores for trial in scores.experiment.trials}
+    return {name: found[name] for name in (*(n for n in found if n != UNTRAINED), UNTRAINED) if name in found}
+
+
+def levels(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
+    """Zero-shot accuracy of all systems, the bridge last: system, `comparisons.LEVEL`, chance; fractions."""
+    rows = [{"system": name, **_row(each.values(name, NAMED_BY))} for name, each in systems.items()]
+    bridge = of_bridge(ground)
+    bridge = bridge[bridge["group"] == "all"]
+    table = pd.concat([pd.DataFrame(rows), bridge], ignore_index=True).drop(columns=["group", "metric"])
+    return table.assign(low=table["low"].clip(lower=0), chance=1 / len(ground.classes))
+
+
+def spoken(ground: Recordings, keywords: Scores) -> pd.DataFrame:
+    """Spoken words named rightly, and by length alone: as `levels`."""
+    rows = [
+        {"system": trial.system, **_row(keywords.values(trial.system, NAMED_BY))}
+        for trial in keywords.experiment.trials
+    ]
+    alone = of_bridge(ground)
+    alone = alone[alone["group"] == WORDS]
+    table = pd.concat([pd.DataFrame(rows), alone], ignore_index=True).drop(columns=["group", "metric"])
+    classes = len(np.unique(keywords.values(rows[0]["system"], "class")[0]))
+    return table.assign(low=table["low"].clip(lower=0), chance=1 / classes)
+
+
+def by_language(systems: Mapping[str, Scores], names: Sequence[str]) -> pd.DataFrame:
+    """Zero-shot accuracy of some systems with GLAP's prompt in each language: language, system, `LEVEL`, over classes.
+
+    Languages in which the labels of the clips are not known are left out.
+    """
+    some = next(iter(systems[names[0]].clips.values()))
+    metrics = [metric for metric in some if metric.startswith("accuracy ")]
+    rows = [
+        {"language": language_name(metric.split()[1]), "system": name, **_row(systems[name].values(name, metric))}
+        for metric in metrics
+        for name in names
+    ]
+    return pd.DataFrame(rows)
+
+
+def by_group(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
+    """Zero-shot accuracy and mAP@10 by what training names: group, classes, system, metric and `LEVEL`; fractions."""
+    group = np.array([ground.group(name) for name in ground.classes])
+    rows = []
+    for name, scores in systems.items():
+        of_clip = scores.values(name, "class")[0].astype(int)
+        for metric, of in ((NAMED_BY, group[of_clip]), (SOUND_BY, group[np.unique(of_clip)])):
+            values = scores.values(name, metric)
+            for each in GROUPS:
+                if (of == each).sum() > 1:
+                    head = {"group": each, "classes": int((group == each).sum()), "system": name, "metric": metric}
+                    rows.append({**head, **_row(values[:, of == each])})
+    return pd.DataFrame(rows)
+
+
+def prompts(systems: Mapping[str, Scores]) -> pd.DataFrame:
+    """What the mean of 21 prompts has over one of them, on average: `comparisons.differences`, a row a system."""
+    pairs = (
+        ({"system": name}, [scores.values(name, metric) for metric in ("ensemble accuracy", "mean prompt")])
+        for name, scores in systems.items()
+    )
+    return differences((head, difference(*values)) for head, values in pairs)
+
+
+def ranks(systems: Mapping[str, Scores], names: Sequence[str], seed: int = 0) -> tuple[pd.DataFrame, dict[str, float]]:
+    """The rank of each system on scenes (R@1, mean of directions and languages) and on others' recordings (accuracy).
+
+    Seeds and clips are drawn anew, both with replacement and for all systems alike.
+
+    Returns:
+        A row a system and place: system, place, value (rank, 1 the best), low, high (95 %); and Spearman's correlation
+        of both ranks: value, low, high.
+    """
+    places = {"scenes": "R@1", "ESC-50": NAMED_BY}
+    held = {place: np.stack([systems[n].values(n, metric) for n in names]) for place, metric in places.items()}
+    draw, drawn = np.random.default_rng(seed), []
+    for _ in range(DRAWS):
+        seeds = draw.integers(held["scenes"].shape[1], size=held["scenes"].shape[1])
+        clips = {place: draw.integers(values.shape[2], size=values.shape[2]) for place, values in held.items()}
+        means = {place: values[:, seeds][:, :, clips[place]].mean((1, 2)) for place, values in held.items()}
+        drawn.append([rankdata(-means[place]) for place in places])
+    order = np.stack([rankdata(-values.mean((1, 2))) for values in held.values()])
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    rows = [
+        {"system": name, "place": place, "value": order[at, row], "low": low[at, row], "high": high[at, row]}
+        for at, place in enumerate(places)
+        for row, name in enumerate(names)
+    ]
+    found = [np.corrcoef(each)[0, 1] for each in drawn]
+    spearman = {"value": float(np.corrcoef(order)[0, 1])}
+    return pd.DataFrame(rows), spearman | dict(zip(("low", "high"), np.quantile(found, [0.025, 0.975]), strict=True))
+
+
+def disagreement(ground: Recordings, systems: Mapping[str, Scores], count: int = 10) -> pd.DataFrame:
+    """The clips that most pairs of encoders name differently, over all seeds: clip, class, share of pairs, and what
+    each encoder takes it for most often."""
+    taken = {name: scores.values(name, "predicted").astype(int) for name, scores in systems.items()}
+    seen = list(taken.values())
+    pairs = [(a, b) for at, a in enumerate(seen) for b in seen[:at]]
+    differ = np.mean([(one[:, None] != other[None]).mean(axis=(0, 1)) for one, other in pairs], axis=0)
+    truth = next(scores.values(name, "class")[0].astype(int) for name, scores in systems.items())
+    rows = np.argsort(-differ, kind="stable")[:count]
+    table = {"clip": rows, "class": [ground.classes[row] for row in truth[rows]], "pairs that differ": differ[rows]}
+    for name, each in taken.items():
+        table[name] = [ground.classes[int(np.bincount(each[:, row]).argmax())] for row in rows]
+    return pd.DataFrame(table)
+
+
+def beside_papers() -> pd.DataFrame:
+    """What papers print for ESC-50, as what it is: all five folds, other encoders, other training."""
+    tables = [("supclap", 2), ("language_encoder", 6), ("glap", 6)]
+    rows = pd.concat([paper_table(*each) for each in tables], ignore_index=True)
+    rows = rows[rows["dataset"] == "ESC-50"].drop_duplicates(["paper", "system", "value"])
+    return rows[["paper", "table", "system", "value"]].reset_index(drop=True)
+
+
+def _row(values: np.ndarray) -> dict[str, Any]:
+    found = difference(values)
+    return {name: getattr(found, name) for name in LEVEL}
+
+
+# ---------------------------------------------------------------- what nothing is trained for
+
+
+def measure(ground: Recordings) -> pd.DataFrame:
+    """What needs no training: the bridge by class names on the clips, by group and on "all"; of the spoken words what
+    length alone says: the shortest clips have the words of the fewest letters, as many clips a word as there are.
+    """
+    clips, names = ground.others, ground.classes
+    reader = TEXT[ground.book.settings.text].make()
+    drawn = {} if ground.has_recordings else {"pretrained": False}
+    known = class_names() if ground.has_recordings else [f"class {number}" for number in range(521)]
+    model = Bridge(AUDIO["yamnet"].make(**drawn), known, reader).eval()
+    predicted = (embed_audio(model, clips) @ embed_texts(model, clips.prompts()).T).argmax(dim=1)
+    right = (predicted == clips.labels).double().numpy()[None]
+    group = np.array([ground.group(names[label]) for label in clips.labels.tolist()])
+    rows = [("all", right), *((each, right[:, group == each]) for each in GROUPS if (group == each).sum() > 1)]
+    table = [{"group": each, "system": BRIDGE, "metric": NAMED_BY, **_row(values)} for each, values in rows]
+    words = ground.words
+    audio, lengths = words.audio(slice(None))
+    spoken = [len(trim_silence(wave[:length])) for wave, length in zip(audio, lengths.tolist(), strict=True)]
+    letters = np.array([len(name) for name in words.prompts("eng", "{label}")])
+    by_letters = sorted(words.labels.tolist(), key=lambda label: (letters[label], label))
+    guessed = np.empty(len(words), int)
+    guessed[np.argsort(spoken, kind="stable")] = by_letters
+    alone = (guessed == words.labels.numpy()).astype(float)[None]
+    return pd.DataFrame([*table, {"group": WORDS, "system": "length alone", "metric": NAMED_BY, **_row(alone)}])
+
+
+def of_bridge(ground: Recordings) -> pd.DataFrame:
+    """`measure`, or what was measured where the clips are not there."""
+    return measured.read("recordings") if ground.has_recordings else measure(ground)
+
+
+def write(ground: Recordings) -> None:
+    """Make the table that `of_bridge` reads."""
+    began, path = time.time(), measured.path_of("recordings")
+    measure(ground).to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+    measured.note(
+        "recordings", measured.COUNTED, time.time() - began, measured.SOURCES["recordings"].command, path=path
+    )
