@@ -120,8 +120,9 @@ def test_every_metric_gives_the_scores_on_its_card_and_needs_what_it_says(name, 
     assert set(asked) == set(card.needs)
     several = {"Gap", "Dis", "relative distance"} if len(languages) == 1 else set()  # of a language and another
     assert {score.name for score in card.scores} - several <= values.keys()
-    clips = len(world.singles.labels.unique()) if "singles" in card.needs else len(world.test)
+    of_singles = {len(world.singles.labels.unique()), len(world.singles)}  # by class, or by clip
+    counts = of_singles if "singles" in card.needs else {len(world.test)}
     for array in values.values():
         assert array.dtype in (np.float32, np.float64)
-        assert array.shape in ((clips,), (clips, len(languages)))
+        assert array.shape in {shape for count in counts for shape in ((count,), (count, len(languages)))}
         assert np.isfinite(array).all()
