@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -60,6 +61,8 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     book.mkdir(parents=True)
     (book / "_toc.yml").write_text("format: jb-book\nroot: intro\nchapters:\n  - file: 10-tiny\n")
     (book / "_config.yml").write_text((real / "book" / "_config.yml").read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("_static", "_extra"):  # what the configuration names
+        shutil.copytree(real / "book" / name, book / name)
     (book / "references.bib").write_text("")
     (book / "intro.md").write_text("# A tiny book\n\nTwo pages.\n")
     (book / "10-tiny.md").write_text(CHAPTER)

@@ -152,6 +152,6 @@ def test_plain_text_has_a_block_a_part():
     assert [line.split() for line in plain(table).splitlines()] == [
         ["counts"],
         ["clips", "6"],
-        ["geometry,", "eng"],
+        ["geometry,", "eng", "(on", "6", "clips)"],
         ["alignment", "0.500"],
     ]
