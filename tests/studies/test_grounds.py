@@ -12,7 +12,7 @@ from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import material, session
 from pullpush.studies.consistency.data import Grounds as Consistency
 from pullpush.studies.distill.data import Context as Distill, LessonContext
-from pullpush.studies.glap.data import Grounds as Glap, tested
+from pullpush.studies.glap import data as glap
 from pullpush.studies.language_encoder.data import Grounds as LanguageEncoder
 from pullpush.studies.svr.data import Protocols
 from pullpush.studies.together.data import Context as Together
@@ -25,7 +25,7 @@ GROUNDS: Mapping[str, Callable[[session.Session], Any]] = {
     "consistency": lambda book: Consistency(material.of(book)),
     "protocols": Protocols,
     "language encoder": LanguageEncoder,
-    "glap": Glap,
+    "glap": glap.Grounds,
     "distill": Distill,
     "lesson": LessonContext,
     "together": Together,
@@ -50,11 +50,11 @@ def test_scenes_name_what_their_world_names(home, tmp_path):
 
 
 def test_tests_of_the_same_clips_are_told_apart_by_how_they_are_told(home, tmp_path):
-    ground = Glap(session.start("05-glap", profile="smoke", out=tmp_path))
+    ground = glap.Grounds(session.start("05-glap", profile="smoke", out=tmp_path))
     names = ("sound", "sound deu", "sound recordings")
     tests = {name: ground.test(name) for name in names}
     assert tests["sound"].test.key == tests["sound deu"].test.key
     assert len({world.words for world in tests.values()}) == len(names)
     labels = tests["sound"].split("singles")
-    other = tested([], tests["sound"].test, "", singles=labels.select([0, 1]))
-    assert other.words != tested([], tests["sound"].test, "", singles=labels).words
+    other = glap.tested([], tests["sound"].test, "", singles=labels.select([0, 1]))
+    assert other.words != glap.tested([], tests["sound"].test, "", singles=labels).words
