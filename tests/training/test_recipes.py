@@ -55,7 +55,7 @@ def test_svr_recipes_are_the_rows_of_the_paper():
 def test_predictor_is_as_wide_as_the_batch_unless_told():
     width = lambda term, size: term.create(size).predictor.batch_size  # noqa: E731
     assert width(Term("svr"), 7) == 7
-    assert width(Term("svr"), None) == 24
+    assert width(Term("svr"), None) == 0, "of the first batch that it meets"
     assert width(Term("svr", options={"batch_size": 9}), 7) == 9
     assert Term("infonce").create(7).direction == "both"  # has no such option
 

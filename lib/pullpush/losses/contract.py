@@ -52,6 +52,7 @@ NEEDS: Mapping[str, str] = MappingProxyType(
 class Output(NamedTuple):
     """What a loss gives back: a value and what it saw. Outputs add and take weights as their values do.
 
+    >>> import torch
     >>> from pullpush.losses import SVR, InfoNCE
     >>> audio, text = torch.eye(3), torch.eye(3).roll(1, 0).requires_grad_()
     >>> both = InfoNCE()(audio, text) + 0.5 * SVR()(audio, text)

@@ -170,7 +170,7 @@ def shared_scene(scenes: Sequence[Scene]) -> Scene:
         RewritingError: the scenes differ in their graphs.
 
     >>> near, far = (Scene((Sound(2, 1, 0.4, 3, far=far),), "single", 9.0, 3.0) for far in (False, True))
-    >>> told_of([far]).sounds[0].far, told_of([near, far]).sounds[0].far
+    >>> shared_scene([far]).sounds[0].far, shared_scene([near, far]).sounds[0].far
     (True, False)
     """
     relation, events = scenes[0].graph
