@@ -131,6 +131,16 @@ def inference() -> Values:
             power(found["trunks"], 0.9),
         ],
     }
+    cells: dict[frozenset[str], Any] = {
+        frozenset(cell): scores(4, 12, place) for place, cell in enumerate(("", "A", "B", "AB"))
+    }
+    of_cells = {
+        "main effect": metrics.main_effect(cells, "A"),
+        "interaction": metrics.main_effect(cells, "A × B"),
+        "conditional effect": metrics.conditional_effect(cells, "A", beside="B"),
+        "pooled": metrics.pooled([*cells.values()]),
+    }
+    values |= {name: _of_difference(each) for name, each in of_cells.items()}
     try:
         power(found["(5, 30)"], 0.3)
     except ValueError as error:
