@@ -162,4 +162,4 @@ def test_published_verdicts_keep_the_rules():
     assert not set(identities["verdict"]) & {"holds", "holds, smaller"}
     weak = runs[(runs["p_holm"] >= 0.05) | ((runs["low"] <= 0) & (runs["high"] >= 0))]
     weak = weak[[every[id].direction != "equal" for id in weak.index]]
-    assert set(weak["verdict"]) <= {"no effect", "cannot tell", "cannot fail"}
+    assert set(weak["verdict"]) <= {"no effect", "cannot tell", "cannot fail", "–"}
