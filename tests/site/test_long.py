@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import miniature
@@ -16,9 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 
 import pullpush
+from pullpush import parallel
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.kept import KeptError
@@ -134,9 +136,22 @@ def test_a_chapter_that_declares_nothing_or_fails_says_so(sizes, tiny):
         swept(sizes, 0.07)
 
 
-def test_after_a_process_was_killed_the_rest_goes_on(sizes):
+@pytest.fixture
+def pools(monkeypatch):
+    """The pools that sweeps start."""
+    started: list[ProcessPoolExecutor] = []
+
+    def start(**options):
+        started.append(ProcessPoolExecutor(**options))
+        return started[-1]
+
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", start)
+    return started
+
+
+def test_after_a_process_was_killed_the_rest_goes_on(sizes, pools):
     def kill():
-        os.kill(next(iter(get_reusable_executor(reuse=True)._processes)), signal.SIGKILL)
+        os.kill(next(iter(pools[-1]._processes)), signal.SIGKILL)
 
     done, _ = swept(sizes, 0.11, jobs=2, report=once(kill))
     assert (len(done.ran), done.failed) == (RUNS, ())
@@ -144,11 +159,16 @@ def test_after_a_process_was_killed_the_rest_goes_on(sizes):
     assert all(state.finished == state.runs for state in plan.states())
 
 
-def test_an_interrupted_sweep_ends_its_processes_and_keeps_what_was_trained(sizes):
+def test_a_sweep_leaves_other_pools_of_this_process_as_they_were(sizes):
+    swept(sizes, 0.16, jobs=2)
+    assert parallel.side_by_side([partial(int, k) for k in "012"], jobs=2) == [0, 1, 2]
+
+
+def test_an_interrupted_sweep_ends_its_processes_and_keeps_what_was_trained(sizes, pools):
     processes: list[int] = []
 
     def stop():
-        processes.extend(get_reusable_executor(reuse=True)._processes)
+        processes.extend(pools[-1]._processes)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -34,14 +34,12 @@ def findings(root: Path, read: Callable[[str], pd.DataFrame]) -> Iterator[Findin
         except (FileNotFoundError, LookupError):
             continue
         words = {name: written(item[name], rows[name]) for name in names}
-        first, end = item[names[0]], rows[names[0]]
-        interval = [written(first, end, column) for column in ("low", "high")]
-        number = f"{words[names[0]]} [{', '.join(sorted(interval, key=_size))}]"
+        number = words[names[0]] + interval(item[names[0]], rows[names[0]])
         yield Finding(tuple(item["pages"]), item["question"], item["answer"].format(**words), number, item["figure"])
 
 
 def written(cell: Mapping[str, Any], row: Mapping[str, Any], column: str = "value") -> str:
-    """A number as its finding says it.
+    """A number as its finding says it; points in the direction that the sentence names, so that a loss has no sign.
 
     >>> written({"as": "points"}, {"value": -0.248}), written({"as": 2}, {"value": -2.98248})
     ('24.8', '−2.98')
@@ -49,12 +47,21 @@ def written(cell: Mapping[str, Any], row: Mapping[str, Any], column: str = "valu
     value = row[cell.get("column", column) if column == "value" else column]
     if cell["as"] == "percent":
         return f"{100 * value:.0f} %"
-    text = f"{abs(100 * value):.1f}" if cell["as"] == "points" else f"{value:.{cell['as']}f}"
+    falls = cell["as"] == "points" and row["value"] < 0
+    text = f"{100 * (-value if falls else value):.1f}" if cell["as"] == "points" else f"{value:.{cell['as']}f}"
     return text.replace("-", "−")
 
 
-def _size(number: str) -> float:
-    return float(re.sub(r"[^\d.−]", "", number).replace("−", "-"))
+def interval(cell: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """The number's interval, or nothing where it has none, as of a single seed.
+
+    >>> interval({"as": "points"}, {"value": -0.248, "low": -0.3, "high": 0.01})
+    ' [−1.0, 30.0]'
+    """
+    if pd.isna(row["low"]) or pd.isna(row["high"]):
+        return ""
+    low, high = (written(cell, row, column) for column in ("low", "high"))
+    return f" [{high}, {low}]" if cell["as"] == "points" and row["value"] < 0 else f" [{low}, {high}]"
 
 
 def _row(table: pd.DataFrame, cell: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -70,7 +77,7 @@ def cards(found: Sequence[Finding], pictures: Mapping[str, str]) -> str:
     blocks = [
         f'<a class="finding" href="{one.pages[0]}.html"><small>{escape(one.question)}</small>'
         f"<strong>{escape(one.answer)}</strong>{pictures.get(one.figure, '')}"
-        f"<small>{escape(one.number)}, 95 % interval</small></a>"
+        f"<small>{escape(one.number)}{', 95 % interval' if '[' in one.number else ''}</small></a>"
         for one in found
     ]
     return f'<div class="findings">{"".join(blocks)}</div>'

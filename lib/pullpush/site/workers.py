@@ -18,7 +18,7 @@ from types import FrameType, MappingProxyType
 from typing import Any
 
 from joblib import cpu_count
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pullpush.cache import home
@@ -113,7 +113,7 @@ def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
     left = {key: elsewhere(call) for key, call in calls.items()}
     threads = dict.fromkeys(THREADS, str(max(1, cpu_count() // jobs)))
     for _ in range(ROUNDS):
-        pool = get_reusable_executor(max_workers=min(jobs, len(left)), env=threads)
+        pool = ProcessPoolExecutor(max_workers=min(jobs, len(left)), env=threads)
         whole = False  # else whoever owns the block has gone, and processes would end their runs
         with held_back(partial(_ask_to_stop, pool)) as came:
             try:
@@ -129,8 +129,7 @@ def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
                 if whole:
                     continue
             finally:
-                if not whole:
-                    pool.shutdown(wait=True, kill_workers=True)
+                pool.shutdown(wait=True, kill_workers=not whole)
         if came:
             raise KeyboardInterrupt
         return
