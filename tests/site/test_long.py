@@ -160,7 +160,7 @@ def test_after_a_process_was_killed_the_rest_goes_on(sizes, pools):
 
 
 def test_a_sweep_leaves_other_pools_of_this_process_as_they_were(sizes):
-    swept(sizes, 0.16, jobs=2)
+    swept(sizes, 0.19, jobs=2)
     assert parallel.side_by_side([partial(int, k) for k in "012"], jobs=2) == [0, 1, 2]
 
 
