@@ -17,6 +17,7 @@ COUNTS = {"train": 20, "valid": 9, "test": 9}
 SOUNDS = ("dog barks", "car passes", "bell rings", "rain falls", "man speaks")
 ESC50 = ("chirping_birds", "dog", "rain")
 US8K = ("air_conditioner", "dog_bark", "siren")
+COMMANDS = ("yes", "no", "left")
 VGGSOUND = ("dog barking", "female speech, woman speaking", "people marching")
 # Two systems that train within a second: label → recipe and overrides.
 SMALL = {"epochs": 2, "batch_size": 4, "dim": 8}
@@ -132,6 +133,22 @@ def esc50(root: Path, each: int = 2) -> None:
             tone(home / "audio" / name, target, rate=44_100)
             rows.append((name, number % 5 + 1, target, label, "False", 1000 + target, "A"))
     table(home / "meta/esc50.csv", rows, ["filename", "fold", "target", "category", "esc10", "src_file", "take"])
+
+
+def speech_commands(root: Path) -> None:
+    """SpeechCommands/speech_commands_v0.02/<word>/<hash>_nohash_0.wav, lists of validation and test; the first version
+    has a word less."""
+    for version, words in (("v0.01", COMMANDS[:2]), ("v0.02", COMMANDS)):
+        home = root / "SpeechCommands" / f"speech_commands_{version}"
+        tone(home / "_background_noise_" / "pink_noise.wav", 9)
+        lists: dict[str, list[str]] = {"testing_list.txt": [], "validation_list.txt": [], "": []}
+        for number, word in enumerate(words):
+            for speaker, name in enumerate(lists):
+                path = f"{word}/{speaker}abc{number}_nohash_0.wav"
+                tone(home / path, number)
+                lists[name].append(path)
+        for name in ("testing_list.txt", "validation_list.txt"):
+            (home / name).write_text("\n".join(lists[name]) + "\n")
 
 
 def urbansound8k(root: Path, each: int = 2) -> None:

@@ -218,6 +218,28 @@ def test_a_part_of_a_labelled_set_is_read_as_it_is(root, monkeypatch, capsys):
         load_labelled("esc50:fold=1")
 
 
+@pytest.mark.parametrize(("name", "classes"), [("", ["left", "no", "yes"]), (":v1", ["no", "yes"])])
+def test_speech_commands_are_asked_for_as_they_are_said(root, name, classes):
+    miniature.speech_commands(root)
+    clips = load_labelled(f"speech_commands{name}")
+    assert clips.prompts() == classes
+    assert sorted(clips.labels.tolist()) == list(range(len(classes)))
+
+
+def test_a_sample_of_speech_commands_needs_no_lists(root):
+    miniature.speech_commands(root)
+    folder = root / "SpeechCommands/speech_commands_v0.01"
+    for name in ("testing_list.txt", "validation_list.txt"):
+        (folder / name).unlink()
+    with pytest.raises(DataNotFoundError, match="speech_commands:v1-sample takes the recordings that are there"):
+        load_labelled("speech_commands:v1")
+    clips = load_labelled("speech_commands:v1-sample")
+    assert clips.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert clips.prompts() == ["no", "yes"]
+    with pytest.raises(UnknownNameError, match="version of Speech Commands 'v3'"):
+        load_labelled("speech_commands:v3")
+
+
 @pytest.mark.skipif(not PUBLIC.is_dir(), reason="no public recordings beside the checkout")
 def test_the_public_recordings_are_read_as_parts_of_their_sets(root):
     for target, link in (

@@ -15,9 +15,24 @@ from pullpush.data.language.vocabulary import load_events
 from pullpush.data.recordings import tuxpaint as takes
 from pullpush.data.recordings.tuxpaint import member, openttd_sounds, qt_resources
 from pullpush.errors import DataNotFoundError
-from pullpush.golden.recordings import _resource as qt_file
 
 HOME = cache.home()  # before any test points it elsewhere
+
+
+def qt_file(files: dict[str, tuple[int, bytes]], version: int) -> bytes:
+    """A resource file of Qt with one folder of files, each with its flags and stored bytes."""
+    size = 22 if version >= 2 else 14
+    names, contents, places = b"", b"", []
+    for name in ("folder", *files):
+        places.append(len(names))
+        names += struct.pack(">HI", len(name), 0) + name.encode("utf-16-be")
+    entries = [struct.pack(">IHII", 0, 2, 1, 1), struct.pack(">IHII", places[0], 2, len(files), 2)]
+    for (flags, data), place in zip(files.values(), places[1:], strict=True):
+        entries.append(struct.pack(">IHHHI", place, flags, 0, 0, len(contents)))
+        contents += struct.pack(">I", len(data)) + data
+    tree = b"".join(entry + bytes(size - len(entry)) for entry in entries)
+    head = struct.pack(">4s4I", b"qres", version, 20, 20 + len(tree), 20 + len(tree) + len(contents))
+    return head + tree + contents + names
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

@@ -186,13 +186,6 @@ def test_eat_takes_its_first_token_of_a_filled_up_window(remote):
     assert math.isfinite(float(features.sum()))
 
 
-def test_open_clip_asks_for_a_name_and_for_a_release_with_audio():
-    with pytest.raises(PullPushError, match="name one"):
-        open_model("open_clip")
-    with pytest.raises(PullPushError, match=r"open_clip with audio towers .*install its main branch"):
-        open_model("open_clip:hf-hub:owner/name")
-
-
 def test_cards_say_which_run_code_and_the_others_are_pinned():
     assert {name for name, card in MODELS.items() if card.remote} == {"glap"}
     for name in ("clap", "pe_audio"):

@@ -11,7 +11,6 @@ from pullpush import golden
 from pullpush.data.language import grammar
 from pullpush.data.scenes import augmented, composer, renderer, world as worlds
 from pullpush.data.scenes.world import SCENES, WorldConfig, load_world
-from pullpush.data.shards import stream as shards
 
 versions = importlib.import_module("pullpush.golden.versions")  # the package has a function of this name
 SMALL = WorldConfig("synthetic", n_train=6, n_valid=3, n_test=3, n_single_per_event=1)
@@ -86,7 +85,6 @@ MOVES = {
         {"data/scenes", "data/held_out"},
     ),
     "mentions": ((grammar, "P_MENTION", 0.1), {"languages/eng", "languages/zho"}),
-    "substitutes": ((shards, "TRIES", 3), {"data/shards"}),
 }
 
 
@@ -94,7 +92,7 @@ MOVES = {
 def test_probes_see_what_a_constant_changes(what, monkeypatch):
     (module, name, value), moved = MOVES[what]
     monkeypatch.setattr(module, name, value)
-    watched = {"data/scenes", "data/renderer", "data/pitch", "data/augmented", "data/held_out", "data/shards"}
+    watched = {"data/scenes", "data/renderer", "data/pitch", "data/augmented", "data/held_out"}
     assert set(changed(*sorted(watched | {"languages/eng", "languages/zho", "data/pairing"}))) == moved
 
 

@@ -1,11 +1,8 @@
-"""Models by code that is neither ours nor a dependency's: of EAT's and GLAP's publishers, where the reader asks for it,
-and of open_clip, where the reader has that library in a release with audio towers.
-"""
+"""Models by the code of their publishers, EAT's and GLAP's, where the reader asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from torchaudio.compliance.kaldi import fbank
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
 from pullpush.encoders.pretrained import ModelCard, Pretrained, PublishedModel, WindowedEncoder, from_hub
 from pullpush.encoders.pretrained_text import code_of, flores_codes
-from pullpush.encoders.wheels import fetch, pinned
+from pullpush.encoders.wheels import pinned
 from pullpush.encoders.windows import by_length, split_rows
 from pullpush.errors import PullPushError
 
@@ -132,46 +129,6 @@ class GLAP(PublishedModel):
         return torch.cat([encode([one], device=device, source_lang=c) for one, c in zip(texts, codes, strict=True)])
 
 
-class OpenCLIP(PublishedModel):
-    """A CLAP (HTSAT or Whisper) of open_clip's, on its own window, by its own front end.
-
-    open_clip is installed by the reader: it is no dependency, since 3.3.0, the newest release, has no audio towers.
-
-    Args:
-        model: a name as `open_clip.create_model` takes it, such as "hf-hub:owner/name".
-    """
-
-    def __init__(self, *, model: str = "") -> None:
-        if not model:
-            raise PullPushError("open_clip has many models: name one, open_clip:hf-hub:owner/name")
-        try:
-            library, front = (import_module(name) for name in ("open_clip", "open_clip.audio.transform"))
-        except ImportError as error:
-            raise PullPushError(
-                f"this needs open_clip with audio towers ({error}): install its main branch, for releases have none yet"
-            ) from error
-        network = fetch(lambda: library.create_model(model), model).eval()
-        config, (scale, bias) = network.audio.cfg, (network.logit_scale, network.logit_bias)
-        super().__init__(
-            network,
-            tau=1 / float(scale.detach().exp()),
-            bias=0.0 if bias is None else float(bias.detach()),
-            sample_rate=config.sample_rate,
-            longest=config.clip_samples,
-        )
-        self.front = front.audio_transform_v2(config, is_train=False)
-        self.tokenizer = library.get_tokenizer(model)
-
-    def _windows(self, audio: Tensor, lengths: Tensor) -> Tensor:
-        clips = [self.front((clip[None].cpu(), self.sample_rate)) for clip in split_rows(audio, lengths)]
-        waves = torch.stack([clip["waveform"] for clip in clips]).to(self.device)
-        longer = torch.tensor([clip["longer"] for clip in clips], device=self.device)
-        return self.network.encode_audio({"waveform": waves, "longer": longer}, normalize=True)
-
-    def _texts(self, texts: list[str], languages: Sequence[str] | None) -> Tensor:
-        return self.network.encode_text(self.tokenizer(texts).to(self.device), normalize=True)
-
-
 CARDS = (
     AudioEncoderCard(
         name="eat",
@@ -197,15 +154,5 @@ CARDS = (
         weights="hub mispeech/GLAP, with its code",
         remote=True,
         languages="200",
-    ),
-    ModelCard(
-        name="open_clip",
-        make=OpenCLIP,
-        title="open_clip",
-        about="A CLAP of open_clip's, named by the reader.",
-        source="Ilharco et al. 2021, OpenCLIP",
-        licence="the model's own",
-        weights="open_clip, by the reader's choice",
-        sample_rate=48_000,
     ),
 )

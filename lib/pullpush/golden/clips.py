@@ -4,11 +4,9 @@ labels, tables of captions, other wordings, sentences.
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,18 +19,14 @@ from pullpush.data.batches import CAPTIONS, SAMPLING, Item, PairDataset, Pairing
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.language.grammar import captions
 from pullpush.data.language.nli import LABELS, Statement, grouped, holds, triples, with_triples
-from pullpush.data.language.vocabulary import load_events, load_labels, word_frequencies, words
+from pullpush.data.language.vocabulary import load_events, load_labels
 from pullpush.data.language.wording import aligned_captions, load_ways, worded_captions
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
-from pullpush.data.recordings import corpora as texts
-from pullpush.data.recordings.corpora import read_queries
+from pullpush.data.recordings.corpora import label_prompts
 from pullpush.data.scenes.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
 from pullpush.data.scenes.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.data.sets.folder import read_captions
-from pullpush.data.shards.files import annotation, read_sample, samples_of, shards_of, write_shards
-from pullpush.data.shards.stream import Order, Schedule, ShardDataset, captions_in, substitutes
 from pullpush.data.store import Waveforms, to_int16
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import looks, numbers
@@ -41,23 +35,6 @@ from pullpush.golden.scenes import every_scene
 
 THREE = ("eng", "fra", "deu")
 MISSING = {"fra": 3, "deu": 4}  # every third clip has no French, every fourth no German
-SHARDED = (
-    {"json": b'{"captions": {"eng": ["a dog"], "fra": "un chien"}, "group": "sound"}'},
-    {"json": b'{"text": "a cat"}', "txt": b"a cow"},
-    {"txt": b"a dog barks"},
-)
-TABLE = """file_name,caption,split
-a.wav,"A dog barks, loudly!",train
-a.wav,a dog,train
-b.wav,It's rain; (heavy),train
-c.wav,Un chat miaule.,test
-"""
-QUERIES = """query,audio_filenames
-Dogs bark,"['a.wav', 'c.wav']"
-rain,"['b.wav', 'z.wav']"
-dogs bark,"['b.wav']"
-none,"['y.wav']"
-"""
 
 
 def clips(count: int = 12, *, name: str = "train") -> StoredClips:
@@ -72,7 +49,7 @@ def clips(count: int = 12, *, name: str = "train") -> StoredClips:
         "spoken": [THREE[row % 2] for row in range(count)],
     }
     store = Waveforms(np.concatenate(waves), np.cumsum(sizes))
-    ask = lambda language, template: texts.label_prompts([f"{language} label"], "eng", template)  # noqa: E731
+    ask = lambda language, template: label_prompts([f"{language} label"], "eng", template)  # noqa: E731
     return StoredClips(name, f"probe {name}", store, np.arange(count), columns, _write, ask=ask)
 
 
@@ -138,45 +115,6 @@ def batches() -> Values:
     ragged = collate(items)
     balanced = [balanced_order(rows, counts, seed=4, epoch=epoch) for epoch in range(3)]
     return values | {"balanced": balanced, "ragged": [ragged.audio.tolist(), ragged.columns["x"]]}
-
-
-@DATA("shards")
-def shards() -> Values:
-    """The order of samples in shards, what samples say, and batches that are read from them."""
-    order = Order([3, 1, 7, 2], window=5, seed=(1, 2))
-    schedule = Schedule([np.array([3, 4]), np.array([5])], [8, 4], window=4)
-    uneven = Schedule([np.array([9])] * 3, [2, 6, 1], window=9)
-    values: dict[str, Any] = {
-        "order": [order.at(position) for position in range(len(order))],
-        "substitutes": [list(substitutes(place, 9)) for place in (0, 5)],
-        "taken": [np.bincount(uneven.stream[:first], minlength=3) for first in range(10)],
-        "schedule": [schedule.batch(number, 5, epoch=epoch) for epoch in (0, 3) for number in range(2)],
-        "steps": [schedule.steps(5, processes) for processes in (1, 2, 3)],
-        "told": [list(annotation(raw).captions.items()) for raw in SHARDED],
-        "captions": list(captions_in(annotation(SHARDED[0]), ("mul", "deu")).items()),
-    }
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of samples without French, which others replace
-        first, second = Path(folder) / "a", Path(folder) / "b"
-        write_shards(clips(7), first, languages=("eng", "fra"), per_shard=3, columns=("file", "label"))
-        write_shards(clips(5, name="more"), second, columns=("file", "label"), sample_rate=8000)
-        one = ShardDataset(first, languages=("fra",), captions="random", seed=1, buffer=4, columns=("label",))
-        for number, batch in enumerate(one.batches(3, seed=2, epoch=1)):
-            pairs = [batch.index.tolist(), batch.lengths.tolist(), batch.texts, batch.columns["label"]]
-            values |= {f"batch {number}": pairs, f"audio {number}": looks(batch.audio.flatten())}
-        both = {"a": first, "b": second}
-        mixed = ShardDataset(both, weights={"a": 1, "b": 2}, sample_rate=11_025, seconds=0.02, columns=("group",))
-        drawn = [batch for epoch in (0, 1) for batch in mixed.batches(4, seed=2, epoch=epoch, skip=1)]
-        paths = [shard.path for shard in shards_of(first)]
-        samples = [sample for path in paths for sample in samples_of(path)[0]]
-        values |= {
-            "mixed": [[batch.index.tolist(), batch.columns["group"]] for batch in drawn],
-            "cut": looks(drawn[0].audio.flatten()),
-            "offered": sorted(mixed.offered),
-            "samples": [[sample.key, list(sample.members)] for sample in samples],
-            "read": looks(read_sample(paths[1], samples_of(paths[1])[0][2])[0]),
-        }
-    return values
 
 
 @dataclass(frozen=True)
@@ -273,40 +211,6 @@ def labels() -> Values:
         "asked": known.prompts(["owl", "rain"], "ita", "{label}?"),
         "folder": [[phrases.nouns, phrases.label] for phrases in folders],
         **{f"prompts {code}": known.prompts(sorted(names)[::40], code) for code, names in known.names.items()},
-    }
-
-
-@DATA("texts")
-def of_tables() -> Values:
-    """Captions of tables as they are read and cleaned, one a clip or each for itself; prompts, queries and words."""
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of queries that lose their clips
-        table, asked = Path(folder) / "captions.fra.csv", Path(folder) / "queries.csv"
-        table.write_text(TABLE, encoding="utf-8")
-        asked.write_text(QUERIES, encoding="utf-8")
-        read, train = read_captions(table), read_captions(table, split="train")
-        columns = {"file": ["a.wav", "b.wav", "c.wav"], "captions": list(read.values())}
-        of_files = silent(columns, lambda columns, language: columns["captions"])
-        queries = read_queries(asked, of_files, cleaning="ml-clap")
-        further = texts.recorded_captions("probe", {"fra": table}, "dcase", of_files.columns, "fra")
-    twins = texts.every_caption(of_files)
-    prompts = texts.label_prompts
-    return {
-        "read": list(read.items()),
-        "train": list(train.items()),
-        "own": texts.recorded_captions("probe", {}, "ml-clap", of_files.columns, "eng"),
-        "further": further,
-        "queries": [queries.texts, queries.relevance.int().tolist()],
-        **{
-            name: [texts.clean(text, name) for text in (*read["a.wav"], *read["b.wav"], "猫、叫ぶ。")]
-            for name in texts.CLEANINGS
-        },
-        "twins": [twins.columns["file"], twins.columns["caption"], twins.captions("eng")],
-        "shared": texts.shared_captions([["a dog barks", "a dog"], ["a dog barks"], ["rain", "rain"]]),
-        "prompts": [*prompts(["dog_bark"]), *prompts(["dog_bark"], prompt="Hear {label}.")],
-        "asked": [*prompts(["owl"], "rus"), *prompts(["Eule"], "deu", "{label}!", own="deu")],
-        "words": words("A dog's bark, über 犬が 3-fach"),
-        "frequencies": word_frequencies(["A frog croaks.", "a frog, a cow"], vocabulary=3).to_numpy().tolist(),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import tempfile
 import warnings
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +32,6 @@ from pullpush.data.recordings.pictures import (
     read_pixels,
     write_pixels,
 )
-from pullpush.data.recordings.tuxpaint import member
 from pullpush.data.speech import normalised, spoken as speakers, stamps as speaking, translations, wave_of
 from pullpush.data.speech.spoken import by_length, spotting
 from pullpush.data.store import _decoded
@@ -71,22 +69,6 @@ def _recordings() -> Iterator[list[Path]]:
 
 def _noise(count: int) -> torch.Tensor:
     return numbers(count, seed=count).float()
-
-
-def _resource(files: dict[str, tuple[int, bytes]], version: int) -> bytes:
-    """A resource file of Qt with one folder of files, each with its flags and stored bytes."""
-    size = 22 if version >= 2 else 14
-    names, contents, places = b"", b"", []
-    for name in ("folder", *files):
-        places.append(len(names))
-        names += struct.pack(">HI", len(name), 0) + name.encode("utf-16-be")
-    entries = [struct.pack(">IHII", 0, 2, 1, 1), struct.pack(">IHII", places[0], 2, len(files), 2)]
-    for (flags, data), place in zip(files.values(), places[1:], strict=True):
-        entries.append(struct.pack(">IHHHI", place, flags, 0, 0, len(contents)))
-        contents += struct.pack(">I", len(data)) + data
-    tree = b"".join(entry + bytes(size - len(entry)) for entry in entries)
-    head = struct.pack(">4s4I", b"qres", version, 20, 20 + len(tree), 20 + len(tree) + len(contents))
-    return head + tree + contents + names
 
 
 def write_soundfont(path: Path, *, partials: tuple[float, ...] = (1.0,), programs: int = 128) -> Path:
@@ -157,23 +139,6 @@ def decoding() -> Values:
         "prepared": looks(prepare(long, "long")),
         "short": looks(prepare(soft, "short")),
     }
-
-
-@DATA("containers")
-def containers() -> Values:
-    """Members of a resource of Qt, plain and compressed, and of a catalogue of OpenTTD."""
-    packed = struct.pack(">I", 100) + zlib.compress(b"moo" * 50)
-    title = bytes([3]) + b"Cow" + b"RIFFmoo"
-    catalogue = struct.pack("<4I", 16 | 0x80000000, 7, 16 + len(title), 4) + title + bytes([5]) + b"Horse" + b"RIFF"
-    sounds = {"cow.ogg": (0, b"OggS cow"), "kühe.ogg": (1, packed)}
-    files = {f"qt {version}": (f"{version}.rcc", _resource(sounds, version), sounds) for version in (1, 2)}
-    values: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for title, (name, data, members) in {**files, "openttd": ("sounds.cat", catalogue, ("0", "1"))}.items():
-            path = Path(folder) / name
-            path.write_bytes(data)
-            values[title] = [member(path, each).decode() for each in members]
-    return values
 
 
 @DATA("speech")

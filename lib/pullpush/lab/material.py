@@ -265,7 +265,7 @@ class Real(Material):
     An encoder without published weights is trained on the dataset first, with InfoNCE.
     """
 
-    parts = ("data/decoding", "data/texts", "data/relevance", "data/labels")
+    parts = ("data/decoding", "data/relevance", "data/labels")
 
     def __init__(self, book: Session, name: str, compute_long: bool = False) -> None:
         super().__init__(book, book, compute_long)

@@ -39,7 +39,7 @@ def evaluate(
     """Score a MODEL on a DATASET by the book's metrics, geometry and forces.
 
     MODEL is the folder of a run of yours (`python -m pullpush.training --out RUN`), which without DATASET is scored on
-    its own test clips; or a whole published one: clap, pe_audio, glap or open_clip, as on its card or with other
+    its own test clips; or a whole published one: clap, pe_audio or glap, as on its card or with other
     weights of its kind (clap:laion/larger_clap_general, clap:/a/folder). DATASET has captions or labels: any that
     `pullpush list --contents` shows, folder:/path or hf:name.
     """

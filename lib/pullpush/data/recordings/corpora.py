@@ -33,7 +33,6 @@ from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_hom
 from pullpush.data.sets.folder import read_captions
 from pullpush.data.store import fingerprint, stored
 from pullpush.errors import PullPushError, few, unknown
-from pullpush.golden import versions
 from pullpush.settings import check_fields
 
 CLEANINGS = ("none", "ml-clap", "dcase")
@@ -65,16 +64,16 @@ def clean(text: str, cleaning: str) -> str:
 
 
 def recorded_captions(
-    title: str, tables: Mapping[str, Path], cleaning: str, columns: Columns, language: str, *, own: str = "eng"
+    title: str, tables: Mapping[str, Path], cleaning: str, columns: Columns, language: str
 ) -> list[list[str]]:
-    """In the set's own language from the column of captions, in others from tables; none for files that they lack."""
+    """In English from the column of captions, in others from tables; none for files that they lack."""
     if language in tables:
         table = read_captions(tables[language])
         found = [table.get(name, []) for name in columns["file"]]
-    elif language == own and "captions" in columns:
+    elif language == "eng" and "captions" in columns:
         found = columns["captions"]
     else:
-        offered = [*([own] if "captions" in columns else []), *tables]
+        offered = [*(["eng"] if "captions" in columns else []), *tables]
         raise unknown(f"language of {title}'s captions", language, offered)
     return [[clean(text, cleaning) for text in captions] for captions in found]
 
@@ -123,7 +122,6 @@ def label_prompts(
     template: str | None = None,
     *,
     prompt: str = "",
-    own: str = "eng",
 ) -> list[str]:
     """One sentence a class, by a template or else a prompt with "{label}" in it, or as SupCLAP asks for it.
 
@@ -132,7 +130,7 @@ def label_prompts(
     """
     if not classes:
         raise NoLabelsError("these clips have captions, not labels: take a classification set such as esc50")
-    if language != own:
+    if language != "eng":
         return load_labels().prompts(classes, language, template or prompt or None)
     return [(template or prompt or PROMPT).format(label=label.replace("_", " ")) for label in classes]
 
@@ -245,12 +243,11 @@ def load_corpus(config: CorpusConfig) -> World:
     dataset = find(config.dataset)
     check_recordings(dataset.title, splits)
     if config.every_caption:
-        splits["train"] = every_caption(splits["train"], dataset.language)
+        splits["train"] = every_caption(splits["train"])
     tables = _tables(dataset.where(datasets_home()))
-    texts = [[list(captions) for captions in splits[split].columns["captions"]] for split in ("train", "valid")]
-    about = [versions("data/texts"), config.text_cleaning, config.every_caption, texts]
+    about = [config.every_caption, *(splits[split].captions("eng") for split in ("train", "valid"))]
     words = content_key([*about, {language: fingerprint(path) for language, path in tables.items()}])
-    return World(config, splits, words, parts=("data/decoding", "data/texts", "data/relevance", "data/labels"))
+    return World(config, splits, words, parts=("data/decoding", "data/relevance", "data/labels"))
 
 
 def load_split(config: CorpusConfig, split: str) -> StoredClips:
@@ -319,9 +316,9 @@ def _clips(
         waveforms,
         np.arange(len(waveforms)),
         {"file": [path.name for path in files.paths], **columns},
-        partial(recorded_captions, dataset.title, tables, cleaning, own=dataset.language),
+        partial(recorded_captions, dataset.title, tables, cleaning),
         identity,
-        partial(label_prompts, files.classes, prompt=dataset.prompt, own=dataset.language),
+        partial(label_prompts, files.classes, prompt=dataset.prompt),
     )
 
 

@@ -62,8 +62,8 @@ class DatasetCard(Card):
     its folder, given the home of datasets; how: what to do where `fetch` cannot. seconds: how long its longest clips
     are, as models are tested on them; subsets: some of the test clips, by the name that papers have for them. of: for
     names with an argument ("folder:/path"), the card of that one. prompt: how a class is asked for, in place of
-    SupCLAP's sentence: "{label}" where the labels are what is said. language: of its captions and labels, ISO 639-3.
-    megabytes: that are fetched; clips: of the whole set as it is published; 0 where nobody has counted.
+    SupCLAP's sentence: "{label}" where the labels are what is said. megabytes: that are fetched; clips: of the whole
+    set as it is published; 0 where nobody has counted.
     """
 
     make: Callable[[Path, str], Listing] = field(repr=False)
@@ -75,7 +75,6 @@ class DatasetCard(Card):
     subsets: Mapping[str, Subset] = field(default_factory=dict, repr=False)
     of: Callable[[DatasetCard, str], DatasetCard] | None = field(default=None, repr=False)
     prompt: str = ""
-    language: str = "eng"
     megabytes: float = 0.0
     clips: int = 0
 
@@ -186,11 +185,8 @@ def cards(
     """
     found = []
     for name, entry in read_table(table).items():
-        variants, languages = dict(entry.pop("variants", {})), entry.pop("languages", {})
+        variants = dict(entry.pop("variants", {}))
         entry = {"read": name, **common, **entry, **further.get(name, {})}
-        for code, language in languages.items():
-            title, variants["noun"] = f"{entry['title']} ({code})", f"language of {entry['title']}"
-            variants[code] = {"title": title, "language": language, "options": {"code": code}}
         if variants:
             entry["of"] = partial(_variant, variants.pop("noun"), variants, dict(entry), readers)
         found.append(DatasetCard(name=name, **_fields(entry, readers)))

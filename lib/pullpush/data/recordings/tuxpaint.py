@@ -30,7 +30,6 @@ from pullpush.cache import cached_dir, content_key
 from pullpush.data.languages import VocabularyError, load_languages, read_table
 from pullpush.data.recordings import debian
 from pullpush.errors import DataNotFoundError
-from pullpush.golden import versions
 from pullpush.progress import tell
 
 SOURCE = "PULLPUSH_TUXPAINT"
@@ -337,7 +336,7 @@ def fetch_takes() -> dict[str, Path]:
             path, _, name = take.partition(":")
             (folder / f"{number}").write_bytes(member(_place_of(folders, path), name))
 
-    key = content_key([versions("data/containers"), inside, *sorted(folder.name for folder in folders.values())])
+    key = content_key([inside, *sorted(folder.name for folder in folders.values())])
     extracted = cached_dir("takes", key, build) if inside else Path()
     files = {take: extracted / f"{number}" for number, take in enumerate(inside)}
     for take in takes:

@@ -1,22 +1,21 @@
-"""Captioned sounds and music, and sentences that are read aloud: a function a set, called as the set is.
+"""Captioned sounds: a function a set, called as the set is; `aac-datasets` reads and fetches them.
 
-`captioned.yaml` says of each what it is. `aac-datasets` and `torchaudio` read and fetch the sets that they know.
+`captioned.yaml` says of each what it is.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pullpush.data.recordings.registry import Listing, Subset, cards, official_table, require_all, warn_of_missing
+from pullpush.data.recordings.registry import Listing, Subset, cards, require_all, warn_of_missing
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import DataNotFoundError, PullPushError
 
@@ -29,11 +28,6 @@ WAVCAPS = {
     "FreeSound": "freesound_no_clotho_v2",
     "SoundBible": "soundbible",
 }
-ENDINGS = (".wav", ".flac", ".mp3", ".m4a", ".ogg", ".opus")  # of MusicCaps
-ID = 11  # characters of a YouTube id
-TENTH = 10  # one in so many training clips of MusicCaps validates
-AISHELL_FOLDERS = {"train": "train", "valid": "dev", "test": "test"}
-LIBRISPEECH_TRAIN = ("train-clean-100", "train-clean-360", "train-other-500")
 
 
 def module_of(name: str) -> ModuleType:
@@ -175,67 +169,6 @@ def wavcaps(place: Path, split: str) -> Listing:
     return every_tenth(paths, captions, split)
 
 
-def musiccaps(place: Path, split: str, version: str = "") -> Listing:
-    """MusicCaps: musiccaps-public.csv, and in `audio` one file a clip, whose name begins with its YouTube id, in
-    brackets or not, and goes on with its start or with nothing: <id>.wav, <id>_30.wav, [<id>]-[30-40].wav.
-
-    The clips of AudioSet's evaluation set test, 2,663 of 5,521; of the 2,858 others every tenth by id validates.
-    version: "paper", all 2,858 to learn from, and the test clips to validate, as The Language Encoder has it. Clips
-    that are gone from YouTube are left out; a warning says how many.
-    """
-    table = official_table(place / "musiccaps-public.csv", ("ytid", "start_s", "end_s", "caption", "is_audioset_eval"))
-    evaluates = table["is_audioset_eval"].str.lower() == "true"
-    rows = table[evaluates if split == "test" or (version and split == "valid") else ~evaluates]
-    if not version and split != "test":
-        ids = sorted(rows["ytid"])
-        held_out = set(ids[TENTH - 1 :: TENTH])
-        rows = rows[rows["ytid"].isin(held_out) == (split == "valid")]
-    files = [file for file in sorted((place / "audio").glob("*")) if file.suffix.lower() in ENDINGS]
-    known = {id_and_start(file.stem): file for file in files}
-    paths = [
-        next((known[key] for key in ((clip, start), (clip, 1000 * start), (clip, None)) if key in known), None)
-        for clip, start in zip(rows["ytid"], rows["start_s"].map(int), strict=True)
-    ]
-    warn_of_missing("MusicCaps", split, [path is not None for path in paths])
-    clips = [(path, [caption.strip()]) for path, caption in zip(paths, rows["caption"], strict=True) if path]
-    if not clips:
-        raise DataNotFoundError(
-            f"no clip of {place / 'musiccaps-public.csv'} is in {place / 'audio'}, such as {rows['ytid'].iloc[0]}.wav"
-        )
-    return Listing([path for path, _ in clips], [captions for _, captions in clips])
-
-
-def id_and_start(stem: str) -> tuple[str, int | None]:
-    """The YouTube id and the start that a file's name tells, in seconds or milliseconds; None: none.
-
-    >>> id_and_start("-0Gj8-vB1q4"), id_and_start("[-0Gj8-vB1q4]-[30-40]"), id_and_start("-0Gj8-vB1q4_30")
-    (('-0Gj8-vB1q4', None), ('-0Gj8-vB1q4', 30), ('-0Gj8-vB1q4', 30))
-    """
-    plain = stem.replace("[", "").replace("]", "")
-    start = re.search(r"\d+", plain[ID:])
-    return plain[:ID], int(start[0]) if start else None
-
-
-def song_describer(place: Path, split: str, subset: str = "") -> Listing:
-    """Song Describer: song_describer.csv, and audio/<path> as the table has it or with .2min before its ending, as the
-    archive has it. A track has as many captions as it has rows; there is no split but "test".
-
-    subset: "valid", the captions that somebody checked.
-    """
-    if split != "test":
-        raise DataNotFoundError("Song Describer has a test split alone: take load_split(config, 'test')")
-    table = official_table(place / "song_describer.csv", ("track_id", "caption", "is_valid_subset", "path"))
-    if subset:
-        table = table[table["is_valid_subset"].str.lower() == "true"]
-    captions: dict[Path, list[str]] = {}
-    for name, caption in zip(table["path"], table["caption"], strict=True):
-        path = place / "audio" / name
-        cut = path.with_suffix(f".2min{path.suffix}")
-        captions.setdefault(cut if cut.is_file() else path, []).append(caption.strip())
-    require_all("Song Describer", list(captions), place / "song_describer.csv")
-    return Listing(list(captions), list(captions.values()))
-
-
 def every_tenth(paths: Sequence[Path], captions: Sequence[list[str]], split: str) -> Listing:
     """A split of a dataset that has none: of every ten files by name, eight train, one validates and one tests.
 
@@ -247,86 +180,11 @@ def every_tenth(paths: Sequence[Path], captions: Sequence[list[str]], split: str
     return Listing(list(paths), list(captions)).rows(row for number, row in enumerate(order) if number % 10 in share)
 
 
-# ---------------------------------------------------------------- sentences that are read
-
-
-def librispeech(place: Path, split: str, kind: str = "other") -> Listing:
-    """LibriSpeech: test-other/<speaker>/<chapter>/*.flac with <speaker>-<chapter>.trans.txt beside them; read by
-    `torchaudio`.
-
-    What is read aloud is a caption, in capitals, as published; `text_cleaning="ml-clap"` makes small letters of them.
-    "valid" is dev-other, "train" those of the three training sets that are there. kind: "clean" tests on test-clean.
-    """
-    from torchaudio.datasets import LIBRISPEECH
-
-    names = LIBRISPEECH_TRAIN if split == "train" else (f"{'dev' if split == 'valid' else split}-{kind}",)
-    found = []
-    for name in names:
-        if not (place / name).is_dir():
-            continue
-        data = LIBRISPEECH(place.parent, name, place.name)
-        try:
-            found += [data.get_metadata(row) for row in range(len(data))]
-        except (FileNotFoundError, ValueError) as error:  # no table, no line of it, or an empty line
-            raise DataNotFoundError(f"LibriSpeech: {error}: unpack {name}.tar.gz again") from error
-    if not found:
-        raise DataNotFoundError(f"LibriSpeech has no {' or '.join(names)} in {place}: unpack it there")
-    return Listing([place / row[0] for row in found], [[row[2]] for row in found])
-
-
-def fetch_librispeech(root: Path) -> None:
-    """Download test-other by `torchaudio`, against its checksum; what is learnt from are 60 GB."""
-    from torchaudio.datasets import LIBRISPEECH
-
-    (root / "LibriSpeech").mkdir(parents=True, exist_ok=True)
-    LIBRISPEECH(root, "test-other", "LibriSpeech", download=True)
-
-
-def aishell(place: Path, split: str) -> Listing:
-    """AISHELL-1: transcript/aishell_transcript_v0.8.txt and wav/<train, dev or test>/<speaker>/<name>.wav.
-
-    Words are parted by spaces there, which Chinese does not write. Recordings without a transcript, of which there are
-    some, are left out.
-    """
-    texts = transcripts(place / "transcript" / "aishell_transcript_v0.8.txt")
-    where = place / "wav" / AISHELL_FOLDERS[split]
-    paths = [path for path in sorted(where.glob("*/*.wav")) if path.stem in texts]
-    if not paths:
-        raise DataNotFoundError(f"AISHELL-1 has no recording with a transcript in {where}")
-    return Listing(paths, [[texts[path.stem]] for path in paths])
-
-
-def aishell_2(place: Path, split: str) -> Listing:
-    """AISHELL-2: iOS/data, iOS/dev and iOS/test, each with trans.txt and wav.scp, which names a path for each name."""
-    folder = place / "iOS" / ("data" if split == "train" else AISHELL_FOLDERS[split])
-    texts, files = transcripts(folder / "trans.txt"), transcripts(folder / "wav.scp")
-    names = [name for name in texts if name in files]
-    if not names:
-        raise DataNotFoundError(f"AISHELL-2: {folder / 'trans.txt'} and wav.scp have no name in common")
-    paths = [folder / files[name] for name in names]
-    require_all("AISHELL-2", paths, folder / "wav.scp")
-    return Listing(paths, [[texts[name]] for name in names])
-
-
-def transcripts(path: Path) -> Mapping[str, str]:
-    """Name → what a line has after it, without spaces."""
-    if not path.is_file():
-        raise DataNotFoundError(f"no {path}: is AISHELL complete?")
-    texts = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        name, *rest = line.split()
-        if not rest:
-            raise PullPushError(f"{path}: {name!r} has nothing behind it")
-        texts[name] = "".join(rest)
-    return texts
-
-
 FURTHER = {
     "audiocaps": {"fetch": fetch_audiocaps, "subsets": {"957": Subset(957, in_957), "975": Subset(975, bool)}},
     "clotho": {"fetch": download("clotho", *(subset for subset, _ in CLOTHO.values()))},
-    "librispeech": {"fetch": fetch_librispeech},
     "macs": {"fetch": download("macs")},
     "wavcaps": {"fetch": download("wavcaps", *WAVCAPS.values())},
 }
-READERS = (audiocaps, clotho, macs, wavcaps, musiccaps, song_describer, librispeech, aishell, aishell_2)
+READERS = (audiocaps, clotho, macs, wavcaps)
 CARDS = cards(Path(__file__).with_suffix(".yaml"), {each.__name__: each for each in READERS}, FURTHER)

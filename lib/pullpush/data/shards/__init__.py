@@ -74,7 +74,7 @@ class ShardsConfig:
         splits: dict[str, Any] = {"train": ShardSet(groups_in(places["train"]), self.seconds)}
         splits["valid"] = read_shards(places["valid"], name="valid", n=self.n_valid, **options)
         splits["test"] = read_shards(places["test"], name="test", n=self.n_test, **options)
-        return World(self, splits, parts=("data/shards", "data/relevance"))
+        return World(self, splits, parts=("data/decoding", "data/relevance"))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ShardSet:
         """Names the shards' content, as far as their checksums, or else their ends, tell it, and how it is read."""
         sets = self.where if isinstance(self.where, Mapping) else {"": self.where}
         prints = {name: list(map(_print, shards_of(where))) for name, where in sets.items()}
-        return content_key([versions("data/shards"), self.seconds, prints])
+        return content_key([versions("data/decoding"), self.seconds, prints])
 
 
 def groups_in(where: str) -> Where | dict[str, Where]:
@@ -128,7 +128,7 @@ def read_shards(
         PullPushError: none of their samples can be read.
     """
     shards = shards_of(where)
-    key = content_key([versions("data/shards"), list(map(_print, shards)), sample_rate, seconds, n])
+    key = content_key([versions("data/decoding"), list(map(_print, shards)), sample_rate, seconds, n])
     folder = cached_dir(KIND, key, lambda place: _decode(place, shards, sample_rate, seconds, n))
     table = json.loads((folder / TABLE).read_text(encoding="utf-8"))
     rows, damaged = table["clips"], table["damaged"]

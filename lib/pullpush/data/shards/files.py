@@ -39,7 +39,6 @@ from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
 from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
-from pullpush.golden import versions
 
 INDEX = "index.json"
 COUNTS = "shards"  # in the cache
@@ -192,7 +191,7 @@ def _counted(paths: Sequence[Path]) -> dict[Path, Shard]:
             counts = [(len(samples), problem) for samples, problem in threads.map(samples_of, paths)]
         path.write_text(json.dumps(counts), encoding="utf-8")
 
-    place = cached_file(COUNTS, content_key([versions("data/shards"), *prints]) + ".json", count)
+    place = cached_file(COUNTS, content_key(prints) + ".json", count)
     counts = dict(zip(paths, json.loads(place.read_text(encoding="utf-8")), strict=True))
     if early := [f"{path} ({problem})" for path, (_, problem) in counts.items() if problem]:
         warnings.warn(

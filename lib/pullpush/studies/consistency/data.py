@@ -177,7 +177,7 @@ def languages_of(material: Material) -> tuple[str, ...]:
     folder = dataset.where(datasets_home())
     if not folder.is_dir():
         return LANGUAGES  # whoever loads it says how to get it
-    found = {dataset.language, *(path.name.split(".")[1] for path in folder.glob("captions.*.csv"))}
+    found = {"eng", *(path.name.split(".")[1] for path in folder.glob("captions.*.csv"))}
     return several(dataset.title, [code for code in LANGUAGES if code in found])
 
 
