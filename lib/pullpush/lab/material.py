@@ -15,10 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import pandas as pd
 from IPython.display import display
 
-from pullpush.data.banks import BANKS
 from pullpush.data.clips import Clips, World
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
@@ -224,35 +222,18 @@ def untrained(book: Session) -> Plan:
 TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"single-events": pretrained, "random": untrained}
 
 
-def categories(data: World) -> tuple[str, str]:
-    """Two halves of the bank's events, by category: arguments of `create_bank`, of about equal numbers of events."""
-    counts = pd.Series([event.category for event in data.bank.events]).value_counts()
-    halves: list[list[str]] = [[], []]
-    sizes = [0, 0]
-    for category, count in counts.items():
-        smaller = sizes.index(min(sizes))
-        halves[smaller].append(str(category))
-        sizes[smaller] += count
-    return ",".join(sorted(halves[0])), ",".join(sorted(halves[1]))
-
-
 def two_worlds(book: Session, data: World) -> dict[str, World]:
-    """Two worlds with other events, other mixing and other noise.
+    """Two worlds of the same events, as AudioCaps and Clotho share most of theirs, that differ in mixing and noise.
 
-    A is mixed as the book's world; B overlaps more, is farther away, and always noisy.
+    A is mixed as the book's world; B overlaps more, is farther away, and always noisy. Combinations of events that one
+    tests on are in no training scene of the other.
     """
-    bank = data.config.bank.partition(":")[0]
-    if not BANKS[bank].categories:
-        raise PullPushError(
-            f"{data.config.bank} has no categories to make two worlds of, which share no event: name two datasets, as "
-            "`dataset` and `other` of a profile"
-        )
     size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
     noisy = {"p_overlap": 0.8, "p_far": 0.4, "p_noise": 1.0, "snr_db": (0.0, 10.0)}
     mixing = {"A": common.scene(book), "B": common.scene(book, **noisy)}
     return {
-        name: load_world(WorldConfig(f"{bank}:{half}", scene=scene, n_single_per_event=1, **size))
-        for half, (name, scene) in zip(categories(data), mixing.items(), strict=True)
+        name: load_world(WorldConfig(data.config.bank, scene=scene, n_single_per_event=1, **size))
+        for name, scene in mixing.items()
     }
 
 

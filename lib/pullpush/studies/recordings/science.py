@@ -11,7 +11,12 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from pullpush.data.audio import trim_silence
+from pullpush.data.clips import load_data
 from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.music.world import MusicConfig
+from pullpush.data.recordings.overlap import overlap
+from pullpush.data.speech.spoken import SpokenConfig
+from pullpush.data.speech.stamps import SpeechConfig
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import Bridge, class_names
 from pullpush.lab.comparisons import LEVEL, differences
@@ -21,13 +26,13 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
 from pullpush.show.palette import language_name
 from pullpush.studies import measured
-from pullpush.studies.recordings.data import BASE, GROUPS, LOSS, WORDS, YAMNET, Recordings
+from pullpush.studies.recordings.data import BASE, GROUPS, LOSS, SET, WORDS, YAMNET, Recordings
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.terms import Term
 
 INFONCE, UNTRAINED, BRIDGE, RECIPE = "InfoNCE", "untrained", "bridge, never trained", "recipe of chapter 7"
 ALL = "all languages (KCL)"
-NAMED_BY, SOUND_BY = "class R@1", "sound mAP@10"
+NAMED_BY, CLASS_BY, SOUND_BY = "class R@1", "class mAP@10", "sound mAP@10"
 EVALUATIONS = ("recall-at-1", "sound-prompts", "prompts", "named-clips")
 MARGIN = 2.0  # points of accuracy within which two systems are called equal
 DRAWS = 2000  # of seeds and clips, for the intervals of ranks
@@ -127,12 +132,16 @@ def by_language(systems: Mapping[str, Scores], names: Sequence[str]) -> pd.DataF
 
 
 def by_group(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
-    """Zero-shot accuracy and mAP@10 by what training names: group, classes, system, metric and `LEVEL`; fractions."""
+    """Zero-shot accuracy and mAP@10, both ways, by what training names: group, classes, system, metric and `LEVEL`."""
     group = np.array([ground.group(name) for name in ground.classes])
     rows = []
     for name, scores in systems.items():
         of_clip = scores.values(name, "class")[0].astype(int)
-        for metric, of in ((NAMED_BY, group[of_clip]), (SOUND_BY, group[np.unique(of_clip)])):
+        for metric, of in (
+            (NAMED_BY, group[of_clip]),
+            (CLASS_BY, group[of_clip]),
+            (SOUND_BY, group[np.unique(of_clip)]),
+        ):
             values = scores.values(name, metric)
             for each in GROUPS:
                 if (of == each).sum() > 1:
@@ -240,10 +249,37 @@ def of_bridge(ground: Recordings) -> pd.DataFrame:
     return measured.read("recordings") if ground.has_recordings else measure(ground)
 
 
+def copies(ground: Recordings) -> pd.DataFrame:
+    """Pairs of a test clip and of a recording that the book learns from, or another test clip, that are one recording
+    by `overlap`: group (of test clips), system (what they are compared with), metric "pairs", value, clips.
+    """
+    speech = SpokenConfig(("prompts",)), SpeechConfig()
+    learnt = {
+        "events of the scenes": ground.scenes.singles,
+        "phrases of music": load_data(MusicConfig(captions_per_phrase=1)).train,
+        **{name: load_data(config).train for name, config in zip(("prompts", "descriptions"), speech, strict=True)},
+    }
+    rows = []
+    for group, clips in ((SET, ground.others), (WORDS, ground.words)):
+        for name, others in {"one another": clips, **learnt}.items():
+            pairs = overlap(others, clips).query("train != test")
+            rows.append({"group": group, "system": name, "metric": "pairs", "value": len(pairs), "clips": len(others)})
+    return pd.DataFrame(rows)
+
+
+def shared() -> pd.DataFrame:
+    """`copies` as it was measured: test clips, compared with, clips, pairs of one recording."""
+    table = measured.read("recordings", metric="pairs").astype({"value": int, "clips": int})
+    names = {"group": "test clips", "system": "compared with", "value": "pairs of one recording"}
+    return table.rename(columns=names)[["test clips", "compared with", "clips", "pairs of one recording"]]
+
+
 def write(ground: Recordings) -> None:
-    """Make the table that `of_bridge` reads."""
+    """Make the table that `of_bridge` and `shared` read."""
     began, path = time.time(), measured.path_of("recordings")
-    measure(ground).to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+    pd.concat([measure(ground), copies(ground)], ignore_index=True).to_csv(
+        path, index=False, float_format="%.6g", lineterminator="\n"
+    )
     measured.note(
         "recordings", measured.COUNTED, time.time() - began, measured.SOURCES["recordings"].command, path=path
     )
