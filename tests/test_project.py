@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import math
 import re
 import subprocess
 import sys
@@ -306,13 +305,6 @@ def published(file: str) -> pd.DataFrame:
 
 
 FINDINGS = yaml.safe_load((ROOT / "book" / "findings.yaml").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "said"), [(-0.3, -0.2, " [20.0, 30.0]"), (-0.3, 0.01, " [−1.0, 30.0]"), (math.nan, math.nan, "")]
-)
-def test_the_interval_of_a_loss_is_said_as_a_loss(low, high, said):
-    assert findings.interval({"as": "points"}, {"value": -0.25, "low": low, "high": high}) == said
 
 
 def test_readmes_table_and_finding_say_what_the_published_tables_say():

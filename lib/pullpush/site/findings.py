@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import yaml
+
+from pullpush.lab.findings import interval, row_of, written
 
 FILE = "findings.yaml"
 DECISIONS = "decisions.yaml"
@@ -30,46 +32,12 @@ def findings(root: Path, read: Callable[[str], pd.DataFrame]) -> Iterator[Findin
     for item in yaml.safe_load((root / "book" / FILE).read_text(encoding="utf-8")):
         names = re.findall(r"\{(\w+)\}", item["answer"])
         try:
-            rows = {name: _row(read(item[name]["file"]), item[name]) for name in names}
+            rows = {name: row_of(read(item[name]["file"]), item[name]) for name in names}
         except (FileNotFoundError, LookupError):
             continue
         words = {name: written(item[name], rows[name]) for name in names}
         number = words[names[0]] + interval(item[names[0]], rows[names[0]])
         yield Finding(tuple(item["pages"]), item["question"], item["answer"].format(**words), number, item["figure"])
-
-
-def written(cell: Mapping[str, Any], row: Mapping[str, Any], column: str = "value") -> str:
-    """A number as its finding says it; points in the direction that the sentence names, so that a loss has no sign.
-
-    >>> written({"as": "points"}, {"value": -0.248}), written({"as": 2}, {"value": -2.98248})
-    ('24.8', '−2.98')
-    """
-    value = row[cell.get("column", column) if column == "value" else column]
-    if cell["as"] == "percent":
-        return f"{100 * value:.0f} %"
-    falls = cell["as"] == "points" and row["value"] < 0
-    text = f"{100 * (-value if falls else value):.1f}" if cell["as"] == "points" else f"{value:.{cell['as']}f}"
-    return text.replace("-", "−")
-
-
-def interval(cell: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """The number's interval, or nothing where it has none, as of a single seed.
-
-    >>> interval({"as": "points"}, {"value": -0.248, "low": -0.3, "high": 0.01})
-    ' [−1.0, 30.0]'
-    """
-    if pd.isna(row["low"]) or pd.isna(row["high"]):
-        return ""
-    low, high = (written(cell, row, column) for column in ("low", "high"))
-    return f" [{high}, {low}]" if cell["as"] == "points" and row["value"] < 0 else f" [{low}, {high}]"
-
-
-def _row(table: pd.DataFrame, cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    for column, value in cell["row"].items():
-        table = table[table[column] == value]
-    if len(table) != 1:
-        raise LookupError(f"{FILE}: {len(table)} rows of {cell['file']} are {cell['row']}, where one is wanted")
-    return table.iloc[0]
 
 
 def cards(found: Sequence[Finding], pictures: Mapping[str, str]) -> str:
@@ -100,7 +68,10 @@ def decision_table(root: Path, read: Callable[[str], pd.DataFrame]) -> str:
     """The table for practitioners: what one has, what to do, what it changed with its interval, and where."""
     lines = ["| you have | do | points | chapter |", "|---|---|---|---|"]
     for item in yaml.safe_load((root / "book" / DECISIONS).read_text(encoding="utf-8")):
-        row, scale = _row(read(item["number"]["file"]), item["number"]), 100 if item["number"]["as"] == "points" else 1
+        row, scale = (
+            row_of(read(item["number"]["file"]), item["number"]),
+            100 if item["number"]["as"] == "points" else 1,
+        )
         value, low, high = (f"{scale * row[column]:+.1f}".replace("-", "−") for column in ("value", "low", "high"))
         lines.append(
             f"| {item['have']} | {item['do']} | {value} [{low}, {high}] | [{item['page']}]({item['page']}.md) |"
