@@ -31,12 +31,13 @@ from pullpush.data.clips import Clips, Columns, Index, World
 from pullpush.data.mixture import Mixed
 from pullpush.data.store import row_numbers
 from pullpush.encoders import AUDIO, AudioEncoder
+from pullpush.encoders.features import side_by_side
 from pullpush.encoders.windows import check_audio, check_seconds
 from pullpush.errors import AudioError, TrainingError
 from pullpush.golden import versions
 from pullpush.parallel import in_threads
 from pullpush.progress import hidden
-from pullpush.training.trunk import Trunk, as_trunk
+from pullpush.training.trunk import Published, Trunk, as_trunk
 
 KIND = "features"
 BLOCK = 64  # clips encoded at once
@@ -79,9 +80,16 @@ def encoded(world: World, base: Base, *, level: str | None = None, progress: boo
 def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Clips], Clips]:
     """A function that hears one split after the other through a trunk; see `encoded`.
 
-    Of a mixture every source is heard by itself, so that mixtures share what is kept of them.
+    Every source of a mixture is encoded by itself, and by each member of `several` encoders, so that what is stored of
+    them is shared.
     """
     trunk = as_trunk(base)
+    if isinstance(trunk, Published) and "members" in trunk.options:
+        options = {name: value for name, value in trunk.options.items() if name != "members"}
+        members = [
+            splits_encoder(Published(name, options, trunk.seed), progress=progress) for name in trunk.options["members"]
+        ]
+        return lambda clips: _together([encode(clips) for encode in members])
     card, way = AUDIO[trunk.encoder], WAYS[trunk.level]
     # Several blocks of a large model may not fit; what travels in a package or is trained here is small.
     jobs = 1 if card.pretrained and card.wheel is None else None
@@ -101,6 +109,16 @@ def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Cli
         return way.read(clips, folder, content_key([bytes_key(folder), clips.key]))
 
     return encode
+
+
+def _together(members: Sequence[Any]) -> Any:
+    """The same clips, with the features of several encoders side by side."""
+    first = members[0]
+    if isinstance(first, Mixed):
+        sources = zip(*(clips.sources for clips in members), strict=True)
+        return replace(first, sources=tuple(_together(source) for source in sources))
+    features = side_by_side([torch.from_numpy(np.array(clips.features)) for clips in members]).numpy()
+    return Encoded(first.clips, features, content_key([features.tobytes(), first.clips.key]))
 
 
 def trunk_of(world: World) -> Trunk | None:

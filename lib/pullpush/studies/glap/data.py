@@ -5,6 +5,7 @@
     ground.view("silent/several")          # no speech; YAMNet and the speech embedding side by side
     ground.view("test/yamnet/speech fra")  # to test on: spoken captions in French, each in its own words
     ground.view("test/yamnet/keywords deu")  # single words in a language that no clip of training is spoken in
+    ground.view("test/yamnet/commands")    # spoken words of Speech Commands, where the set is there
     ground.view("test/yamnet/sound@first 0.5")  # half a second of each test clip
 
 Sound is Tux Paint's scenes, music the soundfont's phrases, both with captions in eight languages. Speech is what people
@@ -23,26 +24,25 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Config, StoredClips, World, load_data
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.mixture import SEVERAL, Mixed, MixtureConfig, Part, asked_in, captioned
 from pullpush.data.music.world import PARTS as MUSIC, MusicConfig
+from pullpush.data.recordings.corpora import load_labelled
 from pullpush.data.scenes.altered import Alteration, First, Gain, Loudest, WhiteNoise, altered
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
-from pullpush.encoders.features import side_by_side
 from pullpush.errors import unknown
 from pullpush.lab.compute import View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
-from pullpush.training.frozen import Encoded, encoded, splits_encoder, trunk_of
+from pullpush.training.frozen import encoded, splits_encoder, trunk_of
 from pullpush.training.trunk import Published, parts_of
 
 # The groups of GLAP §3.1, with French in the place of Chinese.
@@ -105,6 +105,7 @@ ALTERATIONS: Mapping[str, Callable[[float], Alteration]] = {
     "gain": Gain,
     "noise": WhiteNoise,
 }
+COMMANDS = "speech_commands:v1-sample"  # recordings that others made, 300 of 64,727
 EPOCHS = 3  # passes, as a multiple of the profile's
 BATCH = 128  # of a step; the paper's share of one GPU
 LEAST = 8  # of a step, however few clips there are
@@ -169,7 +170,7 @@ class Grounds:
         if not self.has_recordings:
             return found | {"speech": Test("stamps", "eng")}
         found |= {"music recordings": Test("music", "eng", "recordings")}
-        found |= {"speech": Test("stamps"), "prompts": Test("prompts")}
+        found |= {"speech": Test("stamps"), "prompts": Test("prompts"), "commands": Test("commands", "eng")}
         found |= {f"speech {ISO.get(each, each)}": Test("stamps", each) for each in STAMPS}
         found |= {f"prompts {each}": Test("prompts", each) for each in PROMPTS}
         return found | {f"keywords {each}": Test("keywords", each) for each in self.keyword_languages}
@@ -189,7 +190,7 @@ class Grounds:
             if condition:
                 return self._views.setdefault(f"{name}@{condition}", alter(self.view(name), condition))
             world = self.test(test) if mix == "test" else self.mixture(mix)
-            self._views[name] = View(self.book, encode(world, self._trunk(encoder)), self._overrides)
+            self._views[name] = View(self.book, encoded(world, self._trunk(encoder)), self._overrides)
         return self._views[name]
 
     def mixture(self, name: str) -> World:
@@ -208,10 +209,14 @@ class Grounds:
 
         Raises:
             UnknownNameError: no such test.
+            DataNotFoundError: recordings of others that are not there.
         """
         if name not in self.tests:
             raise unknown("test", name, self.tests)
         source, language, split = self.tests[name]
+        if source == "commands":
+            words = asked_in(language, load_labelled(COMMANDS))
+            return tested([COMMANDS], words, "", singles=words)
         config, world = self.configs[source], self.load(source)
         if source in DOMAINS or not self.has_recordings:
             clips = Part(config, source if source in DOMAINS else "speech", (language,)).told(world.split(split))
@@ -321,31 +326,6 @@ def one_a_text(clips: Either) -> Either:
     for row, texts in enumerate(clips.captions(SEVERAL)):
         first.setdefault(normalised(texts[0]), row)
     return clips.select(list(first.values()))
-
-
-def encode(world: World, trunk: Published) -> World:
-    """A world through a trunk; of `several`, what is stored of each member is put together and nothing encoded twice.
-
-    Raises:
-        ValueError, DataNotFoundError, CacheError: see `frozen.encoded`.
-    """
-    options = dict(trunk.options)
-    members = options.pop("members", ())
-    if not members:
-        return encoded(world, trunk)
-    worlds = [encoded(world, Published(name, options)) for name in members]
-    splits = {name: _together([each.splits[name] for each in worlds]) for name in world.splits}
-    return replace(world, splits=splits, trunk=trunk)
-
-
-def _together(members: Sequence[Any]) -> Any:
-    """The same clips, with the features of several encoders."""
-    first = members[0]
-    if isinstance(first, Mixed):
-        sources = zip(*(clips.sources for clips in members), strict=True)
-        return replace(first, sources=tuple(_together(source) for source in sources))
-    features = side_by_side([torch.from_numpy(np.array(clips.features)) for clips in members]).numpy()
-    return Encoded(first.clips, features, content_key([features.tobytes(), first.clips.key]))
 
 
 def alter(view: View, condition: str) -> View:

@@ -25,8 +25,9 @@ from pullpush.lab.scores import Scores
 from pullpush.losses import info_nce, siglip
 from pullpush.metrics.inference import Array, difference
 from pullpush.metrics.prompt_templates import GLAP
+from pullpush.studies import measured
 from pullpush.studies.glap.comparisons import KEYWORDS, spotted
-from pullpush.studies.glap.data import DOMAINS, ISO, Grounds
+from pullpush.studies.glap.data import COMMANDS, DOMAINS, ISO, Grounds
 from pullpush.studies.own_data import check_classes
 from pullpush.training.evaluate import embed, zero_shot
 from pullpush.training.loop import Result
@@ -270,6 +271,21 @@ def keywords(scores: Scores, ground: Grounds, learnt_from: Mixed) -> pd.DataFram
         rows.append((language, words, clips, clips > 0, *span, 1 / words, alone, one.seeds))
     names = ["language", "words", "clips", "heard", "value", "low", "high", "chance", "length", "seeds"]
     return pd.DataFrame(rows, columns=names)
+
+
+def commands(scores: Scores) -> pd.DataFrame:
+    """Accuracy of English words that others recorded, by system and by length alone: system, words, value,
+    low, high, seeds, chance; fractions.
+    """
+    columns = ["value", "low", "high", "seeds"]
+    alone = measured.read("recordings", group=COMMANDS, metric="class R@1").iloc[0]
+    rows = []
+    for system in dict.fromkeys(trial.system for trial in scores.experiment.trials):
+        one = difference(values := scores.values(system, "accuracy eng"))
+        rows.append({"system": system, "words": values.shape[1], **{name: getattr(one, name) for name in columns}})
+    rows.append({"system": alone["system"], "words": rows[0]["words"], **{name: alone[name] for name in columns}})
+    table = pd.DataFrame(rows)
+    return table.assign(low=table["low"].clip(lower=0), chance=1 / table["words"])
 
 
 def by_length(clips: Clips, language: str) -> float:
