@@ -13,7 +13,6 @@ import soundfile
 
 from pullpush.data.audio import load_audio
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
-from pullpush.data.recordings.overlap import check_recordings
 from pullpush.errors import AudioError
 
 
@@ -125,12 +124,3 @@ def test_what_is_heard_twice_is_told_with_names(mine):
     assert "0.wav is 1.wav (train)" in twice
     assert "1 recording is in two splits" in both
     assert "0.wav (train) is 6.wav (test)" in both
-
-
-def test_a_file_that_a_published_set_chooses_and_tests_on_is_its_own_affair(mine):
-    corpus = load(mine)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_recordings("MusicCaps", {"valid": corpus.test, "test": corpus.test})
-    with pytest.warns(UserWarning, match="2 recordings are in two splits"):
-        check_recordings("mine", {"train": corpus.test, "test": corpus.test})

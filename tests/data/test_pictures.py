@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image, ImageDraw
 
 from pullpush import cache
@@ -18,13 +17,10 @@ from pullpush.data.recordings.pictures import (
     groups,
     load_categories,
 )
-from pullpush.encoders import create
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 from pullpush.training.evaluate import retrieval_table, zero_shot
-from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import Plan
-from pullpush.training.trunk import Published
 
 HOME = cache.home()  # before any test points it elsewhere
 KINDS = ["animals/birds", "animals/fish/cartoon", "clothes/hats", "food/fruit", "vehicles"]
@@ -233,17 +229,6 @@ def test_pictures_train_as_sounds_do(world):
     table = retrieval_table(model, world.test)
     assert table["value"].between(0, 1).all()
     assert len(zero_shot(model, world.singles, world.singles.prompts()))
-
-
-def test_features_of_a_published_encoder_take_the_place_of_pictures(world):
-    trunk = Published("efficientnet-lite", {"pretrained": False, "size": SIZE})
-    fast = encoded(world, trunk)
-    wanted = trunk.load()(world.test.audio([2])[0])
-    torch.testing.assert_close(fast.test.audio([2])[0], wanted, atol=1e-5, rtol=1e-4)
-    options = on_features(fast)
-    assert options == {"audio": "features", "encoder_options": {"audio_dim": 1280}}
-    model = create("features", "hashed", dim=8, audio_dim=1280)
-    assert model.encode_audio(*fast.test.audio([0, 1])).shape == (2, 8)
 
 
 # ---------------------------------------------------------------------------------------------------------- real stamps

@@ -8,7 +8,6 @@ import json
 import re
 import tarfile
 import warnings
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -231,20 +230,6 @@ def test_groups_are_mixed_as_they_are_in_memory(counts, batch_size, data):
         assert turns == list(range(count, 2 * count)), "the second epoch goes on where the first has ended"
 
 
-def test_a_small_set_starts_anew_and_none_is_seen_twice_before_all_were(folder, tmp_path):
-    small = write_shards(clips(3, 1), tmp_path / "small", languages=LANGUAGES)
-    dataset = ShardDataset({"large": folder, "small": small}, weights={"small": 1, "large": 1}, columns=("group",))
-    batches = [batch for epoch in (0, 1) for batch in dataset.batches(4, seed=0, epoch=epoch)]
-    assert len(dataset) == 23
-    assert {Counter(batch.columns["group"])["small"] for batch in batches if len(batch) == 4} == {2}
-    rows = [row for batch in batches for row in batch.index.tolist()]
-    small, large = [row for row in rows if row >= 20], [row for row in rows if row < 20]
-    passes = [tuple(small[start : start + 3]) for start in range(0, 22, 3)]
-    assert all(sorted(one) == [20, 21, 22] for one in passes[:7])
-    assert len(set(passes)) > 2, "each pass has an order of its own"
-    assert sorted(large[:20]) == list(range(20))
-
-
 # Damage
 
 
@@ -307,24 +292,6 @@ def test_a_shard_that_is_cut_short_gives_what_it_has(folder, cut, indexed):
     assert str(path) in set(dataset.damaged["shard"])
     assert len(warned) == 1 or not indexed
     assert check_shards(folder)["shard"].tolist() == [str(path)]
-
-
-@pytest.mark.filterwarnings("ignore:.*damaged")
-def test_processes_see_the_same_replacements(folder):
-    damage(folder)
-    (folder / "000003.tar").write_bytes(b"")
-    dataset = ShardDataset(folder, languages=LANGUAGES, sampling="random", captions="random")
-    whole = content(dataset.batches(5, seed=0, epoch=0))
-    shares = [
-        content(
-            ShardDataset(folder, languages=LANGUAGES, sampling="random", captions="random").batches(
-                5, seed=0, epoch=0, rank=r, processes=2
-            )
-        )
-        for r in (0, 1)
-    ]
-    assert [[*a[0], *b[0]] for a, b in zip(*shares, strict=True)] == [batch[0] for batch in whole]
-    assert content(dataset.batches(5, seed=0, epoch=0, skip=2)) == whole[2:]
 
 
 # What can go wrong

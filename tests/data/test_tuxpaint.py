@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import http.server
 import tarfile
-import threading
 from pathlib import Path
 
 import debs
@@ -48,10 +44,8 @@ def write_deb(folder: Path, unusual: dict | None = None) -> Path:
 
 @pytest.fixture
 def offline(monkeypatch, tmp_path):
-    """No distribution and no project: apt has no sources, and nobody answers at the release's address."""
+    """No distribution: apt has no sources."""
     debs.use(monkeypatch, tmp_path, None)
-    monkeypatch.setattr(tuxpaint, "RELEASE", "http://127.0.0.1:9/tuxpaint-stamps-1.tar.gz")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 @pytest.fixture
@@ -106,44 +100,9 @@ def test_apt_refuses_a_package_that_is_not_the_signed_one(home, repository):
 def test_offline_says_what_to_do(home, offline):
     with pytest.raises(DataNotFoundError, match="connect to the network") as caught:
         tuxpaint.fetch()
-    for hint in ("apt:", "upstream:", tuxpaint.SOURCE, ".deb", "tar.gz", "synthetic"):
+    for hint in ("apt:", tuxpaint.RELEASE, tuxpaint.SOURCE, ".deb", "tar.gz", "synthetic"):
         assert hint in str(caught.value)
     assert unfinished(home) == []
-
-
-@pytest.fixture
-def release(monkeypatch, tmp_path, offline):
-    """The project's own release at an address that answers, and a system without apt."""
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    archive = folder / "tuxpaint-stamps-1.tar.gz"
-    archive.write_bytes(debs.tarball(below("tuxpaint-stamps-1/stamps"), mode="gz"))
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            """Say nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setattr(tuxpaint, "RELEASE", f"http://127.0.0.1:{server.server_port}/{archive.name}")
-    monkeypatch.setattr(tuxpaint, "RELEASE_SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
-    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    yield archive
-    server.shutdown()
-    server.server_close()
-
-
-def test_without_apt_the_projects_release_is_fetched(home, release):
-    assert files_below(tuxpaint.fetch()) == FILES
-
-
-def test_half_a_download_is_refused_and_tried_again(home, release):
-    whole = release.read_bytes()
-    release.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataNotFoundError, match="hash"):
-        tuxpaint.fetch()
-    release.write_bytes(whole)
-    assert files_below(tuxpaint.fetch()) == FILES
 
 
 # ---------------------------------------------------------------- a copy that is there

@@ -10,7 +10,7 @@ import torch
 
 from pullpush import golden
 from pullpush.golden import losses
-from pullpush.losses import TERMS, Loss, Output, Tempered, _tiles
+from pullpush.losses import TERMS, Loss, Output, Tempered
 
 versions = importlib.import_module("pullpush.golden.versions")
 
@@ -45,15 +45,6 @@ def test_every_card_is_seen_in_value_and_gradient(name, monkeypatch):
         make, "forward", lambda self, *given, **named: Output(1.001 * forward(self, *given, **named)[0])
     )
     assert {value for value in changed(before, found(name)) if value.endswith("plain: value")}
-
-
-def test_tiles_are_seen_where_they_are_used(monkeypatch):
-    before = found("siglip")
-    original = _tiles.take_positives
-    monkeypatch.setattr(
-        "pullpush.losses._siglip.take_positives", lambda *given: tuple(1.001 * x for x in original(*given))
-    )
-    assert {value.partition(":")[0] for value in changed(before, found("siglip"))} == {"in tiles"}
 
 
 class Own(Tempered):

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
 
 from pullpush.data.batches import PairDataset
@@ -21,7 +20,7 @@ from pullpush.training import (
     zero_shot,
 )
 from pullpush.training.frozen import Encoded
-from pullpush.training.runs import Plan, train_run
+from pullpush.training.runs import Plan
 
 SMALL = {"epochs": 2, "batch_size": 16, "dim": 16, "text": "hashed"}
 TRUNK = {"encoder_options": {"audio_channels": (8, 8, 16)}}
@@ -111,30 +110,6 @@ def test_training_learns_and_evaluates(fast):
     assert result.steps["radius"].notna().all()
     assert set(retrieval_table(result.model, fast.test, ("eng", "zho"))["language"]) == {"eng", "zho"}
     assert zero_shot(result.model, fast.singles, prompts(fast.bank.events, "eng"))["value"].between(0, 1).all()
-
-
-def test_resumed_run_equals_the_uninterrupted_one(fast, monkeypatch, tmp_path):
-    one = recipe("cacl", **SMALL, captions="random", **on_features(fast))
-    whole = train_run(fast, one, out=None)
-    from pullpush.training import loop
-
-    check, calls = loop.check_finite, []
-
-    def interrupt(*args):
-        calls.append(1)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        check(*args)
-
-    monkeypatch.setattr(loop, "check_finite", interrupt)
-    monkeypatch.setitem(loop.train.__kwdefaults__, "save_after", 0.0)  # a checkpoint a step
-    with pytest.raises(KeyboardInterrupt):
-        train_run(fast, one, out=tmp_path)
-    resumed = train_run(fast, one, out=tmp_path)
-    assert len(calls) == 5 + 2, "four of six steps were kept"
-    assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(value, resumed.model.state_dict()[name]), name
 
 
 def test_run_key_knows_the_trunk(world, base, fast):

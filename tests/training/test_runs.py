@@ -9,7 +9,6 @@ from pandas.testing import assert_frame_equal
 
 from pullpush.data.batches import PairDataset
 from pullpush.data.scenes.world import WorldConfig, load_world
-from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, LossCard, Output
 from pullpush.training import Diagnostics, embed, recipe, runs
 from pullpush.training.runs import Plan, train_all, train_run
@@ -54,32 +53,6 @@ def test_a_run_is_trained_once_then_read(world, no_training):
     assert_frame_equal(again.steps, first.steps, check_exact=True)
     for one, other in zip(embed(first.model, world.test), embed(again.model, world.test), strict=True):
         assert torch.equal(one, other)
-
-
-def test_interrupted_run_goes_on_to_the_same_numbers(world, monkeypatch, tmp_path):
-    one = recipe("infonce+siglip", captions="random", **SMALL)
-    whole = train_run(world, one, out=tmp_path / "whole", diagnostics=Diagnostics())
-    from pullpush.training import loop
-
-    check, calls = loop.check_finite, []
-
-    def interrupt(*args, **options):
-        calls.append(1)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        check(*args, **options)
-
-    plan = Plan(world, one, diagnostics=Diagnostics())
-    assert not plan.finished  # its key is known from here on: the loop has been probed
-    monkeypatch.setattr(loop, "check_finite", interrupt)
-    monkeypatch.setitem(loop.train.__kwdefaults__, "save_after", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        plan.train()
-    resumed = Plan(world, one, diagnostics=Diagnostics()).train()
-    assert len(calls) == 5 + 2  # the four steps before it were kept
-    assert_frame_equal(resumed.steps, whole.steps, check_exact=True)
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(value, resumed.model.state_dict()[name]), name
 
 
 def test_runs_side_by_side_are_those_one_by_one(world):
@@ -159,24 +132,3 @@ def test_a_change_of_a_component_is_a_change_of_the_runs_that_go_through_it(worl
     infonce, kcl = keys()
     assert infonce != before[0]
     assert kcl == before[1]
-
-
-def test_clip_that_an_encoder_refuses_is_named(world, tmp_path):
-    class Broken:
-        def __init__(self, split):
-            self.split, self.captions, self.key = split, split.captions, "broken"
-
-        def __len__(self):
-            return len(self.split)
-
-        def audio(self, index, *, sample_rate=None):
-            waves, lengths = self.split.audio(index, sample_rate=sample_rate)
-            waves[[row for row, clip in enumerate(index) if clip == 17]] = float("nan")
-            return waves, lengths
-
-    with pytest.raises(TrainingError, match=r"finite.*step \d of epoch 1, with clips \[.*\b17\b.*\]"):
-        train_run(
-            replace(world, splits={**world.splits, "train": Broken(world.train)}),
-            recipe("infonce", **SMALL),
-            out=tmp_path,
-        )

@@ -39,6 +39,7 @@ def command(mine, *arguments):
     return ["--dataset", f"shards:{mine}", *MODEL, "--balance", "sound=1", "speech=1", *arguments]
 
 
+@pytest.mark.deep
 @pytest.mark.filterwarnings("ignore:.*damaged")
 def test_two_processes_train_from_shards_as_one(mine, tmp_path, capsys):
     assert main(command(mine, "--out", str(tmp_path / "one"))) == 0

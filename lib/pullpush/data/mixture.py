@@ -181,7 +181,6 @@ class Mixed:
         raise NoLabelsError("clips of several sources have no classes in common: ask one of them")
 
     def relevance(self, other: Clips | None = None) -> Tensor:
-        """See `Clips`: that of each source, and 0 between clips of different ones."""
         items = self if other is None else other
         if not isinstance(items, Mixed) or len(items.sources) != len(self.sources):
             raise ValueError("relevance of clips of several sources is known among clips of the same sources only")

@@ -262,7 +262,6 @@ class DropoutText(TextEncoder):
         return self.dropout(self.features(texts, languages))
 
     def precompute(self, texts: Sequence[str]) -> None:
-        """See `TextEncoder`."""
         self.features.precompute(texts)
 
 

@@ -82,7 +82,6 @@ class SplitAudioEncoder(AudioEncoder):
         """`(B, S)` and `(B,)` as `lower` gives them, in rows that may be longer → `(B, dim)` features."""
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """See `AudioEncoder`."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.trainable == "all"):
             activations, sizes = self.lower(audio, lengths)
         return self.upper(activations, sizes)

@@ -193,7 +193,6 @@ class PublishedModel(Model):
 
     @property
     def sample_rate(self) -> int:
-        """See `Model`."""
         return self._sample_rate
 
     @torch.no_grad()

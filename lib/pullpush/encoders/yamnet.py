@@ -210,11 +210,9 @@ class Bridge(Model):
         return (similarity / self.softness).softmax(dim=1)
 
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        """See `Model`."""
         return F.normalize(self.weights(texts, languages), dim=1)
 
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """See `Model`."""
         audio, lengths = check_audio(audio, lengths)
         return F.normalize(
             self.tagger.tag(audio.to(self.classes.device), lengths.to(self.classes.device)).sqrt(), dim=1

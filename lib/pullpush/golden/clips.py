@@ -125,7 +125,6 @@ class Noises:
     name: str = "noise"
 
     def load(self) -> World:
-        """See `data.clips.Config`."""
         splits = {split: clips(self.count, name=f"{self.name}-{split}") for split in ("train", "valid", "test")}
         return World(self, splits)
 
@@ -137,15 +136,12 @@ class Signed:
     sign: str
 
     def of(self, clips: Any, language: str, events: Any = ()) -> Signed:
-        """See `Rewriter`."""
         return self
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Rewriter`."""
         return [f"{caption} {self.sign}{number}" for caption in captions]
 
     def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Merger`."""
         return [f"{one} {self.sign} {other}" for one, other in zip(first, second, strict=True)]
 
 

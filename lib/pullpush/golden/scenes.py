@@ -276,11 +276,9 @@ class OneZone:
         self.values = {name: default for name, (_, default) in DEFAULTS.items()} | values
 
     def zones(self, bank: int, program: int, key: int, velocity: int) -> list[Zone]:
-        """See `SoundFont`."""
         return [Zone((0, 127), (0, 127), 0, self.values)]
 
     def sample(self, number: int) -> Sample:
-        """See `SoundFont`."""
         wave = np.sin(np.arange(4000) * 2 * np.pi / 50).astype(np.float32)
         return Sample(wave, RATE // 2, (1000, 1500), 69, -4)
 

@@ -55,7 +55,6 @@ class Levels(AudioEncoder):
     dim = DIM
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """See `AudioEncoder`."""
         sizes = [audio.shape[1]] * len(audio) if lengths is None else lengths.tolist()
         quarters = [row[:size].tensor_split(DIM) for row, size in zip(audio, sizes, strict=True)]
         return torch.stack([torch.stack([part.square().mean().sqrt() for part in parts]) for parts in quarters])
@@ -65,11 +64,9 @@ class Toy(Model):
     """Of a clip its level in each quarter, of a text how often it holds some letters; both of unit length."""
 
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """See `Model`."""
         return F.normalize(Levels()(audio, lengths), dim=1)
 
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        """See `Model`."""
         counts = [[1.0 + text.count(letter) for letter in "aeir"] for text in texts]
         return F.normalize(torch.tensor(counts), dim=1)
 
@@ -79,7 +76,6 @@ class OfModel:
     """A teacher that is a model; see `labels.Teacher`."""
 
     def embed(self, clips: Clips, language: str) -> Tensor:
-        """See `Teacher`."""
         return labels.both_sides(Toy(), clips, language)
 
 
@@ -203,7 +199,6 @@ class Echo(Prompted):
     """Answers with the end of the question."""
 
     def answers(self, questions: Sequence[Question]) -> list[str]:
-        """See `Prompted`."""
         answers = [f"Caption: {one.number} {one.prompt[10:60]} … {one.prompt[-40:]}" for one in questions]
         return [text.replace("\n", " ") for text in answers]
 

@@ -63,7 +63,6 @@ class Tones:
         return len(self.waves)
 
     def audio(self, index: Any, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """See `data.clips.Clips`; float64."""
         rows = torch.arange(len(self))[index].reshape(-1)
         return self.waves[rows, : int(self.lengths[rows].max())], self.lengths[rows]
 
@@ -90,7 +89,6 @@ class Tones:
         return type(self)(len(rows))
 
     def head(self, n: int) -> Tones:
-        """See `data.clips.Clips`."""
         return self.select(range(min(n, len(self))))
 
 
@@ -98,7 +96,6 @@ class Uneven(Tones):
     """Clips of which every third has one caption."""
 
     def captions(self, language: str) -> list[list[str]]:
-        """See `Tones`."""
         return [texts[: 1 + (at % 3 > 0)] for at, texts in enumerate(super().captions(language))]
 
 
@@ -106,7 +103,6 @@ class Coarse(Tones):
     """Clips in multiples of 1/8, float32, of which all sums are exact."""
 
     def audio(self, index: Any, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        """See `Tones`."""
         waves, lengths = super().audio(index, sample_rate=sample_rate)
         return ((8 * waves).round() / 8).float(), lengths
 
@@ -163,12 +159,10 @@ class Halves(SplitAudioEncoder):
     dim, sample_rate = 2, None
 
     def lower(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `SplitAudioEncoder`."""
         sizes = torch.full((len(audio),), audio.shape[1]) if lengths is None else lengths
         return audio[:, ::2] * 0.5, (sizes + 1) // 2
 
     def upper(self, activations: Tensor, sizes: Tensor) -> Tensor:
-        """See `SplitAudioEncoder`."""
         return torch.stack([activations.sum(dim=1), activations[:, 1::2].sum(dim=1)], dim=1)
 
 
@@ -297,7 +291,6 @@ class Mortal(PairDataset):
     left = KILLED_AFTER
 
     def __getitems__(self, indices: Any) -> Any:
-        """See `PairDataset`."""
         if not self.left:
             raise Killed
         self.left -= 1

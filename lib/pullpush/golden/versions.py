@@ -102,9 +102,7 @@ def versions(*names: str) -> dict[str, str]:
 
 
 def _without_file(name: str, run: Callable[[], Values]) -> str:
-    """The version of a reader's component: what it gives. What cannot be probed is another thing in each process, since
-    it is better to train twice than to read what something else has trained.
-    """
+    """The version of a reader's component: what it gives."""
     if name in _unknowable:
         return _unknowable[name]
     try:

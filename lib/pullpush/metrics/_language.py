@@ -133,10 +133,7 @@ def language_by_clip(embedded: Embeddings) -> Values:
 
 
 def _fitted(x: Array, y: NDArray[np.int64], classes: int, start: Array | None) -> Array:
-    """Weights and, below them, intercepts `(d + 1, classes)` that minimise Σ loss + ‖weights‖² / 2 C.
-
-    start: where to begin; the minimum is the same from everywhere.
-    """
+    """Weights and, below them, intercepts `(d + 1, classes)` that minimise Σ loss + ‖weights‖² / 2 C."""
     shape, wanted = (x.shape[1] + 1, classes), np.eye(classes)[y]
 
     def loss(flat: Array) -> tuple[float, Array]:

@@ -180,34 +180,27 @@ class EncodedClips(ABC):
 
     @property
     def name(self) -> str:
-        """The clips' own."""
         return self.clips.name
 
     @property
     def graded(self) -> bool:
-        """The clips' own."""
         return self.clips.graded
 
     @property
     def columns(self) -> Columns:
-        """The clips' own."""
         return self.clips.columns
 
     @property
     def labels(self) -> Tensor:
-        """The clips' own."""
         return self.clips.labels
 
     def captions(self, language: str) -> list[list[str]]:
-        """The clips' own."""
         return self.clips.captions(language)
 
     def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
-        """The clips' own."""
         return self.clips.prompts(language, template)
 
     def relevance(self, other: Clips | None = None) -> Tensor:
-        """The clips' own."""
         return self.clips.relevance(other)
 
     @abstractmethod
@@ -252,12 +245,10 @@ class Encoded(EncodedClips):
         return torch.full((len(self),), self.dim)
 
     def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """See Heard."""
         features = self.features[rows]  # a copy: the cache cannot be written to
         return torch.from_numpy(features), torch.full((len(features),), self.dim)
 
     def select(self, rows: Sequence[int], *, name: str | None = None) -> Encoded:
-        """See Heard."""
         part = self.clips.select(rows, name=name)
         return Encoded(part, self.features[row_numbers(rows, len(self))], content_key([self.key, part.key]))
 
@@ -290,13 +281,11 @@ class Activated(EncodedClips):
         return torch.from_numpy(self.bounds[:, 1] - self.bounds[:, 0])
 
     def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """See Heard."""
         parts = [torch.from_numpy(self.values[start:stop].astype(np.float32)) for start, stop in self.bounds[rows]]
         lengths = torch.tensor([len(part) for part in parts], dtype=torch.int64)
         return (pad_sequence(parts, batch_first=True) if parts else torch.zeros(0, 0)), lengths
 
     def select(self, rows: Sequence[int], *, name: str | None = None) -> Activated:
-        """See Heard."""
         part = self.clips.select(rows, name=name)
         return Activated(
             part, self.values, self.bounds[row_numbers(rows, len(self))], content_key([self.key, part.key])

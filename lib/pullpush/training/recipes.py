@@ -161,10 +161,7 @@ def check_terms(terms: Any) -> None:
 
 
 def _svr_variants() -> Iterator[tuple[Recipe, str]]:
-    """SVR in one direction or two, static or dynamic, to be added to a loss ("infonce+bi-dynamic-svr").
-
-    As in the paper the static radius is free and the dynamic one constrained, unless the name says otherwise.
-    """
+    """SVR in one direction or two, static or dynamic, to be added to a loss ("infonce+bi-dynamic-svr")."""
     for prefix, direction in (("uni", "t2a"), ("bi", "both")):
         for modelling, paper, other in (("static", 0.0, "constrained"), ("dynamic", 0.01, "unconstrained")):
             name, shown = f"{prefix}-{modelling}-svr", f"{prefix}-{modelling.title()}SVR"

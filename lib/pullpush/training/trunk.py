@@ -122,7 +122,6 @@ class Published:
         return AUDIO[self.audio].split
 
     def at(self, level: str) -> Published:
-        """See FinishedRun."""
         return replace(self, level=level)
 
     def __hash__(self) -> int:
@@ -130,29 +129,24 @@ class Published:
 
     @property
     def encoder(self) -> str:
-        """See FinishedRun."""
         return self.audio
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """See FinishedRun."""
         return of_audio(self.audio, self.options)
 
     @property
     def digest(self) -> str:
-        """See FinishedRun: of the encoder's name, options and, where its model is a folder, of the files there."""
         weights = local_weights(self.options)
         options = {name: str(value) for name, value in self.options.items() if name not in weights}
         level = [self.level] if self.level != "features" else []
         return content_key([versions(*self.parts), self.audio, options, self.seed, *weights.values(), *level])
 
     def load(self) -> AudioEncoder:
-        """See FinishedRun."""
         return create_audio(self.audio, seed=self.seed, **self.options).eval()
 
     @property
     def upper_options(self) -> dict[str, Any]:
-        """See FinishedRun."""
         return {"audio_of": self.audio, "audio_options": dict(self.options)}
 
 

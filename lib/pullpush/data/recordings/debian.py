@@ -61,10 +61,8 @@ def unpack(archive: Path, tree: Path, files: Sequence[str] = ("*",)) -> None:
 
 
 def _extract(tar: tarfile.TarFile, tree: Path, files: Sequence[str]) -> None:
-    """Extract the wanted members below `tree`, refusing any archive in which something leads out of it.
-
-    Checked by hand: Python 3.11.0 to 3.11.3, which Debian 12 ships, do not know tarfile's filters yet.
-    """
+    """Extract the wanted members below `tree`, refusing any archive in which something leads out of it."""
+    # Checked by hand: Python 3.11.0 to 3.11.3, which Debian 12 ships, do not know tarfile's filters yet.
     tar.extraction_filter = lambda member, place: member  # later versions would warn that none is chosen
     top = os.path.realpath(tree)
     for member in tar:

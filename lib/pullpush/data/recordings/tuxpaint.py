@@ -1,8 +1,8 @@
 """Tux Paint's stamps: pictures, captions in 78 languages, people who speak them, and recorded sounds.
 
 Debian's package `tuxpaint-stamps-default` holds them all (161 MB). It is fetched once, without root, by apt, which
-verifies what it fetches against the distribution's signed lists; where there is no apt, or it has no such package, the
-project's own release is fetched instead, against a checksum. `$PULLPUSH_TUXPAINT` names a copy that is on disk already.
+verifies what it fetches against the distribution's signed lists. `$PULLPUSH_TUXPAINT` names a copy that is on disk
+already: the package, the project's own release, or an unpacked folder.
 
 *Takes* are further recordings of its events from five small packages, by other people with other microphones:
 `takes.yaml` says which recording is of which event, and what was left out. Some lie inside other files, resources of Qt
@@ -12,7 +12,6 @@ they name is written anywhere by its name.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -24,7 +23,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 import pandas as pd
-import pooch
 
 from pullpush.cache import cached_dir, content_key
 from pullpush.data.languages import VocabularyError, load_languages, read_table
@@ -40,8 +38,8 @@ RELEASE = (
 RELEASE_SHA256 = "842065576fae554358e00e51d71a492616a6490b12b592228067477c287a0bf8"
 ADVICE = (
     f"connect to the network and try again, or set {SOURCE} to a copy that you have: the package {PACKAGE.name}_*.deb, "
-    "the project's release tuxpaint-stamps-*.tar.gz, or an unpacked folder 'stamps'. Without it there is the bank "
-    "'synthetic' (profile smoke)"
+    f"the project's release ({RELEASE}), or an unpacked folder 'stamps'. Without it there is the bank 'synthetic' "
+    "(profile smoke)"
 )
 
 SPOKEN = re.compile(r"(?P<name>.+)_desc(?:_(?P<language>[A-Za-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?))?(?:\.ogg)?")
@@ -105,37 +103,17 @@ def index(root: Path | None = None) -> Stamps:
 
 
 def _download(folder: Path) -> None:
-    """Fetch the package by apt, or else the project's release, and unpack it to `folder`/stamps."""
+    """Fetch the package by apt, and unpack it to `folder`/stamps."""
     work = folder / "download"
     work.mkdir()
-    failures = []
-    for source, get in (("apt", _from_apt), ("upstream", _from_upstream)):
-        try:
-            archive = get(work)
-        except DataNotFoundError as error:
-            failures.append(f"{source}: {error}")
-            continue
-        _unpack(archive, folder)
-        return shutil.rmtree(work)
-    raise DataNotFoundError(f"cannot fetch the Tux Paint stamps ({'; '.join(failures)}): {ADVICE}")
-
-
-def _from_apt(work: Path) -> Path:
     tell(f"fetching {PACKAGE.name} ({PACKAGE.megabytes} MB) by apt")
-    with debian.apt() as download:
-        return download(PACKAGE, work)
-
-
-def _from_upstream(work: Path) -> Path:
-    tell(f"fetching {RELEASE}")
-    pooch.get_logger().setLevel("WARNING")
-    name = RELEASE.rsplit("/", 1)[-1]
     try:
-        return Path(pooch.retrieve(RELEASE, f"sha256:{RELEASE_SHA256}", fname=name, path=work, progressbar=False))
-    except (OSError, ValueError) as error:  # no network, or (ValueError) not what the checksum promises
-        if getattr(error, "errno", None) == errno.ENOSPC:
-            raise
-        raise DataNotFoundError(f"{name}: {str(error).splitlines()[0]}") from error
+        with debian.apt() as download:
+            archive = download(PACKAGE, work)
+    except DataNotFoundError as error:
+        raise DataNotFoundError(f"cannot fetch the Tux Paint stamps (apt: {error}): {ADVICE}") from error
+    _unpack(archive, folder)
+    shutil.rmtree(work)
 
 
 def _unpack(archive: Path, folder: Path) -> None:

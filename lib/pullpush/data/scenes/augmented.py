@@ -178,7 +178,6 @@ class Augmented(Mixed):
         return cls(both.name, both.sources, both.part, both.row, compare=clips.compare)
 
     def relevance(self, other: Clips | None = None) -> Tensor:
-        """See `Clips`; mixed clips by their unions, or by their own files."""
         return self.compare(self.columns, self.columns if other is None else other.columns)
 
 

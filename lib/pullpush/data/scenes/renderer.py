@@ -100,10 +100,7 @@ def _distant(wave: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _distance_response() -> np.ndarray:
-    """Impulse response of distance, float32: a first-order low-pass at 1.5 kHz, then a decaying diffuse tail.
-
-    Scaled so that white noise comes out at FAR_DB relative to how it went in.
-    """
+    """Impulse response of distance, float32: a first-order low-pass at 1.5 kHz, then a decaying diffuse tail."""
     time = np.arange(round(0.3 * SAMPLE_RATE)) / SAMPLE_RATE
     tail = np.random.default_rng(0).standard_normal(len(time)) * 10 ** (-3 * time / 0.3)  # -60 dB after 0.3 s
     room = 0.5 * tail / np.linalg.norm(tail)

@@ -128,8 +128,7 @@ def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
 
 
 def _rows(name: str, splits: Mapping[str, Any], options: Mapping[str, str]) -> Iterator[Row]:
-    """The clips of all splits, their files as they are: decoding is our own business. Of a dataset without validation
-    or test, every tenth training clip serves for it."""
+    """The clips of all splits, their files as they are: decoding is our own business."""
     sound_type = importlib.import_module("datasets").Audio
     chosen = _splits(name, list(splits), options)
     tenths = {tenth: split for split, tenth in TENTHS.items() if split not in chosen}

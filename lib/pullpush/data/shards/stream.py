@@ -256,7 +256,6 @@ class ShardDataset:
     def batches(
         self, batch_size: int, *, seed: int, epoch: int, skip: int = 0, rank: int = 0, processes: int = 1
     ) -> Iterator[Batch]:
-        """See `TrainingData`; a few batches are read ahead."""
         steps = range(skip, self.steps(batch_size, processes=processes))
         replaced: list[str] = []
         with ThreadPoolExecutor(self.threads, "shards") as pool:
