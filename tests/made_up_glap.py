@@ -49,6 +49,7 @@ def declared():
     for kind in experiments.PROMPTS:
         runs[f"named-{kind}"] = [*from_mixes, Run("tagger", one, "yamnet")]
         tests[f"named-{kind}"] = TESTS.asked(kind)
+    runs["commands"], tests["commands"] = runs["named-speech"], ["commands"]
     made = {name: on_tests(name, several, tests[name], seeds=SEEDS) for name, several in runs.items()}
     losses = {label: (system, MAIN) for label, system in experiments.LOSSES.items()}
     return made | {"search": sought("search", losses, {"lr": experiments.RATES}, seeds=(1000,))}
@@ -103,5 +104,6 @@ def found():
     labels = [f"accuracy {each}" for each in experiments.READ]
     for kind, level in (("sound", 0.7), ("music", 0.5)):
         result[f"named-{kind}"] = scores(made[f"named-{kind}"], lambda trial, metric, level=level: level, labels)
+    result["commands"] = scores(made["commands"], of_words, labels)
     result["named-speech"] = scores(made["named-speech"], of_words, dict.fromkeys([*SPOKEN, *labels]))
     return result

@@ -140,3 +140,11 @@ def test_too_few_languages_have_no_rank():
     few = on_tests("named-speech", [Run("GLAP", ("siglip", {}))], ["keywords eng"], seeds=SEEDS)
     with pytest.raises(ExperimentError, match="no rank correlation"):
         comparisons.fewer_is_easier({"named-speech": scores(few, lambda trial, metric: 0.5, SPOKEN)})
+
+
+def test_words_that_others_recorded_stand_beside_length_alone(found):
+    table = science.commands(found["commands"]).set_index("system")
+    assert table.loc["GLAP", "value"] == pytest.approx(0.6, abs=0.01)
+    assert [*table.index][-1] == "length alone"
+    assert (table["low"] >= 0).all()
+    assert (table["chance"] == 1 / 40).all()

@@ -15,7 +15,7 @@ BEST = {"SigLIP": {"lr": 3e-3, "tau": 0.2}, "SigLIP, batch 64": {"lr": 8e-3}}
 
 
 def test_experiments_ask_for_mixtures_ears_and_tests_that_there_are():
-    known = {*TESTS.retrieved, *TESTS.translated, *ASKED}
+    known = {*TESTS.retrieved, *TESTS.translated, *ASKED, "commands"}
     for experiment in declared().values():
         assert experiment.long
         assert experiment.languages == ("mul",)
