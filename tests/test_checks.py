@@ -8,8 +8,7 @@ import torch
 from tempered import TEMPERED
 from torch.nn import functional as F
 
-from pullpush import forces, losses
-from pullpush.checks import check_number
+from pullpush import forces, losses, metrics
 
 
 def pairs(n: int = 8, d: int = 6, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
@@ -68,7 +67,16 @@ def test_a_temperature_that_is_none_is_named(name, tau, message):
         (lambda a, t: forces.sideways(a, t, t[:1]), "must have one shape"),
         (lambda a, t: forces.distance_change(a, t, t[0]), "must have shape|must have one shape"),
         (lambda a, t: forces.local_global(a, t, batch_size=2.0), "batch_size must be a whole number, got float 2.0"),
-        (lambda a, t: forces.step_parts(losses.info_nce, a, t, batch_size=9), "at least 1 and at most 8, got 9"),
+        (lambda a, t: forces.distance_change(a, t, t, step=torch.ones(8, 1)), "step must be a number or a 0-d tensor"),
+        (lambda a, t: forces.distance_change(a, t, t, step=float("nan")), "step must be finite, got nan"),
+        (lambda a, t: forces.step_parts(losses.info_nce, a, t, batch_size=1), "at least 2 and at most 8, got 1"),
+        (lambda a, t: metrics.angle(a, t[:1]), r"one \(8, 6\) and other \(1, 6\) must have one shape"),
+        (lambda a, t: metrics.direction_error(a, a[:, None], torch.ones(8, 1)), "taken must be boolean"),
+        (lambda a, t: metrics.direction_error(a, torch.ones(8, 0, 6), torch.ones(8, 0).bool()), "K ≥ 1"),
+        (lambda a, t: metrics.gap(a, torch.ones(8, 0, 6)), "need english"),
+        (lambda a, t: metrics.language_ranks(a, torch.ones(8, 0, 6)), "K ≥ 1"),
+        (lambda a, t: metrics.rank_variance(torch.tensor([[-1, 3]])), "counted from 0 or 1, got -1"),
+        (lambda a, t: forces.step_parts(losses.info_nce, a, t, batch_size=9), "at least 2 and at most 8, got 9"),
     ],
 )
 def test_what_would_be_silently_wrong_is_named(call, message):
@@ -97,8 +105,7 @@ def test_a_loss_beyond_float16_is_refused():
     assert losses.cross_cyclic(audio, text, per_clip=True).isfinite()
 
 
-def test_what_learns_is_left_to_training():
-    learns = torch.tensor(-0.1, requires_grad=True)
-    check_number("tau", learns, above=0)
-    with pytest.raises(ValueError, match="tau must be positive"):
-        check_number("tau", learns.detach(), above=0)
+def test_a_temperature_that_learns_is_positive_too():
+    for loss in (losses.info_nce, forces.decompose):
+        with pytest.raises(ValueError, match="tau must be positive, got -1"):
+            loss(torch.eye(3), torch.eye(3), torch.tensor(-1.0, requires_grad=True))

@@ -1,8 +1,7 @@
 """Checks at the doors of losses, forces and metrics: what would be silently wrong gets a message that names it.
 
 Shapes and types cost microseconds. Values cost a pass, and on a GPU a wait for it: in losses those of single numbers
-are looked at, on the CPU and where they do not learn (training looks for what is not finite itself); in metrics all of
-them.
+are looked at, on the CPU; in metrics all of them.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ Direction = Literal["t2a", "a2t", "both"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
 
 # Axes of what is not (N, d); types of what is not floating point.
-AXES = {"texts": ("N", "K", "d"), "present": ("N", "K"), "teacher_similarity": ("N", "N")}
+AXES = {"texts": ("N", "K", "d"), "present": ("N", "K"), "taken": ("N", "K"), "teacher_similarity": ("N", "N")}
 AXES |= dict.fromkeys(("clusters", "ids", "text_ids"), ("N",))
-TYPES = {"present": torch.bool, "clusters": torch.int64, "ids": torch.int64, "text_ids": torch.int64}
+TYPES = dict.fromkeys(("present", "taken"), torch.bool) | dict.fromkeys(("clusters", "ids", "text_ids"), torch.int64)
 LARGEST = 1e18  # of numbers: float32 has their squares, int64 the whole ones
 TYPE_NAMES = {torch.bool: "boolean", torch.int64: "int64"}
 
@@ -96,9 +95,9 @@ def check_number(
     if torch.is_tensor(value):
         if value.ndim:
             raise ValueError(f"{name} must be a number or a 0-d tensor, got a tensor of shape {tuple(value.shape)}")
-        if value.requires_grad or value.device.type != "cpu" or torch.compiler.is_compiling():
+        if value.device.type != "cpu" or torch.compiler.is_compiling():
             return
-        value = value.item()
+        value = value.detach().item()
     check_real(name, value)
     if not abs(value) < LARGEST:
         raise ValueError(

@@ -15,7 +15,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import check_alike, check_count, check_floats, check_numbers_of, check_one_dtype, check_temperature
+from pullpush.checks import (
+    check_alike,
+    check_count,
+    check_floats,
+    check_number,
+    check_numbers_of,
+    check_one_dtype,
+    check_temperature,
+)
 
 
 class Forces(NamedTuple):
@@ -180,6 +188,7 @@ def distance_change(anchor: Tensor, positive: Tensor, force: Tensor, *, step: fl
         (tensor([-3.]), tensor([1.]))
     """
     check_alike(2, anchor=anchor, positive=positive, force=force)
+    check_number("step", step)
     unit = F.normalize(positive - anchor, dim=1)
     parallel = (force * unit).sum(dim=1, keepdim=True) * unit
     perpendicular = force - parallel
@@ -273,7 +282,7 @@ def step_parts(
         loss: of (positive, anchor), such as `info_nce` of (audio, text): the mean over a batch.
         anchor: `(N, d)` unit vectors.
         positive: `(N, d)` unit vectors; row i is the positive of anchor i, and the rest of its batch are negatives.
-        batch_size: rows in a batch; those that do not fill the last one are left out.
+        batch_size: rows in a batch, 2 … N; those that do not fill the last one are left out.
 
     Example:
         >>> away = lambda positive, anchor: (positive * anchor).sum(1).mean()
@@ -281,7 +290,7 @@ def step_parts(
         tensor([-1., -1.])
     """
     check_alike(2, anchor=anchor, positive=positive)
-    check_count("batch_size", batch_size, most=len(anchor))
+    check_count("batch_size", batch_size, least=2, most=len(anchor))
     parts = []
     for start in range(0, len(anchor) - batch_size + 1, batch_size):
         start_point = anchor[start : start + batch_size].clone().requires_grad_()

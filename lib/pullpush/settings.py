@@ -99,7 +99,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise DataNotFoundError(f"no file {path.absolute()}")
     try:
         told = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise SettingError(f"{path} is not YAML: {error}") from error
     if not isinstance(told, dict):
         raise SettingError(f"{path} must be a mapping of settings, got {_short(told)}")

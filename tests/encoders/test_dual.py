@@ -29,6 +29,9 @@ def model():
         (torch.zeros(2, 5), torch.tensor([5.0, 4.0]), "whole numbers"),
         (torch.zeros(2, 5), torch.tensor([5, 0]), "1 … 5"),
         (torch.zeros(2, 5), torch.tensor([5, 6]), "1 … 5"),
+        (torch.zeros(2, 5), [5, 5], "lengths must be a tensor of 2 whole numbers, got list"),
+        (torch.tensor([[1.0], [1e30]]), None, r"samples up to 1e\+30, where 1 is full scale, in clips \[1\]"),
+        (32768 * noise(2, 5), None, "divide int16 by 32768"),
         (torch.tensor([[0.0], [torch.nan]]), None, r"NaN.*clips \[1\]"),
         (torch.tensor([[torch.inf], [0.0]]), None, r"infinite.*clips \[0\]"),
     ],
@@ -47,6 +50,11 @@ def test_texts_that_cannot_be_encoded_are_explained(model, texts, error, message
         model.encode_text(texts)
     with pytest.raises(error, match=message):
         model.precompute_text(texts)
+
+
+def test_texts_of_another_number_of_languages_are_refused(model):
+    with pytest.raises(ValueError, match=r"one code for each of 1 texts, got \['eng', 'fra'\]"):
+        model.encode_text(["dog"], ["eng", "fra"])
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,18 @@ def cell(table: int, system: str, **where: str) -> float:
         ({"reason": {"why": "No data."}}, "needs exactly one of judged and reason"),
         ({"judged": LEAVE_OUT}, "needs exactly one of judged and reason"),
         ({"verdict": "holds"}, "verdict: Unexpected keyword argument"),
-        ({"judged": {**MEASURED, "seed": 1}}, "judged: seed: .*Input should be 'chapter'"),
+        ({"judged": {**MEASURED, "seed": 1}}, "judged: seed: Extra inputs are not permitted"),
         ({"judged": {"measure": "m"}}, "judged needs a chapter"),
         ({"judged": {"chapter": "c", "experiment": "e"}}, "judged needs either experiment, system and metric, or"),
         ({"judged": {**MEASURED, "metric": "R@1"}}, "judged needs either experiment, system and metric, or"),
         ({"judged": "c"}, "judged: Input should be a valid dictionary"),
         ({"judged": LEAVE_OUT, "reason": {"chapter": "c"}}, "reason needs a why"),
-        ({"value": {**GAIN, "row": 1}}, "value: row: .*Input should be 'table'"),
+        ({"value": {**GAIN, "row": 1}}, "value: row: Extra inputs are not permitted"),
+        ({"value": {**GAIN, "table": [1]}}, "value: table: Input should be a valid integer"),
+        ({"value": {**GAIN, "where": [1]}}, "value: where: Input should be a valid dictionary"),
+        ({"judged": {**MEASURED, "where": "text"}}, "judged: where: Input should be a valid dictionary"),
+        ({"judged": {**MEASURED, "chapter": 5}}, "judged: chapter: Input should be a valid string"),
+        ({"margin": True}, "margin: Input should be a valid number"),
         ({"value": {"system": "InfoNCE"}}, "value needs a table"),
         ({"value": {**GAIN, "over": "InfoNCE"}}, "not both of minus and over"),
         ({"value": {"table": 1, "at": {"metric": "R@1"}, "minus": "InfoNCE"}}, "name a system only beside `system`"),
@@ -112,11 +117,16 @@ def test_a_value_that_is_not_in_the_tables_names_what_is_near(tmp_path, given, m
 def test_a_file_with_a_wrong_head_or_no_yaml_is_refused(tmp_path):
     with pytest.raises(claims.ClaimError, match=r"supclap\.yaml: paper is 'atri': name it as the file"):
         claims.load("supclap", folder=write(tmp_path, CLAIM) and _renamed(tmp_path, "paper: supclap", "paper: atri"))
-    with pytest.raises(claims.ClaimError, match="needs the keys paper, title, cite and claims"):
+    with pytest.raises(claims.ClaimError, match="needs the texts paper, title and cite, a list of claims"):
         claims.load("supclap", folder=write(tmp_path, CLAIM, year=2025))
     (tmp_path / "supclap.yaml").write_text("paper: [", "utf-8")
     with pytest.raises(claims.ClaimError, match=r"supclap\.yaml: no YAML"):
         claims.load("supclap", folder=tmp_path)
+    (tmp_path / "supclap.yaml").write_bytes("title: é".encode("latin-1"))
+    with pytest.raises(claims.ClaimError, match=r"supclap\.yaml: no YAML in UTF-8"):
+        claims.load("supclap", folder=tmp_path)
+    with pytest.raises(claims.ClaimError, match=r"supclap\.yaml: needs the texts paper, title and cite, a list"):
+        claims.load("supclap", folder=write(tmp_path) and _renamed(tmp_path, "claims: []", "claims: 5"))
     with pytest.raises(claims.ClaimError, match=r"a claim must be a mapping with an id, got 'words'"):
         claims.load("supclap", folder=write(tmp_path, "words"))
 

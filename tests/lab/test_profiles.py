@@ -76,6 +76,12 @@ def test_a_file_is_a_profile_that_changes_another(written):
         ("name: x", UnknownNameError, "field of a profile"),
         ("epochs: many", PullPushError, "epochs must be a whole number, got 'many'"),
         ("zero_shot: esc50", PullPushError, "zero_shot must be a list, got 'esc50'"),
+        ("audio: cnnn", UnknownNameError, "did you mean 'cnn'"),
+        ("encoder_options: {audio_chanels: 4}", UnknownNameError, "did you mean 'audio_channels'"),
+        ("world: {bank: syntetic}", UnknownNameError, "did you mean 'synthetic'"),
+        ("dataset: esc5", UnknownNameError, "did you mean 'esc50'"),
+        ("seeds: 1000000000", PullPushError, "seeds must be at most 1000"),
+        ("world: " + 3000 * "[", PullPushError, "not YAML"),
         ("- a", PullPushError, "mapping"),
         ("a: [", PullPushError, "not YAML"),
     ],
@@ -90,6 +96,9 @@ def test_a_file_must_be_there_and_have_a_name_of_its_own(written, tmp_path):
         profile(tmp_path / "nothing.yaml")
     with pytest.raises(PullPushError, match="another name"):
         profile(written("epochs: 1", "quick.yaml"))
+    for name in ("...yaml", "<b>.yaml"):
+        with pytest.raises(PullPushError, match="name is letters"):
+            profile(written("epochs: 1", name))
 
 
 def test_a_recipe_gets_the_options_of_the_encoders_that_it_keeps(written, tmp_path):

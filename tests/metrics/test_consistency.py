@@ -157,7 +157,7 @@ def test_ranks_that_cannot_be_are_named():
 def test_angles_in_the_plane():
     turn = torch.tensor([0.0, 1e-6, 30, 90, 180]).double()
     ray = torch.stack([torch.cos(turn.deg2rad()), torch.sin(turn.deg2rad())], dim=1)
-    assert angle(ray, 3 * ray[:1]).tolist() == pytest.approx(turn.tolist(), rel=1e-6)
+    assert angle(ray, 3 * ray[:1].expand_as(ray)).tolist() == pytest.approx(turn.tolist(), rel=1e-6)
     assert angle(torch.zeros(2), ray[0].float()).isnan()
 
 

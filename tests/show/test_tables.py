@@ -23,6 +23,15 @@ def test_numbers_have_true_minus_signs_and_no_negative_zero():
         assert text in shown
 
 
+def test_texts_are_shown_and_never_run():
+    hostile = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "\u202eflow", "a" * 100_000)
+    frame = pd.DataFrame({"caption": hostile, hostile[0]: 1.0, hostile[1]: -1})
+    shown = styled(frame).to_html()
+    assert not any(text in shown for text in ("<script", "<img"))
+    assert shown.count("&lt;script&gt;") == 2
+    assert ">−1<" in shown
+
+
 def test_gains_stand_side_by_side_in_points():
     frame = pd.DataFrame(
         {

@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pullpush.data.audio import LOUDEST
 from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoder, Model, TextEncoder
 from pullpush.encoders.windows import check_audio, check_rate, check_seconds, check_texts
 from pullpush.errors import unknown
 
+FEATURE = 1e18  # the largest number of a clip that comes as features
 SMALLEST_NORM = 1e-6  # below it a vector is divided by this instead, so that zero stays zero with finite gradient
 
 
@@ -95,10 +97,10 @@ class DualEncoder(Model):
 
         Raises:
             AudioError: another sample rate than the encoder's, wrong shape or dtype, lengths outside 1 … T, clips
-                longer than the encoder takes, or samples that are not finite.
+                longer than the encoder takes, or samples that are not finite or far beyond 1.
         """
         check_rate(sample_rate, self.audio)
-        audio, lengths = check_audio(audio, lengths)
+        audio, lengths = check_audio(audio, lengths, most=LOUDEST if self.sample_rate else FEATURE)
         check_seconds(lengths, self.audio)
         return self.audio_projection(self.audio(audio.to(self.device), lengths.to(self.device)))
 
@@ -115,7 +117,7 @@ class DualEncoder(Model):
         Raises:
             TypeError, ValueError: not a list of at least one string.
         """
-        return self.text_projection(self.text(check_texts(texts), languages))
+        return self.text_projection(self.text(check_texts(texts, languages), languages))
 
     def precompute_text(self, texts: Sequence[str]) -> None:
         """Warm the cache of a frozen text encoder; nothing to do for one that is trained."""
@@ -145,7 +147,7 @@ def create(
     Raises:
         UnknownNameError: no such encoder or option; the message gives the nearest names.
     """
-    audio_options, text_options = _split(options, audio=AUDIO[audio].make, text=TEXT[text].make)
+    audio_options, text_options = options_of(options, audio=AUDIO[audio].make, text=TEXT[text].make)
     with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
         torch.default_generator.manual_seed(seed)
         parts = AUDIO[audio].make(**audio_options), TEXT[text].make(**text_options)
@@ -171,7 +173,7 @@ def create_audio(name: str, *, seed: int = 0, **options: Any) -> AudioEncoder:
         return make(**options)
 
 
-def _split(options: Mapping[str, Any], **makers: Callable[..., Any]) -> list[dict[str, Any]]:
+def options_of(options: Mapping[str, Any], **makers: Callable[..., Any]) -> list[dict[str, Any]]:
     """Deal options out by prefix, one dictionary a maker; an option that no maker takes is an error."""
     dealt: dict[str, tuple[int, str]] = {}
     for place, (prefix, maker) in enumerate(makers.items()):

@@ -213,7 +213,7 @@ class PublishedModel(Model):
         Raises:
             TypeError, ValueError: not a list of at least one string.
         """
-        return normalise(self._texts(check_texts(texts), languages))
+        return normalise(self._texts(check_texts(texts, languages), languages))
 
     def _tokens(self, texts: list[str], longest: int) -> dict[str, Tensor]:
         """Texts cut to so many tokens, as `transformers` takes them; where `tokenizer` is set."""

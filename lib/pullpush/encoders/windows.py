@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from pullpush.data.audio import LOUDEST
 from pullpush.encoders.interface import AudioEncoder
 from pullpush.errors import AudioError
 
@@ -163,14 +164,16 @@ def over_windows(
     return total / clip.bincount(minlength=len(audio))[:, None]
 
 
-def check_audio(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST) -> tuple[Tensor, Tensor]:
     """`(B, T)` audio with zeros beyond each length, and `(B,)` int64 lengths on its device.
+
+    most: that a sample may be.
 
     >>> check_audio(torch.ones(1, 3), torch.tensor([2]))
     (tensor([[1., 1., 0.]]), tensor([2]))
 
     Raises:
-        AudioError: wrong shape or dtype, lengths outside 1 … T, or samples that are not finite.
+        AudioError: wrong shape or dtype, lengths outside 1 … T, or samples that are not finite or far beyond 1.
     """
     if not isinstance(audio, Tensor) or audio.ndim != 2 or 0 in audio.shape:
         found = tuple(audio.shape) if isinstance(audio, Tensor) else type(audio).__name__
@@ -180,15 +183,24 @@ def check_audio(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     if lengths is not None:
         _check_lengths(lengths, audio)
     audio, lengths = zero_padding(audio.float(), lengths)
-    finite = torch.isfinite(audio).all(dim=1)
-    if not finite.all():
-        rows = torch.nonzero(~finite).flatten().tolist()
-        raise AudioError(f"audio has NaN or infinite samples in clips {rows[:10]} of the batch: drop or repair them")
+    peaks = audio.detach().abs().amax(dim=1)  # NaN where a sample is
+    if not (peaks <= most).all():
+        rows = torch.nonzero(~(peaks <= most)).flatten().tolist()
+        what = (
+            f"samples up to {peaks.max():.4g}, where 1 is full scale,"
+            if peaks.isfinite().all()
+            else "NaN or infinite samples"
+        )
+        raise AudioError(
+            f"audio has {what} in clips {rows[:10]} of the batch: mend or drop them; divide int16 by 32768"
+        )
     return audio, lengths
 
 
 def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
     clips, samples = audio.shape
+    if not isinstance(lengths, Tensor):
+        raise AudioError(f"lengths must be a tensor of {clips} whole numbers, got {type(lengths).__name__}")
     if lengths.shape != (clips,) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise AudioError(
             f"lengths must be ({clips},) whole numbers, one a clip, got {tuple(lengths.shape)} {lengths.dtype}"
@@ -233,15 +245,15 @@ def check_seconds(lengths: Tensor, encoder: AudioEncoder) -> None:
         )
 
 
-def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list.
+def check_texts(texts: Sequence[str], languages: Sequence[str] | None = None) -> list[str]:
+    """The texts as a list; languages: one code a text, None for none.
 
     >>> check_texts(("a frog",))
     ['a frog']
 
     Raises:
         TypeError: one string instead of a list of them, or something in the list that is not a string.
-        ValueError: no text at all.
+        ValueError: no text at all, or another number of languages.
     """
     if isinstance(texts, str):
         raise TypeError("texts must be a list of strings, got one string: wrap it in [ ]")
@@ -251,4 +263,6 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts must be strings, got {type(text).__name__} at place {place}")
+    if languages is not None and (isinstance(languages, str) or len(languages) != len(texts)):
+        raise ValueError(f"languages must be one code for each of {len(texts)} texts, got {languages!r:.80}")
     return texts

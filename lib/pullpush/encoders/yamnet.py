@@ -206,7 +206,9 @@ class Bridge(Model):
 
     def weights(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
         """w(q): how much each class counts for each text, `(B, C)`, rows that sum to 1."""
-        similarity = F.normalize(self.sentences(check_texts(texts), languages).float(), dim=1) @ self.classes.T
+        similarity = (
+            F.normalize(self.sentences(check_texts(texts, languages), languages).float(), dim=1) @ self.classes.T
+        )
         return (similarity / self.softness).softmax(dim=1)
 
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:

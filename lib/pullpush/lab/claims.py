@@ -15,17 +15,51 @@ import pandas as pd
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, PositiveFloat, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
 
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
-from pullpush.lab.contrasts import SIDE
 from pullpush.lab.paper import paper_table
 from pullpush.lab.root import find_root
 
 LEAST = 0.5  # points
+KEYS = {"paper": str, "title": str, "cite": str, "claims": list}  # of a file
 SOURCE = re.compile(r"(Table|Figure|Eq\.|Section|Appendix) [\w.–-]+")
-Value = dict[Literal["table", "where", "system", "at", "minus", "over", "note_contains"], Any]
-Contrast = Literal["experiment", "system", "baseline", "metric", "where", "baseline_where", "less", "apart", "relative"]
-Judged = dict[Literal["chapter", "measure"] | Contrast, Any]
+Texts = str | list[str]
+Scalar = str | int | float
+Point = dict[str, Scalar | list[Scalar]]
+
+
+class Value(TypedDict, total=False):
+    """Where the paper's number is."""
+
+    table: int
+    where: Point
+    system: Texts
+    at: Point
+    minus: Texts | float | Point
+    over: Texts | float | Point
+    note_contains: Texts
+
+
+class Side(TypedDict, total=False):
+    """What is compared, see contrasts.py."""
+
+    experiment: Texts
+    system: Texts
+    baseline: Texts
+    metric: Texts
+    where: Point
+    baseline_where: Point
+
+
+class Judged(Side, total=False):
+    """What judges a claim."""
+
+    chapter: str
+    measure: str
+    less: Side
+    apart: bool
+    relative: bool
 
 
 class ClaimError(PullPushError, ValueError):
@@ -39,15 +73,15 @@ class Claim:
     id: str
     paper: str
     claim: Annotated[str, Field(min_length=1)]
-    source: Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)]
+    source: Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else tuple(one))]
     direction: Literal["higher", "lower", "equal", "exists"]
     unit: str = ""
-    margin: PositiveFloat | None = None
+    margin: Annotated[PositiveFloat | None, Field(strict=True)] = None
     evidence: Literal["runs", "count", "identity"] = "runs"
     family: str = ""
     withheld: str = ""
-    value: Value = Field(default_factory=dict)
-    judged: Judged = Field(default_factory=dict)
+    value: Value = Field(default_factory=Value)
+    judged: Judged = Field(default_factory=Judged)
     reason: dict[Literal["chapter", "why"], str] = Field(default_factory=dict)
     note: str | None = None
 
@@ -75,7 +109,7 @@ class Claim:
                 self.evidence == "identity" and not self.note
             ),
             "judged: less replaces some of experiment, system, baseline, metric, where and baseline_where": (
-                "less" in self.judged and not (self.judged["less"] and {*self.judged["less"]} <= {*SIDE})
+                "less" in self.judged and not self.judged["less"]
             ),
             "direction: equal needs a margin": bool(self.judged) and equal and self.margin is None,
             "value needs a table, one of system, at and where, and not both of minus and over": bool(value)
@@ -135,7 +169,7 @@ def paper_value(claim: Claim) -> float | None:
     system = {"system": value["system"]} if "system" in value else {}
     ours = _cells(claim, {**base, **system, **value.get("at", {})})
     operation = next((name for name in ("minus", "over") if name in value), None)
-    side = value[operation] if operation else 0.0
+    side = value.get("minus", value.get("over", 0.0))
     if isinstance(side, Real):  # no other side, or a constant such as 100
         return float(ours.mean() - side)
     other = side if isinstance(side, Mapping) else {**value.get("at", {}), "system": side}
@@ -224,10 +258,10 @@ def _folder(folder: Path | None) -> Path:
 def _read(path: Path, changed: int) -> tuple[Claim, ...]:
     try:
         raw = yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ClaimError(f"{path.name}: no YAML: {error}") from None
-    if not isinstance(raw, dict) or set(raw) != {"paper", "title", "cite", "claims"}:
-        raise ClaimError(f"{path.name}: needs the keys paper, title, cite and claims, and no others")
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ClaimError(f"{path.name}: no YAML in UTF-8: {error}") from None
+    if not isinstance(raw, dict) or {name: type(value) for name, value in raw.items()} != KEYS:
+        raise ClaimError(f"{path.name}: needs the texts paper, title and cite, a list of claims, and no other keys")
     if raw["paper"] != path.stem:
         raise ClaimError(f"{path.name}: paper is {raw['paper']!r}: name it as the file, {path.stem!r}")
     return _unique([_claim(path.stem, item) for item in raw["claims"]])

@@ -11,6 +11,7 @@ profile of your own is a YAML file with the fields that differ from the one it i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -20,6 +21,9 @@ from typing import Any
 from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
 from pullpush.lab.root import DEFAULT, SUFFIXES
 from pullpush.settings import check_fields, check_range, check_setting, read_yaml
+
+NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
+MOST = 1000  # seeds
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Profile:
         least = {"dim": 1, "epochs": 1, "batch_size": 2, "seeds": 1}  # a batch of one has nothing to push away
         least |= {} if self.points is None else {"points": 1}
         check_range(of, **{name: (getattr(self, name), n) for name, n in least.items()})
+        if self.seeds > MOST:
+            raise SettingError(f"{of}: seeds must be at most {MOST}, each is a run; got {self.seeds}")
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "zero_shot", tuple(self.zero_shot))
@@ -183,6 +189,8 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
     if path.resolve() in seen:
         raise SettingError(f"{path} is like itself: its line `like:` must lead to one of {', '.join(PROFILES)}")
     given = read_yaml(path)
+    if not NAME.fullmatch(path.stem):  # folders are called by it, and pages show it
+        raise SettingError(f"a profile's name is letters, digits, -, _ and dots between them, got the file {path.name}")
     if path.stem in PROFILES:
         raise PullPushError(f"a profile called {path.stem!r} is there already: give {path} another name")
     like = given.pop("like", DEFAULT)
@@ -195,7 +203,24 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
     _check_parts(merged, path)
     named = {"name": path.stem, "about": f"like {base.name}, from {path.name}", "file": path.absolute()}
     changed: dict[str, Any] = named | given | merged
-    return replace(base, **changed)
+    found = replace(base, **changed)
+    _check_names(found)
+    return found
+
+
+def _check_names(found: Profile) -> None:
+    """Require names of encoders, their options, banks and datasets that there are: data that lack something make a gap
+    in a page, a name that is mistyped does not.
+    """
+    from pullpush.data.banks import BANKS
+    from pullpush.data.recordings.registry import find
+    from pullpush.encoders import AUDIO, TEXT
+    from pullpush.encoders.dual import options_of
+
+    options_of(found.encoder_options, audio=AUDIO[found.audio].make, text=TEXT[found.text].make)
+    BANKS[found.world.get("bank", "tuxpaint").partition(":")[0]]
+    for name in filter(None, (found.dataset, found.other, *found.zero_shot)):
+        find(name)
 
 
 def _check_parts(merged: Mapping[str, Any], path: Path) -> None:

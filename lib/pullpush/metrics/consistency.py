@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.checks import check_embeddings, check_floats, check_numbers_of, check_one_dtype
+from pullpush.checks import check_alike, check_embeddings, check_numbers_of, check_one_dtype, check_shapes
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 from pullpush.metrics.inference import gap_pseudo_values, pseudo_values
 
@@ -97,8 +97,10 @@ def language_ranks(
     check_embeddings(audio=audio, texts=texts)
     if direction not in ("t2a", "a2t"):
         raise ValueError(f"direction must be 't2a' or 'a2t', got {direction!r}")
-    if texts.ndim != 3 or audio.ndim != 2 or audio.shape[1] != texts.shape[2]:
-        raise ValueError(f"need audio (M, d) and texts (N, K, d), got {tuple(audio.shape)} and {tuple(texts.shape)}")
+    if texts.ndim != 3 or audio.ndim != 2 or audio.shape[1] != texts.shape[2] or 0 in texts.shape:
+        raise ValueError(
+            f"need audio (M, d) and texts (N, K, d), K ≥ 1, got {tuple(audio.shape)} and {tuple(texts.shape)}"
+        )
     if clip is None:
         if len(audio) != len(texts):
             raise ValueError(f"{len(texts)} texts for {len(audio)} clips: say which clip each belongs to by `clip`")
@@ -125,6 +127,8 @@ def rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
     """
     if ranks.ndim != 2 or 0 in ranks.shape:
         raise ValueError(f"ranks must have shape (N, K) with N, K ≥ 1, got {tuple(ranks.shape)}")
+    if ranks.min() < 0:
+        raise ValueError(f"ranks are counted from 0 or 1, got {ranks.min():g}")
     present = torch.ones_like(ranks, dtype=torch.bool) if present is None else present
     if present.shape != ranks.shape or present.dtype != torch.bool:
         raise ValueError(f"present must be boolean (N, K) = {tuple(ranks.shape)}, got {tuple(present.shape)}")
@@ -164,7 +168,7 @@ def angle(one: Tensor, other: Tensor) -> Tensor:
     >>> angle(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0]))
     tensor(90.)
     """
-    check_floats(one=one, other=other)
+    check_alike(one=one, other=other)
     u, v = F.normalize(one, dim=-1, eps=0), F.normalize(other, dim=-1, eps=0)  # 0/0: a zero vector has no direction
     return torch.rad2deg(2 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1)))
 
@@ -189,12 +193,7 @@ def direction_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
     Raises:
         ValueError: shapes that do not match, or a clip of which nothing is taken.
     """
-    check_floats(audio=audio, texts=texts)
-    if texts.ndim != 3 or audio.shape != texts[:, 0].shape or taken.shape != texts.shape[:2]:
-        raise ValueError(
-            "need audio (N, d), texts (N, K, d) and taken (N, K), got "
-            f"{tuple(audio.shape)}, {tuple(texts.shape)} and {tuple(taken.shape)}"
-        )
+    check_shapes(audio=audio, texts=texts, taken=taken)
     if not taken.any(dim=1).all():
         raise ValueError("every clip needs at least one language that is taken")
     weight = taken.to(texts.dtype) / taken.sum(dim=1, keepdim=True)
@@ -219,8 +218,8 @@ def _differences(english: Tensor, other: Tensor) -> Tensor:
     """english − other, `(N, d)` or `(N, K, d)`."""
     check_one_dtype(english=english, other=other)
     if other.ndim == 3 and english.ndim == 2:
-        english = english[:, None].expand_as(other) if english.shape == other[:, 0].shape else english
-    if english.shape != other.shape or english.ndim not in (2, 3) or len(english) == 0:
+        english = english[:, None].expand_as(other) if english.shape == other.shape[::2] else english
+    if english.shape != other.shape or english.ndim not in (2, 3) or 0 in english.shape:
         raise ValueError(
             f"need english (N, d) and other (N, d) or (N, K, d), got {tuple(english.shape)} and {tuple(other.shape)}"
         )

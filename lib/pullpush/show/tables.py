@@ -14,7 +14,7 @@ LONGEST_UNBROKEN = 30  # characters; longer cells may wrap
 
 
 def styled(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping[str, str] | None = None) -> Styler:
-    """A table as a page shows it; a wide one scrolls.
+    """A table as a page shows it, texts as they are and never as HTML; a wide one scrolls.
 
     Args:
         frame: one column a column; its index is not shown.
@@ -38,7 +38,8 @@ def styled(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping
         {"selector": "td", "props": "font-variant-numeric: tabular-nums"},
         *({"selector": f"td.col{number}", "props": "white-space: nowrap"} for number in short),
     ]
-    return frame.style.format(cells, na_rep="–").set_table_styles(look).hide()
+    shown = frame.style.format(cells, na_rep="–", escape="html").format_index(escape="html", axis=1)
+    return shown.set_table_styles(look).hide()
 
 
 def gains(frame: pd.DataFrame) -> Styler:
