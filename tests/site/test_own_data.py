@@ -32,9 +32,8 @@ def book(tmp_path_factory) -> Path:
     """The root of a copy of the book in which nothing that was kept can be read."""
     root = tmp_path_factory.mktemp("own")
     shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("*.ipynb", ".*"))
-    for path in (root / "book" / "measured").glob("[0-9]*/*/*"):
-        if path.suffix in {".csv", ".npz"}:
-            path.write_text("of other data")
+    for path in (root / "book" / "measured").glob("[0-9]*/*.nc"):
+        path.write_text("of other data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULLPUSH_BOOK", str(root))
         patch.setenv("PULLPUSH_HOME", str(root / "home"))
