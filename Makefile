@@ -34,8 +34,7 @@ smoke: $(BOOK)
 	$(BIN)/pullpush run --all --profile smoke --jobs $(JOBS)
 
 lab: $(BOOK)
-	$(BIN)/jupytext --sync book/[0-9]*.md
-	$(BIN)/jupyter lab book
+	$(BIN)/pullpush lab
 
 bench: $(DEV)
 	for script in $(filter-out benchmarks/gpu.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done

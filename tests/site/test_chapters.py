@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
+import nbformat
 import pytest
 
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.site import chapters
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_an_unknown_chapter_gets_the_nearest(tiny):
@@ -64,3 +71,39 @@ def test_the_hash_follows_the_cells_and_nothing_else(tiny):
     assert chapters.source_hash(chapter) == before
     chapter.path.write_text(text.replace("# Tiny", "# Small"))
     assert chapters.source_hash(chapter) != before
+
+
+# For JupyterLab
+
+
+def test_the_pages_for_the_lab_cite_in_words_link_to_notebooks_and_hide_the_code_of_solutions(tmp_path):
+    folder = tmp_path / "lab"
+    chapters.write_for_lab(ROOT, folder)
+    found = {path.stem: nbformat.read(path, as_version=4) for path in folder.glob("*.ipynb")}
+    assert found.keys() == {chapter.name for chapter in chapters.chapters(ROOT)}
+    text = "\n".join(cell.source for book in found.values() for cell in book.cells if cell.cell_type == "markdown")
+    assert not re.search(r"\{(?:cite|term)", text)
+    assert "(Luo et al., 2025)" in text
+    links = re.findall(r"\]\(([\w-]+\.(?:md|ipynb))[)#]", text)
+    assert links
+    assert all((folder / link).is_file() for link in links)
+    cells = found["02-svr"].cells
+    starts = [place for place, cell in enumerate(cells) if "{solution-start}" in cell.source]
+    assert len(starts) > 1
+    assert all(cells[start + 1].metadata["jupyter"] == {"source_hidden": True} for start in starts)
+    assert "solution-end" not in text
+    assert all("jupyter" not in cell.metadata for cell in cells if "parameters" in cell.metadata.get("tags", []))
+
+
+def test_a_readers_notebook_stays_until_its_page_changes_and_is_then_put_aside(tiny):
+    folder, page = tiny / "lab", tiny / "book" / "10-tiny.md"
+    chapters.write_for_lab(tiny, folder)
+    notebook = folder / "10-tiny.ipynb"
+    notebook.write_text("mine")
+    chapters.write_for_lab(tiny, folder)
+    assert notebook.read_text() == "mine"
+    later = notebook.stat().st_mtime + 10
+    os.utime(page, (later, later))
+    chapters.write_for_lab(tiny, folder)
+    assert (folder / "10-tiny.before.ipynb").read_text() == "mine"
+    assert nbformat.read(notebook, as_version=4).cells

@@ -92,7 +92,7 @@ def written(cell: Mapping[str, Any], row: Mapping[str, Any], column: str = "valu
     of = cell.get("column", "value")
     value = cell.get("times", 1) * row[of if column == "value" else column]
     if cell["as"] == "percent":
-        return f"{100 * value:.0f} %".replace("-", "−")
+        return f"{round(100 * value, 6):.0f} %".replace("-", "−")
     falls = cell["as"] == "points" and row[of] < 0
     text = f"{100 * (-value if falls else value):.1f}" if cell["as"] == "points" else f"{value:.{cell['as']}f}"
     return text.replace("-", "−")

@@ -11,8 +11,10 @@ import base64
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,67 @@ def _coerce(name: str, value: Any, default: Any) -> Any:
     except (ValueError, yaml.YAMLError):
         pass
     raise ParameterError(f"parameter {name!r} must be {TYPE_NAMES.get(kind, f'a {kind.__name__}')}, got {value!r}")
+
+
+# ---------------------------------------------------------------- for JupyterLab
+
+
+def write_for_lab(root: Path, folder: Path) -> None:
+    """The book's pages as JupyterLab can show them, which has no bibliography and folds no code of a solution.
+
+    A notebook that a reader changed is only written anew when its page is: the reader's is then NAME.before.ipynb.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    references = _references((root / "book" / "references.bib").read_text(encoding="utf-8"))
+    notebooks = {chapter.name: chapter for chapter in chapters(root)}
+    links = re.compile(rf"(\]\((?:{'|'.join(notebooks)}))\.md(?=[)#])")
+    for page in sorted((root / "book").glob("*.md")):
+        target = folder / (f"{page.stem}.ipynb" if page.stem in notebooks else page.name)
+        if target.is_file():
+            if target.stat().st_mtime >= page.stat().st_mtime:
+                continue
+            target.replace(target.with_suffix(f".before{target.suffix}"))
+        book = jupytext.read(page) if page.stem in notebooks else nbformat.v4.new_notebook()
+        book.cells = book.cells or [nbformat.v4.new_markdown_cell(page.read_text(encoding="utf-8"))]
+        answering = False
+        for cell in book.cells:
+            if cell.cell_type == "markdown":
+                text, answering = _answers_folded(cell.source, answering)
+                cell.source = links.sub(r"\1.ipynb", CITED.sub(partial(_cited, references), text))
+            elif answering or {"hide-input", "remove-input"} & set(cell.metadata.get("tags", [])):
+                cell.metadata["jupyter"] = {"source_hidden": True}
+        if page.stem in notebooks:
+            nbformat.write(book, target)
+        else:
+            target.write_text(book.cells[0].source, encoding="utf-8")
+
+
+def _answers_folded(text: str, answering: bool) -> tuple[str, bool]:
+    """A text whose part before the end of a solution folds, and whether it ends within a solution."""
+    answer, end, rest = text.partition("```{solution-end}\n```")
+    if end and answering:
+        folded = f":::{{admonition}} The answer in words\n:class: dropdown\n\n{answer.strip()}\n:::\n"
+        text = (folded if answer.strip() else "") + rest
+    return text, "{solution-start}" in text or (answering and not end)
+
+
+CITED = re.compile(r"\{(cite:p|cite:t|term)\}`([^`]+)`")
+
+
+def _cited(references: Mapping[str, str], match: re.Match[str]) -> str:
+    said = "; ".join(references.get(key.strip(), key.strip()) for key in match[2].split(","))
+    return f"({said})" if match[1] == "cite:p" else said
+
+
+def _references(bibliography: str) -> dict[str, str]:
+    """Key → "Luo et al., 2025", as the site cites."""
+    found = {}
+    for key, entry in re.findall(r"^@\w+\{([^,]+),(.*?)^\}", bibliography, flags=re.MULTILINE | re.DOTALL):
+        fields = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", entry, flags=re.MULTILINE))
+        names = [name.strip("{}").split(",")[0] for name in fields.get("author", key).split(" and ")]
+        who = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+        found[key] = f"{who}, {fields.get('year', 'n.d.')}"
+    return found
 
 
 # ---------------------------------------------------------------- executions

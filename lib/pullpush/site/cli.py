@@ -249,6 +249,26 @@ def open_() -> None:
     webbrowser.open(page.as_uri())
 
 
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def lab(options: tuple[str, ...]) -> None:
+    """Open the chapters as notebooks in JupyterLab; OPTIONS go to it, such as --no-browser.
+
+    The notebooks are copies in executed/local/lab: what you change there stays, and the book stays as it is.
+    """
+    import subprocess
+    import sys
+
+    from pullpush.site import chapters
+
+    root = find_root()
+    folder = workplace(root) / "executed" / "local" / "lab"
+    chapters.write_for_lab(root, folder)
+    click.echo(f"notebooks in {folder}; JupyterLab tells its address below and opens there; Ctrl-C ends it")
+    first = folder / f"{chapters.chapters(root)[0].name}.ipynb"
+    subprocess.run([sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *options, str(first)])
+
+
 for command in (
     scores.evaluate,
     scores.search,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
@@ -36,8 +36,24 @@ def findings(root: Path, read: Callable[[str], pd.DataFrame]) -> Iterator[Findin
         except (FileNotFoundError, LookupError):
             continue
         words = {name: written(item[name], rows[name]) for name in names}
-        number = words[names[0]] + interval(item[names[0]], rows[names[0]])
+        number = ranged(item[names[0]], rows[names[0]])
         yield Finding(tuple(item["pages"]), item["question"], item["answer"].format(**words), number, item["figure"])
+
+
+def ranged(cell: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """A number with its unit and its interval, if it has one, with a digit more where the interval's ends agree.
+
+    >>> ranged({"as": "points"}, {"value": -0.248, "low": -0.3, "high": 0.01})
+    '24.8 points [−1.0, 30.0]'
+    >>> ranged({"as": 0}, {"value": 96.17, "low": 96.14, "high": 96.2, "unit": "%"})
+    '96.2 % [96.1, 96.2]'
+    """
+    unit = {"percent": " %", "points": " points"}.get(cell["as"], f" {row['unit']}" if "unit" in row else "")
+    ends = interval(cell, row)
+    if ends and len(set(ends.strip(" []").split(", "))) == 1:
+        finer = {"as": 1, "times": 100 * cell.get("times", 1)} if cell["as"] == "percent" else {"as": cell["as"] + 1}
+        return ranged({**cell, **finer}, {**row, "unit": unit.strip()})
+    return written(cell, row).removesuffix(" %") + unit + ends
 
 
 def cards(found: Sequence[Finding], pictures: Mapping[str, str]) -> str:
