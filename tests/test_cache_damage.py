@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -212,8 +213,50 @@ def test_a_home_that_is_a_file_says_so(tmp_path, monkeypatch, below, message):
             make()
 
 
-def test_files_that_are_read_past_their_maker_are_looked_at():
+def test_what_is_written_again_from_the_rest_is_no_reason_to_begin_anew():
     (run() / "b.csv").write_text("whale")
-    cache.check_whole(run(), "a.csv")
-    with pytest.raises(CacheError, match=r"b\.csv is not what was written.*doctor --repair"):
-        cache.check_whole(run(), "a.csv", "b.csv")
+    later()
+    assert not cache.damage(cache.home() / "runs" / "r", only=["a.csv"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with cache.locked("runs", "r", again=["b.csv"]) as place:
+            assert sorted(path.name for path in place.glob("*.csv")) == ["a.csv"]
+    assert (run() / "b.csv").read_text() == "whole"
+
+
+def link(place: Path) -> None:
+    place.symlink_to(place.with_name("nowhere"))
+
+
+@pytest.mark.parametrize("put", [Path.mkdir, link, lambda place: place.write_text("x")])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_an_entry_of_the_wrong_kind_is_made_again(kind, put, empty_home):
+    make, inside = MAKERS[kind]
+    place = empty_home / {"folder": "things/k", "file": "files/a.txt", "run": "runs/r"}[kind]
+    place.parent.mkdir(parents=True)
+    put(place)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        held = (make() / inside).read_text()
+    assert held == ("x" if kind == "file" and place.stat().st_size == 1 else "whole")
+    assert place.is_dir() == (kind != "file")
+
+
+def test_a_folder_that_lost_its_files_or_sums_is_made_again():
+    place = folder()
+    shutil.rmtree(place)
+    place.mkdir()
+    later()
+    assert (folder() / "y").read_text() == "whole, too"
+    (folder() / ".sums").write_text("{}")
+    later()
+    with pytest.warns(UserWarning, match="its checksums are gone"):
+        folder()
+
+
+def test_a_folder_in_place_of_what_the_cache_keeps_beside_an_entry_is_named(empty_home):
+    for name in (".a.txt.lock", ".a.txt.sums"):
+        (empty_home / "files" / name).mkdir(parents=True)
+        with pytest.raises(CacheError, match=f"{name} is a folder where a file belongs: remove it"):
+            file()
+        (empty_home / "files" / name).rmdir()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tarfile
 from pathlib import Path
 
 import debs
 import pytest
 
+from pullpush.data.recordings import debian
 from pullpush.data.recordings.debian import SOURCE, Package, tree, trees
 from pullpush.errors import DataNotFoundError
 
@@ -87,6 +90,44 @@ def test_without_apt_the_message_says_what_to_do(home, monkeypatch, tmp_path):
     with pytest.raises(DataNotFoundError, match=rf"no apt-get.*{SOURCE}.*words_\*\.deb.*1:2\.0-1"):
         tree(Package("words", "1:2.0-1", "0" * 64, 0.1))
     assert not list((home / "debian").glob("words*")), "nothing half made stays"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("a", "a", None), ("a/b", None, b"")],
+        [("a", None, b"x"), ("a/b", None, b"x")],
+        [(".", None, b"x")],
+        [("", None, b"x")],
+        [("n" * 300, None, b"x")],
+        [("a", "gone", tarfile.LNKTYPE)],
+    ],
+)
+def test_a_malformed_archive_is_named(tmp_path, members):
+    (tmp_path / "tree").mkdir()
+    write(tmp_path / "a.tar", members)
+    with pytest.raises(DataNotFoundError, match="damaged or incomplete"):
+        debian.unpack(tmp_path / "a.tar", tmp_path / "tree")
+
+
+def test_an_archive_is_unpacked_to_a_size_and_no_further(tmp_path, monkeypatch):
+    monkeypatch.setattr(debian, "LARGEST", 10)
+    write(tmp_path / "a.tar", [("a", None, bytes(8)), ("b", None, bytes(8))])
+    with pytest.raises(debian.UnsafeMember, match="it holds more than"):
+        debian.unpack(tmp_path / "a.tar", tmp_path)
+    assert not (tmp_path / "b").exists()
+
+
+def write(path: Path, members: list[tuple]) -> None:
+    """A tarball of names with links or contents."""
+    with tarfile.open(path, "w") as tar:
+        for name, leads, held in members:
+            member = tarfile.TarInfo(name)
+            if leads:
+                member.type, member.linkname = held or tarfile.SYMTYPE, leads
+            else:
+                member.size = len(held)
+            tar.addfile(member, None if leads else io.BytesIO(held))
 
 
 def test_a_package_that_nobody_has_is_named(repository):

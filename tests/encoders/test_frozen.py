@@ -8,6 +8,7 @@ import threading
 import time
 import zlib
 from collections import Counter as Counts
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,6 +180,25 @@ def test_features_in_the_file_that_are_not_finite_are_encoded_again(tmp_path):
     store = FeatureStore(Counter(), 3, tmp_path / "f.sqlite")
     store._write({"a": np.array([1, np.nan, 1], dtype=np.float16)})
     np.testing.assert_array_equal(store(["a"]), FeatureStore(Counter(), 3)(["a"]))
+
+
+def test_a_flipped_bit_is_encoded_again_and_what_earlier_versions_wrote_is_taken(tmp_path):
+    path = tmp_path / "f.sqlite"
+    FeatureStore(Counter(), 3, path)(["a", "b"])
+    with sqlite3.connect(path) as base:
+        for text, blob in base.execute("SELECT text, feature FROM features").fetchall():
+            changed = bytes([blob[0], blob[1] ^ 2, *blob[2:]]) if text == "a" else bytes(6)
+            base.execute("UPDATE features SET feature = ? WHERE text = ?", (changed, text))
+    found = FeatureStore(Counter(), 3, path)(["a", "b"])
+    np.testing.assert_array_equal(found[:1], FeatureStore(Counter(), 3)(["a"]))
+    assert not found[1].any()
+
+
+@pytest.mark.parametrize("put", [Path.mkdir, Path.touch, lambda path: path.write_text("no database" * 99)])
+def test_a_file_that_is_no_database_is_explained(tmp_path, put):
+    put(tmp_path / "f.sqlite")
+    with pytest.raises(CacheError, match=r"damaged.*delete"):
+        FeatureStore(Counter(), 3, tmp_path / "f.sqlite")(["a"])
 
 
 def test_file_that_was_cut_is_explained(tmp_path):

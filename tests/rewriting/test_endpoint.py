@@ -72,6 +72,17 @@ def test_answers_come_in_order_and_are_asked_once(home, use):
         assert len(server.requests) == 10
 
 
+@pytest.mark.parametrize("damage", [lambda text: text[:40], lambda text: text.replace("CAP", "L"), lambda _: "[]"])
+def test_a_paid_answer_that_is_damaged_is_named_and_not_taken(home, use, damage):
+    with serving() as server:
+        use(server)
+        endpoint().rewrite(TEXTS)
+        (path,) = [path for path in (home / "answers").glob("*/*/[!.]*.json") if LOUD[0] in path.read_text()]
+        path.write_text(damage(path.read_text()))
+        with pytest.raises(RewritingError, match=rf"{path.name}, a paid answer, is damaged .*restore or remove it"):
+            endpoint().rewrite(TEXTS)
+
+
 def test_a_notebook_that_runs_a_loop_itself_is_no_obstacle(use):
     async def cell():
         return endpoint().rewrite(TEXTS)

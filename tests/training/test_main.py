@@ -6,9 +6,11 @@ import pandas as pd
 import pytest
 import torch
 from click.testing import CliRunner
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from pullpush.site.cli import main as pullpush
+from pullpush.training import checkpoints
 from pullpush.training.__main__ import main, parser
 from pullpush.training.recipes import from_json
 
@@ -90,6 +92,35 @@ def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
         assert main(common) == 1
         assert "--restart" in capsys.readouterr().err
     assert main([*common, "--restart"]) == 0
+
+
+def test_a_flipped_weight_a_full_disk_and_an_interrupt_are_told(tmp_path, capsys, monkeypatch):
+    common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "save_file", refuse)
+        assert main(common) == 1
+    assert "no space left to write" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "save_file", interrupt)
+        assert main(common) == 130
+    assert "goes on from the last checkpoint" in capsys.readouterr().err
+    (tmp_path / "run" / ".partial-x.csv").touch()
+    assert main(common) == 0
+    assert not list((tmp_path / "run").glob(".partial-*"))
+    best = tmp_path / "run" / "best.safetensors"
+    held = bytearray(best.read_bytes())
+    held[-2] ^= 64
+    best.write_bytes(held)
+    assert main(common) == 1
+    assert "is not what was written" in capsys.readouterr().err
+
+
+def refuse(*_, **__):
+    raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
 
 
 def test_recordings_of_your_own_are_learnt_and_tested(mine, tmp_path, capsys):

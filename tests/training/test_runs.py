@@ -7,6 +7,7 @@ import pytest
 import torch
 from pandas.testing import assert_frame_equal
 
+from pullpush.cache import sums
 from pullpush.data.batches import PairDataset
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.losses import TERMS, Loss, LossCard, Output
@@ -53,6 +54,22 @@ def test_a_run_is_trained_once_then_read(world, no_training):
     assert_frame_equal(again.steps, first.steps, check_exact=True)
     for one, other in zip(embed(first.model, world.test), embed(again.model, world.test), strict=True):
         assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["history.csv", "steps.csv", "seconds.json"])
+def test_a_damaged_table_is_written_again_and_nothing_trained(world, no_training, name):
+    plan = Plan(world, recipe("infonce", **SMALL))
+    first = plan.train()
+    held = (plan.path / name).read_bytes()
+    (plan.path / name).write_text("7")
+    sums._trusted.clear()
+    no_training()
+    again = Plan(world, recipe("infonce", **SMALL))
+    assert again.finished == (name == "seconds.json")
+    assert again.seconds == 0.0 or name != "seconds.json"
+    train_all([again])
+    assert_frame_equal(again.train().steps, first.steps, check_exact=True)
+    assert name == "seconds.json" or (plan.path / name).read_bytes() == held
 
 
 def test_runs_side_by_side_are_those_one_by_one(world):

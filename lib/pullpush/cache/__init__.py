@@ -6,9 +6,10 @@ neither a killed process nor two processes at once leave half of one. What it he
 and checksum (see `sums`), and an entry that was damaged since is made again. A cache on a read-only disk can be read.
 """
 
-from pullpush.cache.entries import atomic_path, cached_dir, cached_file, check_whole, locked
+from pullpush.cache.entries import atomic_path, cached_dir, cached_file, locked
+from pullpush.cache.locks import tidy
 from pullpush.cache.places import HOME, PARTIAL, content_key, home
-from pullpush.cache.sums import bytes_key
+from pullpush.cache.sums import bytes_key, damage
 
 __all__ = [
     "HOME",
@@ -17,8 +18,9 @@ __all__ = [
     "bytes_key",
     "cached_dir",
     "cached_file",
-    "check_whole",
     "content_key",
+    "damage",
     "home",
     "locked",
+    "tidy",
 ]

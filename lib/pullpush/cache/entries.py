@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from filecmp import cmp
 from pathlib import Path
 
@@ -62,10 +62,13 @@ def cached_dir(kind: str, key: str, build: Callable[[Path], None]) -> Path:
         CacheError: the cache cannot be written or the disk is full. Errors of `build` itself pass through.
     """
     target = place(kind, key)
+    if target.is_dir() and not any(target.iterdir()):
+        with suppress(OSError):
+            target.rmdir()  # its files are gone
     if target.is_dir() and not sums.damage(target):
         sums.trust(target)
         return target
-    with _to_make(target) as wanted:
+    with _to_make(target, folder=True) as wanted:
         if wanted:
             _remove_partials(target)
             with explained(target):
@@ -95,7 +98,7 @@ def cached_file(kind: str, name: str, build: Callable[[Path], None]) -> Path:
     if target.is_file() and not sums.damage(target):
         sums.trust(target)
         return target
-    with _to_make(target) as wanted:
+    with _to_make(target, folder=False) as wanted:
         if wanted:
             with atomic_path(target) as partial:
                 build(partial)
@@ -103,26 +106,17 @@ def cached_file(kind: str, name: str, build: Callable[[Path], None]) -> Path:
     return target
 
 
-def check_whole(folder: Path, *names: str) -> None:
-    """Refuse files of an entry that are not what was written: for who reads them without asking who made them.
-
-    Raises:
-        CacheError: one of them is damaged.
-    """
-    if why := sums.damage(folder, thorough=True, only=names):
-        raise CacheError(f"{folder} is damaged ({why}): `pullpush doctor --repair` removes it, then it is made again")
-
-
 @contextmanager
-def locked(kind: str, key: str) -> Iterator[Path]:
+def locked(kind: str, key: str, *, again: Sequence[str] = ()) -> Iterator[Path]:
     """Hold the lock of `home()/kind/key` and yield that path: for content that grows, such as a run being trained.
 
-    What is damaged is put aside, with a warning, and begins anew. On a disk that cannot be written, what is there can
+    What is damaged is put aside, with a warning, and begins anew, all of it; of files that who holds the lock writes
+    `again` from the others, these alone. On a disk that cannot be written, what is there can
     be read without the lock.
     """
     target = place(kind, key)
     with ExitStack() as stack:
-        why = sums.damage(target)
+        why = sums.damage(target, folder=True)
         try:
             stack.enter_context(lock(target))
         except CacheError as error:
@@ -133,21 +127,29 @@ def locked(kind: str, key: str) -> Iterator[Path]:
             yield target
             return
         tidy(target)
-        if why := sums.damage(target):
-            aside = target.with_name(f"{ASIDE}{target.name}")
-            remove(aside)
-            os.replace(target, aside)
-            sums.forget(target)
+        for path in (target / name for name in again if sums.damage(target, only=[name])):
+            remove(path)
+            sums.leave_out(path)
+        if why := sums.damage(target, folder=True):
+            aside = _put_aside(target)
             warnings.warn(f"{target} is damaged ({why}): put aside as {aside.name}, and begun anew", stacklevel=3)
         yield target
         if target.is_dir():
             sums.trust(target)
 
 
+def _put_aside(target: Path) -> Path:
+    aside = target.with_name(f"{ASIDE}{target.name}")
+    remove(aside)
+    os.replace(target, aside)
+    sums.forget(target)
+    return aside
+
+
 @contextmanager
-def _to_make(target: Path) -> Iterator[bool]:
+def _to_make(target: Path, *, folder: bool) -> Iterator[bool]:
     """Hold the lock of an entry that was missing or damaged, and say whether it still is."""
-    why = sums.damage(target) if target.exists() else ""
+    why = sums.damage(target, folder=folder) if os.path.lexists(target) else ""
     with ExitStack() as stack:
         try:
             stack.enter_context(lock(target))
@@ -155,9 +157,11 @@ def _to_make(target: Path) -> Iterator[bool]:
             if why and refused(error):
                 raise _damaged(target, why) from error
             raise
-        if target.exists() and (why := sums.damage(target)):
+        if os.path.lexists(target) and (why := sums.damage(target, folder=folder)):
             warnings.warn(f"{target} is damaged ({why}): it is made again", stacklevel=4)
             sums.forget(target)
+            if target.is_dir() != folder:
+                _put_aside(target)
         yield bool(why) or not target.exists()
 
 

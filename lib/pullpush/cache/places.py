@@ -92,6 +92,9 @@ def explained(target: Path) -> Iterator[None]:
             ) from error
         if error.errno in REFUSED:
             raise CacheError(f"cannot write {target}: {advice} a folder that you may write to") from error
+        if error.errno == errno.EISDIR:
+            said = f"{error.filename2 or error.filename} is a folder where a file belongs: remove it"
+            raise CacheError(f"cannot write {target}, since {said}") from error
         if error.errno in NO_FOLDER and (file := _file_above(target)):
             raise CacheError(f"cannot write {target}, since {file} is a file: {advice} a folder") from error
         # Not of what a builder looks for: only of the place itself, as below /proc.

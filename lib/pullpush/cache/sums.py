@@ -48,6 +48,13 @@ def announce(path: Path, written: Path) -> None:
     os.replace(partial, table)
 
 
+def leave_out(path: Path) -> None:
+    """Write down that a file of a folder is gone."""
+    known = _read(path.parent / SUMS) or {}
+    known.pop(path.name, None)
+    (path.parent / SUMS).write_text(json.dumps(known), encoding="utf-8")
+
+
 def trust(entry: Path) -> None:
     """Remember that an entry is whole, and leave the time of its use on its sums."""
     if entry not in _trusted:
@@ -56,12 +63,17 @@ def trust(entry: Path) -> None:
             os.utime(sums_of(entry))
 
 
-def damage(entry: Path, *, thorough: bool = False, only: Collection[str] = ()) -> str:
+def damage(entry: Path, *, folder: bool | None = None, thorough: bool = False, only: Collection[str] = ()) -> str:
     """What is wrong with an entry, such as "samples.i16 has 12 bytes in place of 40"; "" if nothing is known to be.
 
-    Sizes are compared each time, checksums of small files once a process, those of all files if `thorough`.
+    folder: whether it is to be one or a file; None: either. Sizes are compared each time, checksums of small files once
+    a process, those of all files if `thorough`.
     """
+    if folder is not None and os.path.lexists(entry) and not (entry.is_dir() if folder else entry.is_file()):
+        return f"it is no {'folder' if folder else 'file'}"
     known = _read(sums_of(entry))
+    if not known and entry.is_dir() and sums_of(entry).exists() and any(_files(entry)):
+        return "its checksums are gone"
     if known is None:
         return "" if not sums_of(entry).exists() else "its checksums cannot be read"
     known = {name: wanted for name, wanted in known.items() if not only or name in only}

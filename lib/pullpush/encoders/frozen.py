@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from pullpush.encoders.interface import TEXT, TextEncoder, TextEncoderCard
 from pullpush.errors import CacheError, unknown
 
+BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")  # the last where it has no table of features
 CHUNK = 512  # texts between two commits: what a killed run can lose
 Encode = Callable[[list[str]], Sequence[np.ndarray] | np.ndarray]
 
@@ -132,20 +133,27 @@ class FeatureStore:
         with _actionable(self.path), closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True)) as base:
             for text in texts:
                 for (blob,) in base.execute("SELECT feature FROM features WHERE text = ?", (text,)):
-                    vector = np.frombuffer(blob, dtype="<f2")
-                    if self._fits(vector) and np.isfinite(vector).all():  # else: encode it again
+                    size = len(blob) - 5 * (len(blob) % 2)  # earlier versions wrote no checksum behind it
+                    vector = np.frombuffer(blob[:size], dtype="<f2")
+                    right = blob[size:] in (b"", _sum(blob[:size]))
+                    if right and self._fits(vector) and np.isfinite(vector).all():  # else: encode it again
                         self._memory[text] = vector
 
     def _fits(self, vector: np.ndarray) -> bool:
         return vector.size % self.dim == 0 and vector.size > 0 if self.ragged else vector.size == self.dim
 
     def _write(self, features: dict[str, np.ndarray]) -> None:
-        rows = [(text, vector.astype("<f2").tobytes()) for text, vector in features.items()]
+        blobs = {text: vector.astype("<f2").tobytes() for text, vector in features.items()}
+        rows = [(text, blob + _sum(blob)) for text, blob in blobs.items()]
         # Called where there is a path.
         with closing(sqlite3.connect(self.path, timeout=60)) as base, base:  # pyrefly: ignore[no-matching-overload]
             base.execute(f"PRAGMA page_size = {4096 if self.ragged else 8192}")  # a seventh less of vectors of 1 kB
             base.execute("CREATE TABLE IF NOT EXISTS features (text TEXT PRIMARY KEY, feature BLOB)")
             base.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
+
+
+def _sum(blob: bytes) -> bytes:
+    return zlib.crc32(blob).to_bytes(5)  # an odd number, unlike halves
 
 
 @contextmanager
@@ -155,14 +163,14 @@ def _actionable(path: Path) -> Iterator[None]:
         yield
     except CacheError:
         raise
-    except (OSError, sqlite3.OperationalError) as error:
+    except (OSError, sqlite3.DatabaseError) as error:
+        if getattr(error, "sqlite_errorname", "") in BROKEN or path.is_dir():
+            raise CacheError(
+                f"the text features in {path} are damaged ({error}): delete that file and run again."
+            ) from error
         raise CacheError(
-            f"cannot use the text features in {path}: {error}. Free some space, set PULLPUSH_HOME to a folder that is "
-            "writable, or delete the file if `pullpush doctor` finds it damaged."
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise CacheError(
-            f"the text features in {path} are damaged ({error}): delete that file and run again."
+            f"cannot use the text features in {path}: {error}. Free some space, or set PULLPUSH_HOME to a folder that "
+            "is writable."
         ) from error
 
 

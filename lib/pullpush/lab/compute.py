@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
-from pullpush.cache import cached_file, check_whole, content_key
+from pullpush.cache import cached_file, content_key
 from pullpush.data.clips import Clips, World
 from pullpush.golden import versions
 from pullpush.lab import common, kept
@@ -202,7 +202,6 @@ def _scored(experiment: Experiment, plan: Plan, test: World) -> Values:
 def _tables(trial: Trial, seed: int, plan: Plan) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A run's history, and its steps averaged over stretches, with what tells it from others in front."""
     head = {"system": trial.system, **trial.where, "seed": seed}
-    check_whole(plan.path, "history.csv", "steps.csv")
     history, steps = (pd.read_csv(plan.path / f"{name}.csv") for name in ("history", "steps"))
     steps = stretches(steps)
     steps = steps.rename(columns={name: f"measured {name}" for name in head})  # SVR reports the radius that is varied

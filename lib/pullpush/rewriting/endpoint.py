@@ -94,6 +94,18 @@ def writable(text: str) -> bool:
     return text.encode(errors="ignore") == text.encode(errors="replace")
 
 
+def stored(path: Path) -> str:
+    """The answer that a file holds, as it was written."""
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        answer, written = row["answer"], row.get("sha256")  # earlier versions wrote none
+        if written not in (None, content_key(answer, length=64)):
+            raise ValueError("its answer is not what was written")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RewritingError(f"{path}, a paid answer, is damaged ({error}): restore or remove it") from None
+    return answer
+
+
 def retry_after(value: str) -> float:
     """Seconds that a server asks to wait, be they a number or a date; 0 where it does not, or not clearly."""
     try:
@@ -164,7 +176,7 @@ class EndpointRewriter(Prompted):
             if missing:
                 self._announce(missing)
                 run_apart(_Asking(self, folder).all_of(missing))
-            return [json.loads(self.file(folder, each).read_text(encoding="utf-8"))["answer"] for each in questions]
+            return [stored(self.file(folder, each)) for each in questions]
 
     def estimate(self, questions: Sequence[Question]) -> tuple[int, int]:
         """About how many tokens are asked and answered: an answer is taken to be half as long again as its caption."""
@@ -337,9 +349,11 @@ class _Asking:
         return RewritingError(f"{self.url} refuses {why}; check the model's name, OPENAI_API_KEY and OPENAI_BASE_URL")
 
     def _keep(self, question: Question, answer: str, tokens: tuple[int | None, int | None]) -> None:
-        row = {"model": self.rewriter.model, "system": self.rewriter.prompts.system, **question._asdict()}
-        with atomic_path(self.rewriter.file(self.folder, question)) as path, path.open("w", encoding="utf-8") as file:
-            json.dump({**row, "answer": answer, "tokens": tokens}, file, ensure_ascii=False)
+        rewriter = self.rewriter
+        row = {"model": rewriter.model, "system": rewriter.prompts.system, **question._asdict(), "answer": answer}
+        row |= {"tokens": tokens, "sha256": content_key(answer, length=64)}
+        with atomic_path(rewriter.file(self.folder, question)) as path, path.open("w", encoding="utf-8") as file:
+            json.dump(row, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import torch.distributed as dist
 from tqdm import tqdm
 
 from pullpush.cache import atomic_path
@@ -35,6 +36,7 @@ from pullpush.training.runs import new_model, train_run
 
 SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
 COMMAND = "command.json"  # of a run: the options that it was trained with
+AGAIN = "the same command goes on from the last checkpoint"
 SHARDS = "shards:"  # in front of where they are
 FIELDS = ("epochs", "batch_size", "audio", "text", "dim")  # of the recipe, that have an option of their own
 
@@ -70,6 +72,14 @@ def main(arguments: list[str] | None = None) -> int:
             report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"interrupted: {AGAIN}", file=sys.stderr)
+        return 130
+    except RuntimeError as error:
+        if not dist.is_initialized():
+            raise
+        print(f"error: another process of the group was lost ({str(error).splitlines()[0]}): {AGAIN}", file=sys.stderr)
         return 1
     return 0
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,8 +89,27 @@ def save(path: Path, objective: nn.Module, optimiser: Optimizer | None, progress
         tensors |= {f"{name}/{column}": torch.tensor(table[column].to_numpy()) for column in table}
     state = {"step": progress.step, "best": progress.best, "identity": identity, "columns": columns}
     state |= {"numbers": numbers} if numbers else {}
+    _write(path, tensors, state)
+
+
+def _write(path: Path, tensors: dict[str, Tensor], state: Mapping[str, Any]) -> None:
+    """A file of tensors and state with a checksum of both."""
+    text = json.dumps(state)
     with atomic_path(path) as partial:
-        save_file(tensors, partial, metadata={"state": json.dumps(state)})
+        try:
+            save_file(tensors, partial, metadata={"state": text, "sum": _sum(tensors, text)})
+        except SafetensorError as error:  # of the system: "I/O error: No space left on device (os error 28)"
+            if found := re.search(r"os error (\d+)", str(error)):
+                raise OSError(int(found[1]), str(error), str(partial)) from error
+            raise
+
+
+def _sum(tensors: Mapping[str, Tensor], state: str) -> str:
+    total = zlib.crc32(state.encode())
+    for name in sorted(tensors):
+        raw = tensors[name].contiguous().flatten().view(torch.uint8).numpy().data
+        total = zlib.crc32(raw, zlib.crc32(name.encode(), total))
+    return f"{total:08x}"
 
 
 def restore(path: Path, objective: nn.Module, optimiser: Optimizer, identity: str) -> Progress:
@@ -127,16 +148,17 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {_today(name): file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return tensors, json.loads(file.metadata()["state"])
+            tensors, about = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+            if about.get("sum") not in (None, _sum(tensors, about["state"])):  # earlier versions wrote none
+                raise ValueError("it is not what was written")
+            return {_today(name): tensor for name, tensor in tensors.items()}, json.loads(about["state"])
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise TrainingError(f"{path} is damaged ({error}): train anew by --restart (resume=False)") from error
 
 
 def save_best(path: Path, tensors: dict[str, Tensor], row: Mapping[str, float]) -> None:
     """Write the weights of the best epoch with its row of the history."""
-    with atomic_path(path) as partial:
-        save_file(tensors, partial, metadata={"state": json.dumps(row)})
+    _write(path, tensors, row)
 
 
 def load_model(model: nn.Module, base: str | os.PathLike[str]) -> nn.Module:

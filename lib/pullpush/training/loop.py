@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from pullpush.cache import atomic_path, content_key
+from pullpush.cache import atomic_path, content_key, tidy
 from pullpush.data.batches import Batch, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.encoders.interface import Model
@@ -131,6 +131,8 @@ def train(
     known = data or names_of_clips(train_dataset, valid_split)
     identity = content_key([recipe, seed, known, len(train_dataset), source, diagnostics])
 
+    if out and accelerator.is_main_process:
+        tidy(out)
     done, best_weights = Progress(), checkpoints.weights(objective)
     accelerator.wait_for_everyone()
     if out and resume and (out / CHECKPOINT).is_file():

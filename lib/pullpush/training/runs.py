@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import islice
@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from pullpush.cache import atomic_path, content_key, home, locked
+from pullpush.cache import atomic_path, content_key, damage, home, locked
 from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.encoders import DualEncoder, create
@@ -29,13 +29,14 @@ from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
 from pullpush.training.frozen import encoded, trunk_of
-from pullpush.training.loop import Result, is_finished, train
+from pullpush.training.loop import RECIPE, Result, is_finished, train
 from pullpush.training.objective import bring_columns
 from pullpush.training.recipes import Recipe
 from pullpush.training.trunk import Trunk, local_weights
 
 KIND = "runs"
 SECONDS = "seconds.json"
+TABLES = ("history.csv", "steps.csv", RECIPE)  # written anew from the checkpoint whenever a run is read
 Source = tuple[Config, Trunk | None]
 
 
@@ -82,14 +83,15 @@ class Plan:
 
     @property
     def finished(self) -> bool:
-        """Whether it was trained to its end."""
-        return is_finished(self.path)
+        """Whether it was trained to its end, and its tables are what was written."""
+        return is_finished(self.path) and not damage(self.path, only=TABLES)
 
     @property
     def seconds(self) -> float:
         """How long it was trained for, over all its beginnings but those that were killed; 0 if unknown."""
-        path = self.path / SECONDS
-        return json.loads(path.read_text(encoding="utf-8"))["seconds"] if path.is_file() else 0.0
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            return json.loads((self.path / SECONDS).read_text(encoding="utf-8"))["seconds"]
+        return 0.0
 
     def train(self, *, progress: bool | None = None) -> Result:
         """The run: read if it was trained before, else trained, going on where a killed one stopped.
@@ -102,7 +104,7 @@ class Plan:
         """
         # Of several processes in one group the first holds the lock for all.
         first = begin().is_main_process
-        lock = locked(KIND, self.key) if first else nullcontext(self.path)
+        lock = locked(KIND, self.key, again=(*TABLES, SECONDS)) if first else nullcontext(self.path)
         with lock as out, one_thread():
             began, before = time.monotonic(), is_finished(out)
             options = {"base": self.base, "diagnostics": self.diagnostics, "progress": progress}

@@ -7,6 +7,7 @@ already. Archives are unpacked without trust in what they hold.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import lzma
 import os
@@ -31,6 +32,7 @@ from pullpush.progress import tell
 
 KIND = "debian"
 SOURCE = "PULLPUSH_DEBIAN"
+LARGEST = 8 << 30  # bytes that an archive may hold; the largest here, a soundfont, has a twentieth
 PATIENCE = 1800  # seconds until apt is given up
 SETTINGS = {
     "APT::Sandbox::User": "",
@@ -54,7 +56,9 @@ def unpack(archive: Path, tree: Path, files: Sequence[str] = ("*",)) -> None:
             _extract(tar, tree, files)
     except UnsafeMember as error:
         raise UnsafeMember(f"{archive} is not safe to unpack: {error}. Get it from its distributor again") from error
-    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, KeyError, OSError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
         raise DataNotFoundError(
             f"{archive} is damaged or incomplete ({error}): remove it and fetch it again"
         ) from error
@@ -65,7 +69,11 @@ def _extract(tar: tarfile.TarFile, tree: Path, files: Sequence[str]) -> None:
     # Checked by hand: Python 3.11.0 to 3.11.3, which Debian 12 ships, do not know tarfile's filters yet.
     tar.extraction_filter = lambda member, place: member  # later versions would warn that none is chosen
     top = os.path.realpath(tree)
+    left = LARGEST
     for member in tar:
+        left -= member.size
+        if left < 0:
+            raise UnsafeMember(f"it holds more than {LARGEST >> 30} GiB")
         if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
             raise UnsafeMember(f"{member.name} is a device")
         place = os.path.join(top, member.name)
