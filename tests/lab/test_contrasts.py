@@ -13,7 +13,7 @@ from pullpush.lab.claims import of_chapter
 from pullpush.lab.contrasts import by_chance, contrast, gain, joined, needed, unpaired
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.ledger import Ledger
-from pullpush.metrics.inference import difference
+from pullpush.metrics.inference import difference, pooled
 
 LEVEL = {"CLAP": 0.30, "CLAPs": 0.32, "CyCLAP": 0.31, "CyCLAPs": 0.36}
 WORLDS = ("freesound", "clotho", "audiocaps", "narrow", "skewed")
@@ -66,6 +66,16 @@ def test_experiments_are_of_other_clips_and_weigh_the_same(found):
     assert values.shape == (3, 420)
     assert values.mean() == pytest.approx((0.02 + 0.10) / 2, abs=0.01)
     assert joined([np.ones((2, 3)), np.zeros((2, 60))]).mean() == pytest.approx(0.5)
+
+
+def test_pooled_conditions_are_averaged_with_equal_weights_and_points_of_their_own(found):
+    points = {"scratch": {"world": ["freesound", "clotho"]}, "pretrained": {"world": "audiocaps"}}
+    side = SIMCSE | {"experiment": [*points], "pooled": points}
+    each = [
+        gain(found, SIMCSE | {"experiment": name, "where": {"world": world}})
+        for name, world in (("scratch", "freesound"), ("scratch", "clotho"), ("pretrained", "audiocaps"))
+    ]
+    assert contrast(found, side) == pooled(each)
 
 
 def test_what_is_less_replaces_what_it_names(found):

@@ -60,6 +60,7 @@ class Judged(Side, total=False):
     less: Side
     apart: bool
     relative: bool
+    pooled: dict[str, Point]
 
 
 class ClaimError(PullPushError, ValueError):

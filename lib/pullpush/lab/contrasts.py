@@ -4,7 +4,8 @@
              where: {world: freesound}, less: {where: {world: clotho}}}
 
 Several systems with their baselines, scores and points are on the same clips, and averaged; several experiments and
-tests (`test` of `where`) are of other clips, and joined, each with the same weight.
+tests (`test` of `where`) are of other clips, and joined, each with the same weight. `pooled` gives each experiment
+points of its own: all are conditions on as many clips, whose i-th are averaged with equal weights (`metrics.pooled`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pullpush.metrics.cards import METRICS
 from pullpush.metrics.inference import Array, Difference, Variance, difference
 
 SIDE = ("experiment", "system", "baseline", "metric", "where", "baseline_where")
-FURTHER = ("less", "apart", "relative")
+FURTHER = ("less", "apart", "relative", "pooled")
 CHANCE = "chance"  # a baseline
 TEST = "test"  # what tells clips apart at a point
 PARTS = ("seed", "clip", "interaction")  # of a variance
@@ -66,19 +67,20 @@ def gain(scores: Experiments, side: Judged, *, relative: bool = False) -> Array:
     """What one side of a contrast names, by seed and clip, `(S, N)`."""
     systems, baselines = _several(side["system"]), _several(side.get("baseline"))
     pairs = list(zip(systems, baselines if len(baselines) == len(systems) else baselines * len(systems), strict=True))
-    where = {name: _several(value) for name, value in (side.get("where") or {}).items()}
-    tests = where.pop(TEST, [None])
-    points = [dict(zip(where, values, strict=True)) for values in product(*where.values())]
     metrics, other, parts = _several(side["metric"]), side.get("baseline_where") or {}, []
-    for experiment, test in product(_several(side["experiment"]), tests):
-        at = {} if test is None else {TEST: test}
-        gains = [
-            _gain(scores[experiment], pair, metrics, {**point, **at}, {**point, **at, **other}, relative)
-            for pair in pairs
-            for point in points
-        ]
-        parts.append(np.mean(gains, axis=0))
-    return joined(parts)
+    for experiment in _several(side["experiment"]):
+        where = side["pooled"][experiment] if "pooled" in side else side.get("where") or {}
+        where = {name: _several(value) for name, value in where.items()}
+        for test in where.pop(TEST, [None]):
+            at = {} if test is None else {TEST: test}
+            points = [{**dict(zip(where, values, strict=True)), **at} for values in product(*where.values())]
+            gains = [
+                _gain(scores[experiment], pair, metrics, point, {**point, **other}, relative)
+                for pair in pairs
+                for point in points
+            ]
+            parts += gains if "pooled" in side else [np.mean(gains, axis=0)]
+    return np.mean(parts, axis=0) if "pooled" in side else joined(parts)
 
 
 def joined(tests: Sequence[Array]) -> Array:
