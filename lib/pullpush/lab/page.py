@@ -162,14 +162,14 @@ class Page:
 
         The verdict on a claim depends on all p values of its family, see `Claim.within`.
 
-        sources: those alone that stand first in one of these places, such as "Table 1".
+        sources: those alone that stand first in one of these places, such as "Table 1", or are of a family so named.
         """
         waiting = {claim.within for claim in self.ledger.open}
         ready = [
             claim.id
             for claim in self.ledger.judged
             if claim.id not in self._listed and claim.within not in waiting
-            if not sources or claim.source[0] in sources
+            if not sources or {claim.source[0], claim.family} & {*sources}
         ]
         if ready:
             self._listed |= set(ready)

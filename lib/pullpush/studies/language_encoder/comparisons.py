@@ -7,6 +7,7 @@ A2T and T2A here: text is retrieved, or what it describes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 
 from pullpush.lab import comparisons, paper
 from pullpush.lab.comparisons import Pair
+from pullpush.lab.contrasts import Experiments, contrast
 from pullpush.lab.experiments import Where
 from pullpush.lab.scores import Scores
 from pullpush.studies.language_encoder.data import base_of
@@ -29,6 +31,13 @@ def _recalls(**tasks: str) -> dict[str, dict[str, str]]:
     return cells | {"R@1": {"metric": "R@1"}}
 
 
+EFFECTS: Mapping[str, Mapping[str, Any]] = {  # of the four systems as a 2 × 2
+    "cyclic terms": {"system": ["CyCLAP", "CyCLAPs"], "baseline": ["CLAP", "CLAPs"]},
+    "SimCSE": {"system": ["CLAPs", "CyCLAPs"], "baseline": ["CLAP", "CyCLAP"]},
+    "SimCSE, more beside cyclic terms": {
+        "system": "CyCLAPs", "baseline": "CyCLAP", "less": {"system": "CLAPs", "baseline": "CLAP"},
+    },
+}  # fmt: skip
 SETS = {"freesound": "FreeSound", "clotho": "Clotho", "audiocaps": "AudioCaps"}
 SOUNDS = (_recalls(), {world: {"dataset": name} for world, name in SETS.items()})
 QUALITY = {
@@ -133,6 +142,23 @@ def gains(
         for row in found.to_dict("records")
     ]
     return found.assign(paper=np.array(theirs, float) / 100)
+
+
+def main_effects(
+    scores: Experiments, protocols: Mapping[str, Mapping[str, Where]], metrics: Sequence[str]
+) -> pd.DataFrame:
+    """What each of EFFECTS adds, pooled over the worlds of a protocol: `lab.comparisons.GAIN`, p by Holm within each.
+
+    scores: by the names of experiments; protocols: name → experiment → its points.
+    """
+    tables = []
+    for metric, (protocol, points) in product(metrics, protocols.items()):
+        of_worlds: Mapping[str, Any] = {"experiment": [*points], "pooled": points, "metric": metric}
+        found = comparisons.differences(
+            ({"effect": effect}, contrast(scores, {**EFFECTS[effect], **of_worlds})) for effect in EFFECTS
+        )
+        tables.append(found.assign(protocol=protocol, metric=metric))
+    return pd.concat(tables, ignore_index=True)
 
 
 def places(levels: pd.DataFrame, x: str = "text uniformity", y: str = "alignment") -> pd.DataFrame:
