@@ -8,6 +8,7 @@ import pandas as pd
 from pullpush.lab.scores import Scores
 from pullpush.studies.glap import experiments
 from pullpush.studies.glap.experiments import ENCODERS, FURTHER, MAIN, OBJECTIVES, SIZES, Run, on_tests, sought, tuned
+from pullpush.studies.glap.length import ALONE, AMONG, over_length
 
 SEEDS = (0, 1, 2)
 WORDS = {"eng": 30, "fra": 20, "spa": 25, "ita": 15, "rus": 40, "slv": 10}
@@ -51,6 +52,8 @@ def declared():
         tests[f"named-{kind}"] = TESTS.asked(kind)
     runs["commands"], tests["commands"] = runs["named-speech"], ["commands"]
     made = {name: on_tests(name, several, tests[name], seeds=SEEDS) for name, several in runs.items()}
+    told = [Run("GLAP", one), Run("no speech", one, mix="silent"), Run("yamnet", one, "yamnet")]
+    made["over-length"] = over_length(told, experiments.SPEECH, TESTS.keywords, seeds=SEEDS)
     losses = {label: (system, MAIN) for label, system in experiments.LOSSES.items()}
     return made | {"search": sought("search", losses, {"lr": experiments.RATES}, seeds=(1000,))}
 
@@ -105,5 +108,10 @@ def found():
     for kind, level in (("sound", 0.7), ("music", 0.5)):
         result[f"named-{kind}"] = scores(made[f"named-{kind}"], lambda trial, metric, level=level: level, labels)
     result["commands"] = scores(made["commands"], of_words, labels)
+    of_length = {ALONE: 0.1, "no speech": 0.1, "yamnet": 0.3}
+    among = [f"{side} R@1{AMONG}" for side in ("T2A", "A2T")]
+    result["over-length"] = scores(
+        made["over-length"], lambda trial, metric: of_length.get(trial.system, 0.5), [*among, *SPOKEN]
+    )
     result["named-speech"] = scores(made["named-speech"], of_words, dict.fromkeys([*SPOKEN, *labels]))
     return result

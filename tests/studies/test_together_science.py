@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from pullpush.studies.together import science
 from pullpush.studies.together.experiments import EIGHTH, HALF
 from pullpush.studies.together.science import (
     Design,
@@ -213,3 +214,18 @@ def test_the_front_holds_what_nothing_dominates():
             for other in range(40)
         )
         assert on[row] != beaten
+
+
+def test_conditional_effects_differ_by_twice_the_interaction_and_have_two_errors():
+    design = science.Design("ABCDE")
+    rng = np.random.default_rng(0)
+    planted = np.array([0.2 * ("A" in high) + 0.1 * ({"A", "B"} <= high) for high in design.runs])
+    values = planted[:, None, None] + rng.normal(0, 0.01, (len(design), 3, 20))
+    table = science.conditional(design, values, "B", "no B").set_index(["reading", "effect", "beside"])["value"]
+    for reading in science.READINGS:
+        assert table[reading, "A", "B"] - table[reading, "A", "no B"] == pytest.approx(0.1, abs=0.01)
+        both = science.effect(design, values, "A", "B").value
+        assert table[reading, "A", "B"] - table[reading, "A", "no B"] == pytest.approx(2 * both)
+    error, df = science.design_error(design, values)
+    assert df == 16
+    assert error == pytest.approx(2 * 0.01 / np.sqrt(values.size), rel=0.5)

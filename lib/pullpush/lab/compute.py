@@ -111,7 +111,9 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
     if isinstance(experiment, Derived):
         of_seed = {seed: experiment.make(ground, seed) for seed in dict.fromkeys(seed for _, seed in cells)}
         asked = ((trial, seed) for trial, seed in experiment.cells if seed in of_seed)
-        clips = {(str(trial), seed): of_seed[seed][trial.system] for trial, seed in asked}
+        named = {str(trial): trial.system for trial in experiment.trials}
+        named |= {name: name for found in of_seed.values() for name in found}
+        clips = {(str(trial), seed): of_seed[seed][named[str(trial)]] for trial, seed in asked}
         return Scores(experiment, clips, NO_ROWS, NO_ROWS, made)
     tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
     jobs = [partial(_scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]

@@ -168,7 +168,7 @@ class Derived(Experiment):
 
     Attributes:
         source: the experiment whose runs are trained before.
-        make: ground and seed → system → values, as evaluations give them; `parts` name the components of it.
+        make: ground and seed → system, or trial → values, as evaluations give them; `parts` name the components of it.
     """
 
     source: Experiment = field(kw_only=True)

@@ -30,7 +30,7 @@ from torch import Tensor
 from pullpush.cache import bytes_key, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.clips import Clips, Columns, StoredClips, World
 from pullpush.data.draws import share
 from pullpush.data.recordings.registry import datasets_home, fetch, find
 from pullpush.data.sets import spoken_words
@@ -230,7 +230,7 @@ def words_in(spoken: str, words: Sequence[str], language: str, template: str | N
     return [(template or "{label}").format(label=word) for word in words]
 
 
-def by_length(words: StoredClips) -> np.ndarray:
+def by_length(words: Clips) -> np.ndarray:
     """How often length alone names each word: the control of keyword spotting.
 
     Clips are ranked by their seconds and words by their characters, and each clip is given the word whose place among

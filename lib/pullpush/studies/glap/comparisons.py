@@ -24,10 +24,10 @@ from pullpush.lab.page import Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference, pseudo_values
 from pullpush.studies.glap.experiments import MAIN, PROMPTS, READ
+from pullpush.studies.glap.length import ALONE
 
 LEVELS = ("test", "system", "metric", "value", "low", "high", "chance", "seeds", "clips")
 GENERAL: Where = {"ears": MAIN}
-FIVE = ("sound", "sound recordings", "music", "prompts eng", "keywords fra")  # Table 4's
 TABLE_4 = "T2A mAP@10"
 
 
@@ -115,17 +115,21 @@ THEIRS = "paper's "
 BESIDE = ("test", "system", "metric", "here", "low", "high", "chance", "paper's test", "paper's system", "paper")
 
 
-def beside_paper(scores: Scores, name: str, where: Where | None = None) -> pd.DataFrame:
+def beside_paper(scores: Scores, name: str, where: Where | None = None, *, alone: Scores | None = None) -> pd.DataFrame:
     """Our scores, in %, beside a table of the paper: columns BESIDE; NaN where it prints nothing.
 
-    name: of MIRRORS; where: the point of our experiment.
+    name: of MIRRORS; where: the point of our experiment; alone: of `length.over_length`, for a row of length alone.
     """
     mirror = MIRRORS[name]
     ours = levels(scores, mirror.metrics, [*mirror.tests], [where or {}])
-    ours = ours[ours["system"].isin(mirror.systems)].rename(columns={"value": "here"})
+    ours = ours[ours["system"].isin(mirror.systems)]
+    if alone:
+        of_length = levels(alone, mirror.metrics, [test for test in mirror.tests if test in tests_of(alone)])
+        ours = pd.concat([ours, of_length[of_length["system"] == ALONE]], ignore_index=True)
+    ours = ours.rename(columns={"value": "here"})
     ours[["here", "low", "high", "chance"]] *= 100
     ours["paper's test"] = ours["test"].map(mirror.tests)
-    ours["paper's system"] = ours["system"].map(mirror.systems)
+    ours["paper's system"] = ours["system"].map({**mirror.systems, ALONE: "–"})
     theirs = []
     for row in ours.to_dict("records"):
         first, second = row["metric"].split(" ")  # "T2A R@1", "accuracy deu"
@@ -169,15 +173,13 @@ def best_before_end(found: Experiments) -> Difference:
     return difference(np.array(shares, float)[:, None])
 
 
-def most_versatile(found: Experiments) -> Difference:
-    """The general encoder over the best other one, in the mean of five tests."""
-
-    def side(system: str) -> Array:
-        where = {"test": list(FIVE)}
-        return gain(found, {"experiment": "encoders", "system": system, "metric": TABLE_4, "where": where})
-
-    others = dict.fromkeys(trial.system for trial in found["encoders"].experiment.trials if trial.system != MAIN)
-    return difference(side(MAIN), max(map(side, others), key=np.mean))
+def over_sound_encoders(found: Experiments) -> Difference:
+    """The speech encoder over every encoder of sound events that there is, in the mean of these."""
+    pairs = (("encoders", "yamnet"), ("further-ears", "sfx"))
+    side = {"system": "speech_embedding", "metric": TABLE_4, "where": {"test": "prompts eng"}}
+    return difference(
+        np.mean([gain(found, {"experiment": one, "baseline": each, **side}) for one, each in pairs], axis=0)
+    )
 
 
 def named(scores: Scores, test: str, language: str = "eng", system: str = "GLAP") -> Array:
@@ -191,6 +193,15 @@ def spotted(scores: Scores, system: str = "GLAP") -> dict[str, Array]:
     return {(each := test.removeprefix(KEYWORDS)): named(scores, test, each, system) for test in tests}
 
 
+def over_length(found: Experiments) -> dict[str, Array]:
+    """What naming single words has over length alone, by language, by seed and word."""
+    alone = found["over-length"]
+    return {
+        each: accuracy - alone.values(ALONE, f"accuracy {each}", {"test": f"{KEYWORDS}{each}"})
+        for each, accuracy in spotted(found["named-speech"]).items()
+    }
+
+
 def over_chance(parts: Sequence[Array]) -> Array:
     """Accuracies by seed and class of several tests, less the chance of each."""
     if not parts:
@@ -199,10 +210,10 @@ def over_chance(parts: Sequence[Array]) -> Array:
 
 
 def fewer_is_easier(found: Experiments) -> Difference:
-    """Rank correlation of accuracy and the number of words to choose from, over languages: pseudo-values by language
-    and seed.
+    """Rank correlation of what accuracy has over length alone and the number of words to choose from, over languages:
+    pseudo-values by language and seed.
     """
-    parts = list(spotted(found["named-speech"]).values())
+    parts = list(over_length(found).values())
     if len(parts) < 3:
         raise ExperimentError(f"{len(parts)} languages have no rank correlation")
     words = np.array([part.shape[1] for part in parts], float)
@@ -240,12 +251,12 @@ def own_prompts(found: Experiments) -> Difference:
 
 MEASURES: Mapping[str, Measure] = {
     "best-before-end": Measure(("domains",), best_before_end),
-    "most-versatile": Measure(("encoders",), most_versatile),
+    "over-sound-encoders": Measure(("encoders", "further-ears"), over_sound_encoders),
     "own-prompts": Measure(tuple(f"named-{kind}" for kind in PROMPTS), own_prompts),
     "keywords-heard": Measure(("named-speech",), learnt_words),
     "keywords-many-languages": Measure(
-        ("named-speech",), lambda found: difference(over_chance(list(spotted(found["named-speech"]).values())))
+        ("named-speech", "over-length"), lambda found: difference(joined(list(over_length(found).values())))
     ),
-    "fewer-keywords-easier": Measure(("named-speech",), fewer_is_easier),
+    "fewer-keywords-easier": Measure(("named-speech", "over-length"), fewer_is_easier),
     "named-in-other-languages": Measure(("named-sound", "named-music"), in_other_languages),
 }

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from pullpush.data.clips import Clips
 from pullpush.data.mixture import SEVERAL, Mixed
+from pullpush.data.speech.spoken import by_length
 from pullpush.errors import UnknownNameError
 from pullpush.lab.experiments import System
 from pullpush.lab.scores import Scores
@@ -266,7 +267,7 @@ def keywords(scores: Scores, ground: Grounds, learnt_from: Mixed) -> pd.DataFram
     rows = []
     for language, accuracy in spotted(scores).items():
         one, clips, words = difference(accuracy), spoken.count(language), accuracy.shape[1]
-        alone = by_length(ground.test(f"{KEYWORDS}{language}").singles, language)
+        alone = by_length(ground.test(f"{KEYWORDS}{language}").singles).mean()
         span = (one.value, max(one.low, 0.0), min(one.high, 1.0))
         rows.append((language, words, clips, clips > 0, *span, 1 / words, alone, one.seeds))
     names = ["language", "words", "clips", "heard", "value", "low", "high", "chance", "length", "seeds"]
@@ -286,23 +287,3 @@ def commands(scores: Scores) -> pd.DataFrame:
     rows.append({"system": alone["system"], "words": rows[0]["words"], **{name: alone[name] for name in columns}})
     table = pd.DataFrame(rows)
     return table.assign(low=table["low"].clip(lower=0), chance=1 / table["words"])
-
-
-def by_length(clips: Clips, language: str) -> float:
-    """Accuracy of matching words by length alone: the clip that is longer than a share of all clips is taken for the
-    word that is longer, in letters, than that share of all words.
-    """
-    words = np.array([len(word) for word in clips.prompts(language, "{label}")])
-    labels = clips.labels.numpy()
-    return length_accuracy(clips.lengths.numpy(), words[labels], labels)
-
-
-def length_accuracy(lengths: np.ndarray, letters: np.ndarray, labels: np.ndarray) -> float:
-    """`by_length` of clips' lengths, their words' letters and classes, `(N,)` each; ties are right by their chance.
-
-    >>> length_accuracy(np.array([1.0, 3.0, 2.0]), np.array([2, 9, 4]), np.array([0, 1, 2]))
-    1.0
-    """
-    by_letters = np.sort(letters)[np.argsort(np.argsort(lengths, kind="stable"), kind="stable")]  # a clip's guess
-    alike = {count: len(set(labels[letters == count].tolist())) for count in set(letters.tolist())}
-    return float(np.mean([(guess == own) / alike[own] for guess, own in zip(by_letters, letters, strict=True)]))

@@ -24,11 +24,12 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import stdtr, stdtrit
 
 from pullpush.lab.comparisons import differences
 from pullpush.lab.experiments import Where
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference, difference
+from pullpush.metrics.inference import Difference, adjusted, conditional_effect, difference
 from pullpush.studies.together.experiments import high_of, label
 
 Effect = tuple[str, ...]  # of one factor, or the interaction of several; in the order of the design's factors
@@ -172,6 +173,49 @@ def effects(design: Design, values: np.ndarray, order: int = 2) -> pd.DataFrame:
         ({"effect": TIMES.join(one), "factors": len(one)}, effect(design, values, *one))
         for one in design.effects(order)
     )
+
+
+def design_error(design: Design, values: np.ndarray, order: int = 3) -> tuple[float, int]:
+    """Standard error of an effect by the design itself: root mean square of its contrasts of so many factors and more,
+    which are taken for noise; and their number, the degrees of freedom.
+    """
+    means = values.mean(axis=(1, 2))
+    noise = [2 * (design.contrast(*one) * means).mean() for one in design.saturated() if len(one) >= order]
+    return float(np.sqrt(np.mean(np.square(noise)))) if noise else float("nan"), len(noise)
+
+
+READINGS = ("seeds and clips", "the design's error")
+
+
+def conditional(design: Design, values: np.ndarray, beside: str, absent: str) -> pd.DataFrame:
+    """What each other factor adds where one is high and where it is low, by both READINGS of its error.
+
+    Args:
+        values: of `responses`.
+        beside, absent: that factor, and what its low level is called.
+
+    Returns:
+        Columns effect, beside, reading and those of `lab.comparisons.GAIN`; p by Holm within a reading and company.
+
+    >>> both = np.array([0.0, 1.0, 2.0, 5.0])[:, None, None] + np.zeros((4, 2, 3))  # low, A, B, A and B
+    >>> conditional(Design("AB"), both, "B", "no B").query("reading == 'seeds and clips'")["value"].tolist()
+    [1.0, 3.0]
+    """
+    error, df = design_error(design, values)
+    error *= np.sqrt(2)  # of half of the runs
+    tables = []
+    for is_low in (True, False):
+        found = []
+        for factor in (each for each in design.factors if each != beside):
+            pairs = [high & {factor, beside} for high in design.runs]
+            cells = {cell: values[[each == cell for each in pairs]].mean(axis=0) for cell in dict.fromkeys(pairs)}
+            found.append(({"effect": factor}, conditional_effect(cells, factor, beside=beside, without=is_low)))
+        table = differences(found).assign(beside=absent if is_low else beside)
+        own = table.assign(reading=READINGS[1], **{"half width": error * stdtrit(df, 0.975)})
+        own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
+        own["low"], own["high"] = own["value"] - own["half width"], own["value"] + own["half width"]
+        tables += [table.assign(reading=READINGS[0]), own]
+    return pd.concat(tables, ignore_index=True)
 
 
 def standing(table: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
