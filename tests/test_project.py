@@ -171,7 +171,30 @@ def test_one_version_everywhere():
     assert str(citation["version"]) == PROJECT["version"] == pullpush.__version__
     assert citation["license"] == PROJECT["license"]
     assert citation["title"].startswith("Pull & Push")
-    assert citation["authors"]
+
+
+WORKFLOW = ".github/workflows/book.yml"
+
+
+@pytest.mark.parametrize(("schema", "file"), [("github-workflows", WORKFLOW), ("citation-file-format", "CITATION.cff")])
+def test_what_others_read_is_as_they_want_it(schema, file):
+    checker = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(ROOT / file)]
+    done = subprocess.run(checker, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_workflow_runs_what_is_there_with_the_oldest_python_that_is_promised():
+    workflow = yaml.safe_load((ROOT / WORKFLOW).read_text(encoding="utf-8"))
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    runs = [step["run"] for step in steps if "run" in step]
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {run.split()[1] for run in runs if run.startswith("make ")} <= set(targets)
+    commands = [run.split() for run in runs if run.startswith("pullpush ")]
+    assert commands
+    for _, command, *options in commands:
+        assert set(options) <= {name for parameter in main.commands[command].params for name in parameter.opts}
+    pythons = {step["with"]["python-version"] for step in steps if "python-version" in step.get("with", {})}
+    assert {f">={python}" for python in pythons} == {PROJECT["requires-python"]}
 
 
 # What the guides tell a reader to type
