@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,6 +172,16 @@ def extra(chapter: str, system: str, quantity: str, text_encoder: str = "trained
     wanted = {"text_encoder": text_encoder, "quantity": quantity, "system": system}
     rows = read("paper-sizes", chapter=chapter, how=COUNTED, **wanted)
     return exact(float(rows["ratio"].item()) - 1)
+
+
+def extra_seconds(chapter: str, system: str, precision: str = "bf16", *, folder: Path | None = None) -> Difference:
+    """What a step of a system took longer on a GPU than one of the chapter's first, as a fraction, with the quartiles
+    over rounds as its interval; UnknownNameError as for `extra`.
+    """
+    wanted = {"quantity": "seconds", "system": system, "precision": precision}
+    row = read("gpu-tables", folder=folder, chapter=chapter, **wanted).iloc[0]
+    low, high = float(row["low"]) - 1, float(row["high"]) - 1
+    return replace(exact(float(row["ratio"]) - 1), low=low, high=high, half_width=(high - low) / 2)
 
 
 def exact(value: float) -> Difference:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from matplotlib.figure import Figure
@@ -14,7 +15,7 @@ from torch.nn import functional as F
 
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.show.curves import curves
-from pullpush.show.layout import finish, panels
+from pullpush.show.layout import finish, panels, plain_logarithm
 from pullpush.show.marks import scatter
 from pullpush.show.palette import BLACK, GREY, language_colour, language_name, method_styles
 from pullpush.studies.consistency.data import SAMPLINGS, SCHEMES
@@ -63,6 +64,24 @@ def weight_bound(table: pd.DataFrame) -> Figure:
     labels = {"happened": SIDES["left"], "allowed": f"{SIDES['left']} and its bounds"}
     look: dict[str, Any] = {"xlabel": "epoch", "ylabel": labels, "titles": titles, "log_y": ("allowed",)}
     return curves(both, "epoch", lines="side", panels="panel", **look)
+
+
+def rank_line(runs: pd.DataFrame) -> Figure:
+    """MRV over the mean rank, a mark a run, a colour a scheme, and the line through ML-CLAP's; both logarithmic."""
+    fig, (ax,) = panels(1, height=3.2, width=5.5)
+    for (system, style), marker in zip(method_styles(runs["system"]).items(), "os^v", strict=False):
+        rows = runs[runs["system"] == system]
+        scatter(
+            ax, rows["mean rank"], rows["MRV"], sizes=26, colours=style["colour"], marker=marker, label=style["label"]
+        )
+    line = np.log(runs[runs["system"] == "ml-clap"][["mean rank", "MRV"]].to_numpy())
+    ends = np.log([runs["mean rank"].min(), runs["mean rank"].max()])
+    fitted = np.polynomial.Polynomial.fit(line[:, 0], line[:, 1], 1)
+    ax.plot(np.exp(ends), np.exp(fitted(ends)), color=GREY, linestyle="--", linewidth=1, zorder=0)
+    ax.set(xscale="log", yscale="log", xlabel="mean rank", ylabel="mean rank variance")
+    for axis in (ax.xaxis, ax.yaxis):
+        plain_logarithm(axis)
+    return finish(fig, "A mark a run; dashed: the line through ML-CLAP's")
 
 
 def language_map(table: pd.DataFrame, title: str = "") -> Figure:

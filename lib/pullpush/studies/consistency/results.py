@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import torch
+from scipy.optimize import least_squares
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -17,6 +18,7 @@ from pullpush.data.language.vocabulary import LANGUAGES, Event
 from pullpush.data.recordings.tuxpaint import Stamps
 from pullpush.lab.comparisons import by_run, differences
 from pullpush.lab.experiments import Trial
+from pullpush.lab.page import Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics import zero_shot_predictions
 from pullpush.metrics.inference import Difference, difference
@@ -67,6 +69,71 @@ def rank_table(scores: Scores) -> pd.DataFrame:
     table.insert(4, "median", [np.median(each) for each in variances])
     table.insert(5, "worst", worst)
     return table
+
+
+def at_equal_rank(table: pd.DataFrame, line: Sequence[str], system: str, baseline: str = "") -> Difference:
+    """How much larger a system's MRV is than those systems' on the line would be at its mean rank, as a fraction.
+
+    MRV falls with the mean rank alone: the line is that of log MRV over log mean rank, of each seed's own runs.
+
+    Args:
+        table: a row a run: system, seed, MRV, mean rank.
+        line: the systems whose runs make the line; at two mean ranks or more a seed.
+        baseline: another system, in place of those on the line: how much further from it than that one.
+    """
+    found = []
+    for _, rows in table.groupby("seed"):
+        logs = np.log(rows[["mean rank", "MRV"]].to_numpy(float))
+        on_line, ours, theirs = (rows["system"].isin(names).to_numpy() for names in (line, [system], [baseline]))
+        fitted = np.polynomial.Polynomial.fit(logs[on_line, 0], logs[on_line, 1], 1)
+        above = logs[:, 1] - fitted(logs[:, 0])
+        found.append(np.expm1(above[ours].mean() - (above[theirs].mean() if baseline else 0.0)))
+    return difference(np.array(found)[:, None])
+
+
+def _at_start(scores: Mapping[str, Scores], system: str, baseline: str = "") -> Difference:
+    """`at_equal_rank` on from ML-CLAP: the line is of its runs at all rates and starts."""
+    every, chosen = by_run(scores["every start"]), by_run(scores["starts"])
+    runs = [every[every["system"] == "ml-clap"], chosen[chosen["system"] != "ml-clap"]]
+    return at_equal_rank(pd.concat(runs), ["ml-clap"], system, baseline)
+
+
+MEASURES = {
+    f"evenness-{system}-start": Measure(("every start", "starts"), partial(_at_start, system=system))
+    for system in ("cacl", "kcl")
+}
+MEASURES["evenness-kcl-cacl-start"] = Measure(
+    ("every start", "starts"), partial(_at_start, system="kcl", baseline="cacl")
+)
+
+
+def worth_of_steps(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-clap") -> pd.DataFrame:
+    """How many steps of the baseline a step of each system is worth: the shifts of log₂ steps with which one parabola
+    goes through all runs of a seed.
+
+    table: a row a run: system, seed, steps, the metric.
+
+    Returns:
+        A row a system: value, low, high (95 % over seeds, on the logarithm), "fit" (R² of all seeds' curves).
+    """
+    others = [name for name in dict.fromkeys(table["system"]) if name != baseline]
+    shifts, left = [], 0.0
+    for _, rows in table.groupby("seed"):
+        steps, scores = np.log2(rows["steps"].to_numpy(float)), rows[metric].to_numpy(float)
+        is_other = np.stack([(rows["system"] == name).to_numpy(float) for name in others])
+
+        def misses(by: np.ndarray, steps=steps, scores=scores, is_other=is_other) -> np.ndarray:
+            moved = steps + by @ is_other
+            return scores - np.polynomial.Polynomial.fit(moved, scores, 2)(moved)
+
+        best = least_squares(misses, np.ones(len(others)))
+        shifts.append(best.x)
+        left += 2 * best.cost
+    fit = 1 - left / table.groupby("seed")[metric].apply(lambda values: values.var(ddof=0) * len(values)).sum()
+    of_seeds = [difference(column[:, None]) for column in np.array(shifts).T]
+    powers = [2.0 ** np.array([each.value, each.low, each.high]) for each in of_seeds]
+    found = pd.DataFrame([(1.0, np.nan, np.nan), *powers], columns=["value", "low", "high"])
+    return found.assign(system=[baseline, *others], fit=fit)[["system", "value", "low", "high", "fit"]]
 
 
 def caption_cosines(

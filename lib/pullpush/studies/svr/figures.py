@@ -78,11 +78,34 @@ def scaled_push(table: pd.DataFrame) -> Figure:
     for ax, (part, title) in zip(axes, parts.items(), strict=True):
         rows = table[(table["part"] == part) & (counts > 1)]
         for protocol, curve in rows.groupby("protocol", sort=False):
-            ax.plot(curve["factor"], 100 * curve["value"], color=COLOURS[protocol], linewidth=1)
+            if len(curve) > 2:
+                ax.plot(curve["factor"], 100 * curve["value"], color=COLOURS[protocol], linewidth=1)
         _marks(ax, rows, "factor", "factor of the push")
         ax.set_title(title)
     axes[0].set_ylabel(OVER)
     return finish(fig, SPANS)
+
+
+def lead(table: pd.DataFrame, looks: Mapping[str, tuple[str, str]]) -> Figure:
+    """What systems have over a baseline in each quarter of training, a panel a protocol; table: `results.lead`;
+    looks: system → its name and colour.
+    """
+    titles = [name for name in TITLES if name in set(table["protocol"])]
+    fig, axes = panels(2, -(-len(titles) // 2), height=2.3, sharey=True)
+    for ax, protocol in zip(axes, titles, strict=False):
+        shown = {name: look for name, look in looks.items() if name in set(table["system"])}
+        for number, (system, (label, colour)) in enumerate(shown.items()):
+            rows = table[(table["protocol"] == protocol) & (table["system"] == system)]
+            at = rows["quarter"] + dodge(number, len(shown), 0.5)
+            ax.plot(at, 100 * rows["value"], color=colour, linewidth=1)
+            dots(ax, rows, at, scale=100, upright=True, colour=colour, label=label)
+        mark_zero(ax, "y")
+        ax.set(title=TITLES[protocol], xticks=range(1, 1 + table["quarter"].max()))
+    for ax in axes[-2:]:
+        ax.set_xlabel("quarter of training")
+    for ax in axes[::2]:
+        ax.set_ylabel("lead in R@1 (points)")
+    return finish(fig, "95 % intervals over seeds; one temperature and rate for a system and InfoNCE")
 
 
 def gains_by_quantity(table: pd.DataFrame) -> Figure:

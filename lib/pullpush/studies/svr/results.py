@@ -78,6 +78,37 @@ def drift_over(scores: Scores, system: str, baseline: str, reading: str) -> Diff
     return difference(*(np.nanmean(each[:, each.shape[1] // 2 :], axis=1, keepdims=True) for each in values))
 
 
+def lead(scores: Scores, systems: Sequence[str], baseline: str, *, parts: int = 4) -> pd.DataFrame:
+    """What systems have over a baseline in validation R@1 in each quarter of training, mean over its epochs, one number
+    a seed; only where both stand at one temperature and rate, so that no search decides.
+
+    Returns:
+        Columns protocol, system, quarter (1 …), ahead ("9/10": of how many runs), and those of GAIN, p by Holm.
+    """
+    found = []
+    for protocol, trained in protocols(scores).items():
+        at = {name: scores.trial(name, {"protocol": protocol}).overrides for name in trained}
+        points = {name: (at[name].get("tau"), at[name].get("lr")) for name in trained}
+        runs = scores.history[scores.history["protocol"] == protocol]
+        share = np.ceil(parts * runs["epoch"] / runs["epoch"].max()).astype(int)
+        means = runs.groupby(["system", "seed", share.rename("quarter")])["R@1"].mean()
+        for system in (name for name in systems if points.get(name) == points[baseline]):
+            for quarter, ahead in (means[system] - means[baseline]).groupby("quarter"):
+                head = {"protocol": protocol, "system": system, "quarter": quarter}
+                head["ahead"] = f"{(ahead > 0).sum()}/{len(ahead)}"
+                found.append((head, difference(ahead.to_numpy()[:, None])))
+    return differences(found)
+
+
+def head_start(scores: Scores, system: str, baseline: str) -> Difference:
+    """The lead in the first quarter of training, mean over the protocols of `lead`, over the seeds that all have."""
+    early = lead(scores, [system], baseline).query("quarter == 1")["protocol"]
+    runs = scores.history[scores.history["epoch"] <= scores.history.groupby("protocol")["epoch"].transform("max") / 4]
+    means = runs.groupby(["system", "protocol", "seed"])["R@1"].mean()
+    by_seed = (means[system] - means[baseline]).unstack("protocol")[list(early)].dropna()
+    return difference(by_seed.mean(axis=1).to_numpy()[:, None])
+
+
 def epochs_to_target(
     history: pd.DataFrame, systems: Sequence[str], *, baseline: str, within: float = 0.01
 ) -> pd.DataFrame:
@@ -164,6 +195,19 @@ def scaled(scores: Scores) -> pd.DataFrame:
     itself = {"factor": 1.0, "system": "infonce", "value": 0.0, "low": 0.0, "high": 0.0}
     ones = table.drop_duplicates(["protocol", "part"]).assign(**itself)
     return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
+
+
+def searched_dose(search: Scores, protocol: str, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
+    """The rows of `scaled` for a protocol that was searched and not compared: each system at its best point over the
+    baseline at its own, on the validation clips of one seed; without an interval.
+    """
+    best = search.table[search.table["protocol"] == protocol].groupby("system", sort=False)[metric].max()
+    rows = []
+    for name, option in {"infonce": {"perpendicular": 1.0}, **{key: SCALED[key][1] for key in SCALED}}.items():
+        parts = [option.get("part", "perpendicular")] if name != "infonce" else ["perpendicular", "sideways"]
+        over_it = {"protocol": protocol, "system": name, "factor": option["perpendicular"]}
+        rows += [{**over_it, "part": part, "value": best[name] - best[baseline]} for part in parts if name in best]
+    return pd.DataFrame(rows).assign(low=np.nan, high=np.nan).sort_values(["part", "factor"], ignore_index=True)
 
 
 def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
