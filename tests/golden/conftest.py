@@ -12,7 +12,6 @@ versions = importlib.import_module("pullpush.golden.versions")  # the package ha
 def anew(monkeypatch, tmp_path):
     """Versions are asked for anew, and no probe finds a cache."""
     monkeypatch.setattr(versions, "_known", {})
-    monkeypatch.setattr(versions, "_unknowable", {})
     monkeypatch.setattr(agreed, "_as_in_files", lambda second: False)
     monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
     yield

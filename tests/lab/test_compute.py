@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import torch
 
-from pullpush.errors import CacheError
 from pullpush.lab import compute, material, session
 from pullpush.lab.experiments import Experiment, ExperimentError, Trial
-from pullpush.metrics import difference
+from pullpush.metrics import METRICS, difference
+from pullpush.metrics.cards import MetricCard, Score
 
 PAIR = {"InfoNCE": ("infonce", {}), "with SVR": ("infonce+bi-static-svr", {"radius": 0.2})}
 
@@ -60,16 +60,29 @@ def test_a_second_call_trains_and_scores_nothing(ground, scores, monkeypatch):
     assert again.table.equals(scores.table)
 
 
-def test_a_damaged_table_of_a_run_is_not_taken_for_the_whole_one(ground, scores):
+def test_a_damaged_table_of_a_run_is_written_again_from_its_checkpoint(ground, scores):
     plan = next(iter(compute.plans_of(ground, scores.experiment).values()))
     steps = plan.path / "steps.csv"
     whole = steps.read_bytes()
     steps.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
+    assert compute.compute(ground, scores.experiment).steps.equals(scores.steps)
+    assert steps.read_bytes() == whole
+
+
+def test_a_metric_of_a_cell_is_asked_each_time_since_its_probe_may_not_see_what_it_reads(ground, monkeypatch):
+    seen = {"clips": 20}  # more than a probe has
+
+    def make(embedded):
+        return {"seen": np.full(len(embedded.audio), len(embedded.audio[: seen["clips"]]))}
+
+    card = MetricCard(name="seen", make=make, title="Seen", about="Clips.", needs=("audio",), scores=(Score("seen"),))
+    METRICS.add(card)
     try:
-        with pytest.raises(CacheError, match=r"steps\.csv has \d+ bytes in place of \d+.*doctor --repair"):
-            compute.compute(ground, scores.experiment)
+        one = Experiment.of("seen", {"InfoNCE": PAIR["InfoNCE"]}, seeds=(0,), evaluations=("seen",))
+        for seen["clips"] in (20, 22):
+            assert compute.run(ground, one).clips["InfoNCE", 0]["seen"].max() == seen["clips"]
     finally:
-        steps.write_bytes(whole)
+        METRICS._added.clear()
 
 
 def test_what_varies_tells_trials_apart(ground):

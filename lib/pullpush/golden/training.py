@@ -131,7 +131,8 @@ def diagnostics_numbers(diagnostics: Diagnostics) -> Values:
     recipe = tiny_recipe((Term("infonce"), Term("svr", options={"modelling": "dynamic"})), epochs=1, batch_size=5)
     with tiny.alone():
         usual, watched = (trained(recipe, diagnostics=each).steps for each in (None, watch))
-    return {str(name): watched[name].to_numpy() for name in sorted(watched) if name not in usual}
+    told = (name for name in sorted(watched) if name not in usual or not watched[name].equals(usual[name]))
+    return {str(name): watched[name].to_numpy() for name in told}
 
 
 @PROBES("diagnostics")

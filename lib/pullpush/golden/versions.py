@@ -37,7 +37,6 @@ DIAGNOSTICS = "pullpush.training.diagnostics.Diagnostics"
 LENGTH = 12  # hexadecimal digits of a version
 _alone = threading.RLock()  # probes share the process's random numbers
 _known: dict[str, str] = {}
-_unknowable: dict[str, str] = {}  # of what cannot be probed
 
 
 class Disagreement(NamedTuple):
@@ -102,19 +101,19 @@ def versions(*names: str) -> dict[str, str]:
 
 
 def _without_file(name: str, run: Callable[[], Values]) -> str:
-    """The version of a reader's component: what it gives."""
-    if name in _unknowable:
-        return _unknowable[name]
+    """The version of a reader's component: what it gives. What cannot be probed is another thing at each look, since it
+    is better to train twice than to read what something else has trained.
+    """
     try:
         with _undisturbed():
             return content_key(rounded(run()), length=LENGTH)
     except Exception as error:
         warnings.warn(
             f"{name} cannot be tried on small inputs ({type(error).__name__}: {error}): what it trains is not found "
-            "again by another process",
+            "again",
             stacklevel=4,
         )
-        return _unknowable.setdefault(name, uuid4().hex[:LENGTH])
+        return uuid4().hex[:LENGTH]
 
 
 def names() -> tuple[str, ...]:

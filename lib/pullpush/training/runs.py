@@ -120,7 +120,7 @@ class Plan:
         """
         source = (self.world.config, trunk_of(self.world))
         plan = (self.recipe, self.seed, self.diagnostics, self.base)
-        return partial(_train_order, source, *plan, added=TERMS.added)
+        return partial(_train_order, source, *plan, key=self.key, added=TERMS.added)
 
 
 def train_all(plans: Sequence[Plan], *, jobs: int | None = None) -> list[Result]:
@@ -174,11 +174,14 @@ def _train_order(
     diagnostics: Diagnostics | None,
     base: Path | None,
     *,
+    key: str,
     added: Sequence[LossCard],
 ) -> None:
     for card in added:
         TERMS.add(card)
-    Plan(reloaded(*source), recipe, seed, diagnostics, base).train(progress=False)
+    plan = Plan(reloaded(*source), recipe, seed, diagnostics, base)
+    vars(plan)["key"] = key  # of what cannot be probed each look gives another
+    plan.train(progress=False)
 
 
 @lru_cache(maxsize=1)
