@@ -76,13 +76,13 @@ every_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter:
 
 def prose(text: str) -> str:
     """Markdown without code, mathematics and links' targets, for these are no sentences."""
-    text = re.sub(r"```.*?```|\$\$.*?\$\$", " ", text, flags=re.DOTALL)
+    text = re.sub(r"^(`{3,4}).*?^\s*\1$|\$\$.*?\$\$", " ", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"`[^`]*`|\$[^$]*\$|\{\w+(?::\w+)?\}|\]\([^)]*\)", " ", text)
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text; each row of a table and each item of a list begins a new one."""
-    whole = re.sub(r"\n(?=\s*(?:[|*#>-]|\d+\.)\s|\n)", "\0", prose(text))
+    whole = re.sub(r"\n(?=\s*(?:[|*#>:-]|\d+\.)\s|\n)", "\0", prose(text))
     return [" ".join(one.split()) for one in re.split(r"\0|(?<=[.!?])[*)_\"]*\s+", whole) if one.strip()]
 
 
@@ -100,6 +100,19 @@ def verdict_words(text: str, *, opening: bool = False) -> list[str]:
     """Sentences that say how a comparison came out, with the word that says it; opening: before the parameters."""
     found = [(VERDICT.search(one), one) for one in sentences(text) if not (opening and NUMBERED.search(one))]
     return [f"{word[0]!r} in: {one}" for word, one in found if word and not OPEN.search(one)]
+
+
+# Sentences
+
+
+PAGES = sorted({*(ROOT / "book").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"} - {*TABLES.rglob("*.md")})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_sentence_has_more_than_forty_words(page):
+    text = re.sub(r"^---\n.*?\n---\n|<!--.*?-->", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    cells = [cell for one in sentences(text) for cell in (one.split("|") if one.startswith("|") else [one])]
+    assert not [one for one in cells if len(re.findall(r"\w[\w'’-]*", one)) > 40]
 
 
 # Numbers
