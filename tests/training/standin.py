@@ -51,10 +51,11 @@ class TinyModel(nn.Module):
             self.audio[1] = nn.Identity()
 
     def encode_audio(self, audio, lengths=None):
-        return F.normalize(self.audio(F.pad(audio, (0, 160 - audio.shape[1]))), dim=1)
+        return F.normalize(self.audio(F.pad(audio, (0, 160 - audio.shape[1])).to(self.audio[0].weight)), dim=1)
 
     def encode_text(self, texts, languages=None):
-        return F.normalize(self.text(torch.stack([self.features(text) for text in texts])), dim=1)
+        counts = torch.stack([self.features(text) for text in texts])
+        return F.normalize(self.text(counts.to(self.text[1].weight)), dim=1)
 
     @staticmethod
     def features(text):
