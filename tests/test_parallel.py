@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from functools import partial
 
 import joblib
@@ -49,6 +52,38 @@ def test_processes_know_where_this_one_keeps_its_data_also_when_it_changes(tmp_p
 def test_one_of_several_processes_starts_no_others():
     for one, other in side_by_side([workers, workers], jobs=2):
         assert one == other != os.getpid()
+
+
+ORPHANS = """
+import os, sys, time
+from functools import partial
+from pathlib import Path
+from pullpush.parallel import side_by_side
+print(*side_by_side([os.getpid, os.getpid], jobs=2), flush=True)
+side_by_side([partial(time.sleep, float(sys.argv[1]))] * 2, jobs=2)
+time.sleep(60)
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("at_work", [60, 0])
+def test_killed_it_leaves_no_process_behind(at_work):
+    with subprocess.Popen([sys.executable, "-c", ORPHANS, str(at_work)], stdout=subprocess.PIPE, text=True) as one:
+        others = [int(number) for number in one.stdout.readline().split()]
+        one.kill()
+        until = time.monotonic() + 30
+        while any(map(is_there, others)) and time.monotonic() < until:
+            time.sleep(0.1)
+    assert others
+    assert not any(map(is_there, others))
+
+
+def is_there(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_threads_compute_by_one_thread_each_and_leave_the_setting_as_it_was():

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import joblib
 import torch
 
+PULSE = 0.5  # seconds between two looks at a parent
+GRACE = 8.0  # seconds between asking and forcing
 T = TypeVar("T")
 _one_of_several = False
 
@@ -58,7 +63,21 @@ def in_threads(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -> 
 
 def elsewhere(call: Callable[[], T]) -> Callable[[], T]:
     """The same call for a process that was started for other work: data and caches are where they are for this one."""
-    return partial(_there, _places(), call)
+    return partial(_there, os.getpid(), _places(), call)
+
+
+@cache
+def end_with(parent: int) -> None:
+    """End this process when the process `parent`, which started it, is no more: politely at first, by SIGTERM."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PULSE)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(GRACE)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _orders(calls: Sequence[Callable[[], Any]]) -> Iterator[Any]:
@@ -70,8 +89,10 @@ def _places() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith("PULLPUSH_")}
 
 
-def _there(places: dict[str, str], call: Callable[[], T]) -> T:
+def _there(parent: int, places: dict[str, str], call: Callable[[], T]) -> T:
     """Make a call in a process that may have been started for other work, while the places were others."""
+    if os.getppid() == parent:  # and no worker of a cluster
+        end_with(parent)
     for name in _places().keys() - places.keys():
         del os.environ[name]
     os.environ.update(places)

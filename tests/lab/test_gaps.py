@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from pullpush.errors import DataNotFoundError, PullPushError
+from pullpush.errors import DataNotFoundError, PullPushError, SettingError
 from pullpush.lab import gaps
 
 
@@ -19,7 +19,7 @@ def shell(monkeypatch):
     monkeypatch.setattr(gaps, "_told_of", set())
     monkeypatch.setattr(gaps, "_expecting", [])
     monkeypatch.setattr(gaps, "display", lambda text, **options: shell.shown.append((text.data, options)))
-    shell.user_ns |= {"DataNotFoundError": DataNotFoundError, "PullPushError": PullPushError}
+    shell.user_ns |= {error.__name__: error for error in (DataNotFoundError, PullPushError, SettingError)}
     yield shell
     InteractiveShell.clear_instance()
 
@@ -62,6 +62,11 @@ def test_a_gap_is_told_and_what_needs_it_follows(own, capsys):
     assert own.user_ns["a"] == 2
 
 
+def test_what_users_write_is_shown_and_never_run(own):
+    assert cells(own, "raise PullPushError('no clip <img src=x onerror=alert(1)>')") == [True]
+    assert own.shown[0][0].endswith("No clip &lt;img src=x onerror=alert(1)&gt;.")
+
+
 def test_an_older_value_does_not_pass_for_the_one_that_is_missing(own):
     assert all(cells(own, "table = 'of before'", "table = [][0]", "table.upper()"))
     assert [options["metadata"]["gap"]["foreseen"] for _, options in own.shown] == [False, False]
@@ -70,7 +75,9 @@ def test_an_older_value_does_not_pass_for_the_one_that_is_missing(own):
     assert len(own.shown) == 2
 
 
-@pytest.mark.parametrize("error", ["DataNotFoundError('fetch it')", "MemoryError()", "KeyboardInterrupt()"])
+@pytest.mark.parametrize(
+    "error", ["DataNotFoundError('fetch it')", "SettingError('a typo')", "MemoryError()", "KeyboardInterrupt()"]
+)
 def test_what_the_user_has_to_mend_first_ends_the_chapter(own, error, capsys):
     assert cells(own, f"raise {error}") == [False]
     assert own.shown == []

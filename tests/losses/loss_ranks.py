@@ -56,7 +56,7 @@ def batch(one: Recipe, rows: Sequence[int] = range(N)) -> Batch:
 
 
 def step(name: str, rows: Sequence[int] = range(N)) -> dict[str, Any]:
-    """Loss and gradients in float64; without dropout and batch normalisation, which differ between one process and two."""
+    """Loss and gradients in float64; without what differs between one process and two."""
     known, options = TILED.get(name, (name, OPTIONS.get(name, {})))
     with patch.object(_tiles, "BLOCK", 2 * N if name.endswith("in tiles") else _tiles.BLOCK):
         return _step(plan(known, **options), rows)

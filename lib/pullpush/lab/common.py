@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -179,15 +180,15 @@ def shared_captions(clips: Clips, language: str = "eng") -> Markdown:
     A caption counts as right for its own clip alone, and ties count against a system (metrics/retrieval.py): where one
     text is the caption of several clips, no system ranks them all first.
     """
-    captions = clips.captions(language)
+    captions, name = clips.captions(language), escape(clips.name)
     if len(captions) == 1:
-        return Markdown(f"**There is one {clips.name} clip:** among one, recall is 100 % whatever a system has learnt.")
+        return Markdown(f"**There is one {name} clip:** among one, recall is 100 % whatever a system has learnt.")
     shared = sharing(captions)
     if not shared:
         return Markdown("")
     from_text, from_audio = ceilings(captions)
     return Markdown(
-        f"**{shared} of the {len(captions)} {clips.name} clips share a caption with another, word for word.** A "
+        f"**{shared} of the {len(captions)} {name} clips share a caption with another, word for word.** A "
         "caption counts as right for its own clip alone, and ties count against a system, so that R@1 of no system "
         f"can pass {from_text:.1%} from text to audio and {from_audio:.1%} from audio to text: compare systems with "
         "one another and with these numbers."

@@ -13,16 +13,23 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator
+from html import escape
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
 
-from pullpush.errors import AudioError, CacheError, DataNotFoundError, PullPushError
+from pullpush.errors import AudioError, CacheError, DataNotFoundError, PullPushError, SettingError
 
 MARK = "gap"  # in the metadata of a note's output, by which `pullpush run` counts them
-STOPPING = (DataNotFoundError, AudioError, CacheError, MemoryError)  # of these, the user has to do something first
+STOPPING = (
+    DataNotFoundError,
+    AudioError,
+    CacheError,
+    SettingError,
+    MemoryError,
+)  # of these, the user has to do something first
 ABOUT = (
     "**This page runs on {what}.** Its tables and figures are of that; its text was written for the book's own data "
     "and sizes. What cannot be measured so is said in its place, and the page goes on."
@@ -74,7 +81,7 @@ class Gaps:
         told = f"This needs `{needs}`, which could not be made above." if needs else why.text
         on = "for these parameters" if why.not_kept else "on these data"
         about = {"foreseen": why.foreseen, "not kept": why.not_kept}
-        display(Markdown(f"**Not measured {on}.** {told}"), metadata={MARK: about})
+        display(Markdown(f"**Not measured {on}.** {escape(told, quote=False)}"), metadata={MARK: about})
         for name in unset(*cell_of(shell, trace)):
             self.missing[name] = why
             shell.user_ns.pop(name, None)  # an older value would pass for the one that is missing
@@ -92,7 +99,7 @@ def allow(what: str) -> None:
         return
     expect()
     _told_of.add(what)
-    display(Markdown(ABOUT.format(what=what)))
+    display(Markdown(ABOUT.format(what=escape(what, quote=False))))
 
 
 def expect() -> None:

@@ -19,14 +19,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from types import FrameType
 
 PREFIX = ".running-"
 KERNEL = "kernel.pid"  # written by the kernel itself when it starts
 GRACE = 2.0  # seconds between asking and forcing
-PULSE = 0.5  # seconds between two looks at a parent
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -103,20 +101,6 @@ def sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@cache
-def end_with(parent: int) -> None:
-    """End this process when the process `parent`, which started it, is no more: politely at first, by SIGTERM."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(PULSE)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(4 * GRACE)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _exists(process: int) -> bool:

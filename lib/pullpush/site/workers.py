@@ -24,7 +24,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from pullpush.cache import home
 from pullpush.errors import PullPushError
 from pullpush.parallel import elsewhere
-from pullpush.site.status import end_with, held_back
+from pullpush.site.status import held_back
 
 PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
@@ -186,11 +186,10 @@ _busy = _stopped = False  # of a process of the pool: whether it makes a call, a
 
 
 def _attempt(key: str, call: Callable[[], str | None], parent: int | None = None) -> Outcome:
-    """Make a call; in a process that `parent` started it ends with that, and SIGTERM stops it and all later ones."""
+    """Make a call; in a process that `parent` started SIGTERM stops it and all later ones."""
     global _busy, _stopped
     is_process = parent not in (None, os.getpid())
     if is_process:
-        end_with(parent)
         signal.signal(signal.SIGTERM, _stop)
     began, note, message = time.monotonic(), None, "stopped" if _stopped else ""
     try:

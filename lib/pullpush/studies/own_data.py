@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 from IPython.display import Markdown, display
 
@@ -55,11 +56,8 @@ def tell_scenes(settings: Profile, further: str = "") -> None:
     """
     if gaps.allowed():
         unused = f"; the profile's dataset {settings.dataset!r} is not for this page" if settings.dataset else ""
-        display(
-            Markdown(
-                f"This page is about scenes that are made of the bank {settings.world['bank']!r}{unused}. {further}"
-            )
-        )
+        bank = escape(settings.world["bank"], quote=False)
+        display(Markdown(f"This page is about scenes that are made of the bank {bank!r}{escape(unused)}. {further}"))
 
 
 def told_in(events: Sequence[Event]) -> tuple[str, ...]:
