@@ -111,7 +111,7 @@ def found():
     of_length = {ALONE: 0.1, "no speech": 0.1, "yamnet": 0.3}
     among = [f"{side} R@1{AMONG}" for side in ("T2A", "A2T")]
     result["over-length"] = scores(
-        made["over-length"], lambda trial, metric: of_length.get(trial.system, 0.5), [*among, *SPOKEN]
+        made["over-length"], lambda trial, metric: of_length.get(trial.system, 0.5), [*among, *RANKS, *SPOKEN]
     )
     result["named-speech"] = scores(made["named-speech"], of_words, dict.fromkeys([*SPOKEN, *labels]))
     return result

@@ -11,7 +11,7 @@ from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.page import judge_measures
 from pullpush.lab.paper import paper_table
-from pullpush.studies.glap import comparisons, experiments, science
+from pullpush.studies.glap import comparisons, experiments, length, science
 from pullpush.studies.glap.experiments import Run, on_tests
 
 GENERAL = {"ears": "several"}
@@ -61,6 +61,13 @@ def test_the_papers_numbers_stand_beside_ours(found):
     labels = comparisons.beside_paper(found["named-sound"], "7")
     german = labels[(labels["test"] == "sound") & (labels["metric"] == "accuracy deu")]["paper"].item()
     assert german == paper_table("glap", 7).query("dataset == 'ESC-50' and language == 'deu'")["value"].item()
+
+
+def test_length_alone_stands_in_tables_of_speech_and_in_no_other(found):
+    for name, spoken in (("2", True), ("2, music", False), ("5", False)):
+        table = comparisons.beside_paper(found["domains"], name, GENERAL, alone=found["over-length"])
+        assert set(table["test"]) <= set(comparisons.MIRRORS[name].tests)
+        assert (length.ALONE in set(table["system"])) == spoken
 
 
 def test_every_mirror_names_systems_and_sets_that_the_paper_prints():

@@ -123,8 +123,8 @@ def beside_paper(scores: Scores, name: str, where: Where | None = None, *, alone
     mirror = MIRRORS[name]
     ours = levels(scores, mirror.metrics, [*mirror.tests], [where or {}])
     ours = ours[ours["system"].isin(mirror.systems)]
-    if alone:
-        of_length = levels(alone, mirror.metrics, [test for test in mirror.tests if test in tests_of(alone)])
+    if alone and (spoken := [test for test in mirror.tests if test in tests_of(alone)]):
+        of_length = levels(alone, mirror.metrics, spoken)
         ours = pd.concat([ours, of_length[of_length["system"] == ALONE]], ignore_index=True)
     ours = ours.rename(columns={"value": "here"})
     ours[["here", "low", "high", "chance"]] *= 100
