@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from filelock import FileLock
+from PIL import Image
 
 from pullpush.cache.locks import named
 from pullpush.errors import SettingError, UnknownNameError
@@ -32,6 +33,16 @@ def test_a_grid_runs_in_two_processes_and_is_gathered(plan):
     plan.write_text(plan.read_text().replace("[0.1, 0.2]", "[0.1, 0.2, 0.3]"))
     again = sweep(plan, jobs=2)
     assert (len(again.ran), len(again.skipped)) == (2, 4)
+
+
+def test_a_grid_of_two_parameters_gives_one_table_and_a_figure(plan):
+    plan.write_text(plan.read_text() + "fixed: {name: infonce}\nfigure: {x: tau, y: double, colours: name}\n")
+    done = sweep(plan)
+    with Image.open(done.tables["figure"]) as image:
+        assert image.size > (300, 200)
+    plan.write_text(plan.read_text().replace("double", "doubel"))
+    with pytest.raises(UnknownNameError, match="did you mean 'double'"):
+        sweep(plan)
 
 
 def test_a_failed_cell_is_reported_with_its_notebook_and_run_again(plan):

@@ -235,7 +235,8 @@ class Grid:
     """What a sweep file says.
 
     chapter: its name; grid: lists of values by parameter; profile: what `--profile` takes; fixed: parameters that all
-    cells share; out: a folder, by default `executed/sweeps/<name of the file>`, relative to the book's root.
+    cells share; out: a folder, by default `executed/sweeps/<name of the file>`, relative to the book's root; figure:
+    what `show.curves.curves` takes of the table of results, x, y, colours …, drawn as `figure.png` in that folder.
     """
 
     chapter: str
@@ -243,6 +244,7 @@ class Grid:
     profile: str = profiles.DEFAULT
     fixed: dict[str, Any] = field(default_factory=dict)
     out: str = ""
+    figure: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -305,6 +307,8 @@ def sweep_grid(path: Path, *, jobs: int = 2, root: Path | None = None, **options
             **options,
         )
         tables = _gather([cell for cell in cells if cell.notebook.is_file()], out)
+        if (figure := read_yaml(path).get("figure")) and RESULTS in tables:
+            tables["figure"] = _draw(pd.read_csv(tables[RESULTS]), figure, out / "figure.png")
     return Swept(tuple(ran), tuple(map(str, there)), tuple(failed), tables)
 
 
@@ -335,6 +339,17 @@ def read_grid(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path
         key = key_of(chapter, profile, parameters)
         cells[key] = Cell(chapter.name, profile.source, parameters, out / "cells" / key, out / "failed" / key, root)
     return list(cells.values()), out
+
+
+def _draw(table: pd.DataFrame, look: Mapping[str, Any], path: Path) -> Path:
+    from pullpush.show.curves import curves
+
+    columns = [look.get(name) for name in ("x", "y", "colours", "lines", "panels") if name in look]
+    for column in columns:
+        if column not in table:
+            raise unknown("column", str(column), table.columns)
+    curves(table, **look).savefig(path, bbox_inches="tight")
+    return path
 
 
 def key_of(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> str:
