@@ -166,6 +166,7 @@ def test_aligned_captions_tell_the_same_in_every_language():
 
 def test_instruments_have_names_families_and_words_in_every_language():
     assert len(INSTRUMENTS) == 47
+    assert all(set(item.names) == set(LANGUAGES) for item in INSTRUMENTS.values())
     assert set(load_words()) == set(LANGUAGES)
     assert min(len(rows) for rows in families(load_instruments()).values()) >= 2
     for language in LANGUAGES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import re
 from collections import Counter
 from pathlib import Path
@@ -12,37 +12,21 @@ import yaml
 from hypothesis import given, strategies as st
 
 import pullpush.data.language.vocabulary as vocabulary
+from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.vocabulary import (
     LANGUAGES,
     Clause,
     VocabularyError,
     load_events,
     parse_clause,
-    parse_events,
     parse_phrases,
 )
+from pullpush.data.languages import read_table
 
 EVENTS = {event.name: event for event in load_events()}
 # The stamps of Tux Paint 2022.06.04 that come with a sound effect, listed from the package itself.
 EFFECTS = (Path(__file__).parent / "tuxpaint_effects.txt").read_text(encoding="utf-8").split()
 PHRASES = {"clauses": ["a frog | croaks", "a frog | is croaking"], "nouns": ["the croaking of a frog"], "label": "frog"}
-
-
-def entry(name: str = "frog") -> dict:
-    """A well formed entry whose recording no event of another name has."""
-    return {"category": "amphibian", "recordings": [f"animals/{name}"]}
-
-
-def words(*names: str) -> dict:
-    """Language → event → well formed phrases that no event of another name has."""
-    text = yaml.safe_dump(PHRASES)
-    return {code: {name: yaml.safe_load(text.replace("frog", name)) for name in names} for code in LANGUAGES}
-
-
-def refusal(table: dict, phrases: dict) -> str:
-    with pytest.raises(VocabularyError) as caught:
-        parse_events(table, phrases)
-    return str(caught.value)
 
 
 def each_text(language: str) -> list[tuple[str, str]]:
@@ -123,19 +107,6 @@ def test_a_clause_has_two_parts_or_is_refused(subject, rest):
             parse_clause(text, where="here")
 
 
-def test_well_formed_tables_parse_in_order_of_name():
-    names = ("toad", "frog", "newt")
-    events = parse_events({name: entry(name) for name in names}, words(*names))
-    assert [event.name for event in events] == ["frog", "newt", "toad"]
-    assert events[0].recordings == ("animals/frog",)
-    assert events[0].phrases["jpn"] == parse_phrases(PHRASES)
-
-
-def test_a_language_that_is_not_required_may_lack_events():
-    events = parse_events({"frog": entry()}, words("frog") | {"ita": {}})
-    assert "ita" not in events[0].phrases
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -151,72 +122,34 @@ def test_a_language_that_is_not_required_may_lack_events():
         {"titles": []},
     ],
 )
-@pytest.mark.parametrize("language", ["eng", "zho"])
-def test_malformed_phrases_are_refused_naming_file_and_event(change, language):
-    phrases = words("frog")
-    phrases[language]["frog"] |= change
-    assert refusal({"frog": entry()}, phrases).startswith(f"{language}.yaml: frog")
+def test_malformed_phrases_are_refused_with_their_place(change):
+    with pytest.raises(VocabularyError, match=r"^xyz\.yaml: frog"):
+        parse_phrases(PHRASES | change, where="xyz.yaml: frog")
 
 
-@pytest.mark.parametrize(
-    "table", [{"category": "amphibian"}, {"recordings": ["a"]}, entry() | {"ita": PHRASES}, "croaks"]
-)
-def test_an_event_of_other_keys_is_refused(table):
-    assert refusal({"frog": table}, words("frog")).startswith("events.yaml: frog: expected the keys")
+def test_phrases_of_no_event_are_named(monkeypatch):
+    strange = dataclasses.replace(vocabulary.load_languages()["fra"], events={"toad": PHRASES})
+    monkeypatch.setattr(vocabulary, "load_languages", lambda: {"fra": strange})
+    with pytest.raises(VocabularyError, match=r"fra\.yaml: toad: no such event"):
+        vocabulary._load_events.__wrapped__(())
 
 
-def test_an_event_that_a_language_lacks_is_named():
-    assert refusal({"frog": entry(), "toad": entry("toad")}, words("frog")) == "eng.yaml: missing the event 'toad'"
+@pytest.mark.parametrize("events", [load_events(), synthetic_events()])
+def test_no_recording_and_no_phrase_belongs_to_two_events(events):
+    """A caption must say which event it is of."""
+    owner: dict[tuple[str, str], str] = {}
+    for event in events:
+        claims = {("recording", stamp) for stamp in event.recordings}
+        for code, phrases in event.phrases.items():
+            says = {f"{clause.subject} {clause.verb}" for clause in phrases.clauses} | set(phrases.nouns)
+            claims |= {(code, text.casefold()) for text in says} | {(f"{code} label", phrases.label.casefold())}
+        for claim in claims:
+            assert owner.setdefault(claim, event.name) == event.name, claim
+    assert all(set(event.phrases) == set(LANGUAGES) for event in events)
 
 
-def test_phrases_of_no_event_are_named():
-    assert refusal({"frog": entry()}, words("frog", "toad")).startswith("eng.yaml: toad: no such event")
-
-
-@pytest.mark.parametrize("recordings", [[], None, "animals/frog"])
-def test_recordings_are_a_list_of_at_least_one(recordings):
-    assert "list of recordings" in refusal({"frog": entry() | {"recordings": recordings}}, words("frog"))
-
-
-def test_a_recording_of_two_events_is_refused_naming_both():
-    table = {"frog": entry(), "toad": entry("toad") | {"recordings": ["animals/frog"]}}
-    message = refusal(table, words("frog", "toad"))
-    assert {"frog", "toad"} <= set(message.split())
-    assert "animals/frog" in message
-
-
-@pytest.mark.parametrize("key", ["clauses", "nouns", "label"])
-def test_a_phrase_of_two_events_is_refused_naming_the_language(key):
-    phrases = words("frog", "toad")
-    phrases["nld"]["toad"][key] = copy.deepcopy(PHRASES[key])
-    message = refusal({"frog": entry(), "toad": entry("toad")}, phrases)
-    assert {"frog", "toad", "nld"} <= set(message.split())
-
-
-def test_case_does_not_tell_two_phrases_apart():
-    phrases = words("frog", "toad")
-    phrases["eng"]["toad"]["label"] = "FROG"
-    assert "'frog'" in refusal({"frog": entry(), "toad": entry("toad")}, phrases)
-
-
-# Files on disk
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty folder that stands in for the package's tables of events."""
-    monkeypatch.setattr(vocabulary, "FOLDER", tmp_path)
-    return tmp_path
-
-
-def test_a_file_that_is_not_yaml_is_named(folder):
-    (folder / "events.yaml").write_text("frog: [")
-    with pytest.raises(VocabularyError, match=r"events\.yaml: not valid YAML"):
-        load_events()
-
-
-@pytest.mark.parametrize("text", ["", "- frog", "frog"])
-def test_a_file_that_is_no_table_is_named(folder, text):
-    (folder / "events.yaml").write_text(text)
-    with pytest.raises(VocabularyError, match=r"events\.yaml: expected a table"):
-        load_events()
+@pytest.mark.parametrize(("text", "says"), [("frog: [", "not valid YAML"), ("- frog", "expected a table")])
+def test_a_file_that_is_no_table_is_named(tmp_path, text, says):
+    (tmp_path / "events.yaml").write_text(text)
+    with pytest.raises(VocabularyError, match=rf"events\.yaml: {says}"):
+        read_table(tmp_path / "events.yaml")

@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pullpush.data.languages import LANGUAGES, VocabularyError, language_files, load_languages, read_table
+from pullpush.data.languages import LANGUAGES as LANGUAGES, VocabularyError, language_files, load_languages, read_table
 from pullpush.errors import unknown
 
 SEPARATOR = "|"  # "a frog | croaks": the grammar needs to know where the subject ends
 FOLDER = Path(__file__).parent
 LABELS = FOLDER / "labels.yaml"
-SLOT = "{label}"
 
 
 @dataclass(frozen=True)
@@ -72,24 +71,15 @@ def load_events() -> tuple[Event, ...]:
 
 @lru_cache(maxsize=8)
 def _load_events(_files: Sequence[tuple[Path, int]]) -> tuple[Event, ...]:
+    table = read_table(FOLDER / "events.yaml")
     words = {code: language.events for code, language in load_languages().items()}
-    return parse_events(read_table(FOLDER / "events.yaml"), words)
-
-
-def parse_events(table: Mapping[str, Mapping[str, Any]], words: Mapping[str, Mapping[str, Any]]) -> tuple[Event, ...]:
-    """Events as read from YAML, checked, sorted by name.
-
-    table: event → category and recordings; words: language → event → phrases, of every event in the languages of the
-    book.
-    """
     for code, phrases in words.items():
         if strange := sorted(set(phrases) - set(table)):
             raise VocabularyError(f"{code}.yaml: {strange[0]}: no such event in events.yaml")
-        if code in LANGUAGES and (missing := sorted(set(table) - set(phrases))):
-            raise VocabularyError(f"{code}.yaml: missing the event {missing[0]!r}")
-    events = tuple(_parse_event(name, table[name], words) for name in sorted(table))
-    _check_distinct(events)
-    return events
+    return tuple(
+        Event(name, table[name]["category"], tuple(table[name]["recordings"]), phrases_of(name, words))
+        for name in sorted(table)
+    )
 
 
 def parse_clause(text: str, *, where: str = "clause") -> Clause:
@@ -118,35 +108,13 @@ def parse_phrases(entry: Mapping[str, Any], *, where: str = "phrases") -> Phrase
     return Phrases(clauses, nouns, entry["label"])
 
 
-def _parse_event(name: str, entry: Mapping[str, Any], words: Mapping[str, Mapping[str, Any]]) -> Event:
-    if not isinstance(entry, Mapping) or set(entry) != {"category", "recordings"}:
-        raise VocabularyError(f"events.yaml: {name}: expected the keys category and recordings, got {entry!r}")
-    if not isinstance(entry["recordings"], list) or not entry["recordings"]:
-        raise VocabularyError(f"events.yaml: {name}: expected a list of recordings, got {entry['recordings']!r}")
-    return Event(name, entry["category"], tuple(entry["recordings"]), phrases_of(name, words))
-
-
 def phrases_of(name: str, words: Mapping[str, Mapping[str, Any]]) -> dict[str, Phrases]:
-    """An event's phrases by language, of those languages that have them; words: see `parse_events`."""
+    """An event's phrases by language, of those that have them; words: language → event → phrases."""
     return {
         code: parse_phrases(phrases[name], where=f"{code}.yaml: {name}")
         for code, phrases in words.items()
         if name in phrases
     }
-
-
-def _check_distinct(events: tuple[Event, ...]) -> None:
-    """A caption must say which event it is of: no recording and no phrase may belong to two events."""
-    owner: dict[tuple[str, str], str] = {}
-    for event in events:
-        claims = [("recording", stamp) for stamp in event.recordings]
-        for code, phrases in event.phrases.items():
-            says = {f"{clause.subject} {clause.verb}" for clause in phrases.clauses} | set(phrases.nouns)
-            claims += [(code, text.casefold()) for text in sorted(says)]
-            claims.append((f"{code} label", phrases.label.casefold()))
-        for claim in claims:
-            if owner.setdefault(claim, event.name) != event.name:
-                raise VocabularyError(f"{event.name} and {owner[claim]} share the {claim[0]} phrase {claim[1]!r}")
 
 
 class Labels(NamedTuple):
@@ -183,13 +151,7 @@ def load_labels() -> Labels:
     names: dict[str, dict[str, str]] = {}
     for name, words in table["labels"].items():
         for language, label in words.items():
-            if not isinstance(label, str) or not label or label != " ".join(label.split()):
-                where = f"{LABELS.name}: {name}: {language}"
-                raise VocabularyError(f"{where}: expected text without superfluous spaces, got {label!r}")
             names.setdefault(language, {})[name] = label
-    for language in names:
-        if SLOT not in sentences.get(language, ""):
-            raise VocabularyError(f"{LABELS.name}: prompts: {language} needs a sentence with {SLOT} in it")
     return Labels(sentences, names)
 
 

@@ -53,7 +53,7 @@ from pullpush.data.language.grammar import (
     sentence,
 )
 from pullpush.data.language.vocabulary import Clause, Event, Phrases, words
-from pullpush.data.languages import LANGUAGES, VocabularyError, check_language, read_table
+from pullpush.data.languages import LANGUAGES, check_language, read_table
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import WorldConfig, retold
@@ -100,29 +100,7 @@ def aligned_captions(scene: Scene, events: Sequence[Event], *, language: str, n:
 @cache
 def load_ways() -> Mapping[str, tuple[Mapping[str, str], ...]]:
     """Relation → its ways, each a form by language."""
-    table = read_table(TABLE)
-    for relation, ways in table.items():
-        for row, way in enumerate(ways):
-            where = f"{TABLE.name}: {relation} {row + 1}"
-            if missing := set(LANGUAGES) - set(way):
-                raise VocabularyError(f"{where}: missing {sorted(missing)}")
-            parts = {code: _parts(way[code]) for code in LANGUAGES}
-            for code, part in parts.items():
-                if part != parts[LANGUAGES[0]]:
-                    raise VocabularyError(f"{where}: {code} tells {part}, {LANGUAGES[0]} {parts[LANGUAGES[0]]}")
-    return {relation: tuple(ways) for relation, ways in table.items()}
-
-
-def _parts(text: str) -> tuple[tuple[int, bool], ...]:
-    """Which sounds a form tells, in their order, and whether by noun phrases."""
-    pieces = create_form(text, 3 if is_long(text) else text.count("{"), title=False).pieces
-    told = [(piece[0], piece[1] in CASES) for piece in pieces if not isinstance(piece, str) and _tells(piece[1])]
-    return tuple(sorted(told))
-
-
-def _tells(kind: str) -> bool:
-    """Whether a slot names a sound; others agree with one ("se oye", "se oyen")."""
-    return kind in CASES or any(kind in load_grammar(code).orders for code in LANGUAGES)
+    return {relation: tuple(ways) for relation, ways in read_table(TABLE).items()}
 
 
 def _ways(relation: str, count: int) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from pullpush.data.clips import Columns
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import dative_of, distinct, load_grammar
 from pullpush.data.language.vocabulary import Event, Phrases, load_labels, parse_clause
-from pullpush.data.languages import LANGUAGES, VocabularyError, read_table
+from pullpush.data.languages import LANGUAGES, read_table
 from pullpush.data.music.phrases import ATTRIBUTES, RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
 from pullpush.data.recordings.debian import Package, packages, trees
@@ -77,14 +77,6 @@ def load_instruments() -> tuple[Instrument, ...]:
         kind: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in entry["kind"].items()}
         recordings = tuple(table["recordings"].get(name, ()))
         found.append(Instrument(name, names=entry["names"], recordings=recordings, **kind))
-        if missing := set(LANGUAGES) - set(entry["names"]):
-            raise VocabularyError(f"{TABLE.name}: {name}: missing {sorted(missing)}")
-    for language in LANGUAGES:
-        labels = [item.label(language) for item in found]
-        if twice := {label for label in labels if labels.count(label) > 1}:
-            raise VocabularyError(f"{TABLE.name}: two instruments are called {sorted(twice)} in {language}")
-    if strange := set(table["recordings"]) - set(table["instruments"]):
-        raise VocabularyError(f"{TABLE.name}: recordings of {sorted(strange)}, which are no instruments")
     return tuple(found)
 
 
