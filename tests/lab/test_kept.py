@@ -229,6 +229,15 @@ def test_a_damaged_file_is_named_with_what_to_do(scores, tmp_path, name, damage)
         read(scores.experiment, tmp_path)
 
 
+@pytest.mark.parametrize("put", [lambda path: None, lambda path: path.mkdir()])
+def test_arrays_without_their_record_are_told(scores, tmp_path, put):
+    path = keep(scores, tmp_path).with_suffix(".json")
+    path.unlink()
+    put(path)
+    with pytest.raises(KeptError, match=rf"radius.json is damaged .*{AGAIN}"):
+        read(scores.experiment, tmp_path)
+
+
 def test_a_digit_that_changed_is_told(scores, tmp_path):
     path = keep(scores, tmp_path)
     whole = bytearray(path.read_bytes())

@@ -124,7 +124,7 @@ def part(experiment: Experiment, chapter: str, but_seeds: str, *, root: Path | N
 def about(chapter: str, name: str, *, root: Path | None = None) -> Record | None:
     """What is noted of what was kept of an experiment; None if nothing was kept."""
     path = folder_of(chapter, root=root) / f"{name}.json"
-    if not path.is_file():
+    if not path.exists() and not path.with_suffix(".nc").exists():
         return None
     with _whole(path, chapter, name):
         return Record.of(path.read_text(encoding="utf-8"))

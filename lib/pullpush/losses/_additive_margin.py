@@ -26,7 +26,7 @@ def additive_margin(
     m < 0 lets pairs go that fit already; so does SVR, whose support vector raises ⟨t, a⁺⟩ by R·‖a⁺ − t⁺‖/2. Only the
     probabilities change: the gradient is that of InfoNCE at other P.
 
-    Scale: each direction is a mean over N, and the two are summed.
+    Scale: each direction is a mean over N, and the two are summed. All N × N similarities are held at once.
 
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.

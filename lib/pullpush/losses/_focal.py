@@ -28,7 +28,7 @@ def focal(
     hard-pair weighting, which multiplies the InfoNCE gradient of each pair by a number and leaves its direction.
     Value and gradient are finite for every γ ≥ 0, also where P⁺ rounds to 1.
 
-    Scale: each direction is a mean over N, and the two are summed.
+    Scale: each direction is a mean over N, and the two are summed. All N × N similarities are held at once.
 
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.

@@ -23,7 +23,7 @@ def label_smoothing(
     ε = 0 is InfoNCE. As soft labels these are what a teacher would give that holds all wrong clips for equally likely:
     what `distillation` gains over it comes from what the teachers know, not from softness.
 
-    Scale: each direction is a mean over N, and the two are summed.
+    Scale: each direction is a mean over N, and the two are summed. All N × N similarities are held at once.
 
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.

@@ -27,6 +27,7 @@ import reprlib
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -40,7 +41,7 @@ from pullpush.cache import atomic_path, content_key, locked
 from pullpush.data.scenes.augmented import RewritingError
 from pullpush.progress import tell
 from pullpush.rewriting import RewriterCard
-from pullpush.rewriting.prompts import HOW, Account, Prices, Prompted, Question
+from pullpush.rewriting.prompts import HOW, Account, Prices, Prompted, Question, stored
 
 KIND = "answers"
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
@@ -94,28 +95,13 @@ def writable(text: str) -> bool:
     return text.encode(errors="ignore") == text.encode(errors="replace")
 
 
-def stored(path: Path) -> str:
-    """The answer that a file holds, as it was written."""
-    try:
-        row = json.loads(path.read_text(encoding="utf-8"))
-        answer, written = row["answer"], row.get("sha256")  # earlier versions wrote none
-        if written not in (None, content_key(answer, length=64)):
-            raise ValueError("its answer is not what was written")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RewritingError(f"{path}, a paid answer, is damaged ({error}): restore or remove it") from None
-    return answer
-
-
 def retry_after(value: str) -> float:
     """Seconds that a server asks to wait, be they a number or a date; 0 where it does not, or not clearly."""
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError):
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return 0.0
+    return 0.0
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from pullpush.cache import content_key
 from pullpush.data.draws import number as draw
-from pullpush.data.scenes.augmented import Merger, Rewriter, check_pairs
+from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs
 
 LANGUAGES = ("French", "German", "Spanish", "Italian", "Portuguese", "Dutch", "Russian", "Chinese", "Japanese")
 SLOT = re.compile(r"\{(caption|through|first|second)\}")
@@ -146,3 +149,15 @@ class Account:
 
     spent: float = 0.0
     reserved: float = 0.0
+
+
+def stored(path: Path) -> str:
+    """The answer that a file holds, as it was written."""
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        digest = content_key(row["answer"], length=64)
+        if row.get("sha256", digest) != digest:  # earlier versions wrote none
+            raise ValueError("its answer is not what was written")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RewritingError(f"{path}, a paid answer, is damaged ({error}): restore or remove it") from None
+    return row["answer"]
