@@ -66,7 +66,7 @@ def test_sonar_marks_the_language_of_each_text():
     torch.testing.assert_close(model.encode_text(["frog"])[0], english, atol=1e-6, rtol=1e-5)
     with pytest.raises(UnknownNameError, match="'fre': did you mean 'fra'"):
         model.encode_text(["frog"], ["fre"])
-    with pytest.raises(ValueError, match="as many languages"):
+    with pytest.raises(ValueError, match="one code for each of 1 texts"):
         model.encode_text(["frog"], ["fra", "eng"])
 
 

@@ -21,7 +21,7 @@ from pullpush.data.clips import World
 from pullpush.data.languages import LANGUAGES
 from pullpush.show import curves
 from pullpush.show.layout import PAGE_WIDTH
-from pullpush.show.palette import language_colour
+from pullpush.show.palette import BLUE, ORANGE, language_colour
 from pullpush.studies import measured, term_forces
 from pullpush.studies.consistency import figures as consistency
 from pullpush.studies.distill import plots as distill
@@ -153,6 +153,19 @@ def of_groups() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["data", "exponent", "group", "share"])
 
 
+def leads() -> pd.DataFrame:
+    rows = [
+        (p, s, q, 0.04 - 0.01 * q) for p in ("frozen", "tuned/yamnet") for s in ("one", "two") for q in (1, 2, 3, 4)
+    ]
+    table = pd.DataFrame(rows, columns=["protocol", "system", "quarter", "value"])
+    return table.assign(low=table["value"] - 0.02, high=table["value"] + 0.02)
+
+
+def ranked() -> pd.DataFrame:
+    rows = [(s, 4.0 * n, n * 4.0**1.7 * n) for s in ("ml-clap", "kcl") for n in (1, 2, 4, 8)]
+    return pd.DataFrame(rows, columns=["system", "mean rank", "MRV"])
+
+
 DRAWN = {
     "word_frequencies": lambda: curves.word_frequencies(frequencies()),
     "local_global_bars": lambda: forces.local_global_bars(local_global()),
@@ -160,6 +173,8 @@ DRAWN = {
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]
     ),
     "score_by_setting": lambda: svr.score_by_setting(swept(), {"alpha": "α", "batch": "B", "tau": "τ", "beta": "β"}),
+    "lead": lambda: svr.lead(leads(), {"one": ("One", BLUE), "two": ("Two", ORANGE)}),
+    "rank_line": lambda: consistency.rank_line(ranked()),
     "push_fan": lambda: svr.push_fan(fan()),
     "scaled_push": lambda: svr.scaled_push(scaled()),
     "gains_by_quantity": lambda: svr.gains_by_quantity(scaled()),

@@ -6,6 +6,7 @@ from made_up_glap import ASKED, SEEDS, TESTS, declared
 
 from pullpush.lab import claims
 from pullpush.lab.contrasts import needed
+from pullpush.lab.experiments import trained_of
 from pullpush.studies.glap import experiments
 from pullpush.studies.glap.data import ENCODERS, MIXES
 from pullpush.studies.glap.experiments import BY_BATCH, Run, at_size, on_tests, tuned
@@ -16,7 +17,7 @@ BEST = {"SigLIP": {"lr": 3e-3, "tau": 0.2}, "SigLIP, batch 64": {"lr": 8e-3}}
 
 def test_experiments_ask_for_mixtures_ears_and_tests_that_there_are():
     known = {*TESTS.retrieved, *TESTS.translated, *ASKED, "commands"}
-    for experiment in declared().values():
+    for experiment in map(trained_of, declared().values()):
         assert experiment.long
         assert experiment.languages == ("mul",)
         for trial in experiment.trials:
@@ -29,7 +30,7 @@ def test_experiments_ask_for_mixtures_ears_and_tests_that_there_are():
 
 
 def test_every_recipe_can_be_made():
-    for experiment in declared().values():
+    for experiment in map(trained_of, declared().values()):
         for trial in experiment.trials:
             assert recipe(trial.recipe, **{"batch_size": 128, **trial.overrides}).terms
 

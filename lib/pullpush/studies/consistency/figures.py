@@ -75,9 +75,9 @@ def rank_line(runs: pd.DataFrame) -> Figure:
             ax, rows["mean rank"], rows["MRV"], sizes=26, colours=style["colour"], marker=marker, label=style["label"]
         )
     line = np.log(runs[runs["system"] == "ml-clap"][["mean rank", "MRV"]].to_numpy())
-    ends = np.log([runs["mean rank"].min(), runs["mean rank"].max()])
+    along = np.log(np.geomspace(runs["mean rank"].min(), runs["mean rank"].max(), 9))
     fitted = np.polynomial.Polynomial.fit(line[:, 0], line[:, 1], 1)
-    ax.plot(np.exp(ends), np.exp(fitted(ends)), color=GREY, linestyle="--", linewidth=1, zorder=0)
+    ax.plot(np.exp(along), np.exp(fitted(along)), color=GREY, linestyle="--", linewidth=1, zorder=0)
     ax.set(xscale="log", yscale="log", xlabel="mean rank", ylabel="mean rank variance")
     for axis in (ax.xaxis, ax.yaxis):
         plain_logarithm(axis)

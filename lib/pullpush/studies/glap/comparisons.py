@@ -196,9 +196,11 @@ def spotted(scores: Scores, system: str = "GLAP") -> dict[str, Array]:
 def over_length(found: Experiments) -> dict[str, Array]:
     """What naming single words has over length alone, by language, by seed and word."""
     alone = found["over-length"]
+    if not (accuracies := spotted(found["named-speech"])):
+        raise ExperimentError("no test of keywords")
     return {
         each: accuracy - alone.values(ALONE, f"accuracy {each}", {"test": f"{KEYWORDS}{each}"})
-        for each, accuracy in spotted(found["named-speech"]).items()
+        for each, accuracy in accuracies.items()
     }
 
 

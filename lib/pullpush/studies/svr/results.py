@@ -62,6 +62,13 @@ def over_training(scores: Scores, system: str, column: str) -> np.ndarray:
     return np.stack([rows.sort_values("step")[column].to_numpy(float) for _, rows in steps.groupby("seed")])
 
 
+def late(scores: Scores, system: str, column: str) -> np.ndarray:
+    """A system's mean measurement in the last quarter of those stretches of training that have it, `(S, 1)`."""
+    values = over_training(scores, system, column)
+    values = values[:, np.isfinite(values).all(axis=0)]
+    return values[:, -max(1, values.shape[1] // 4) :].mean(axis=1, keepdims=True)
+
+
 def fall(values: np.ndarray) -> np.ndarray:
     """First quarter minus last quarter of training, of measurements over it `(S, T)` → `(S, 1)`.
 
@@ -102,10 +109,12 @@ def lead(scores: Scores, systems: Sequence[str], baseline: str, *, parts: int = 
 
 def head_start(scores: Scores, system: str, baseline: str) -> Difference:
     """The lead in the first quarter of training, mean over the protocols of `lead`, over the seeds that all have."""
-    early = lead(scores, [system], baseline).query("quarter == 1")["protocol"]
+    early = [row["protocol"] for row in lead(scores, [system], baseline).to_dict("records") if row["quarter"] == 1]
+    if not early:
+        raise ExperimentError(f"{system} and {baseline} stand at one temperature and rate in no protocol")
     runs = scores.history[scores.history["epoch"] <= scores.history.groupby("protocol")["epoch"].transform("max") / 4]
     means = runs.groupby(["system", "protocol", "seed"])["R@1"].mean()
-    by_seed = (means[system] - means[baseline]).unstack("protocol")[list(early)].dropna()
+    by_seed = (means[system] - means[baseline]).dropna()
     return difference(by_seed.mean(axis=1).to_numpy()[:, None])
 
 
@@ -199,7 +208,7 @@ def scaled(scores: Scores) -> pd.DataFrame:
 
 def searched_dose(search: Scores, protocol: str, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
     """The rows of `scaled` for a protocol that was searched and not compared: each system at its best point over the
-    baseline at its own, on the validation clips of one seed; without an interval.
+    baseline at its own, on the validation clips of one seed; without an interval, and empty where it was not searched.
     """
     best = search.table[search.table["protocol"] == protocol].groupby("system", sort=False)[metric].max()
     rows = []
@@ -207,7 +216,8 @@ def searched_dose(search: Scores, protocol: str, baseline: str = "infonce", metr
         parts = [option.get("part", "perpendicular")] if name != "infonce" else ["perpendicular", "sideways"]
         over_it = {"protocol": protocol, "system": name, "factor": option["perpendicular"]}
         rows += [{**over_it, "part": part, "value": best[name] - best[baseline]} for part in parts if name in best]
-    return pd.DataFrame(rows).assign(low=np.nan, high=np.nan).sort_values(["part", "factor"], ignore_index=True)
+    table = pd.DataFrame(rows, columns=["protocol", "system", "factor", "part", "value"])
+    return table.assign(low=np.nan, high=np.nan).sort_values(["part", "factor"], ignore_index=True)
 
 
 def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
