@@ -114,7 +114,7 @@ def head_start(scores: Scores, system: str, baseline: str) -> Difference:
         raise ExperimentError(f"{system} and {baseline} stand at one temperature and rate in no protocol")
     runs = scores.history[scores.history["epoch"] <= scores.history.groupby("protocol")["epoch"].transform("max") / 4]
     means = runs.groupby(["system", "protocol", "seed"])["R@1"].mean()
-    by_seed = (means[system] - means[baseline]).dropna()
+    by_seed = (means[system] - means[baseline]).unstack("protocol")[early].dropna()
     return difference(by_seed.mean(axis=1).to_numpy()[:, None])
 
 
