@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,8 @@ import pytest
 from pullpush.errors import PullPushError
 from pullpush.lab import material
 from pullpush.lab.comparisons import differences
-from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.experiments import Experiment, ExperimentError, Trial
+from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
 from pullpush.studies.svr import data, results
 
@@ -49,6 +52,37 @@ def test_numbers_of_a_run_are_in_the_order_of_the_seeds(svr_scores):
         assert row[0] == pytest.approx(svr_scores.runs[SVR, seed].steps["radius"].iloc[0])
     itself = results.drift_over(svr_scores, BASE, BASE, "gradient_drift_pull")
     assert (itself.value, itself.seeds) == (0.0, 2)
+
+
+def test_a_head_start_is_the_lead_of_the_first_quarter_where_both_stand_at_one_point():
+    """Planted: 4 points in the first of four quarters and none at the end; elsewhere the points differ."""
+    point = {"tau": 0.1, "lr": 1e-3}
+    trials = [
+        Trial(
+            name,
+            "infonce",
+            {**point, **({"tau": 0.2} if (name, protocol) == (SVR, TUNED) else {})},
+            {"protocol": protocol},
+        )
+        for protocol in (FROZEN, TUNED)
+        for name in (BASE, SVR)
+    ]
+    rows = [
+        {"system": trial.system, **trial.where, "seed": seed, "epoch": epoch, "R@1": lead + 0.01 * seed}
+        for trial in trials
+        for seed in (0, 1, 2)
+        for epoch in range(1, 9)
+        for lead in [(0.04, 0.02, 0.01, 0.0)[(epoch - 1) // 2] * (trial.system == SVR)]
+    ]
+    experiment = Experiment("race", tuple(trials), (0, 1, 2), data="frozen")
+    scores = Scores(experiment, {}, pd.DataFrame(rows), pd.DataFrame(), None)
+    table = results.lead(scores, [SVR], BASE)
+    assert [*table["protocol"]] == [FROZEN] * 4
+    assert [*table["value"]] == pytest.approx([0.04, 0.02, 0.01, 0.0])
+    assert [*table["ahead"]] == ["3/3", "3/3", "3/3", "0/3"]
+    assert results.head_start(scores, SVR, BASE).value == pytest.approx(0.04)
+    with pytest.raises(ExperimentError, match="in no protocol"):
+        results.head_start(replace(scores, experiment=replace(experiment, trials=tuple(trials[2:]))), SVR, BASE)
 
 
 def test_epochs_to_where_a_baseline_ends_count_those_that_come_there():
