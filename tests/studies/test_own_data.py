@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.errors import SettingError
+from pullpush.errors import PullPushError
 from pullpush.lab.profiles import PROFILES
 from pullpush.lab.session import Session
 from pullpush.studies.distill.data import BOTH, SOFT, Context as Distill, LessonContext, Stage
@@ -74,7 +74,7 @@ def test_chapter_6_mixes_and_changes_words_where_there_is_no_other_language(own)
 
 
 def test_back_translation_of_one_language_is_refused(own):
-    with pytest.raises(SettingError, match="needs events that are told in two languages, these are in eng"):
+    with pytest.raises(PullPushError, match="needs events that are told in two languages, these are in eng"):
         check_retold(Distill(own).source(Stage("finetune")).bank.events)
 
 
@@ -87,10 +87,10 @@ def test_chapter_7_asks_in_the_languages_of_the_bank(own):
 
 
 def test_naming_one_class_is_refused(own):
-    with pytest.raises(SettingError, match="clips of two classes, these are of one"):
+    with pytest.raises(PullPushError, match="clips of two classes, these are of one"):
         check_classes([1, 1])
     singles = Grounds(own).test("sound").singles
-    with pytest.raises(SettingError, match="a bank of several"):
+    with pytest.raises(PullPushError, match="a bank of several"):
         named_by_prompts(None, {"sound": singles.select([0, 1])})
 
 

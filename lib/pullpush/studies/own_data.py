@@ -9,7 +9,7 @@ from IPython.display import Markdown, display
 
 from pullpush.data.banks import create_bank
 from pullpush.data.language.vocabulary import LANGUAGES, Event
-from pullpush.errors import SettingError
+from pullpush.errors import PullPushError
 from pullpush.lab import gaps
 from pullpush.lab.profiles import Profile
 
@@ -73,28 +73,28 @@ def check_classes(labels: Sequence[int]) -> None:
     """Require two classes, for to name the only one there is says nothing.
 
     Raises:
-        SettingError: all clips are of one class.
+        PullPushError: all clips are of one class.
 
     >>> check_classes([0, 1, 1])
     """
     if len(set(labels)) < 2:
-        raise SettingError("to name sounds takes clips of two classes, these are of one: give a bank of several")
+        raise PullPushError("to name sounds takes clips of two classes, these are of one: give a bank of several")
 
 
 def check_retold(events: Sequence[Event]) -> None:
     """Require a second language, as back-translation goes through one.
 
     Raises:
-        SettingError: these events are told in one language alone.
+        PullPushError: these events are told in one language alone.
 
     >>> check_retold([Event("gate", "gate", (), {"eng": None})])
     Traceback (most recent call last):
         ...
-    pullpush.errors.SettingError: back-translation needs events that are told in two languages, these are in eng: ...
+    pullpush.errors.PullPushError: back-translation needs events that are told in two languages, these are in eng: ...
     """
     told = told_in(events)
     if len(told) < 2:
-        raise SettingError(
+        raise PullPushError(
             "back-translation needs events that are told in two languages, these are in "
             f"{', '.join(told) or 'none'}: take a bank that names them in several, such as tuxpaint"
         )

@@ -244,7 +244,7 @@ def named_by_prompts(model: nn.Module, singles: Mapping[str, Clips]) -> pd.DataF
     singles: domain → clips of a single event.
 
     Raises:
-        SettingError: the clips of a domain are all of one class.
+        PullPushError: the clips of a domain are all of one class.
     """
     rows = []
     for domain, clips in singles.items():
