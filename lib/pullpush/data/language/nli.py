@@ -36,7 +36,7 @@ from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig, draw_scenes
 from pullpush.data.sets.hf import load_dataset
-from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
 
 LANGUAGE = "eng"  # of the general words, and of what says that sounds are heard together
 TRIES = 5  # captions of a scene to choose from: at least three are clear (see `_TOGETHER`), and all scenes have as many
@@ -354,7 +354,7 @@ def with_triples(world: World, sentences: Sequence[Triple], *, seed: int = 0) ->
     such a world by `NLIConfig`.
     """
     if not sentences:
-        raise SettingError(
+        raise PullPushError(
             "there are no triples to bring: a contradiction tells of sounds that are not heard, so that the bank needs "
             "two kinds of sounds or more: give its folder another class"
         )

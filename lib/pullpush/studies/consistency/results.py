@@ -17,7 +17,7 @@ from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import LANGUAGES, Event
 from pullpush.data.recordings.tuxpaint import Stamps
 from pullpush.lab.comparisons import by_run, differences
-from pullpush.lab.experiments import Trial
+from pullpush.lab.experiments import ExperimentError, Trial
 from pullpush.lab.page import Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics import zero_shot_predictions
@@ -80,8 +80,13 @@ def at_equal_rank(table: pd.DataFrame, line: Sequence[str], system: str, baselin
         table: a row a run: system, seed, MRV, mean rank.
         line: the systems whose runs make the line; at two mean ranks or more a seed.
         baseline: another system, in place of those on the line: how much further from it than that one.
+
+    Raises:
+        ExperimentError: a run whose ranks do not vary, which has no place on the line.
     """
     found = []
+    if not (table[["mean rank", "MRV"]].to_numpy(float) > 0).all():
+        raise ExperimentError("a run finds all clips at one rank in all languages: give more clips, or fewer epochs")
     for _, rows in table.groupby("seed"):
         logs = np.log(rows[["mean rank", "MRV"]].to_numpy(float))
         on_line, ours, theirs = (rows["system"].isin(names).to_numpy() for names in (line, [system], [baseline]))
