@@ -82,17 +82,17 @@ def at_equal_rank(table: pd.DataFrame, line: Sequence[str], system: str, baselin
         baseline: another system, in place of those on the line: how much further from it than that one.
 
     Raises:
-        ExperimentError: a run whose ranks do not vary, which has no place on the line.
+        ExperimentError: ranks of a run do not vary, or the runs on the line stand at one mean rank.
     """
     found = []
-    if not (table[["mean rank", "MRV"]].to_numpy(float) > 0).all():
-        raise ExperimentError("a run finds all clips at one rank in all languages: give more clips, or fewer epochs")
     for _, rows in table.groupby("seed"):
         logs = np.log(rows[["mean rank", "MRV"]].to_numpy(float))
         on_line, ours, theirs = (rows["system"].isin(names).to_numpy() for names in (line, [system], [baseline]))
         fitted = np.polynomial.Polynomial.fit(logs[on_line, 0], logs[on_line, 1], 1)
         above = logs[:, 1] - fitted(logs[:, 0])
         found.append(np.expm1(above[ours].mean() - (above[theirs].mean() if baseline else 0.0)))
+    if not np.isfinite(found).all():
+        raise ExperimentError("ranks that do not vary, or runs at one mean rank, make no line: give more clips")
     return difference(np.array(found)[:, None])
 
 
