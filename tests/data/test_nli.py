@@ -221,7 +221,7 @@ def test_features_bring_triples_too(module_home):
     assert sorted(found.train.columns["contradiction"]) == ["c"] * 10 + ["f"] * 10
     batch = next(iter(PairDataset(found.train, columns=["premise", "contradiction"]).batches(5, seed=0, epoch=0)))
     assert all({"a": "c", "d": "f"}[one] == other for one, other in zip(*batch.columns.values(), strict=True))
-    with pytest.raises(ValueError, match="no triples"):
+    with pytest.raises(PullPushError, match="no triples"):
         with_triples(world, [])
 
 
