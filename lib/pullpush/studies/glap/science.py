@@ -27,7 +27,7 @@ from pullpush.losses import info_nce, siglip
 from pullpush.metrics.inference import Array, difference
 from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies import measured
-from pullpush.studies.glap.comparisons import KEYWORDS, spotted
+from pullpush.studies.glap.comparisons import KEYWORDS, levels, spotted
 from pullpush.studies.glap.data import COMMANDS, DOMAINS, ISO, Grounds
 from pullpush.studies.own_data import check_classes
 from pullpush.training.evaluate import embed, zero_shot
@@ -278,12 +278,8 @@ def commands(scores: Scores) -> pd.DataFrame:
     """Accuracy of English words that others recorded, by system and by length alone: system, words, value,
     low, high, seeds, chance; fractions.
     """
-    columns = ["value", "low", "high", "seeds"]
-    alone = measured.read("recordings", group=COMMANDS, metric="class R@1").iloc[0]
-    rows = []
-    for system in dict.fromkeys(trial.system for trial in scores.experiment.trials):
-        one = difference(values := scores.values(system, "accuracy eng"))
-        rows.append({"system": system, "words": values.shape[1], **{name: getattr(one, name) for name in columns}})
-    rows.append({"system": alone["system"], "words": rows[0]["words"], **{name: alone[name] for name in columns}})
-    table = pd.DataFrame(rows)
+    table = levels(scores, "accuracy eng").rename(columns={"clips": "words"})
+    alone = measured.read("recordings", group=COMMANDS, metric="class R@1").assign(words=table["words"].max())
+    columns = ["system", "words", "value", "low", "high", "seeds"]
+    table = pd.concat([table[columns], alone[columns]], ignore_index=True)
     return table.assign(low=table["low"].clip(lower=0), chance=1 / table["words"])

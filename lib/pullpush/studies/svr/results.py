@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -85,37 +85,44 @@ def drift_over(scores: Scores, system: str, baseline: str, reading: str) -> Diff
     return difference(*(np.nanmean(each[:, each.shape[1] // 2 :], axis=1, keepdims=True) for each in values))
 
 
-def lead(scores: Scores, systems: Sequence[str], baseline: str, *, parts: int = 4) -> pd.DataFrame:
-    """What systems have over a baseline in validation R@1 in each quarter of training, mean over its epochs, one number
-    a seed; only where both stand at one temperature and rate, so that no search decides.
+def _leads(
+    scores: Scores, systems: Sequence[str], baseline: str, parts: int = 4
+) -> Iterator[tuple[str, str, int, pd.Series]]:
+    """Protocol, system, part of training (1 …) and the lead in validation R@1 by seed, mean over the part's epochs.
 
-    Returns:
-        Columns protocol, system, quarter (1 …), ahead ("9/10": of how many runs), and those of GAIN, p by Holm.
+    Only where both stand at one temperature and rate, so that no search decides.
     """
-    found = []
     for protocol, trained in protocols(scores).items():
         at = {name: scores.trial(name, {"protocol": protocol}).overrides for name in trained}
         points = {name: (at[name].get("tau"), at[name].get("lr")) for name in trained}
         runs = scores.history[scores.history["protocol"] == protocol]
         share = np.ceil(parts * runs["epoch"] / runs["epoch"].max()).astype(int)
-        means = runs.groupby(["system", "seed", share.rename("quarter")])["R@1"].mean()
+        means = runs.groupby(["system", "seed", share.rename("part")])["R@1"].mean()
         for system in (name for name in systems if points.get(name) == points[baseline]):
-            for quarter, ahead in (means[system] - means[baseline]).groupby("quarter"):
-                head = {"protocol": protocol, "system": system, "quarter": quarter}
-                head["ahead"] = f"{(ahead > 0).sum()}/{len(ahead)}"
-                found.append((head, difference(ahead.to_numpy()[:, None])))
+            for part, ahead in (means[system] - means[baseline]).groupby("part"):
+                yield protocol, system, part, ahead.droplevel("part")
+
+
+def lead(scores: Scores, systems: Sequence[str], baseline: str) -> pd.DataFrame:
+    """What systems have over a baseline in validation R@1 in each quarter of training, one number a seed; see `_leads`.
+
+    Returns:
+        Columns protocol, system, quarter (1 …), ahead ("9/10": of how many runs), and those of GAIN, p by Holm.
+    """
+    found = []
+    for protocol, system, quarter, ahead in _leads(scores, systems, baseline):
+        head = {"protocol": protocol, "system": system, "quarter": quarter}
+        head["ahead"] = f"{(ahead > 0).sum()}/{len(ahead)}"
+        found.append((head, difference(ahead.to_numpy()[:, None])))
     return differences(found)
 
 
 def head_start(scores: Scores, system: str, baseline: str) -> Difference:
     """The lead in the first quarter of training, mean over the protocols of `lead`, over the seeds that all have."""
-    early = [row["protocol"] for row in lead(scores, [system], baseline).to_dict("records") if row["quarter"] == 1]
+    early = {protocol: ahead for protocol, _, part, ahead in _leads(scores, [system], baseline) if part == 1}
     if not early:
         raise ExperimentError(f"{system} and {baseline} stand at one temperature and rate in no protocol")
-    runs = scores.history[scores.history["epoch"] <= scores.history.groupby("protocol")["epoch"].transform("max") / 4]
-    means = runs.groupby(["system", "protocol", "seed"])["R@1"].mean()
-    by_seed = (means[system] - means[baseline]).unstack("protocol")[early].dropna()
-    return difference(by_seed.mean(axis=1).to_numpy()[:, None])
+    return difference(pd.DataFrame(early).dropna().mean(axis=1).to_numpy()[:, None])
 
 
 def epochs_to_target(
