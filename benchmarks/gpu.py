@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import platform
 import signal
 import sys
@@ -39,7 +38,7 @@ from on_gpu import adam8bit, correct, tables, throughput, tiles
 from on_gpu.meter import NotHereError, Run
 
 from pullpush import golden
-from pullpush.studies.measured import SOURCES
+from pullpush.studies.measured import SOURCES, seal
 
 MEASURED = Path(__file__).resolve().parents[1] / "book" / "measured"
 PACKAGES = ("torch", "transformers", "accelerate", "torchaudio", "numpy", "bitsandbytes", "open_clip_torch")
@@ -111,8 +110,7 @@ def measure(name: str, options: argparse.Namespace, command: str) -> str:
         table = pd.DataFrame(rows, columns=list(part.columns))
         table.to_csv(options.out / f"gpu-{name}.csv", index=False, float_format="%.6g")
         about = origin(run, name, took, command) | {"complete": not trouble}
-        text = json.dumps(about, indent=1, ensure_ascii=False)
-        (options.out / f"gpu-{name}.json").write_text(text + "\n", encoding="utf-8")
+        seal(options.out / f"gpu-{name}.csv", about)
         if "within" in table and not table["within"].all():
             trouble = trouble or f"{name}: {(~table['within'].astype(bool)).sum()} rows are outside their bars"
     return trouble

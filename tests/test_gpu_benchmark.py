@@ -86,7 +86,7 @@ def test_where_no_gpu_has_measured_the_page_says_what_would(tmp_path):
 def test_a_chapter_that_was_not_measured_is_refused(tmp_path):
     assert reader.on_gpu("02-svr", folder=tmp_path).empty
     pd.DataFrame({"chapter": ["02-svr"]}).to_csv(tmp_path / "gpu-tables.csv", index=False)
-    (tmp_path / "gpu-tables.json").write_text("{}")
+    reader.seal(tmp_path / "gpu-tables.csv", {})
     with pytest.raises(UnknownNameError, match="02-svr"):
         reader.on_gpu("03-svr", folder=tmp_path)
 

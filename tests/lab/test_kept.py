@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -15,11 +16,13 @@ import pandas as pd
 import pytest
 
 from pullpush import golden
-from pullpush.lab import kept
+from pullpush.lab import kept, trunks
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import stamp
+from pullpush.lab.root import find_root
 from pullpush.lab.scores import Scores
+from pullpush.studies import measured
 
 PARTS = ("losses/svr", "losses/infonce")
 
@@ -238,13 +241,24 @@ def test_arrays_without_their_record_are_told(scores, tmp_path, put):
         read(scores.experiment, tmp_path)
 
 
-def test_a_digit_that_changed_is_told(scores, tmp_path):
-    path = keep(scores, tmp_path)
-    whole = bytearray(path.read_bytes())
-    whole[len(whole) // 2] ^= 1
+@pytest.mark.parametrize("name", ["radius.json", "radius.nc"])
+def test_a_digit_that_changed_anywhere_is_told(scores, tmp_path, name):
+    path = keep(scores, tmp_path).with_name(name)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7 if name.endswith("json") else len(whole) // 5):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(KeptError, match=rf"{name.replace('.', '[.]')} is damaged"):
+            read(scores.experiment, tmp_path)
     path.write_bytes(whole)
-    with pytest.raises(KeptError, match=r"not those that radius\.json tells of"):
-        read(scores.experiment, tmp_path)
+    assert read(scores.experiment, tmp_path)
+
+
+def test_what_travels_with_the_book_is_whole():
+    for path in (find_root() / "book" / "measured").glob("*/*.json"):
+        record = kept.about(path.parent.name, path.stem)
+        assert hashlib.sha256(path.with_suffix(".nc").read_bytes()).hexdigest() == record.sha256, path
+    assert all(len(measured.read(name)) for name in measured.SOURCES if measured.there(name))
+    assert all(trunks.whole(name) for name in trunks.made())
 
 
 # What has changed

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.lab.kept import KeptError
 from pullpush.metrics.inference import verdict
 from pullpush.studies import measured
 
@@ -45,11 +46,23 @@ def test_a_changed_loss_is_noticed_and_said(tmp_path, monkeypatch):
 
 
 def test_each_way_of_finding_has_its_own_stamp(tmp_path):
+    (tmp_path / f"{SIZES}.csv").write_text("chapter\n")
     for how in (measured.COUNTED, measured.MEASURED):
         measured.note(SIZES, how, 60, f"by {how}", path=tmp_path / f"{SIZES}.csv")
     for how in (measured.COUNTED, measured.MEASURED):
         assert measured.made(SIZES, how, folder=tmp_path)["command"] == f"by {how}"
-    assert set(json.loads((tmp_path / f"{SIZES}.json").read_text())) == {measured.COUNTED, measured.MEASURED}
+    assert set(json.loads((tmp_path / f"{SIZES}.json").read_text())) > {measured.COUNTED, measured.MEASURED}
+
+
+@pytest.mark.parametrize("file", [f"{SIZES}.csv", f"{SIZES}.json"])
+def test_a_digit_that_changed_is_told(file, tmp_path):
+    path = tmp_path / f"{SIZES}.csv"
+    path.write_text("chapter,value\n02-svr,1.25\n")
+    measured.note(SIZES, measured.COUNTED, 25, "count", path=path)
+    assert measured.read(SIZES, folder=tmp_path)["value"].tolist() == [1.25]
+    (tmp_path / file).write_text((tmp_path / file).read_text().replace("25", "26", 1))
+    with pytest.raises(KeptError, match=rf"{SIZES}.* is damaged .*both files from the repository"):
+        measured.read(SIZES, folder=tmp_path)
 
 
 @pytest.mark.parametrize("call", [measured.made, measured.read])
@@ -64,6 +77,7 @@ def test_rows_are_chosen_by_their_values(tmp_path):
     pd.DataFrame({"how": ["a", "b", "b"], "what": ["x", "x", "y"], "value": [1, 2, 3]}).to_csv(
         tmp_path / "throughput.csv", index=False
     )
+    measured.seal(tmp_path / "throughput.csv", {})
     found = measured.read("throughput", folder=tmp_path, how="b", what="y")
     assert found.to_dict("records") == [{"value": 3}]
     with pytest.raises(UnknownNameError, match="what"):

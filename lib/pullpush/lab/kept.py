@@ -1,8 +1,8 @@
 """Long experiments, kept: `book/measured/<chapter>/<experiment>.nc` holds what was found, `.json` where it comes from.
 
 `pullpush sweep` trains, `keep` writes, a chapter reads. The arrays are labelled (arrays.py); the record beside them
-says what was declared, which versions of which components it went through, and the SHA-256 of the arrays, so that a
-digit that was changed is told.
+says what was declared, which versions of which components it went through, and the SHA-256 of the arrays, and ends with
+its own, so that a digit that was changed is told.
 
 Writing ends with the record: before, what was kept stands; after, the new arrays, under their checksum's name until
 they take the old ones' place. A process that is killed in between leaves one or the other, and both are read.
@@ -11,7 +11,6 @@ they take the old ones' place. A process that is killed in between leaves one or
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ from pullpush.errors import PullPushError
 from pullpush.golden import version
 from pullpush.lab import arrays, profiles
 from pullpush.lab.experiments import Experiment, summary
-from pullpush.lab.provenance import Stamp
+from pullpush.lab.provenance import Stamp, sealed, unsealed
 from pullpush.lab.root import alone, find_root
 from pullpush.lab.scores import Scores
 
@@ -59,14 +58,12 @@ class Record:
         about = self.stamp.to_dict()
         golden = {"golden": about.pop("versions")}
         fields = {"experiment": name, "declared": self.declared, "content": self.content, "but_seeds": self.but_seeds}
-        fields |= {"runs": self.runs, **about, **golden, "sha256": self.sha256}
-        lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+        return sealed({**fields, "runs": self.runs, **about, **golden, "sha256": self.sha256})
 
     @classmethod
     def of(cls, text: str) -> Record:
         """What `text` gave."""
-        data = json.loads(text)
+        data = unsealed(text)
         made = Stamp.from_dict({**data, "versions": dict(data["golden"])})
         return cls(data["content"], data["but_seeds"], data["declared"], data["runs"], made, data["sha256"])
 

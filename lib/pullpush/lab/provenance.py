@@ -1,7 +1,11 @@
-"""Where a result comes from: versions of what it went through, seeds, seconds, and the command that makes it again."""
+"""Where a result comes from: versions of what it went through, seeds, seconds, the command that makes it again; and the
+checksum that its record ends with.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import re
 import subprocess
@@ -21,6 +25,7 @@ PACKAGES = ("torch", "torchaudio", "transformers", "numpy", "scipy", "scikit-lea
 
 UNNOTED = "a processor that was not noted"
 AND = " and "
+SEAL = ',\n "checksum": '
 OPTIONAL = ("processor", "precision", "commit", "data", "note")
 
 
@@ -109,6 +114,28 @@ def stamp(versions: Mapping[str, str], *, seeds: Iterable[int], seconds: float, 
     numbers = tuple(sorted({int(seed) for seed in seeds}))
     here = {"processor": processor(), "precision": precision(), "commit": commit()}
     return Stamp(made, command, numbers, round(seconds, 1), versions, **here)
+
+
+def sealed(record: Mapping[str, Any]) -> str:
+    """A record as JSON, a line a field, ending with the SHA-256 of all before.
+
+    >>> unsealed(sealed({"seeds": [0, 1]}))
+    {'seeds': [0, 1]}
+    """
+    lines = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in record.items())
+    return _with_seal("{\n" + ",\n".join(lines))
+
+
+def unsealed(text: str) -> dict[str, Any]:
+    """What `sealed` was given; ValueError where a character of it is another."""
+    record = json.loads(text)
+    if text != _with_seal(text.rpartition(SEAL)[0]):
+        raise ValueError("it is not what was written: its checksum is of another text")
+    return {key: value for key, value in record.items() if key != "checksum"}
+
+
+def _with_seal(body: str) -> str:
+    return f'{body}{SEAL}"{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
 
 
 def _both(one: str, other: str) -> str:

@@ -8,7 +8,6 @@ stands on it. So `book/trunks/<name>` holds the weights of a finished run (`best
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from pullpush.training.loop import RECIPE
 from pullpush.training.runs import Plan
 
 MADE = "made.json"
+PARTS = {BEST: "sha256", RECIPE: "recipe"}  # files, and the fields of the note with their checksums
 
 
 class TrunkError(PullPushError, RuntimeError):
@@ -45,7 +45,7 @@ def made(*, root: Path | None = None) -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted(folder_of("", root=root).glob(f"*/{MADE}")):
         try:
-            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+            found[path.parent.name] = provenance.unsealed(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise _damaged(path.parent, f"{MADE}: {error}") from error
     return found
@@ -56,7 +56,7 @@ def trained(plan: Plan, *, root: Path | None = None) -> Base:
     wanted = declared(plan)
     for name, note in made(root=root).items():
         if note["declared"] == wanted:
-            return _whole(folder_of(name, root=root), note)
+            return whole(name, root=root)
     return plan.train()
 
 
@@ -73,18 +73,18 @@ def make(name: str, plan: Plan, about: str, *, root: Path | None = None) -> dict
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as folder:
         partial = Path(folder) / name
         partial.mkdir()
-        for file in (BEST, RECIPE):
+        for file in PARTS:
             shutil.copyfile(plan.path / file, partial / file)
         stamp = provenance.stamp(versions(*of_recipe(plan.recipe)), seeds=[plan.seed], seconds=plan.seconds)
         note = {
             "about": about,
             "declared": declared(plan),
-            "sha256": checkpoints.digest(partial / BEST),
+            **{key: checkpoints.digest(partial / file) for file, key in PARTS.items()},
             "validation R@1": round(result.best["R@1"], 4),
             "command": f"pullpush trunk {name}",
             **{key: value for key, value in stamp.to_dict().items() if key != "command"},
         }
-        (partial / MADE).write_text(json.dumps(note, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (partial / MADE).write_text(provenance.sealed(note), encoding="utf-8")
         if target.exists():
             target.rename(Path(folder) / "before")
         partial.rename(target)
@@ -101,13 +101,15 @@ def again(
     return made().get(name, {}), make(name, plans[name](book), about)
 
 
-def _whole(folder: Path, note: dict[str, Any]) -> Path:
+def whole(name: str, *, root: Path | None = None) -> Path:
+    """The folder of a trunk of the book; TrunkError if it is damaged."""
+    folder, note = folder_of(name, root=root), made(root=root)[name]
     try:
-        right = checkpoints.digest(folder / BEST) == note["sha256"]
+        right = all(checkpoints.digest(folder / name) == note[key] for name, key in PARTS.items())
     except OSError as error:
         raise _damaged(folder, str(error)) from error
-    if not right or not (folder / RECIPE).is_file():
-        raise _damaged(folder, f"{BEST} is not what was made")
+    if not right:
+        raise _damaged(folder, f"{BEST} or {RECIPE} is not what was made")
     return folder
 
 

@@ -11,7 +11,7 @@ its origin.
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,13 +23,15 @@ from IPython.display import Markdown
 from pullpush.cache import atomic_path
 from pullpush.errors import DataNotFoundError, unknown
 from pullpush.golden import versions
-from pullpush.lab.provenance import stamp
+from pullpush.lab.kept import KeptError
+from pullpush.lab.provenance import sealed, stamp, unsealed
 from pullpush.lab.root import find_root
 from pullpush.metrics.inference import Difference, Variance
 
 COUNTED, MEASURED = "counted", "measured, CPU, one thread"
 FORWARD, BOTH, KEPT, WEIGHTS = "FLOPs, forward", "FLOPs, forward and backward", "bytes kept", "weights"  # quantities
 NAMED = 4  # changed components that a page names
+DAMAGED = "{} is damaged ({}): take both files from the repository again, or `{}` makes them anew"
 STEP = ("training/objective", "audio/ced", "text/sonar")
 LOSSES = ("losses/infonce", "losses/siglip", "losses/svr")
 ENCODERS = ("audio/beats", "audio/ced", "audio/dasheng", "audio/wavlm", "audio/whisper", "studies/counting")
@@ -89,10 +91,13 @@ def read(name: str, *, folder: Path | None = None, **wanted: Any) -> pd.DataFram
     Raises:
         DataNotFoundError: nobody made it; the message says what does.
         UnknownNameError: no such table, or no row with one of these values.
+        KeptError: the table, or what is noted of it, is not what was written.
     """
     path = path_of(name, folder)
-    if not path.is_file():
-        raise DataNotFoundError(f"no {path}: `{SOURCES[name].command}` makes it")
+    if not there(name, folder=folder):
+        raise DataNotFoundError(f"no {path} with its .json: `{SOURCES[name].command}` makes both")
+    if _noted(path).get("sha256") != _digest(path):
+        raise KeptError(DAMAGED.format(path, "its .json tells of another table", SOURCES[name].command))
     rows = pd.read_csv(path, keep_default_na=False, na_values=["", "nan"])
     for column, value in wanted.items():
         if value not in set(rows[column]):
@@ -107,10 +112,10 @@ def made(name: str, how: str = COUNTED, *, folder: Path | None = None) -> dict[s
     Raises:
         DataNotFoundError: nothing; the message says what makes it.
     """
-    path = path_of(name, folder).with_suffix(".json")
-    noted = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    path = path_of(name, folder)
+    noted = _noted(path)
     if "made" not in noted and how not in noted:
-        raise DataNotFoundError(f"no stamp of what was {how} in {path}: `{SOURCES[name].command}` makes it")
+        raise DataNotFoundError(f"no stamp of what was {how} beside {path}: `{SOURCES[name].command}` makes it")
     return noted if "made" in noted else noted[how]
 
 
@@ -143,11 +148,29 @@ def note(name: str, how: str, seconds: float, command: str, *, path: Path) -> No
     """Say beside the table at `path` when and how rows were found, and by which versions of their parts; other ways'
     notes stay.
     """
-    target = path.with_suffix(".json")
-    noted = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {}
     current = stamp(versions(*SOURCES[name].parts), seeds=(), seconds=seconds, command=command).to_dict()
-    with atomic_path(target) as partial:
-        partial.write_text(json.dumps({**noted, how: current}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    seal(path, {**_noted(path), how: current})
+
+
+def seal(path: Path, about: Mapping[str, Any]) -> None:
+    """Write a record beside the table at `path`, with the checksums of both."""
+    with atomic_path(path.with_suffix(".json")) as partial:
+        partial.write_text(sealed({**about, "sha256": _digest(path)}), encoding="utf-8")
+
+
+def _noted(path: Path) -> dict[str, Any]:
+    """The record beside a table; nothing where there is none."""
+    target = path.with_suffix(".json")
+    try:
+        return unsealed(target.read_text(encoding="utf-8")) if target.exists() else {}
+    except (OSError, ValueError) as error:
+        raise KeptError(DAMAGED.format(target, error, SOURCES[path.stem].command)) from error
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(
+        path.read_text(encoding="utf-8").encode()
+    ).hexdigest()  # the same where git ends lines by \r\n
 
 
 # ---------------------------------------------------------------- costs at the papers' sizes
