@@ -14,7 +14,6 @@ from pullpush.lab.provenance import UNNOTED, Stamp, processor, stamp
 def test_a_stamp_of_now_names_the_processor_and_comes_back_from_its_dictionary():
     made = stamp({"losses/svr": "1"}, seeds=[1, 0], seconds=2.0)
     assert made.processor == processor()
-    assert made.processor in str(made)
     assert Stamp.from_dict(made.to_dict()) == made
 
 

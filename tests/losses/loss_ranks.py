@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -75,19 +74,11 @@ def _step(one: Recipe, rows: Sequence[int]) -> dict[str, Any]:
     return {"loss": outcome.loss.detach(), "gradients": gradients}
 
 
-def work(rank: int, names: Sequence[str], port: int, out: Path) -> None:
+def work(names: Sequence[str], rank: int, out: Path) -> dict[str, Any]:
     """The share of one of two processes; gradients are averaged as DistributedDataParallel does."""
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    try:
-        results = {}
-        for name in names:
-            results[name] = step(name, shard(list(range(N)), rank, 2))
-            for gradient in results[name]["gradients"].values():
-                dist.all_reduce(gradient)
-                gradient /= 2
-        torch.save(results, out / f"{rank}.pt")
-        dist.barrier()
-    finally:
-        dist.destroy_process_group()
+    results = {name: step(name, shard(list(range(N)), rank, 2)) for name in names}
+    for result in results.values():
+        for gradient in result["gradients"].values():
+            dist.all_reduce(gradient)
+            gradient /= 2
+    return results

@@ -1,12 +1,12 @@
 """A reader's loss is one file: it is found, titled, trained and held to the contract like ours."""
 
-import socket
+from functools import partial
 
 import pytest
 import torch
-import torch.multiprocessing as mp
 from loss_contract import CHECKS, check_half_precision, check_scale
 from loss_ranks import SYSTEMS, TILED, clips, plan, step, work
+from ranks import of_two
 from standin import TinyClips, TinyModel
 
 from pullpush.data.batches import PairDataset, collate
@@ -143,11 +143,7 @@ def test_two_processes_give_the_loss_and_gradient_of_one(add, tmp_path):
     add("losses/greedy.py", GREEDY)
     names = [*TERMS, *SYSTEMS, *TILED]
     assert {"greedy", "nli"} <= {*names}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    mp.spawn(work, args=(names, port, tmp_path), nprocs=2)
-    parts = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
+    parts = of_two(partial(work, names), tmp_path)
     for name in names:
         whole = step(name)
         for part in parts:

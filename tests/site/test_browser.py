@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
+import matplotlib.pyplot as plt
 import nbformat
 import pandas as pd
 import pytest
@@ -21,8 +22,11 @@ from torch.nn.functional import normalize
 from pullpush.forces import decompose
 from pullpush.lab import claims
 from pullpush.losses import support_vector
+from pullpush.show import captions, galleries
 from pullpush.show.galleries import card, in_grid
-from pullpush.show.interactive import force_lab
+from pullpush.show.interactive import force_lab, radius_lab
+from pullpush.show.palette import use_style
+from pullpush.show.search import retrieve
 from pullpush.show.tables import styled
 from pullpush.site import build as building
 
@@ -31,11 +35,49 @@ ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium with its driver")
-PAGES = ("intro.html", "01-forces.html", "claims.html", "search.html", "404.html")
+PAGES = ("intro.html", "01-forces.html", "02-svr.html", "claims.html", "search.html", "404.html")
 N, ROW, TAU, SHOWN = 8, 3, 0.1, 5
+HOSTILE = ("<script>top.ran = 1</script>", "\"'><img src=x onerror=top.ran=2>", "</script><script>top.ran = 3</script>")
+HOSTILE += ("\u202e\u2067turned", "[a](javascript:top.ran=4) `*|", "$\\frac{ $x_", "<style>*{display:none}</style><!--")
+HOSTILE += ("a" * 1_000_000,)
 INTRO = "# A book\n\nRead [the chapter](01-forces.md).\n\n<!-- interactive: 01-forces -->\n"
 AUDIO, TEXT = normalize(torch.randn(2, N, 6, generator=torch.Generator().manual_seed(0)).double(), dim=-1)
 WIDE, NARROW = (1280, 1000), (390, 1000)
+
+
+class Others:
+    """Clips whose names and captions would run, hide, turn or stretch the page."""
+
+    name = HOSTILE[1]
+
+    def __len__(self) -> int:
+        return len(HOSTILE)
+
+    def captions(self, language: str) -> list[list[str]]:
+        return [[text] for text in HOSTILE]
+
+    def audio(self, rows: list[int], **options: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.ones(len(rows), 1600), torch.full((len(rows),), 1600)
+
+
+def of_others() -> list[str]:
+    """What a page shows of them: galleries, a search, tables, figures to play with and to look at."""
+    model, clips = torch.nn.Identity(), Others()
+    model.register_buffer("tau", torch.ones(1))
+    model.parameters, model.encode_text = model.buffers, lambda queries: AUDIO[:1]
+    table = pd.DataFrame({HOSTILE[0]: HOSTILE, HOSTILE[-1][:2000]: [[text] for text in HOSTILE]})
+    found = [galleries.scenes(clips, range(N)), *(galleries.translations(clips, row) for row in range(N))]
+    found += [retrieve(model, clips, AUDIO, {"eng": HOSTILE[0], "fra": HOSTILE[-1]})]
+    found += [shape(TEXT, AUDIO, HOSTILE, [ROW]) for shape in (force_lab, radius_lab)]
+    with pytest.MonkeyPatch.context() as patch, plt.rc_context():
+        patch.setattr(captions, "display", found.append)
+        use_style()
+        for text in HOSTILE[:-1]:
+            fig, ax = plt.subplots()
+            ax.plot([0, 1], label=text)
+            ax.legend(title=text)
+            captions.figure(fig, "2.1", text.replace("$", ""), alt=text)
+    return [*(one.data for one in found), styled(table).to_html()]
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +87,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ignored = shutil.ignore_patterns("*.md", "measured", "trunks", "paper-tables")
     shutil.copytree(ROOT / "book", root / "book", ignore=ignored)
     (root / "book" / "_toc.yml").write_text(
-        "format: jb-book\nroot: intro\nchapters:\n  - file: 01-forces\n  - file: claims\n"
+        "format: jb-book\nroot: intro\nchapters:\n  - file: 01-forces\n  - file: 02-svr\n  - file: claims\n"
     )
     (root / "book" / "intro.md").write_text(INTRO)
-    (root / "book" / "01-forces.md").write_text("# Forces\n")
+    for page in PAGES[1:3]:
+        (root / "book" / page.replace("html", "md")).write_text("# Forces\n")
     shutil.copyfile(ROOT / "book" / "claims.md", root / "book" / "claims.md")
     waves = [torch.sin(torch.arange(48_000) * pitch) / 2 for pitch in (0.1, 0.2)]
     table = pd.DataFrame({f"column {i}": [f"a wide number {i}"] for i in range(20)})
@@ -57,12 +100,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         in_grid([card(wave, "a hum", "eng") for wave in waves]).data,
         styled(table).to_html(),
     ]
-    cells = [new_markdown_cell("# Forces\n\nA zebra neighs.\n\n## Wide tables\n\nBelow.")]
-    cells += [new_code_cell("1", outputs=[new_output("display_data", {"text/html": one})]) for one in outputs]
-    notebook = root / "01-forces.ipynb"
-    nbformat.write(new_notebook(cells=cells, metadata={"language_info": {"name": "python"}}), notebook)
+    notebooks = [root / "01-forces.ipynb", root / "02-svr.ipynb"]
+    for notebook, shown in zip(notebooks, (outputs, of_others()), strict=True):
+        cells = [new_markdown_cell("# Forces\n\nA zebra neighs.\n\n## Wide tables\n\nBelow.")]
+        cells += [new_code_cell("1", outputs=[new_output("display_data", {"text/html": one})]) for one in shown]
+        cells.append(new_markdown_cell("## The end\n\nBelow."))
+        nbformat.write(new_notebook(cells=cells, metadata={"language_info": {"name": "python"}}), notebook)
     shutil.copyfile(ROOT / "executed" / "quick" / "01-forces.claims.csv", root / "01-forces.claims.csv")
-    building._gather(root, [notebook], root / "source")
+    building._gather(root, notebooks, root / "source")
     building._jupyter_book(root / "source", root / "out", log=root / "build.log")
     handler = partial(SimpleHTTPRequestHandler, directory=root / "out" / "_build" / "html")
     handler.func.log_message = lambda *words: None
@@ -120,6 +165,17 @@ def test_a_page_opens_without_an_error_fits_and_has_one_search(site, browser, pa
         assert run(visible) == 1
         assert run("return document.querySelector('meta[property=\"og:image\"]').content")
         assert run("return document.querySelector('link[rel~=icon]').href")
+
+
+@pytest.mark.parametrize("page", ["02-svr.html", "search.html?q=turned", "search.html?q=<img+src=x+onerror=top.ran=5>"])
+def test_what_others_write_is_shown_and_never_runs(site, browser, page):
+    run = opened(browser, site + page, NARROW)
+    assert browser.execute_async_script(waited("!location.search || document.querySelector('#search-results h2')"))
+    assert run("return document.documentElement.scrollWidth") <= NARROW[0], "the page scrolls sideways"
+    end = "Search" if "search" in page else "The end"
+    assert end in run("return document.querySelector('main').innerText"), "the page, or its end, is hidden"
+    assert run("return top.ran ?? 0") == 0
+    assert not run("return document.querySelector('[onerror], [onload], a[href^=\"javascript:top\"]')")
 
 
 def test_every_link_of_a_page_leads_to_what_is_there(site, browser):

@@ -24,6 +24,7 @@ from pullpush import parallel
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, kept
 from pullpush.lab.kept import KeptError
+from pullpush.lab.provenance import sealed, unsealed
 from pullpush.site import sweep as long, workers
 from pullpush.site.cli import main
 from pullpush.site.workers import SweepError
@@ -292,9 +293,9 @@ def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
 def changed_component(path: Path) -> None:
     """Let what was kept have gone through a loss that did something else."""
     record = path.with_suffix(".json")
-    about = json.loads(record.read_text())
+    about = unsealed(record.read_text())
     about["golden"]["losses/svr"] = "another"
-    record.write_text(json.dumps(about))
+    record.write_text(sealed(about))
 
 
 # More seeds of what was kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -22,7 +21,7 @@ from pullpush.cache import HOME, home
 from pullpush.errors import CacheError
 from pullpush.lab import compute, kept
 from pullpush.lab.experiments import without_seeds
-from pullpush.lab.provenance import processor
+from pullpush.lab.provenance import processor, sealed, unsealed
 from pullpush.site import ledger_page as verified, sweep as long, verify as verifying
 from pullpush.site.cli import main
 from pullpush.site.verify import FIRST, LAST, OF_RUNS, OutsideError, afresh, verify
@@ -167,7 +166,7 @@ def test_damaged_and_foreign_files_are_told_and_the_rest_is_verified(book):
     with pytest.raises(OutsideError, match=r"search.json is damaged .* take it from the repository again"):
         done.check()
     done.path.unlink()
-    record.write_text(json.dumps(json.loads(whole) | {"content": "something else"}))
+    record.write_text(sealed(unsealed(whole) | {"content": "something else"}))
     arrays.write_bytes(held[:-9])
     done, _ = verified_again(book)
     assert not len(done.table)

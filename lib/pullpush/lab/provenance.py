@@ -61,12 +61,6 @@ class Stamp:
     data: Mapping[str, list[str]] = field(default_factory=dict)
     note: str = ""
 
-    @property
-    def tools(self) -> str:
-        """What it was computed with: "pullpush 0.1.0, torch 2.11.0, Python 3.11.7, AMD EPYC, AVX512"."""
-        named = f"pullpush {self.version}, torch {self.packages.get('torch', '–')}, Python {self.python}"
-        return f"{named}, {self.processor}" if self.processor else named
-
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
         return {name: value for name, value in asdict(self).items() if value or name not in OPTIONAL}
@@ -100,12 +94,6 @@ class Stamp:
         seconds = round(self.seconds + more.seconds, 1)
         told: dict[str, Any] = {"packages": packages, "data": data, **texts}
         return replace(more, seeds=seeds, seconds=seconds, **told)
-
-    def __str__(self) -> str:
-        runs = f"seeds {', '.join(map(str, self.seeds))}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
-        minutes = f"{self.seconds / 60:.0f} minutes of training"
-        made = f"{self.made} UTC, {runs}, {minutes}, {self.tools}"
-        return f"{made}; {self.note}" if self.note else made
 
 
 def stamp(versions: Mapping[str, str], *, seeds: Iterable[int], seconds: float, command: str = "") -> Stamp:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,9 +19,9 @@ from pullpush.data.clips import Clips
 from pullpush.data.languages import LANGUAGES
 from pullpush.encoders.pictures import as_images
 from pullpush.errors import UnknownNameError
-from pullpush.show.markup import Markup, compress_png
+from pullpush.show.markup import Markup, compress_png, safe
 
-GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em"
+GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em;overflow-wrap:anywhere"
 # libsndfile's scale from 0 (best) to 1 (smallest); 0.6 is about 3 kB a second at 16 kHz.
 COMPRESSION = 0.6
 DEPTH = 80  # dB that a spectrogram shows below its maximum
@@ -52,10 +51,10 @@ def translations(
         cells = "".join(f'<td style="{RIGHT}">{place}</td>' for place in places)
         lines.append(
             f'<tr><th style="{LEFT}">{language.native}</th>'
-            f'<td style="{LEFT}" lang="{language.html}">{escape(caption)}</td>{cells}</tr>'
+            f'<td style="{LEFT}" lang="{language.html}">{safe(caption)}</td>{cells}</tr>'
         )
         texts.append(" ".join([f"{code}: {caption}", *places]))
-    names = "".join(f'<th style="{RIGHT}">{escape(system)}</th>' for system in ranks)
+    names = "".join(f'<th style="{RIGHT}">{safe(system)}</th>' for system in ranks)
     head = f"<tr><th></th><th>caption</th>{names}</tr>" if ranks else ""
     table = f'<table style="margin:0.5em 0">{head}{"".join(lines)}</table>'
     return Markup(f"{card(waveform(clips, row), '', 'eng')}{table}", "\n".join(texts))
@@ -85,9 +84,9 @@ def card(wave: Tensor, text: str, language: str) -> str:
     language: ISO 639-3 code of the caption, so that browsers choose glyphs and screen readers a voice.
     """
     lang = languages.language(language).html
-    caption = f'<div lang="{lang}">{escape(text)}</div>' if text else ""
+    caption = f'<div lang="{lang}">{safe(text)}</div>' if text else ""
     return (
-        f'<div><img src="{thumbnail(wave)}" alt="Spectrogram of: {escape(text or "the scene", quote=True)}" '
+        f'<div><img src="{thumbnail(wave)}" alt="Spectrogram of: {safe(text or "the scene")}" '
         f'style="width:100%;max-width:22em;height:5.5em;image-rendering:auto">'
         f"{caption}{player(wave)}</div>"
     )
@@ -145,7 +144,7 @@ def thumbnail(wave: Tensor) -> str:
     return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
 
 
-PICTURES = "display:grid;grid-template-columns:repeat(auto-fill,minmax(8em,1fr));gap:0.8em"
+PICTURES = "display:grid;grid-template-columns:repeat(auto-fill,minmax(8em,1fr));gap:0.8em;overflow-wrap:anywhere"
 FIGURE = "margin:0;text-align:center"
 PAPER = "background:#fff;max-width:100%;border-radius:4px"  # pictures are on white, in dark pages too
 
@@ -172,7 +171,7 @@ def pictures(
     texts = [(captions[row] or [""])[0] for row in rows]
     lines = notes or [""] * len(rows)
     cards = [_card(image, text, line, language) for image, text, line in zip(images, texts, lines, strict=True)]
-    head = f"<p><b>{escape(title)}</b></p>" if title else ""
+    head = f"<p><b>{safe(title)}</b></p>" if title else ""
     plain = [" · ".join(filter(None, told)) for told in zip(texts, lines, strict=True)]
     return Markup(
         f'{head}<div style="{PICTURES}">{"".join(cards)}</div>', "\n".join(text for text in [title, *plain] if text)
@@ -182,9 +181,9 @@ def pictures(
 def _card(image: np.ndarray, caption: str, note: str, language: str) -> str:
     """HTML of one picture, `(S, S, 3)` in [-1, 1]."""
     lang = languages.language(language).html
-    told = f'<figcaption lang="{lang}">{escape(caption)}</figcaption>' if caption else ""
-    below = f"<small>{escape(note)}</small>" if note else ""
-    alt = escape(caption or "a picture without a caption in this language", quote=True)
+    told = f'<figcaption lang="{lang}">{safe(caption)}</figcaption>' if caption else ""
+    below = f"<small>{safe(note)}</small>" if note else ""
+    alt = safe(caption or "a picture without a caption in this language")
     size = image.shape[0]
     return (
         f'<figure style="{FIGURE}"><img src="{_source(image)}" alt="{alt}" width="{size}" height="{size}" '

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.show.markup import Markup
+from pullpush.show.markup import Markup, brief
 
 FORCE_TITLE = "Forces on a text embedding, interactive"
 RADIUS_TITLE = "The semantic radius of SVR, interactive"
@@ -113,8 +113,8 @@ def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int
     anchor, positive, negatives = text[row], audio[row], audio[others]
     unit = F.normalize(positive - anchor, dim=0)
     shared = {
-        "caption": captions[row],
-        "names": [captions[other] for other in others],
+        "caption": brief(captions[row]),
+        "names": [brief(captions[other]) for other in others],
         "distance": round((positive - anchor).norm().item(), DIGITS),
         "positive": round((anchor @ positive).item(), DIGITS),
         "similarity": _rounded(negatives @ anchor),

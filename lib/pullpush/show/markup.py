@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import io
+from html import escape
 
 from IPython.display import HTML
 from PIL import Image
 
 COLOURS = 256
+LONGEST = 1000  # characters of a text that is not the book's; a page with a million stops browsers and search
+TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])  # marks that turn the direction of what follows
+
+
+def brief(text: str) -> str:
+    """A text of whoever brought the data as it can stand among others: cut where it is long, its direction its own.
+
+    >>> brief("a" * 2000)[-2:], brief("\u202ea dog")
+    ('a…', 'a dog')
+    """
+    return (text if len(text) <= LONGEST else text[: LONGEST - 1] + "…").translate(TURNS)
+
+
+def safe(text: str) -> str:
+    """The same as HTML, in an element's text or in a quoted attribute.
+
+    >>> safe("<b>")
+    '&lt;b&gt;'
+    """
+    return escape(brief(text))
 
 
 class Markup(HTML):

@@ -83,6 +83,7 @@ def use_style() -> None:
             "lines.linewidth": 1.8,
             "lines.markersize": 5,
             "patch.linewidth": 0,
+            "text.parse_math": False,  # a "$" in a class name is one
         }
     )
 

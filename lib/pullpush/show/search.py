@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from pullpush.data.clips import Clips
 from pullpush.data.languages import language
 from pullpush.encoders.dual import DualEncoder
 from pullpush.show.galleries import card, in_grid, waveform
-from pullpush.show.markup import Markup
+from pullpush.show.markup import Markup, brief, safe
 
 
 def retrieve(
@@ -37,14 +36,18 @@ def retrieve(
         with torch.no_grad():
             similarity = (model.encode_text([query]).to(device) @ audio.to(device).T)[0]
         best = similarity.topk(min(top, len(similarity))).indices.tolist()
-        texts = [f"{rank}. {captions[row][0]} (cosine {similarity[row]:.2f})" for rank, row in enumerate(best, start=1)]
+        texts = [
+            f"{rank}. {brief(captions[row][0])} (cosine {similarity[row]:.2f})"
+            for rank, row in enumerate(best, start=1)
+        ]
         return in_grid([card(waveform(clips, row), text, "eng") for row, text in zip(best, texts, strict=True)])
 
     if live:
         return search_box(answer, examples=list(queries.values()))
     answers = {code: answer(query) for code, query in queries.items()}
     blocks = [
-        f'<h4 style="margin-bottom:0.2em"><span lang="{language(code).html}">{escape(query)}</span> '
+        f'<h4 style="margin-bottom:0.2em;overflow-wrap:anywhere">'
+        f'<span lang="{language(code).html}">{safe(query)}</span> '
         f'<small style="font-weight:normal;opacity:0.7">{language(code).native}</small></h4>{answers[code].data}'
         for code, query in queries.items()
     ]

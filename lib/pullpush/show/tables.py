@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from pullpush.show.markup import safe
+
 LONGEST_UNBROKEN = 30  # characters; longer cells may wrap
 
 
@@ -38,8 +40,9 @@ def styled(frame: pd.DataFrame, *, percent: Sequence[str] = (), formats: Mapping
         {"selector": "td", "props": "font-variant-numeric: tabular-nums"},
         *({"selector": f"td.col{number}", "props": "white-space: nowrap"} for number in short),
     ]
-    shown = frame.style.format(cells, na_rep="–", escape="html").format_index(escape="html", axis=1)
-    return shown.set_table_styles(look).hide()
+    forms = {column: lambda value, told=told: safe(told(value)) for column, told in cells.items()}
+    heads = frame.style.format(forms, na_rep="–").format_index(lambda head: safe(str(head)), axis=1)
+    return heads.set_table_styles(look).hide()
 
 
 def gains(frame: pd.DataFrame) -> Styler:
