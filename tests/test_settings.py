@@ -14,10 +14,10 @@ from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError, SettingError
 from pullpush.lab import profiles, session
-from pullpush.settings import check_folder, check_setting
+from pullpush.settings import check_setting
 from pullpush.site import chapters
 from pullpush.site.sweep import read_grid as read
-from pullpush.training.__main__ import main, parser as training_parser, recipe_of
+from pullpush.training.__main__ import parser as training_parser, recipe_of
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.recipes import Recipe, from_json, recipe
 from pullpush.training.terms import Term
@@ -114,6 +114,10 @@ def test_settings_in_python_are_checked(make, message):
         ("fine_tuning: {lr: low}", "fine_tuning: lr must be a number, got 'low'"),
         ("pretrained: {audio: 5}", "pretrained: audio must be a text, got 5"),
         ("zero_shot: [5]", r"zero_shot\[0\] must be a text, got 5"),
+        ("epochs: 1\nworld: {}\nepochs: 2", "'epochs' stands twice in one mapping"),
+        ("world: {n_train: 1, n_train: 2}", "'n_train' stands twice in one mapping"),
+        ("seeds: 2020-01-01", "holds more than numbers, texts, lists and mappings: .* date"),
+        ("world: &a {scene: *a}", "holds more than numbers, texts, lists and mappings"),
     ],
 )
 def test_a_profile_s_file_is_checked(tmp_path, text, message):
@@ -151,31 +155,6 @@ def test_a_sweep_s_file_is_checked(tiny, tmp_path, text, message):
 def test_a_parameter_is_a_finite_number(tiny, text):
     with pytest.raises(chapters.ParameterError, match=f"'tau' must be a number, got '{text}'"):
         chapters.check_parameters(chapters.find(tiny, "10-tiny"), {"tau": text})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--set", "lr=abc"], "lr must be a number, got 'abc'"),
-        (["--set", "tau=hot"], "tau must be a number, got 'hot'"),
-        (["--set", "encoder_options=5"], "encoder_options must be a mapping, got 5"),
-        (["--batch-size", "1"], "batch_size must be at least 2, got 1"),
-    ],
-)
-def test_training_is_told_in_one_line(tmp_path, capsys, arguments, message):
-    assert main(["--out", str(tmp_path / "run"), "--bank", "synthetic", *arguments]) == 1
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_place_for_a_folder_is_no_file(tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    check_folder(tmp_path / "new" / "deeper", "out")
-    for place in (tmp_path / "file", tmp_path / "file" / "deeper"):
-        with pytest.raises(SettingError, match=r"out must be a folder, but .*file is a file"):
-            check_folder(place, "out")
-    assert main(["--out", str(tmp_path / "file")]) == 1
-    assert "--out must be a folder" in capsys.readouterr().err
 
 
 def test_what_training_is_told_is_typed():

@@ -88,19 +88,30 @@ def check_range(of: str, **settings: tuple[float | None, float]) -> None:
             raise SettingError(f"{of}: {name} must be at least {least}, got {value}")
 
 
+class _Loader(yaml.SafeLoader):
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise yaml.YAMLError(f"{twice[0]!r} stands twice in one mapping")
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping that a YAML file holds.
 
     Raises:
         DataNotFoundError: no such file.
-        SettingError: it is no YAML, or no mapping.
+        SettingError: it is no YAML, or no mapping, or holds what is neither number, text, list, mapping nor null.
     """
     if not path.is_file():
         raise DataNotFoundError(f"no file {path.absolute()}")
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        told = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        json.dumps(told)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise SettingError(f"{path} is not YAML: {error}") from error
+    except (TypeError, ValueError) as error:  # a date, bytes, a mapping that holds itself
+        raise SettingError(f"{path} holds more than numbers, texts, lists and mappings: {error}") from error
     if not isinstance(told, dict):
         raise SettingError(f"{path} must be a mapping of settings, got {_short(told)}")
     return told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import soundfile
@@ -149,6 +151,10 @@ def test_a_folder_without_classes_says_what_is_expected(home, tmp_path):
     (tmp_path / "dog").mkdir()
     with pytest.raises(DataNotFoundError, match=r"dog holds no recordings.*\.wav"):
         create_bank(f"folder:{tmp_path}")
+    for name in (b" ", b"dog\xff"):
+        os.mkdir(os.fsencode(tmp_path) + b"/" + name)
+        with pytest.raises(DataNotFoundError, match=r"which names no sound: rename it, in UTF-8"):
+            create_bank(f"folder:{tmp_path}")
 
 
 def test_the_loudest_part_of_a_long_recording_is_kept():

@@ -93,6 +93,9 @@ def test_what_is_wrong_with_translations_is_told_too(mine):
         load(mine, GOOD, further="file_name,caption\n0.wav,Un chien, un chat\n")
     with pytest.raises(PullPushError, match=r"captions\.fra\.csv parts its fields by ';'"):
         load(mine, GOOD, further="file_name;caption\n0.wav;Un chien\n")
+    (mine / "captions.fra.csv").rename(mine / "captions.fr.csv").write_text("file_name,caption\n")
+    with pytest.raises(PullPushError, match=r"captions\.fr\.csv: 'fr' is no language: three letters"):
+        load(mine, GOOD)
 
 
 @pytest.mark.parametrize(

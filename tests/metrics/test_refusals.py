@@ -54,6 +54,7 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
         (lambda: metrics.gap(EYE, EYE[:1]), "need english"),
         (lambda: metrics.gap(EYE, EYE.double()), "must have one type"),
         (lambda: metrics.angle(EYE.numpy(), EYE), "one must be a floating-point tensor"),
+        (lambda: metrics.difference(np.ones((2, 2)) * 1j), "ours must be real numbers, got complex ones"),
         (lambda: metrics.difference(SCORES, level=95), "level is a fraction such as 0.95, got 95"),
         (lambda: metrics.difference(SCORES, level="95"), "level must be a number, got str '95'"),
         (lambda: recall_by_chance(0, 1, 4), "k must be at least 1, got 0"),

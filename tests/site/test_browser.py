@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
@@ -62,9 +63,8 @@ class Others:
 
 def of_others() -> list[str]:
     """What a page shows of them: galleries, a search, tables, figures to play with and to look at."""
-    model, clips = torch.nn.Identity(), Others()
-    model.register_buffer("tau", torch.ones(1))
-    model.parameters, model.encode_text = model.buffers, lambda queries: AUDIO[:1]
+    clips = Others()
+    model = SimpleNamespace(parameters=lambda: iter([AUDIO]), encode_text=lambda queries: AUDIO[:1])
     table = pd.DataFrame({HOSTILE[0]: HOSTILE, HOSTILE[-1][:2000]: [[text] for text in HOSTILE]})
     found = [galleries.scenes(clips, range(N)), *(galleries.translations(clips, row) for row in range(N))]
     found += [retrieve(model, clips, AUDIO, {"eng": HOSTILE[0], "fra": HOSTILE[-1]})]

@@ -261,6 +261,8 @@ def test_the_command_says_what_was_left_and_where_the_table_is(monkeypatch, tmp_
     monkeypatch.setattr(verifying, "verify", lambda names, **options: given.update(options) or done)
     said = CliRunner().invoke(main, ["verify", "02-svr", "--runs", "3", "--minutes", "2", "--seed", "4"])
     assert said.exit_code == 0
+    with pytest.raises(OutsideError, match="no run was trained again: give more --minutes"):
+        replace(done, table=table[:0], left=()).check()
     assert said.output.splitlines() == [
         "left, since the minutes were over: 02-svr/frozen: SVR, seed 3",
         f"1 numbers of 1 runs are inside their bands: {tmp_path / 'verified.csv'}",

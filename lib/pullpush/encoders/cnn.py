@@ -59,6 +59,8 @@ class CNN(AudioEncoder):
         self, *, channels: Sequence[int] = (32, 64, 128, 256), hop: float = 0.020, spec_augment: bool = False
     ) -> None:
         super().__init__()
+        if not channels or min(channels) < 1:
+            raise ValueError(f"channels must be whole numbers from 1, one a block, got {list(channels)}")
         self.frontend = LogMel(hop=hop, spec_augment=spec_augment)
         self.blocks = nn.ModuleList(
             ConvBlock(inputs, outputs) for inputs, outputs in zip((1, *channels), channels, strict=False)

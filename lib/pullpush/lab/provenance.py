@@ -1,6 +1,4 @@
-"""Where a result comes from: versions of what it went through, seeds, seconds, the command that makes it again; and the
-checksum that its record ends with.
-"""
+"""Where a result comes from: versions, seeds, seconds, the command that makes it again; and records with checksums."""
 
 from __future__ import annotations
 

@@ -368,7 +368,9 @@ def gap_pseudo_values(vectors: ArrayLike) -> Array:
 
 
 def finite(name: str, values: ArrayLike) -> Array:
-    """The values as float64; ValueError for those that are not finite, with their name and place."""
+    """The values as float64; ValueError for those that are not finite or not real, with their name and place."""
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must be real numbers, got complex ones")
     values = np.asarray(values, np.float64)
     if len(bad := np.argwhere(~np.isfinite(values))):
         cure = "leave out, everywhere, a clip that lacks a score in any seed or system"

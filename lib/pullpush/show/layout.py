@@ -11,7 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from pullpush.show.palette import BLACK, GREY
 
@@ -98,11 +98,6 @@ def dodge(number: int, count: int, width: float = 0.6) -> float:
         [-0.2, 0.0, 0.2]
     """
     return round(width * (number - (count - 1) / 2) / max(count, 1), 6)
-
-
-def whole_numbers(ax: Axes) -> None:
-    """Ticks of the x-axis at whole numbers, as for epochs."""
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def plain_logarithm(axis: Axis) -> None:

@@ -71,7 +71,8 @@ class Verified:
 
     def check(self) -> None:
         """Raise OutsideError unless all is inside: which numbers are not, by how much, and what to do."""
-        said = [*self.faults, *(_outside(row) for _, row in self.table[~self.table["within"].astype(bool)].iterrows())]
+        said = [] if self.left or len(self.table) else ["no run was trained again: give more --minutes"]
+        said += [*self.faults, *(_outside(row) for _, row in self.table[~self.table["within"].astype(bool)].iterrows())]
         if said:
             raise OutsideError("\n".join([*said, ADVICE.format(path=self.path)]))
 

@@ -24,7 +24,7 @@ from pullpush.data.recordings.overlap import overlap
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.shards import ShardsConfig
 from pullpush.encoders import AUDIO, DualEncoder
-from pullpush.errors import PullPushError, TrainingError
+from pullpush.errors import PullPushError, SettingError, TrainingError
 from pullpush.settings import check_folder, check_range
 from pullpush.training.checkpoints import load_model
 from pullpush.training.diagnostics import Diagnostics
@@ -45,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Train, print the best epoch and the retrieval on test clips; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
+        if options.out == Path() or not 0 <= options.seed < 2**32:
+            given = f"{str(options.out)!r} and {options.seed}"
+            raise SettingError(f"--out must be a folder of its own and --seed a whole number below 2³², got {given}")
         check_folder(options.out, "--out")
         first = begin().is_main_process  # before anything is read or written
         chosen = recipe_of(options)  # before the world, which takes longer

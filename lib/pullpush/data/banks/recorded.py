@@ -79,6 +79,9 @@ def folder(path: str) -> tuple[tuple[Event, ...], EventClips]:
         for place in sorted(root.iterdir())
         if place.is_dir() and not place.name.startswith(".")
     }
+    nameless = [name for name in groups if name.encode("utf-8", "replace").decode() != (name.strip() and name)]
+    if nameless:
+        raise DataNotFoundError(f"{root} has the folder {nameless[0]!r}, which names no sound: rename it, in UTF-8")
     empty = [name for name, files in groups.items() if not files]
     if not groups or empty:
         raise DataNotFoundError(

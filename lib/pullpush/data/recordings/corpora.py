@@ -324,4 +324,8 @@ def _clips(
 
 def _tables(folder: Path) -> dict[str, Path]:
     """Captions in further languages: `captions.fra.csv`."""
-    return {path.name.split(".")[1]: path for path in sorted(folder.glob("captions.*.csv"))}
+    found = {path.name.removeprefix("captions.").removesuffix(".csv"): path for path in folder.glob("captions.*.csv")}
+    for code, path in found.items():
+        if not re.fullmatch("[a-z]{3}", code):
+            raise PullPushError(f"{path}: {code!r} is no language: three letters of ISO 639-3, as in captions.fra.csv")
+    return dict(sorted(found.items()))
