@@ -126,7 +126,7 @@ def page(scores, tmp_path, monkeypatch):
     monkeypatch.setattr(page_module, "Ledger", lambda chapter: Ledger(chapter, folder=folder))
     monkeypatch.setattr(page_module, "display", displayed.append)
     found = {"radius": scores, "later": replace(scores, experiment=replace(scores.experiment, name="later"))}
-    monkeypatch.setattr(page_module.compute, "run", lambda ground, experiment: found[experiment.name])
+    monkeypatch.setattr(page_module.compute, "run", lambda ground, experiment, chapter="": found[experiment.name])
     saved = {}
     book = SimpleNamespace(chapter="11-tiny", seeds=range(3), save=lambda table, name: saved.update({name: table}))
     made = Page(SimpleNamespace(book=book))
@@ -170,6 +170,18 @@ def test_fewer_seeds_stand_in_for_what_was_not_kept_and_the_page_says_so(page, s
     assert page.page.run(page.found["radius"].experiment, otherwise=fewer) is fewer
     assert "takes long and was not kept" in page.displayed[0].data
     assert page.page.ledger.table().set_index("id").loc["p-radius", "seeds"] == len(SEEDS)
+
+
+def test_runs_of_another_experiment_stand_beside_those_that_do_not_repeat_them(page, scores):
+    alone = replace(scores.experiment, trials=scores.experiment.trials[1::2])
+    once = Experiment.of("once", {"plain": ("infonce", {})}, seeds=SEEDS)
+    clips = {("plain", seed): scores.clips["InfoNCE radius=0.1", seed] | {"more": np.ones(1)} for seed in SEEDS}
+    page.found["radius"], at = replace(scores, experiment=alone), {"radius": 0.1}
+    beside = replace(scores, experiment=once, clips=clips).placed(["plain"], at, labels={"plain": "InfoNCE"})
+    found = page.page.run(alone, beside=beside)
+    assert [str(trial) for trial in found.experiment.trials] == ["InfoNCE radius=0.1", *map(str, alone.trials)]
+    assert found.contrast("SVR", "InfoNCE", where=at) == scores.contrast("SVR", "InfoNCE", where=at)
+    assert "more" not in found.clips["InfoNCE radius=0.1", 0]
 
 
 def test_an_experiment_stands_in_only_where_it_is_needed(page, scores):

@@ -1,6 +1,6 @@
 """What an experiment found as labelled arrays in one netCDF file, which xarray and any tool for HDF5 read.
 
-    dataset = xarray.open_dataset("book/measured/02-svr/decisive.nc")
+    dataset = xarray.open_dataset("book/measured/02-svr-lab/frozen.nc")
     dataset["T2A R@1"].mean("clip"), dataset["steps"].sel({"steps column": "loss"})
     arrays.plain(dataset)["R@1"]  # what is not stored as it is, too
 

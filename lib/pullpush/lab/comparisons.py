@@ -12,7 +12,7 @@ names, such as {"many clips": {"world": "freesound"}}, have their names in a col
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -174,16 +174,12 @@ def _cells(scores: Scores, wheres: Wheres | None) -> list[tuple[Where, str, Wher
     trials = scores.experiment.trials if scores else ()
     if wheres is None:
         return [(trial.where, trial.system, trial.where) for trial in trials]
-    return [
-        (head, system, where)
-        for head, where in _points(wheres)
-        for system in dict.fromkeys(trial.system for trial in trials if _varied(where) <= trial.where.items())
-    ]
-
-
-def _varied(where: Where) -> Set[tuple[str, object]]:
-    """What a point says of a trial: all but the language that is scored."""
-    return {name: value for name, value in where.items() if name != "language"}.items()
+    found = []
+    for head, where in _points(wheres):
+        of_trial = {name: value for name, value in where.items() if name != "language"}.items()
+        systems = dict.fromkeys(trial.system for trial in trials if of_trial <= trial.where.items())
+        found += [(head, system, where) for system in systems]
+    return found
 
 
 def _points(wheres: Wheres) -> list[tuple[Where, Where]]:
@@ -194,11 +190,4 @@ def _points(wheres: Wheres) -> list[tuple[Where, Where]]:
 
 
 def _numbers(found: Difference, names: Iterable[str]) -> dict[str, float | int | None]:
-    every: dict[str, float | int | None] = {
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "half width": found.half_width,
-    }
-    every |= {"p": found.p_holm, "seeds": found.seeds, "clips": found.clips}
-    return {name: every[name] for name in names}
+    return {name: getattr(found, {"half width": "half_width", "p": "p_holm"}.get(name, name)) for name in names}

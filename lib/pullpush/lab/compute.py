@@ -77,12 +77,14 @@ class Ground(Protocol):
         """Data by its name: "frozen", "whole", …; UnknownNameError for others."""
 
 
-def run(ground: Ground, experiment: Experiment) -> Scores:
+def run(ground: Ground, experiment: Experiment, chapter: str = "") -> Scores:
     """What an experiment finds: computed; of a long one what was kept, or nothing at all.
 
     A profile with `points` has experiments reduced to so many; smoke itself has all computed, which the tests of the
     book rest on. Otherwise a long one of which nothing was kept as it is declared (other parameters, other data) gives
     empty scores, whose truth value is False, but where `ground.compute_long` says that it is to be computed.
+
+    chapter: where it was kept, if not in the ground's own.
     """
     book, settings = ground.book, ground.book.settings
     if settings.points is not None:
@@ -90,9 +92,10 @@ def run(ground: Ground, experiment: Experiment) -> Scores:
     is_own = settings.file is not None  # of a reader, whose long experiments run when asked for
     if not experiment.long or ground.compute_long or (settings.points is not None and not is_own):
         return compute(ground, experiment)
-    found = kept.read(experiment, book.chapter, content_of(ground, experiment))
+    chapter = chapter or book.chapter
+    found = kept.read(experiment, chapter, content_of(ground, experiment))
     if found is None:
-        command = kept.command("sweep", book.chapter, experiment.name, profile=settings.source)
+        command = kept.command("sweep", chapter, experiment.name, profile=settings.source)
         made = Stamp("never", command, experiment.seeds, 0.0, {})
         return Scores(experiment, {}, NO_ROWS, NO_ROWS, made, stored=True)
     return replace(found, stale=kept.changed(found.stamp))

@@ -51,7 +51,8 @@ def contrast(scores: Experiments, judged: Judged, *, relative: bool = False) -> 
         ExperimentError: a system, point or score that is not there, or no seed that all have.
     """
     relative = judged.get("relative", relative)
-    if not any(isinstance(each, list) for each in _values(judged)) and not judged.keys() & {"less", "apart"}:
+    values = [*judged.values(), *(judged.get("where") or {}).values()]
+    if not any(isinstance(each, list) for each in values) and not judged.keys() & {"less", "apart"}:
         side: dict[str, Any] = {name: judged.get(name) for name in SIDE if name != "experiment"}
         if side["baseline"] != CHANCE:
             return scores[judged["experiment"]].contrast(**side, relative=relative)
@@ -155,7 +156,3 @@ def _gain(
 
 def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _values(judged: Judged) -> list[Any]:
-    return [*judged.values(), *(judged.get("where") or {}).values()]

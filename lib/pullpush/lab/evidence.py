@@ -108,16 +108,11 @@ def ledger(ledger: Ledger) -> Markup:
     """All claims of a chapter with what was found, by where they stand in the paper; what is not judged, with why."""
     table = ledger.table()
     several = table["paper"].nunique() > 1
-    blocks = [_counted(table["verdict"])]
+    blocks = [f"<p>{len(table)} claims: {'; '.join(_of_each(table['verdict']))}.</p>"]
     for (source, paper), rows in table.groupby([table["source"].str.partition(", ")[0], "paper"], sort=False):
         blocks.append(_block(f"{source} of {paper}" if several else source, rows))
     text = "\n".join(f"{row['id']}: {sentence(row)}".replace("**", "") for _, row in table.iterrows())
     return Markup(f"<div>{''.join(blocks)}</div>", text)
-
-
-def _counted(found: pd.Series) -> str:
-    """How many claims there are of each verdict."""
-    return f"<p>{len(found)} claims: {'; '.join(_of_each(found))}.</p>"
 
 
 def _of_each(found: pd.Series) -> list[str]:

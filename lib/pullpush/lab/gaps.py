@@ -74,7 +74,8 @@ class Gaps:
     ) -> None:
         """Show why there is no result, or a traceback where the user has to do something or a page misnames one."""
         needs = error.name if isinstance(error, NameError) else None
-        if not (needs in self.missing or isinstance(error, NotKeptError) or (allowed() and _forgivable(error))):
+        is_forgiven = allowed() and not isinstance(error, (*STOPPING, NameError))
+        if not (needs in self.missing or isinstance(error, NotKeptError) or is_forgiven):
             shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
             return
         why = self.missing[needs] if needs else reason(error)
@@ -119,10 +120,6 @@ def allowed() -> bool:
 def found() -> bool:
     """Whether something could not be measured, or may not be: the chapter then leaves claims that need it."""
     return allowed() or any(gaps.missing for gaps in _expecting)
-
-
-def _forgivable(error: BaseException) -> bool:
-    return not isinstance(error, (*STOPPING, NameError))
 
 
 def reason(error: BaseException) -> Reason:

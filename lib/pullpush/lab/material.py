@@ -32,7 +32,7 @@ from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published, as_trunk
 
 SCENES = "scenes"
-SHARES = {"frozen": 1, "frozen/half": 2, "frozen/quarter": 4}  # of the training clips
+SHARES = {"frozen": 1, "frozen/half": 0.5, "frozen/quarter": 0.25, "frozen/four times": 4}  # of the training clips
 # How a random trunk is "trained": its weights stay, its batch statistics become those of real clips.
 NOTHING: dict[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
 # The components that make scenes of recordings and tell them: those of a loaded world without having to load one.
@@ -119,8 +119,8 @@ class Material(ABC):
     def view(self, name: str) -> View:
         """Data by its name, with the session that gives the sizes; each is made once.
 
-        name: "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and
-            "frozen/quarter", with so much of the training clips; "upper", stored activations of its lower part, for
+        name: "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and the
+            like, with so many times the training clips; "upper", stored activations of its lower part, for
             training its upper one (the clips as they are, where it is no published encoder made in two parts);
             "whole", all clips of the profile at its full size, for training end to end; "noise", features of a trunk
             that has learnt nothing, with texts likewise; or a name of `pair`. UnknownNameError for others.
@@ -131,7 +131,7 @@ class Material(ABC):
 
     def _view(self, name: str) -> View:
         if name in SHARES:
-            count = None if name == "frozen" else len(self.data().train) // SHARES[name]
+            count = None if name == "frozen" else int(len(self.data().train) * SHARES[name])
             return View(self.book, encoded(self.data(count), self.trunk()))
         if name == "upper":
             trunk = as_trunk(self.trunk())

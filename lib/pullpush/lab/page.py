@@ -66,7 +66,13 @@ class Page:
         return Ledger(self.book.chapter)
 
     def run(
-        self, experiment: Experiment, *, ground: Ground | None = None, otherwise: Scores | Experiment | None = None
+        self,
+        experiment: Experiment,
+        *,
+        ground: Ground | None = None,
+        otherwise: Scores | Experiment | None = None,
+        beside: Scores | None = None,
+        chapter: str = "",
     ) -> Scores:
         """What an experiment finds, computed or read; says whence it comes, and judges the claims that name it.
 
@@ -74,20 +80,23 @@ class Page:
             ground: what it stands on, if not the page's.
             otherwise: what stands in where it takes long and was not kept, fewer seeds of the same; an experiment is
                 run only then.
+            beside: runs of another experiment that this one is compared with and does not repeat; they come first.
+            chapter: where it was kept, if another declares it.
 
         Raises:
             NotKeptError: it takes long and was not kept for these parameters; the page says so and goes on.
         """
         ground = ground or self.ground
-        scores = compute.run(ground, experiment)
-        if not scores and otherwise is not None:
+        scores = compute.run(ground, experiment, chapter)
+        if scores.stored and (scores or otherwise is not None):
             display(evidence.origin(scores))
+        if scores and beside is not None:
+            scores = beside + scores
+        elif not scores and otherwise is not None:
             scores = compute.run(ground, otherwise) if isinstance(otherwise, Experiment) else otherwise
         self.judge(scores, experiment.name)
         if not scores:
             raise gaps.NotKeptError(evidence.not_kept(scores))
-        if scores.stored:
-            display(evidence.origin(scores))
         return scores
 
     def judge(self, scores: Scores, name: str) -> None:
@@ -187,18 +196,11 @@ class Page:
         judged = self.ledger.table()
         self.book.save(judged, "claims")
         if number:
-            self.forest(judged, number)
+            caption = "All claims that this lab judges: what was measured, and what the paper prints; "
+            caption += f"{len(self.book.seeds)} seeds where nothing else is said."
+            alt = "A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers."
+            self.figure(claim_forest(judged), number, caption, alt=alt)
         display(evidence.ledger(self.ledger))
-
-    def forest(self, judged: pd.DataFrame, number: str) -> None:
-        """What was measured of each claim, and what the paper prints, as one figure."""
-        self.figure(
-            claim_forest(judged),
-            number,
-            f"All claims that this lab judges: what was measured, and what the paper prints; {len(self.book.seeds)} "
-            "seeds where nothing else is said.",
-            alt="A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers.",
-        )
 
 
 def judge_measures(ledger: Ledger, measures: Mapping[str, Measure], scores: Experiments) -> None:

@@ -173,17 +173,42 @@ class Scores:
             which the system is ahead), and the shares of seed, clip and interaction in the variance of the mean.
         """
         plans = [(system, baseline, metric) for system, baseline in pairs for metric in metrics]
-        found = holm([self.contrast(*plan, where) for plan in plans])
         rows = []
-        for (system, baseline, metric), gain in zip(plans, found, strict=True):
+        for plan, gain in zip(plans, holm([self.contrast(*plan, where) for plan in plans]), strict=True):
+            system, baseline, metric = plan
             both = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, where)]
             ours, theirs = (self.values(name, metric, where, seeds=both).mean(axis=1) for name in (system, baseline))
-            row = {"system": system, "baseline": baseline, "metric": metric}
-            row |= {"value": gain.value, "low": gain.low, "high": gain.high, "half width": gain.half_width}
-            row |= {"p": gain.p_holm, "seeds": gain.seeds, "clips": gain.clips}
-            row |= {"wins": f"{int((ours > theirs).sum())}/{len(both)}", **(gain.variance.shares or {})}
-            rows.append(row)
+            row = {"system": system, "baseline": baseline, "metric": metric, "value": gain.value, "low": gain.low}
+            row |= {"high": gain.high, "half width": gain.half_width, "p": gain.p_holm, "seeds": gain.seeds}
+            row |= {"clips": gain.clips, "wins": f"{int((ours > theirs).sum())}/{len(both)}"}
+            rows.append(row | dict(gain.variance.shares or {}))
         return pd.DataFrame(rows)
+
+    def placed(self, systems: Iterable[str], where: Where, *, labels: Mapping[str, str] | None = None) -> Scores:
+        """Runs of systems of which nothing varies as a point of an experiment in which something does, so that they are
+        trained and stored once: `frozen.placed(["infonce"], {"clips": "all"})`; labels: those that are others there.
+        """
+        names = {name: (labels or {}).get(name, name) for name in systems}
+        trials, clips = [], {}
+        for name, label in names.items():
+            one = replace(self.trial(name), system=label, where=where, seeds=tuple(self.seeds(name)))
+            trials.append(one)
+            clips |= {(str(one), seed): self.clips[str(self.trial(name)), seed] for seed in one.seeds}
+        history, steps = (
+            table[table["system"].isin(names)].assign(**where).replace({"system": names})
+            for table in (self.history, self.steps)
+        )
+        experiment = replace(self.experiment, trials=tuple(trials))
+        return replace(self, experiment=experiment, clips=clips, history=history, steps=steps, plans={})
+
+    def __add__(self, more: Scores) -> Scores:
+        """The runs of two experiments as one that has the second's name and scores, each trial with its seeds."""
+        sides = [side.experiment for side in (self, more)]
+        trials = [replace(each, seeds=each.seeds or side.seeds) for side in sides for each in side.trials]
+        scored = {name for values in more.clips.values() for name in values}
+        clips = {key: {name: each[name] for name in each if name in scored} for key, each in self.clips.items()}
+        whole = replace(more, experiment=replace(more.experiment, trials=tuple(trials)))
+        return replace(self, clips=clips).joined(whole)
 
     def joined(self, more: Scores) -> Scores:
         """These earlier runs and further ones as one result of the declaration that the further ones are of."""

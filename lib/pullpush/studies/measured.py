@@ -168,9 +168,8 @@ def _noted(path: Path) -> dict[str, Any]:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(
-        path.read_text(encoding="utf-8").encode()
-    ).hexdigest()  # the same where git ends lines by \r\n
+    text = path.read_text(encoding="utf-8")  # the same where git ends lines by \r\n
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # ---------------------------------------------------------------- costs at the papers' sizes

@@ -220,11 +220,11 @@ def fewer_is_easier(found: Experiments) -> Difference:
         raise ExperimentError(f"{len(parts)} languages have no rank correlation")
     words = np.array([part.shape[1] for part in parts], float)
     accuracy = np.stack([part.mean(axis=1) for part in parts], axis=1)  # (S, languages)
-    return difference([pseudo_values(_correlation, np.stack([words, row], axis=1)) for row in accuracy])
 
+    def correlation(pairs: Array) -> float:
+        return float(spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
 
-def _correlation(pairs: Array) -> float:
-    return float(spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
+    return difference([pseudo_values(correlation, np.stack([words, row], axis=1)) for row in accuracy])
 
 
 def in_other_languages(found: Experiments) -> Difference:

@@ -96,24 +96,22 @@ def both(losses: Scores, encoders: Scores) -> dict[str, Scores]:
 
 def levels(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
     """Zero-shot accuracy of all systems, the bridge last: system, `comparisons.LEVEL`, chance; fractions."""
-    rows = [{"system": name, **_row(each.values(name, NAMED_BY))} for name, each in systems.items()]
-    bridge = of_bridge(ground)
-    bridge = bridge[bridge["group"] == "all"]
-    table = pd.concat([pd.DataFrame(rows), bridge], ignore_index=True).drop(columns=["group", "metric"])
-    return table.assign(low=table["low"].clip(lower=0), chance=1 / len(ground.classes))
+    values = {name: scores.values(name, NAMED_BY) for name, scores in systems.items()}
+    return _beside(ground, values, "all", len(ground.classes))
 
 
 def spoken(ground: Recordings, keywords: Scores) -> pd.DataFrame:
     """Spoken words named rightly, and by length alone: as `levels`."""
-    rows = [
-        {"system": trial.system, **_row(keywords.values(trial.system, NAMED_BY))}
-        for trial in keywords.experiment.trials
-    ]
-    alone = of_bridge(ground)
-    alone = alone[alone["group"] == WORDS]
-    table = pd.concat([pd.DataFrame(rows), alone], ignore_index=True).drop(columns=["group", "metric"])
-    classes = len(np.unique(keywords.values(rows[0]["system"], "class")[0]))
-    return table.assign(low=table["low"].clip(lower=0), chance=1 / classes)
+    names = [trial.system for trial in keywords.experiment.trials]
+    classes = len(np.unique(keywords.values(names[0], "class")[0]))
+    return _beside(ground, {name: keywords.values(name, NAMED_BY) for name in names}, WORDS, classes)
+
+
+def _beside(ground: Recordings, values: Mapping[str, np.ndarray], group: str, classes: int) -> pd.DataFrame:
+    """Systems, and what needs no training, on a group of clips."""
+    untrained = of_bridge(ground).query("group == @group").drop(columns=["group", "metric"])
+    table = pd.concat([pd.DataFrame([{"system": name, **_row(each)} for name, each in values.items()]), untrained])
+    return table.assign(low=table["low"].clip(lower=0), chance=1 / classes).reset_index(drop=True)
 
 
 def by_language(systems: Mapping[str, Scores], names: Sequence[str]) -> pd.DataFrame:
@@ -279,9 +277,7 @@ def shared() -> pd.DataFrame:
 def write(ground: Recordings) -> None:
     """Make the table that `of_bridge` and `shared` read."""
     began, path = time.time(), measured.path_of("recordings")
-    pd.concat([measure(ground), copies(ground)], ignore_index=True).to_csv(
-        path, index=False, float_format="%.6g", lineterminator="\n"
-    )
-    measured.note(
-        "recordings", measured.COUNTED, time.time() - began, measured.SOURCES["recordings"].command, path=path
-    )
+    table = pd.concat([measure(ground), copies(ground)], ignore_index=True)
+    table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+    command = measured.SOURCES["recordings"].command
+    measured.note("recordings", measured.COUNTED, time.time() - began, command, path=path)

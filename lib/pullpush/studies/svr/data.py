@@ -25,7 +25,7 @@ from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common, trunks
 from pullpush.lab.compute import View
 from pullpush.lab.experiments import Experiment, System, Trial
-from pullpush.lab.material import PARTS, pretrained, reduced
+from pullpush.lab.material import PARTS, Material, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import encoded
@@ -96,6 +96,40 @@ def routes(names: Sequence[str]) -> list[tuple[str, str]]:
             "`other` in a profile"
         )
     return list(permutations(names, 2))
+
+
+# ---------------------------------------------------------------- losses on one frozen trunk, which both pages read
+
+LAB = "02-svr-lab"  # the page that keeps these experiments
+SHAPES = ("", "+bi-static-svr", "+bi-dynamic-svr")
+
+
+def six(tau: float) -> dict[str, System]:
+    """InfoNCE and SigLIP, each alone, with static and with dynamic SVR: the paper's six systems."""
+    losses = {"infonce": {"tau": tau}, "siglip": {}}
+    return {f"{loss}{shape}": (f"{loss}{shape}", options) for loss, options in losses.items() for shape in SHAPES}
+
+
+def controls(tau: float) -> dict[str, System]:
+    """What stands beside them: the first loss counted twice, and the paper's foil in two readings."""
+    no_radius = {"radius": 0.0, "learnable": False, "beta": 0.0}  # SVR is InfoNCE then
+    return {
+        TWICE: ("infonce+bi-static-svr", {**no_radius, "tau": tau}),
+        "siglip+infonce": ("siglip+bi-static-svr", no_radius),
+        "reweight": ("simple-reweight", {"tau": tau}),
+        "reweight-softmax": ("simple-reweight", {"form": "softmax", "tau": tau}),
+    }
+
+
+def on_trunk(ground: Material, tau: float, seeds: Sequence[int]) -> tuple[Experiment, Experiment]:
+    """The six on the frozen trunk, watched at some twenty steps of a run, and the controls, which leave to them what
+    they are compared with.
+    """
+    settings, sets = ground.book.settings, ("zero-shot",) if ground.name == "scenes" else ()
+    steps = -(-len(ground.data().train) // settings.batch_size) * settings.epochs
+    watched = {"watch": Diagnostics(max(1, steps // 25), tau=tau), "evaluations": ("retrieval", "closeness", *sets)}
+    frozen = Experiment.of("frozen", six(tau), seeds=seeds, long=True, **watched)
+    return frozen, Experiment.of("controls", controls(tau), seeds=seeds, long=True)
 
 
 # ---------------------------------------------------------------- the radius taken apart
