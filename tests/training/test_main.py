@@ -178,7 +178,7 @@ def noisy(path):
     soundfile.write(path, wave, 16_000)
 
 
-def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path):
+def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path, monkeypatch):
     run = str(tmp_path / "run")
     common = ["--dataset", f"folder:{mine}", *MODEL, "--audio", "pitch", "--freeze", "audio", "--out", run]
     assert main([*common, "--epochs", "1"]) == 0
@@ -195,6 +195,10 @@ def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path):
     assert ".wav" in found.output
     nothing = shell.invoke(pullpush, ["search", str(mine), "a dog barks"])
     assert "has no recipe.json: give the --out of a finished" in nothing.output
+    miniature.esc50(tmp_path / "data")
+    monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
+    named = shell.invoke(pullpush, ["evaluate", run, "esc50:fold=2"])
+    assert "zero-shot, eng (on 3 of 2,000 clips)" in named.output
 
 
 def test_help_lists_what_set_takes_with_defaults():

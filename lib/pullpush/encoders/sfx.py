@@ -107,7 +107,8 @@ class SFX(SplitAudioEncoder):
         mel = self._mel(audio.float(), FRAMES + self.step * (int(counts.max()) - 1))
         blocks = mel.unfold(1, FRAMES, self.step).mT.flatten(0, 1)  # (B · most blocks, FRAMES, MELS)
         mask = length_mask(counts, int(counts.max()))
-        x = self.first(blocks[mask.flatten()][:, None].to(memory_format=torch.channels_last))  # 1.3 times as fast
+        blocks = blocks[mask.flatten()][:, None].to(memory_format=torch.channels_last)  # 1.3 times as fast
+        x = torch.cat([self.first(part) for part in blocks.split(16)])  # half the memory of all at once
         return placed(x.flatten(1), mask).flatten(1), counts * x[0].numel()
 
     def upper(self, activations: Tensor, sizes: Tensor) -> Tensor:

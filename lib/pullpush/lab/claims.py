@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pandas as pd
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, PositiveFloat, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
@@ -212,9 +211,7 @@ def _cells(claim: Claim, filters: Mapping[str, Any]) -> np.ndarray:
     return numbers
 
 
-@lru_cache(maxsize=128)
-def _table(paper: str, number: int) -> pd.DataFrame:
-    return paper_table(paper, number)
+_table = lru_cache(maxsize=128)(paper_table)
 
 
 # ---------------------------------------------------------------- reading

@@ -79,8 +79,7 @@ class Page:
         Args:
             ground: what it stands on, if not the page's.
             otherwise: what stands in where it takes long and was not kept, fewer seeds of the same; an experiment is
-                run only then.
-            beside: runs of another experiment that this one is compared with and does not repeat; they come first.
+                run only then. beside: runs of another experiment that this one does not repeat; they come first.
             chapter: where it was kept, if another declares it.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What a whole published model scores on a dataset: retrieval, geometry and forces, by the book's metrics."""
+"""What a model scores on a dataset: retrieval, geometry and forces, or zero-shot, by the book's metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from pullpush.data.clips import Clips
 from pullpush.data.recordings.corpora import CorpusConfig, load_labelled, load_split
 from pullpush.data.recordings.registry import find
 from pullpush.encoders.interface import SAMPLE_RATE, Model
-from pullpush.encoders.pretrained import PublishedModel
 from pullpush.errors import PullPushError
 from pullpush.metrics import alignment, difference, uniformity
 from pullpush.studies.push_parts import forces_in_batches
@@ -58,9 +57,10 @@ class Pairs(NamedTuple):
 
 
 def evaluate(
-    model: PublishedModel,
+    model: Model,
     dataset: str,
     *,
+    tau: float,
     split: str = "test",
     languages: Sequence[str] = ("eng",),
     seconds: float | None = None,
@@ -72,7 +72,7 @@ def evaluate(
     """Scores of a model, tidy: a row a score.
 
     Args:
-        dataset: as for `pullpush.data.recordings.registry.find`.
+        dataset: as for `pullpush.data.recordings.registry.find`; tau: temperature of the forces.
         split: "train", "valid" or "test"; languages: ISO 639-3 codes.
         clips: only so many, the first, of labelled sets spread evenly.
         seconds, subset, text_cleaning: as for `CorpusConfig`.
@@ -86,6 +86,7 @@ def evaluate(
     Raises:
         PullPushError, DataNotFoundError, UnknownNameError: see `load_corpus`.
     """
+    rate, whole = model.sample_rate or SAMPLE_RATE, find(dataset).clips
     if find(dataset).labelled:
         is_usual = {"split": split == "test", "languages": tuple(languages) == ("eng",)}
         is_usual |= {"subset": subset is None, "text_cleaning": text_cleaning == "none"}
@@ -93,12 +94,11 @@ def evaluate(
             raise PullPushError(
                 f"{dataset} has test clips with labels, and English prompts: {', '.join(given)} goes with captions"
             )
-        test = load_labelled(dataset, seconds=seconds, n=clips, sample_rate=model.sample_rate)
-        return _table([*counts(test, find(dataset).clips), *labelled(model, test)])
+        test = load_labelled(dataset, seconds=seconds, n=clips, sample_rate=rate)
+        return _table([*counts(test, whole), *labelled(model, test)])
     size: dict[str, Any] = {f"n_{split}": clips, "seconds": seconds, "subset": subset, "text_cleaning": text_cleaning}
-    of_split = load_split(CorpusConfig(dataset, sample_rate=model.sample_rate, **size), split)
-    whole = find(dataset).clips
-    return of_clips(model, of_split, languages, tau=model.tau, batch_size=batch_size, whole=whole)
+    of_split = load_split(CorpusConfig(dataset, sample_rate=rate, **size), split)
+    return of_clips(model, of_split, languages, tau=tau, batch_size=batch_size, whole=whole)
 
 
 def of_clips(
@@ -192,7 +192,7 @@ def forces(pairs: Pairs, language: str, *, tau: float, batch_size: int) -> list[
     return _rows("forces", language, found)
 
 
-def labelled(model: PublishedModel, clips: Clips) -> list[tuple]:
+def labelled(model: Model, clips: Clips) -> list[tuple]:
     """Zero-shot classification, see `zero_shot`."""
     table = zero_shot(model, clips, clips.prompts())
     return _of_table("zero-shot", "eng", table["metric"], table)

@@ -48,23 +48,27 @@ def evaluate(
     from pullpush.data.recordings.registry import listing
     from pullpush.encoders.pretrained import MODELS, open_model
     from pullpush.site import evaluate as evaluating
+    from pullpush.training.__main__ import open_run
 
-    if Path(model).is_dir():
-        run, clips = _opened(Path(model), dataset, asked["split"], seconds=asked["seconds"])
+    if Path(model).is_dir() and dataset is None:
+        run, clips = _opened(Path(model), None, asked["split"])
         table = evaluating.of_clips(run.model, clips, language, tau=run.tau, batch_size=asked["batch_size"])
-        _show_scores(table, out, model=model, dataset=dataset or "its own")
-        return
+        return _show_scores(table, out, model=model, dataset="its own")
     if dataset is None:
         raise PullPushError(f"name a dataset for {model}, such as clotho or folder:/path; a run's folder needs none")
-    remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}
-    listing(dataset, asked["split"])  # before the model, which may come from the network
-    found = open_model(model, **remote)
+    if Path(model).is_dir():
+        found, tau, *_ = open_run(Path(model))
+    else:
+        remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}
+        listing(dataset, asked["split"])  # before the model, which may come from the network
+        found = open_model(model, **remote)
+        tau = found.tau
     found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    table = evaluating.evaluate(found, dataset, languages=language, **asked)
+    table = evaluating.evaluate(found, dataset, tau=tau, languages=language, **asked)
     _show_scores(table, out, model=model, dataset=dataset)
 
 
-def _opened(folder: Path, dataset: str | None, split: str, *, seconds: float | None = None) -> tuple[Any, Any]:
+def _opened(folder: Path, dataset: str | None, split: str) -> tuple[Any, Any]:
     """A run of one's own, and the clips of its data or of another dataset."""
     from pullpush.data.clips import load_data
     from pullpush.data.recordings.corpora import CorpusConfig, load_split
@@ -73,7 +77,7 @@ def _opened(folder: Path, dataset: str | None, split: str, *, seconds: float | N
     run = open_run(folder)
     if dataset is None:
         return run, load_data(run.config).split(split)
-    return run, load_split(CorpusConfig(dataset, sample_rate=run.model.sample_rate or 16_000, seconds=seconds), split)
+    return run, load_split(CorpusConfig(dataset, sample_rate=run.model.sample_rate or 16_000), split)
 
 
 def _show_scores(table: Any, out: Path | None, **named: str) -> None:

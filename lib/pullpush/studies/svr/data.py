@@ -101,13 +101,12 @@ def routes(names: Sequence[str]) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- losses on one frozen trunk, which both pages read
 
 LAB = "02-svr-lab"  # the page that keeps these experiments
-SHAPES = ("", "+bi-static-svr", "+bi-dynamic-svr")
 
 
 def six(tau: float) -> dict[str, System]:
     """InfoNCE and SigLIP, each alone, with static and with dynamic SVR: the paper's six systems."""
-    losses = {"infonce": {"tau": tau}, "siglip": {}}
-    return {f"{loss}{shape}": (f"{loss}{shape}", options) for loss, options in losses.items() for shape in SHAPES}
+    losses, shapes = {"infonce": {"tau": tau}, "siglip": {}}, ("", "+bi-static-svr", "+bi-dynamic-svr")
+    return {loss + shape: (loss + shape, options) for loss, options in losses.items() for shape in shapes}
 
 
 def controls(tau: float) -> dict[str, System]:
