@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pullpush.lab import gaps, page as page_module
-from pullpush.lab.comparisons import differences, gains, levels, over, shown
+from pullpush.lab.comparisons import differences, gains, levels, shown
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.ledger import Ledger
 from pullpush.lab.page import Measure, Page, judge_measures
@@ -84,12 +84,6 @@ def test_gains_are_adjusted_over_the_whole_table_and_skip_what_was_not_trained(s
     assert table["value"].between(0.05, 0.15).all()
     assert differences([]).empty
     assert gains(replace(scores, clips={}), [("SVR", "InfoNCE")], ["R@1"]).empty
-
-
-def test_values_over_those_of_a_baseline_take_the_seeds_of_both(scores):
-    found = over(scores, ("SVR", "InfoNCE"), "R@1", {"radius": 0.2})
-    assert found.shape == (2, CLIPS)
-    assert found.mean() == pytest.approx(scores.contrast("SVR", "InfoNCE", "R@1", {"radius": 0.2}).value)
 
 
 def test_a_table_is_printed_with_metrics_side_by_side():

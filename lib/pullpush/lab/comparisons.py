@@ -16,13 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pullpush.lab.common import mean_and_spread
 from pullpush.lab.experiments import ExperimentError, Where
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Array, Difference, difference, holm
+from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.show.palette import method_name
 
 Pair = tuple[str, str]  # a system and its baseline
@@ -160,13 +159,6 @@ def paired(gains: pd.DataFrame, names: Mapping[str, str] | None = None) -> pd.Da
     """Differences for a figure: the column pair says "KCL over ML-CLAP"; names: see `named`."""
     both = named(gains, names)
     return gains.assign(pair=both["system"] + " over " + both["baseline"])
-
-
-def over(scores: Scores, pair: Pair, metric: str, where: Where | None = None) -> Array:
-    """What a system has over another by seed and clip, `(S, N)`, over the seeds of both."""
-    both = [seed for seed in scores.seeds(pair[0], where) if seed in scores.seeds(pair[1], where)]
-    ours, theirs = (scores.values(system, metric, where, seeds=both) for system in pair)
-    return np.asarray(ours - theirs)
 
 
 def _cells(scores: Scores, wheres: Wheres | None) -> list[tuple[Where, str, Where]]:

@@ -90,7 +90,6 @@ def test_planted_gains_are_found(found):
     values = {name: measure.of(found).value for name, measure in experiments.MEASURES.items()}
     assert values == pytest.approx(
         {
-            "distillation-by-annotation": 0.05,
             "teacher-temperature": 0.1,
             "number-of-topics": 0.02,
             "cluster-gain-by-ears": 0.02,

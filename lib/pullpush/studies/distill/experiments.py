@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pullpush.lab.comparisons import over, shown
+from pullpush.lab.comparisons import shown
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.paper import paper_table
@@ -182,12 +182,6 @@ def best_over_worst(name: str, kept: Callable[[Trial], bool], found: Experiments
     return scores.contrast(best.system, worst.system, MAIN_SCORE, best.where, baseline_where=worst.where)
 
 
-def generalises(found: Experiments) -> Difference:
-    """What soft labels give under multiple annotation, less what they give under single, mAP@10."""
-    kinds = ("multiple", "single")
-    return difference(*(over(found["systems"], FAIR[0], f"mAP@10 {kind}", {"ears": MAIN}) for kind in kinds))
-
-
 def mixed_gains(found: Experiments) -> Difference:
     """What clusters give with the encoder where they give most on validation, less where they give least."""
     scores, (clusters, control) = found["systems"], FAIR[2]
@@ -196,11 +190,11 @@ def mixed_gains(found: Experiments) -> Difference:
         return validated(scores, trial) - validated(scores, scores.trial(control, trial.where))
 
     trials = sorted((trial for trial in scores.experiment.trials if trial.system == clusters), key=lift, reverse=True)
-    return difference(*(over(scores, FAIR[2], MAIN_SCORE, trial.where) for trial in (trials[0], trials[-1])))
+    values = [[scores.values(name, MAIN_SCORE, each.where) for name in FAIR[2]] for each in (trials[0], trials[-1])]
+    return difference(*(ours - theirs for ours, theirs in values))
 
 
 MEASURES: Mapping[str, Measure] = {
-    "distillation-by-annotation": Measure(("systems",), generalises),
     "teacher-temperature": Measure(
         ("softness",), partial(best_over_worst, "softness", lambda trial: trial.where["setting"] != "weight")
     ),

@@ -11,13 +11,15 @@ of the synthetic bank stand in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 from IPython.display import Markdown
 
 from pullpush.data.clips import Clips, World, load_data
@@ -68,6 +70,7 @@ FURTHER = (
     "helicopter keyboard_typing laughing mouse_click rain sea_waves sneezing snoring train water_drops wind"
 )
 CLASSES = sorted([*NAMED, *RELATED, *FURTHER.split()])
+NAMES = yaml.safe_load(Path(__file__).with_name("labels.yaml").read_text(encoding="utf-8"))
 TEACHERS, APART = 3, 900  # how many give soft labels, and their first seed, which nothing else uses
 LOSS = Term("kcl", 2.0, {"learnable": True})  # InfoNCE where a clip has one language, which is drawn for each
 BASE: Mapping[str, Any] = {"terms": (LOSS,), "languages": LANGUAGES, "sampling": "random"}
@@ -130,9 +133,10 @@ class Recordings:
     @cached_property
     def others(self) -> Clips:
         """The clips to be named; DataNotFoundError where they are not there."""
-        if self.has_recordings:
-            return load_labelled(SET)
-        return self.scenes.singles
+        if not self.has_recordings:
+            return self.scenes.singles
+        clips: Any = load_labelled(SET)
+        return replace(clips, ask=partial(_asked, clips.ask))
 
     @cached_property
     def words(self) -> Clips:
@@ -209,3 +213,12 @@ class Recordings:
         captions = [texts[0] for texts in self.scenes.train.captions("eng")]
         found = cluster(TEXT[self.book.settings.text].make()(captions).numpy(), captions)
         return np.asarray(found.labels).tolist()
+
+
+def _asked(ask: Callable[..., list[str]], language: str, template: str | None = None) -> list[str]:
+    """One prompt a class, in the languages of NAMES, too."""
+    names = [label.replace(" ", "_") for label in ask("eng", "{label}")]
+    if language not in NAMES["languages"] or not {*names} <= NAMES["labels"].keys():
+        return ask(language, template)
+    place = NAMES["languages"].index(language)
+    return [(template or "{label}").format(label=NAMES["labels"][name][place]) for name in names]
