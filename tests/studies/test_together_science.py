@@ -9,16 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from pullpush.studies.together import science
 from pullpush.studies.together.experiments import EIGHTH, HALF
-from pullpush.studies.together.science import (
-    Design,
-    effect,
-    effects,
-    front,
-    predicted,
-    shown,
-    simplest,
-    standing,
-)
+from pullpush.studies.together.science import Design, effect, effects, front, predicted, shown, simplest, standing
 
 # Box, Hunter & Hunter, Statistics for Experimenters, 2nd ed., Table 6.22: factors, generators, runs, resolution.
 PUBLISHED = [

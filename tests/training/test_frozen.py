@@ -9,16 +9,7 @@ from pullpush.data.language.grammar import prompts
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import DataNotFoundError, TrainingError
-from pullpush.training import (
-    Diagnostics,
-    embed,
-    encoded,
-    on_features,
-    recipe,
-    retrieval_table,
-    train,
-    zero_shot,
-)
+from pullpush.training import Diagnostics, embed, encoded, on_features, recipe, retrieval_table, train, zero_shot
 from pullpush.training.frozen import Encoded
 from pullpush.training.runs import Plan
 

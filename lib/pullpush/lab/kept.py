@@ -133,12 +133,7 @@ def changed(made: Stamp) -> tuple[str, ...]:
 
 
 def command(
-    verb: str,
-    chapter: str,
-    name: str,
-    *,
-    profile: str = profiles.DEFAULT,
-    parameters: Mapping[str, Any] | None = None,
+    verb: str, chapter: str, name: str, *, profile: str = profiles.DEFAULT, parameters: Mapping[str, Any] | None = None
 ) -> str:
     """What to type to `sweep` or `keep` one experiment: "pullpush sweep 02-svr --only radius"."""
     words = ["pullpush", verb, chapter, *(["--only"] if verb == "sweep" else []), name]

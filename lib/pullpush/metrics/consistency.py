@@ -66,13 +66,7 @@ def distance(english: Tensor, other: Tensor, *, present: Tensor | None = None) -
     return _mean(lengths, present)[..., 0]
 
 
-def language_ranks(
-    audio: Tensor,
-    texts: Tensor,
-    *,
-    direction: Direction = "t2a",
-    clip: Tensor | None = None,
-) -> Tensor:
+def language_ranks(audio: Tensor, texts: Tensor, *, direction: Direction = "t2a", clip: Tensor | None = None) -> Tensor:
     """Rank of the right item for each text in each language, from 1, ties against the system.
 
     `"t2a"`: text i in language k is the query, the M clips are the items. `"a2t"`: the clip is the query, the texts of

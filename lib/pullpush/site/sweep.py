@@ -192,11 +192,7 @@ class Declared:
 
 
 def declared(
-    name: str,
-    *,
-    profile: str = profiles.DEFAULT,
-    parameters: Mapping[str, Any] | None = None,
-    root: Path | None = None,
+    name: str, *, profile: str = profiles.DEFAULT, parameters: Mapping[str, Any] | None = None, root: Path | None = None
 ) -> Declared:
     """Read a chapter's experiments.
 

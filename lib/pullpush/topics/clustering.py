@@ -165,12 +165,7 @@ def arranged(
 
 
 def merged(
-    labels: NDArray[np.int64],
-    count: int,
-    *,
-    by: str,
-    embeddings: NDArray[np.float32],
-    texts: Sequence[str],
+    labels: NDArray[np.int64], count: int, *, by: str, embeddings: NDArray[np.float32], texts: Sequence[str]
 ) -> NDArray[np.int64]:
     """Labels of `count` topics: agglomerative clustering of the topics, average linkage, cosine distance.
 

@@ -20,12 +20,7 @@ from pullpush.metrics._retrieval import scores_by_chance
 
 
 def embed(
-    model: Model,
-    split: Clips,
-    *,
-    language: str = "eng",
-    caption: Any = 0,
-    batch_size: int = 64,
+    model: Model, split: Clips, *, language: str = "eng", caption: Any = 0, batch_size: int = 64
 ) -> tuple[Tensor, Tensor]:
     """Embeddings of all clips of a split and of their captions, float32 on the CPU.
 

@@ -89,12 +89,7 @@ def test_systems_called_by_numbers_are_found_in_what_was_kept(found):
 def test_planted_gains_are_found(found):
     values = {name: measure.of(found).value for name, measure in experiments.MEASURES.items()}
     assert values == pytest.approx(
-        {
-            "teacher-temperature": 0.1,
-            "number-of-topics": 0.02,
-            "cluster-gain-by-ears": 0.02,
-        },
-        abs=0.006,
+        {"teacher-temperature": 0.1, "number-of-topics": 0.02, "cluster-gain-by-ears": 0.02}, abs=0.006
     )
 
 

@@ -117,11 +117,7 @@ def shared_captions(captions: Sequence[Sequence[str]]) -> int:
 
 
 def label_prompts(
-    classes: Sequence[str],
-    language: str = "eng",
-    template: str | None = None,
-    *,
-    prompt: str = "",
+    classes: Sequence[str], language: str = "eng", template: str | None = None, *, prompt: str = ""
 ) -> list[str]:
     """One sentence a class, by a template or else a prompt with "{label}" in it, or as SupCLAP asks for it.
 

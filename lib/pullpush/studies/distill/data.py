@@ -196,12 +196,7 @@ class Context:
         return *PARTS, *words, *labels.PARTS, *self.topics("generic", 0).parts, *trunks
 
     def trial(
-        self,
-        name: str,
-        stage: Stage,
-        where: Mapping[str, Any] | None = None,
-        recipe: str = "",
-        **overrides: Any,
+        self, name: str, stage: Stage, where: Mapping[str, Any] | None = None, recipe: str = "", **overrides: Any
     ) -> Trial:
         """A system of an experiment: a stage, tested on the clips of the finetuning world."""
         own, options = self.system(stage, **overrides)

@@ -32,11 +32,7 @@ def local_global_bars(table: pd.DataFrame) -> Figure:
 
 
 def force_plane(
-    negatives: Sequence[np.ndarray],
-    partner: np.ndarray,
-    pushes: Sequence[np.ndarray],
-    *,
-    titles: Sequence[str],
+    negatives: Sequence[np.ndarray], partner: np.ndarray, pushes: Sequence[np.ndarray], *, titles: Sequence[str]
 ) -> Figure:
     """SupCLAP Figure 2 from real embeddings: an anchor at the origin, its pull along the x-axis, and its pushes.
 
