@@ -219,10 +219,7 @@ def pictures() -> Values:
             image.save(place / name)
         write_pixels(place, [f"{place}/{name}" for name in (*PNG, "turned.png", "red.svg")], 8)
         drawn = read_pixels(place)
-        of_files = {
-            "drawn": [looks(row) for row in drawn.audio(range(4))[0]],
-            "likeness": likeness_of(drawn),
-        }
+        of_files = {"drawn": [looks(row) for row in drawn.audio(range(4))[0]], "likeness": likeness_of(drawn)}
     likeness = np.eye(5)
     likeness[0, 2] = likeness[2, 0] = 0.91
     together, sizes = groups(stamps, captions, likeness), {"test": 2, "valid": 1}

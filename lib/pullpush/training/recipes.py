@@ -183,10 +183,7 @@ VARIANTS: Mapping[str, tuple[Recipe, str]] = {
         (
             Recipe(
                 "cyclic",
-                (
-                    Term("cross-cyclic", 0.25, {"per_clip": True}),
-                    Term("in-modal-cyclic", 0.25, {"per_clip": True}),
-                ),
+                (Term("cross-cyclic", 0.25, {"per_clip": True}), Term("in-modal-cyclic", 0.25, {"per_clip": True})),
             ),
             "cyclic terms",
         ),

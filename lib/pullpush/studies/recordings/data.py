@@ -99,6 +99,11 @@ class Recordings:
         return *PARTS, *taught.PARTS, "studies/regions", "studies/topics", "data/labels", *trunks
 
     @property
+    def tests(self) -> bool:
+        """Whether clips are tested here, and not what was stored of fold 4."""
+        return self.compute_long or not self.has_recordings
+
+    @property
     def has_recordings(self) -> bool:
         """Whether encoders have learnt from recordings, and others' recordings are tested on."""
         return not is_small(self.book.settings)
@@ -121,8 +126,10 @@ class Recordings:
 
     @property
     def classes(self) -> Sequence[str]:
-        """What the clips to be named are called, in the order of their numbers."""
-        return CLASSES if self.has_recordings else [event.name for event in self.scenes.bank.events]
+        """What the clips to be named are called, in the order of their numbers; where they are tested, as they say."""
+        if not self.has_recordings:
+            return [event.name for event in self.scenes.bank.events]
+        return [name.replace(" ", "_") for name in self.others.prompts("eng", "{label}")] if self.tests else CLASSES
 
     def group(self, name: str) -> str:
         """Which of GROUPS a class is of; of the synthetic events, all of which training names, every other is new."""
@@ -159,9 +166,10 @@ class Recordings:
             clips, labels = self.others, self.others.labels.tolist()
         except DataNotFoundError as error:
             return Markdown(f"> Not played: {error}")
-        words = [self.classes[labels[row]].replace("_", " ") for row in rows]
-        cards = zip(rows, words, strict=True)
-        return galleries.in_grid([galleries.card(galleries.waveform(clips, row), word, "eng") for row, word in cards])
+        if max(rows) >= len(labels):
+            return Markdown("> Not played: the clips here are others than those of the stored results.")
+        words = {row: self.classes[labels[row]].replace("_", " ") for row in rows}
+        return galleries.in_grid([galleries.card(galleries.waveform(clips, row), words[row], "eng") for row in rows])
 
     def view(self, name: str) -> View:
         """Data by its name; see the top of this module. UnknownNameError for others."""
