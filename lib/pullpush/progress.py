@@ -1,14 +1,19 @@
-"""When progress is shown, and one line of a terminal that shows it."""
+"""When progress is shown, one line of a terminal that shows it, and signals that wait for it."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import threading
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 
 from tqdm import tqdm
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def hidden(progress: bool | None = None) -> bool | None:
@@ -73,3 +78,32 @@ class Line:
         """Count seconds also while nothing is said."""
         while not self._over.wait(1):
             self._bar.refresh()
+
+
+@contextmanager
+def held_back(end: Callable[[], object] = lambda: None) -> Iterator[list[int]]:
+    """Hold a first Ctrl-C or SIGTERM back for the block: `end` is called at once, and who owns the block looks at the
+    list of signals that came. Threads other than the main one get no signals.
+    """
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        restore()
+        came.append(number)
+        end()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, ask)
+    try:
+        yield came
+    finally:
+        restore()

@@ -109,7 +109,7 @@ def test_features_and_logits_are_those_of_the_weights_own_code(published):
 
 @pytest.mark.parametrize("stamp", SEEN)
 def test_what_it_sees_is_what_is_there(published, stamp):
-    assert int(published.classify(seen(stamp, 224)).argmax()) in SEEN[stamp]
+    assert int(published.classifier(published(seen(stamp, 224))).argmax()) in SEEN[stamp]
 
 
 @pytest.mark.parametrize("size", [0, 16, 100])

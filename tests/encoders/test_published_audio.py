@@ -18,7 +18,6 @@ from pullpush.encoders.attention import Size
 from pullpush.encoders.beats import BEATsNetwork, relative_buckets
 from pullpush.encoders.hub_audio import tiny_wavlm
 from pullpush.errors import DataNotFoundError, WeightsError
-from pullpush.training import checkpoints
 
 WINDOWED = ["ced", "dasheng", "passt", "beats", "ast_audioset", "clap", "whisper"]
 MODELS = [*WINDOWED, "pe_audio", "wavlm", "wavlm-large"]
@@ -124,16 +123,6 @@ def test_weights_of_another_network_are_refused(name, tmp_path):
     save_file({"a": torch.ones(1)}, file)
     with pytest.raises(WeightsError, match=r"of another network: they have no tensor norm.weight"):
         create_audio(name, model=str(file))
-
-
-def test_weights_of_runs_in_which_networks_had_their_former_name_load(tmp_path):
-    kept, other = (model_of("ced") for _ in range(2))
-    tensors = {f"model.{name}".replace(".network.", ".backbone."): x for name, x in checkpoints.weights(kept).items()}
-    assert "model.audio.backbone.inside.norm.weight" in tensors
-    checkpoints.save_best(tmp_path / checkpoints.BEST, tensors, {})
-    checkpoints.load_model(other, tmp_path)
-    sound = noise(0.5, 16_000)
-    assert torch.equal(other.eval().encode_audio(sound), kept.eval().encode_audio(sound))
 
 
 def beats_file(network):

@@ -43,7 +43,7 @@ HOSTILE += ("\u202e\u2067turned", "[a](javascript:top.ran=4) `*|", "$\\frac{ $x_
 HOSTILE += ("a" * 1_000_000,)
 INTRO = "# A book\n\nRead [the chapter](01-forces.md).\n\n<!-- interactive: 01-forces -->\n"
 AUDIO, TEXT = normalize(torch.randn(2, N, 6, generator=torch.Generator().manual_seed(0)).double(), dim=-1)
-WIDE, NARROW = (1280, 1000), (390, 1000)
+WIDE, MIDDLE, NARROW = (1280, 1000), (1000, 1000), (390, 1000)
 
 
 class Others:
@@ -148,7 +148,7 @@ def waited(script: str) -> str:
     look()"""
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("size", [WIDE, MIDDLE, NARROW], ids=["wide", "middle", "narrow"])
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_opens_without_an_error_fits_and_has_one_search(site, browser, page, size):
     browser.get_log("browser")
@@ -163,6 +163,8 @@ def test_a_page_opens_without_an_error_fits_and_has_one_search(site, browser, pa
         searches = "[...document.querySelectorAll('button.search-button__button, .search-button, input[type=search]')]"
         visible = f"return {searches}.filter(e => e.checkVisibility() && !e.closest('#claim-filters')).length"
         assert run(visible) == 1
+        run("document.querySelector('.article-header-buttons .search-button').click()")
+        assert run("return document.getElementById('pst-search-dialog').open"), "the button opens no search"
         assert run("return document.querySelector('meta[property=\"og:image\"]').content")
         assert run("return document.querySelector('link[rel~=icon]').href")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupytext.config import load_jupytext_config
 
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.site import chapters
@@ -80,6 +82,10 @@ def test_the_pages_for_the_lab_cite_in_words_link_to_notebooks_and_hide_the_code
     folder = tmp_path / "lab"
     chapters.write_for_lab(ROOT, folder)
     found = {path.stem: nbformat.read(path, as_version=4) for path in folder.glob("*.ipynb")}
+    quiet = json.loads((folder / chapters.SETTINGS / "overrides.json").read_text())
+    assert quiet["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+    assert all("jupytext" not in book.metadata for book in found.values())
+    assert load_jupytext_config(str(folder / "02-svr.ipynb")).formats == ["ipynb"]
     assert found.keys() == {chapter.name for chapter in chapters.chapters(ROOT)}
     text = "\n".join(cell.source for book in found.values() for cell in book.cells if cell.cell_type == "markdown")
     assert not re.search(r"\{(?:cite|term)", text)
@@ -91,6 +97,8 @@ def test_the_pages_for_the_lab_cite_in_words_link_to_notebooks_and_hide_the_code
     starts = [place for place, cell in enumerate(cells) if "{solution-start}" in cell.source]
     assert len(starts) > 1
     assert all(cells[start + 1].metadata["jupyter"] == {"source_hidden": True} for start in starts)
+    assert ":::{math}\n:enumerator: 2.1\n" in text
+    assert "$$\n" not in text
     assert "solution-end" not in text
     assert all("jupyter" not in cell.metadata for cell in cells if "parameters" in cell.metadata.get("tags", []))
 

@@ -106,20 +106,13 @@ def test_the_page_escapes_what_claims_say_and_links_chapters_that_are_there(book
         assert f'<select name="{name}">' in page
 
 
-def test_a_build_completes_the_page_and_offers_the_table(book):
-    (book / "book" / "claims.md").write_text(f"# Every claim\n\nAll.\n\n{ledger_page.MARK}\n\nEnd.\n")
-    toc = book / "book" / "_toc.yml"
-    toc.write_text(toc.read_text() + "  - file: claims\n")
-    assert CliRunner().invoke(main, ["run", "10-tiny"]).exit_code == 0
-    execute(book, 0.03, "local", "quick")
-    done = CliRunner().invoke(main, ["build"])
-    assert done.exit_code == 0, done.output
-    page = (book / "_build" / "html" / "claims.html").read_text(encoding="utf-8")
-    assert page.count("<tr data-paper") == 3
-    assert "<strong>holds</strong>" in page
-    assert ledger_page.MARK not in page
-    assert list((book / "_build" / "html").rglob("claims.csv")), "to download"
-    assert ledger_page.MARK in (book / "book" / "claims.md").read_text(), "the source stays as it was"
+def test_a_copy_of_the_page_is_completed_and_offers_the_table(book):
+    page = book / "book" / "claims.md"
+    page.write_text(f"# Every claim\n\n{ledger_page.MARK}\n")
+    ledger_page.complete(page, ledger_page.gathered(book, {"10-tiny": execute(book, 0.03, "local", "quick")}))
+    assert page.read_text().count("<tr data-paper") == 3
+    assert "<strong>holds</strong>" in page.read_text()
+    assert len(pd.read_csv(page.with_name("claims.csv"))) == 3
 
 
 # What is published

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pullpush.progress import held_back
 from pullpush.site import status
 from pullpush.site.run import run
 
@@ -182,7 +183,7 @@ def test_a_run_removes_what_dead_runs_of_this_machine_have_left(tmp_path):
 
 def test_a_signal_is_held_back_and_ends_the_work_and_a_second_one_is_not():
     ended = []
-    with status.held_back(lambda: ended.append(True)) as came:
+    with held_back(lambda: ended.append(True)) as came:
         os.kill(os.getpid(), signal.SIGINT)
         assert came == [signal.SIGINT]
         assert ended == [True]

@@ -226,14 +226,6 @@ class EfficientNetLite(AudioEncoder):
         images = (127.5 * images + 0.5) / 128  # from 255 values around 127.5 to those around 127 that it was trained on
         return self.network(images.contiguous(memory_format=torch.channels_last)).mean(dim=(2, 3)).float()
 
-    def classify(self, audio: Tensor) -> Tensor:
-        """What is seen: `(B, 3 S²)` → `(B, 1000)` probabilities of ImageNet's classes, in their usual order.
-
-        Without gradients. Of layers that were trained further they are no longer the published ones.
-        """
-        with torch.no_grad():
-            return self.classifier(self.forward(audio)).softmax(dim=1)
-
 
 def read(folder: Path) -> dict[str, Tensor]:
     """The tensors of `Network`: the file has the same layers in the same order under other names."""

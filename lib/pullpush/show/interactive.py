@@ -77,17 +77,24 @@ def radius_lab(
     return _frame("radius_lab.html", {"tau": tau, "anchors": shown}, RADIUS_TITLE, height)
 
 
-def renewed(shown: str) -> str | None:
-    """The first force figure in a page's HTML, its data in today's frame; None if there is none."""
-    if found := re.search(rf'<iframe srcdoc="([^"]*)" title="{FORCE_TITLE}"', shown):
-        (data,) = re.findall(r"^const data = (.*);$", html.unescape(found[1]), flags=re.MULTILINE)
-        return _frame("force_lab.html", json.loads(data), FORCE_TITLE, 760).data
-    return None
+FRAME = re.compile(r'<div><iframe srcdoc="([^"]*)" title="([^"]*)"[^>]*></iframe></div>')
+
+
+def renewed(shown: str) -> str:
+    """A page's HTML with the data of its figures in today's frames."""
+    return FRAME.sub(_renewed, shown)
+
+
+def _renewed(match: re.Match[str]) -> str:
+    page = {FORCE_TITLE: "force_lab.html", RADIUS_TITLE: "radius_lab.html"}.get(match[2])
+    data = re.search(r"^const data = (.*);$", html.unescape(match[1]), flags=re.MULTILINE)
+    return _frame(page, json.loads(data[1]), match[2], 760).data if page and data else match[0]
 
 
 def _frame(page: str, data: dict, title: str, height: int) -> Markup:
     """A page of this package with its data, in a frame of its own."""
-    document = files("pullpush.show").joinpath(page).read_text(encoding="utf-8")
+    read = {name: files("pullpush.show").joinpath(name).read_text("utf-8") for name in (page, "frame.css", "frame.js")}
+    document = read[page].replace("/*STYLE*/", read["frame.css"]).replace("/*SHARED*/", read["frame.js"])
     # No "<" in a caption may end the script element that the data stands in, or open another.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     document = html.escape(document.replace("/*DATA*/", text), quote=True)

@@ -14,6 +14,7 @@ findings go:
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -29,7 +30,7 @@ from pullpush.lab import profiles
 from pullpush.lab.ledger import sentence
 from pullpush.lab.root import find_root, workplace
 from pullpush.show.captions import anchor
-from pullpush.show.interactive import renewed
+from pullpush.show.interactive import FRAME, renewed
 from pullpush.site import card_pages, chapters, findings, ledger_page
 from pullpush.site.chapters import shown_html
 
@@ -121,7 +122,7 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     shutil.copytree(root / "book", source, ignore=NOT_COPIED)
     for notebook in notebooks:
         (source / f"{notebook.stem}.md").unlink()
-        shutil.copyfile(notebook, source / notebook.name)
+        _copy_renewed(notebook, source / notebook.name)
     judged = {notebook.stem: notebook.with_suffix(".claims.csv") for notebook in notebooks}
     claims = ledger_page.gathered(root, judged)
     fill_front_page(source / "intro.md", claims, notebooks, root)
@@ -140,6 +141,18 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
         config.write_text(config.read_text(encoding="utf-8").replace("html:\n", f"html:\n  baseurl: {address}\n", 1))
 
 
+def _copy_renewed(notebook: Path, target: Path) -> None:
+    """Copy an execution; its figures to play with look as they do today."""
+    text = notebook.read_text(encoding="utf-8")
+    if "<iframe srcdoc" in text:
+        book = json.loads(text)
+        for output in (output for cell in book["cells"] for output in cell.get("outputs", ())):
+            if "text/html" in output.get("data", {}):
+                output["data"]["text/html"] = renewed("".join(output["data"]["text/html"]))
+        text = json.dumps(book, ensure_ascii=False)
+    target.write_text(text, encoding="utf-8")
+
+
 def write_sitemap(site: Path, address: str) -> None:
     """`sitemap.xml` of all pages, for an address that ends in a slash."""
     pages = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html") if page.name != "404.html")
@@ -156,7 +169,7 @@ def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path],
         "claim": lambda id: claim_text(claims, id),
         "recall": lambda chapter: recall_text(_of(executed, chapter)),
         "figure": lambda words: _figure_text(executed, words),
-        "interactive": lambda chapter: _raw(renewed("".join(shown_html(_of(executed, chapter)))) or ""),
+        "interactive": lambda chapter: _raw(_interactive("".join(shown_html(_of(executed, chapter))))),
         "cards": lambda file: _raw(_cards(root or find_root(), claims, executed)),
     }
     text = MARK.sub(lambda mark: write[mark[1]](mark[2]), page.read_text(encoding="utf-8"))
@@ -181,6 +194,10 @@ def recall_text(notebook: Path) -> str:
         for name, row in (("text to audio", rows.loc["T2A"]), ("audio to text", rows.loc["A2T"]))
     ]
     return f"R@1 is {' and '.join(parts)}; by chance {100 * rows['chance'].max():.1f} %."
+
+
+def _interactive(shown: str) -> str:
+    return renewed(found[0]) if (found := FRAME.search(shown)) else ""
 
 
 def _figure_text(executed: Mapping[str, Path], words: str) -> str:

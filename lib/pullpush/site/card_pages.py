@@ -103,10 +103,10 @@ ENCODER = {"trained": trained, "licence": _plain("licence")}
 LOSS = {"needs": lambda card: ", ".join(card.make.needs), "may use": lambda card: ", ".join(card.make.uses)}
 SCORES = {"scores": lambda card: ", ".join(score.name for score in card.scores)}
 DATASET = {"truth": lambda card: "labels" if card.labelled else "captions", "`pullpush fetch`": _if("fetch")}
-WHOLE = {"licence": _plain("licence"), "languages": _plain("languages"), "hears": rate}
+WHOLE = {"licence": _plain("licence"), "languages": _plain("languages"), "audio at": rate}
 KINDS = (
     Kind("Losses", "losses", TERMS, LOSS),
-    Kind("Audio encoders", "encoders", AUDIO, {**ENCODER, "hears": rate}, weights=True),
+    Kind("Audio encoders", "encoders", AUDIO, {**ENCODER, "audio at": rate}, weights=True),
     Kind("Text encoders", "encoders", TEXT, {**ENCODER, "languages": _plain("languages")}, weights=True),
     Kind("Whole published models", "encoders", MODELS, WHOLE, weights=True),
     Kind("Metrics", "metrics", METRICS, {**SCORES, "needs": lambda card: ", ".join(card.needs)}),

@@ -151,13 +151,20 @@ def _coerce(name: str, value: Any, default: Any) -> Any:
 
 # ---------------------------------------------------------------- for JupyterLab
 
+SETTINGS = ".settings"  # a folder of JupyterLab's defaults: no question about news before the first page
+# An equation with the book's number, which JupyterLab would give one of its own beside.
+EQUATION = re.compile(r"^\$\$\n(.*?)\s*\\tag\{([^}]+)\}\s*\n\$\$$", re.DOTALL | re.MULTILINE)
+QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+
 
 def write_for_lab(root: Path, folder: Path) -> None:
     """The book's pages as JupyterLab can show them, which has no bibliography and folds no code of a solution.
 
     A notebook that a reader changed is only written anew when its page is: the reader's is then NAME.before.ipynb.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SETTINGS).mkdir(parents=True, exist_ok=True)
+    (folder / SETTINGS / "overrides.json").write_text(json.dumps(QUIET), encoding="utf-8")
+    (folder / ".jupytext.toml").write_text('formats = "ipynb"\n', encoding="utf-8")  # no second copy beside a notebook
     references = _references((root / "book" / "references.bib").read_text(encoding="utf-8"))
     notebooks = {chapter.name: chapter for chapter in chapters(root)}
     links = re.compile(rf"(\]\((?:{'|'.join(notebooks)}))\.md(?=[)#])")
@@ -172,11 +179,13 @@ def write_for_lab(root: Path, folder: Path) -> None:
         answering = False
         for cell in book.cells:
             if cell.cell_type == "markdown":
-                text, answering = _answers_folded(cell.source, answering)
+                text = EQUATION.sub(r":::{math}\n:enumerator: \2\n\1\n:::", cell.source)
+                text, answering = _answers_folded(text, answering)
                 cell.source = links.sub(r"\1.ipynb", CITED.sub(partial(_cited, references), text))
             elif answering or {"hide-input", "remove-input"} & set(cell.metadata.get("tags", [])):
                 cell.metadata["jupyter"] = {"source_hidden": True}
         if page.stem in notebooks:
+            book.metadata.pop("jupytext", None)
             nbformat.write(book, target)
         else:
             target.write_text(book.cells[0].source, encoding="utf-8")
@@ -186,8 +195,10 @@ def _answers_folded(text: str, answering: bool) -> tuple[str, bool]:
     """A text whose part before the end of a solution folds, and whether it ends within a solution."""
     answer, end, rest = text.partition("```{solution-end}\n```")
     if end and answering:
-        folded = f":::{{admonition}} The answer in words\n:class: dropdown\n\n{answer.strip()}\n:::\n"
+        folded = f"::::{{admonition}} The answer in words\n:class: dropdown\n\n{answer.strip()}\n::::\n"
         text = (folded if answer.strip() else "") + rest
+    if text.rstrip().endswith(":class: dropdown\n```"):  # nothing to read in it before the code
+        text = f"{text.rstrip()}\n\nUnfold the code below: a click on its line.\n"
     return text, "{solution-start}" in text or (answering and not end)
 
 

@@ -218,12 +218,14 @@ def claims(paper: str | None, verdict: str | None, published: bool, profile: str
     root, size = find_root(), find_profile(profile).name
     table, path = ledger_page.publish(root, size, published=published)
     chosen = ledger_page.chosen(table, paper=paper, verdict=verdict)
-    for title, rows in ledger_page.titled(root, chosen):
-        click.secho(f"\n{title}", bold=True)
+    titles = ledger_page.titles(root / "book")
+    for name, rows in chosen.groupby("paper", sort=False):
+        click.secho(f"\n{titles[str(name)]}", bold=True)
         for _, row in rows.iterrows():
             click.echo(ledger_page.line(row))
     for name, counts in ledger_page.counted(chosen).items():
-        click.echo(f"{name}: {', '.join(f'{count} {found}' for found, count in counts.items())}")
+        sums = ", ".join(f"{count} {found}" for found, count in counts.items())
+        click.echo(f"{titles[name].partition(':')[0]}: {sums}")
     click.echo(path)
 
 
@@ -266,7 +268,8 @@ def lab(options: tuple[str, ...]) -> None:
     chapters.write_for_lab(root, folder)
     click.echo(f"notebooks in {folder}; JupyterLab tells its address below and opens there; Ctrl-C ends it")
     first = folder / f"{chapters.chapters(root)[0].name}.ipynb"
-    subprocess.run([sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *options, str(first)])
+    places = (f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={folder / chapters.SETTINGS}")
+    subprocess.run([sys.executable, "-m", "jupyterlab", *places, *options, str(first)])
 
 
 for command in (

@@ -84,12 +84,8 @@ def decision_table(root: Path, read: Callable[[str], pd.DataFrame]) -> str:
     """The table for practitioners: what one has, what to do, what it changed with its interval, and where."""
     lines = ["| you have | do | points | chapter |", "|---|---|---|---|"]
     for item in yaml.safe_load((root / "book" / DECISIONS).read_text(encoding="utf-8")):
-        row, scale = (
-            row_of(read(item["number"]["file"]), item["number"]),
-            100 if item["number"]["as"] == "points" else 1,
-        )
+        number, page = item["number"], item["page"]
+        row, scale = row_of(read(number["file"]), number), 100 if number["as"] == "points" else 1
         value, low, high = (f"{scale * row[column]:+.1f}".replace("-", "−") for column in ("value", "low", "high"))
-        lines.append(
-            f"| {item['have']} | {item['do']} | {value} [{low}, {high}] | [{item['page']}]({item['page']}.md) |"
-        )
+        lines.append(f"| {item['have']} | {item['do']} | {value} [{low}, {high}] | [{page}]({page}.md) |")
     return "\n".join(lines)

@@ -1,13 +1,13 @@
 """The page *Every claim*: the claims of all papers, with what the chapters' executions found of them.
 
 A chapter saves what it judged as `<chapter>.claims.csv`; claims that nothing judges bring their reason from
-`book/claims`. The page has filters that need no network; without JavaScript it is the whole table.
+`book/claims`. The page has filters, which `_static/book.js` plays; without JavaScript it is the whole table.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -87,15 +87,9 @@ def chosen(table: pd.DataFrame, *, paper: str | None = None, verdict: str | None
     return table
 
 
-def titled(root: Path, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The papers' titles with their claims."""
-    for paper, rows in table.groupby("paper", sort=False):
-        yield titles(root)[str(paper)], rows
-
-
-def titles(root: Path) -> dict[str, str]:
-    """Paper → its title, from `book/claims`."""
-    files = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (root / "book" / "claims").glob("*.yaml"))
+def titles(book: Path) -> dict[str, str]:
+    """Paper → its title, from the book's claims; before a colon stands its name."""
+    files = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (book / "claims").glob("*.yaml"))
     return {file["paper"]: file["title"] for file in files}
 
 
@@ -126,68 +120,52 @@ def complete(page: Path, table: pd.DataFrame) -> None:
     known = {path.stem for path in page.parent.iterdir()}
     path = page.with_name(HISTORY)
     history = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known, history)}\n```"
+    body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known, history, titles(page.parent))}\n```"
     page.write_text(page.read_text(encoding="utf-8").replace(MARK, body), encoding="utf-8")
 
 
-def html(table: pd.DataFrame, pages: Collection[str] = frozenset(), history: Mapping[str, Any] | None = None) -> str:
+def html(
+    table: pd.DataFrame,
+    pages: Collection[str] = frozenset(),
+    history: Mapping[str, Any] | None = None,
+    papers: Mapping[str, str] | None = None,
+) -> str:
     """The counts, the filters and the table.
 
     Args:
         pages: names of those that can be linked to.
         history: by claim, see HISTORY.
+        papers: their titles, which begin with their names; else what the table calls them.
     """
     lines = (_line(row, pages, (history or {}).get(row["id"], {})) for _, row in table.iterrows())
     rows = html_table(HEAD, lines, attributes=' id="claims"')
-    return f"""{_counts(table)}
+    shown = {paper: title.partition(":")[0] for paper, title in (papers or {}).items()}
+    return f"""{_counts(table, shown)}
 <form id="claim-filters" style="display:flex;flex-wrap:wrap;gap:0.6em 1.2em;margin:1em 0">
-{"".join(_select(name, table) for name in FILTERS)}
+{"".join(_select(name, table, shown) for name in FILTERS)}
 <label>text <input name="text" type="search" size="24"></label>
 <output aria-live="polite">{len(table)} claims</output>
 </form>
-{rows}
-<script>{SCRIPT}</script>"""
+{rows}"""
 
 
-SCRIPT = """
-(() => {
-  const form = document.getElementById("claim-filters");
-  const rows = [...document.querySelectorAll("#claims tbody tr")];
-  const texts = rows.map(row => row.textContent.toLowerCase());
-  const show = () => {
-    const words = form.elements.text.value.toLowerCase().split(" ").filter(Boolean);
-    const wanted = ["paper", "verdict", "chapter"].map(name => [name, form.elements[name].value]);
-    let count = 0;
-    rows.forEach((row, k) => {
-      const fits = wanted.every(([name, value]) => !value || row.dataset[name] === value)
-        && words.every(word => texts[k].includes(word));
-      row.hidden = !fits;
-      count += fits;
-    });
-    form.querySelector("output").textContent = count + " of " + rows.length + " claims";
-  };
-  form.addEventListener("input", show);
-  form.addEventListener("submit", event => event.preventDefault());
-  show();
-})();
-"""
-
-
-def _counts(table: pd.DataFrame) -> str:
+def _counts(table: pd.DataFrame, papers: Mapping[str, str]) -> str:
     counts = counted(table)
     verdicts = [name for name in WORDS if any(name in own for own in counts.values())]
     lines = []
     for paper, own in counts.items():
         numbers = [own.get(name, 0) for name in verdicts]
-        lines.append(f"<tr>{cells([escape(paper)], 'th')}{cells(map(str, (*numbers, sum(numbers))))}</tr>")
+        name = cells([escape(papers.get(paper, paper))], "th")
+        lines.append(f"<tr>{name}{cells(map(str, (*numbers, sum(numbers))))}</tr>")
     return html_table(("paper", *map(_said, verdicts), "all"), lines, size="1em")
 
 
-def _select(name: str, table: pd.DataFrame) -> str:
+def _select(name: str, table: pd.DataFrame, papers: Mapping[str, str]) -> str:
     values = (
         [one for one in WORDS if (table[name] == one).any()] if name == "verdict" else sorted(set(table[name]) - {""})
     )
-    options = "".join(f'<option value="{escape(value)}">{escape(_said(value))}</option>' for value in values)
+    said = {value: escape(papers.get(value) or _said(value)) for value in values}
+    options = "".join(f'<option value="{escape(value)}">{text}</option>' for value, text in said.items())
     return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
 

@@ -25,9 +25,9 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles
 from pullpush.lab.root import alone, find_root, workplace
 from pullpush.lab.session import write_table
+from pullpush.progress import held_back
 from pullpush.site import chapters, ledger_page
 from pullpush.site.run import current, run_all
-from pullpush.site.status import held_back
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-8
 TIMED = "time"

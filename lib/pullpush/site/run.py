@@ -33,6 +33,7 @@ from pullpush.errors import PullPushError
 from pullpush.lab import profiles, provenance
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import find_root, workplace
+from pullpush.progress import held_back
 from pullpush.site import chapters, status
 from pullpush.site.chapters import Chapter, gaps_of, is_current, place, publishable
 from pullpush.site.workers import Tell, work_through
@@ -159,7 +160,7 @@ def _execute(
     tables.mkdir()
     source_hash = chapters.source_hash(chapter)
     began = time.monotonic()
-    with status.held_back(lambda: status.end_kernel(folder)) as came:
+    with held_back(lambda: status.end_kernel(folder)) as came:
 
         def started(at: str) -> None:
             if came:  # before there was a kernel to end

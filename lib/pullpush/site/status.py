@@ -17,15 +17,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 
 PREFIX = ".running-"
 KERNEL = "kernel.pid"  # written by the kernel itself when it starts
 GRACE = 2.0  # seconds between asking and forcing
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -59,35 +57,6 @@ def end_kernel(folder: Path) -> None:
             os.killpg(group, 0)  # raises once all of them are gone
             time.sleep(0.05)
         os.killpg(group, signal.SIGKILL)
-
-
-@contextmanager
-def held_back(end: Callable[[], object] = lambda: None) -> Iterator[list[int]]:
-    """Hold a first Ctrl-C or SIGTERM back for the block: `end` is called at once, and who owns the block looks at the
-    list of signals that came. Threads other than the main one get no signals.
-    """
-    came: list[int] = []
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        restore()
-        came.append(number)
-        end()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield came
-        return
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, ask)
-    try:
-        yield came
-    finally:
-        restore()
 
 
 @contextmanager

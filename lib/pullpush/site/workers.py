@@ -24,7 +24,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from pullpush.cache import home
 from pullpush.errors import PullPushError
 from pullpush.parallel import elsewhere
-from pullpush.site.status import held_back
+from pullpush.progress import held_back
 
 PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started

@@ -151,7 +151,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             tensors, about = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
             if about.get("sum") not in (None, _sum(tensors, about["state"])):  # earlier versions wrote none
                 raise ValueError("it is not what was written")
-            return {_today(name): tensor for name, tensor in tensors.items()}, json.loads(about["state"])
+            return dict(tensors), json.loads(about["state"])
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise TrainingError(f"{path} is damaged ({error}): train anew by --restart (resume=False)") from error
 
@@ -183,15 +183,6 @@ def digest(path: Path) -> str:
     """SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _today(name: str) -> str:
-    """The name of a weight as it is now: published networks were once called `backbone` in the encoders that hold them.
-
-    >>> _today("weights/model.audio.backbone.inside.norm.bias")
-    'weights/model.audio.network.inside.norm.bias'
-    """
-    return name.replace(".backbone.", ".network.")
 
 
 def _under(tensors: Mapping[str, Tensor], prefix: str, separator: str = "/") -> dict[str, Tensor]:

@@ -12,6 +12,7 @@ from torch.optim import Adam, AdamW, Optimizer
 
 from pullpush.errors import TrainingError
 from pullpush.extras import MissingExtraError
+from pullpush.progress import held_back
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 
@@ -44,6 +45,10 @@ def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
             "nothing learns: all weights of the model are frozen, and its loss has none; let a part of an encoder "
             "require gradients, or take a model with projections"
         )
+    with held_back() as came:  # a first optimiser imports this for seconds: half of it would be an error ever after
+        import_module("torch._dynamo")
+    if came:
+        raise KeyboardInterrupt
     if recipe.optimiser == "adam8bit":
         return _adam8bit()(groups, lr=recipe.lr)
     fused = recipe.audio == "features" or None
