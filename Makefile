@@ -1,7 +1,7 @@
 # Everything runs inside .venv, made on first use; no root needed.
 #   make book   environment, recordings, quick profile in executed/local, HTML in _build/html
 #   make test   environment, lint, types, tests, the smoke book: minutes
-#   make test-all  the same, then what is deep: every page on data of one's own, every cache damaged, fuzzing
+#   make test-all  the same, then what is deep: every page on data of one's own, every cache damaged, processes killed, fuzzing
 #   make gpu    time and memory at the papers' sizes, on an NVIDIA GPU, at most 8 minutes
 PYTHON ?= $(shell for v in python3 python3.13 python3.12 python3.11; do $$v -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo $$v && break; done)
 PROFILE ?= quick

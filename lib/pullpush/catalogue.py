@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from types import MappingProxyType
@@ -167,11 +168,17 @@ def modules(package: str) -> dict[str, str]:
     _ADDED[package] = [*_ADDED.get(package, ()), *added]
     found: dict[str, str] = {}
     for place in places:
-        for name in [entry.name for entry in pkgutil.iter_modules([place]) if entry.name[:2] != "__"]:
+        for name in _names(place, tuple(os.listdir(place))):
             if first := found.get(f"{package}.{name}"):
                 raise CardError(f"{name}.py lies in {place} and in {first}: give one another name")
             found[f"{package}.{name}"] = place
     return dict(sorted(found.items()))
+
+
+@lru_cache
+def _names(folder: str, files: tuple[str, ...]) -> tuple[str, ...]:
+    """The modules in a folder of these files; remembered, for a step of training asks for every card anew."""
+    return tuple(entry.name for entry in pkgutil.iter_modules([folder]) if entry.name[:2] != "__")
 
 
 def _forget(package: str, folder: str) -> None:

@@ -24,6 +24,7 @@ def plan(tiny):
     return path
 
 
+@pytest.mark.deep
 def test_a_grid_runs_in_two_processes_and_is_gathered(plan):
     done = sweep(plan, jobs=2)
     assert (len(done.ran), len(done.skipped), len(done.failed)) == (4, 0, 0)

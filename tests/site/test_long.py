@@ -150,6 +150,7 @@ def pools(monkeypatch):
     return started
 
 
+@pytest.mark.deep
 def test_after_a_process_was_killed_the_rest_goes_on(sizes, pools):
     def kill():
         os.kill(next(iter(pools[-1]._processes)), signal.SIGKILL)
@@ -165,6 +166,7 @@ def test_a_sweep_leaves_other_pools_of_this_process_as_they_were(sizes):
     assert parallel.side_by_side([partial(int, k) for k in "012"], jobs=2) == [0, 1, 2]
 
 
+@pytest.mark.deep
 def test_an_interrupted_sweep_ends_its_processes_and_keeps_what_was_trained(sizes, pools):
     processes: list[int] = []
 

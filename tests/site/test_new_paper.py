@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from click.testing import CliRunner
 
 from pullpush.site.cli import main
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STEP = re.compile(r"^\*\*\d\. [^*]+\*\*, `([^`]+)`.*?^(`{3,4})\w+\n(.*?)^\2$", flags=re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.deep
 def test_the_page_followed_to_the_letter_ends_in_a_judged_claim(tmp_path, monkeypatch):
     page = (ROOT / "book" / "how-to-add-a-paper.md").read_text(encoding="utf-8")
     shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("*.ipynb", "measured", "images"))

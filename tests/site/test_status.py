@@ -96,6 +96,7 @@ def test_a_killed_run_takes_its_kernel_and_its_folder_with_it(slow):
     until(lambda: not any(map(lives, processes(slow))) and not list((slow / "executed").iterdir()))
 
 
+@pytest.mark.deep
 def test_a_stopped_sweep_ends_all_its_cells_and_starts_no_other(slow):
     (slow / "grid.yaml").write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {seed: [0, 1, 2]}\n")
     command = pullpush("sweep", str(slow / "grid.yaml"))
@@ -109,6 +110,7 @@ def test_a_stopped_sweep_ends_all_its_cells_and_starts_no_other(slow):
     assert {path.suffix or path.name for path in files(slow)} <= {".lock"}
 
 
+@pytest.mark.deep
 def test_a_killed_sweep_takes_its_cells_and_their_kernels_with_it(slow):
     (slow / "grid.yaml").write_text("chapter: 10-tiny\nprofile: smoke\ngrid: {seed: [0, 1]}\n")
     command = pullpush("sweep", str(slow / "grid.yaml"))
@@ -134,6 +136,7 @@ work_through({name: partial(call, sys.argv[1]) for name in "ab"}, jobs=2)
 """
 
 
+@pytest.mark.deep
 def test_killed_in_a_chapters_sweep_it_takes_the_processes_that_train_with_it(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(WORK)

@@ -188,6 +188,7 @@ def test_when_the_minutes_are_over_the_rest_is_left_and_named(book):
     assert len(done.left) == 4
 
 
+@pytest.mark.deep
 def test_killed_it_goes_on_with_the_same_seed(book):
     script = (
         "from pullpush.site.verify import verify; verify(('10-tiny',), every=True, seed=7, profile={!r}, report=print)"

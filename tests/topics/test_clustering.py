@@ -32,6 +32,7 @@ def by_umap(tmp_path_factory):
 # What is found
 
 
+@pytest.mark.deep
 def test_planted_topics_are_found(by_umap):
     assert agreement(by_umap.labels, planted()[2])["AMI"] > 0.99
     assert by_umap.sizes.tolist() == [EACH] * 4
@@ -40,6 +41,7 @@ def test_planted_topics_are_found(by_umap):
     assert {"dog", "rain", "bell", "engine"} <= {word for topic in by_umap.words for word, _ in topic}
 
 
+@pytest.mark.deep
 def test_the_same_seed_finds_the_same_to_the_last_bit(by_umap):
     embeddings, texts, _ = planted()
     again = cluster(embeddings, texts, seed=0)  # in a cache that is empty
@@ -47,6 +49,7 @@ def test_the_same_seed_finds_the_same_to_the_last_bit(by_umap):
     assert (again.points == by_umap.points).all()
 
 
+@pytest.mark.deep
 def test_the_order_of_the_captions_cannot_matter(by_umap):
     embeddings, texts, _ = planted()
     rows = np.random.default_rng(5).permutation(len(texts))

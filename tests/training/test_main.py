@@ -102,6 +102,7 @@ def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
     assert main([*common, "--restart"]) == 0
 
 
+@pytest.mark.deep
 def test_a_flipped_weight_a_full_disk_and_an_interrupt_are_told(tmp_path, capsys, monkeypatch):
     common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
     with monkeypatch.context() as patch:

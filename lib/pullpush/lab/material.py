@@ -228,7 +228,8 @@ def two_worlds(book: Session, data: World) -> dict[str, World]:
     A is mixed as the book's world; B overlaps more, is farther away, and always noisy. Combinations of events that one
     tests on are in no training scene of the other.
     """
-    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key.startswith("n_")}
+    counts = {f"n_{split}" for split in ("train", "valid", "test")}
+    size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key in counts}
     noisy = {"p_overlap": 0.8, "p_far": 0.4, "p_noise": 1.0, "snr_db": (0.0, 10.0)}
     mixing = {"A": common.scene(book), "B": common.scene(book, **noisy)}
     return {

@@ -108,20 +108,30 @@ class Profile:
 
         if AUDIO[self.audio].pretrained:
             return self
+        own = {name: value for name, value in self.encoder_options.items() if not name.startswith("audio_")}
+        base = replace(self, encoder_options=own)  # those of the audio encoder go with it
         merged = {
-            name: {**getattr(self, name), **self.pretrained[name]} for name in MAPPINGS if name in self.pretrained
+            name: {**getattr(base, name), **self.pretrained[name]} for name in MAPPINGS if name in self.pretrained
         }
-        return replace(self, **{**self.pretrained, **merged})
+        return replace(base, **{**self.pretrained, **merged})
 
 
 MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
+SHORT = {"duration": 2.0, "min_duration": 1.0}  # seconds of the scenes in smoke
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         row.name: row
         for row in (
             Profile(
                 name="smoke",
-                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
+                world={
+                    "bank": "synthetic",
+                    "n_train": 64,
+                    "n_valid": 24,
+                    "n_test": 24,
+                    "n_single_per_event": 2,
+                    "scene": SHORT,
+                },
                 audio="cnn",
                 text="hashed",
                 dim=32,
@@ -130,6 +140,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 seeds=2,
                 about="synthetic sounds, no network, tiny models: does it run?",
                 points=2,
+                encoder_options={"audio_channels": (8, 8, 16, 16)},
                 pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
             ),
             Profile(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from pullpush.data.banks import BANKS
@@ -14,12 +16,13 @@ from pullpush.errors import PullPushError, unknown
 from pullpush.rewriting import REWRITERS
 
 ENCODERS = "encoders"
+AT_ONCE = 4  # downloads
 # All that the profile quick hears and reads with.
-QUICK = ("tuxpaint", "takes", "keywords", "prompts", "synonyms", ENCODERS)
+QUICK = ("prompts", "tuxpaint", "takes", "keywords", "synonyms", ENCODERS)  # the longest first
 
 
 def fetch(names: Sequence[str] = ()) -> Iterator[str]:
-    """Fetch what is named, one after the other; a line for each says what it is and where."""
+    """Fetch what is named, some side by side; a line for each, in their order, says what it is and where."""
     wanted = list(names or QUICK)
     chosen: list[str] = []
     if ENCODERS in names:  # what follows it are names of encoders
@@ -28,14 +31,18 @@ def fetch(names: Sequence[str] = ()) -> Iterator[str]:
     cards = [_encoder(name) for name in chosen] if chosen else with_wheels()
     for name in wanted:
         _check(name)
+    calls: list[Callable[[], str]] = []
     for name in wanted:
-        if name == ENCODERS:
-            yield from map(_get_encoder, cards)
-        elif name in _fetched():
-            card = _fetched()[name]
-            yield f"{card.name}: {card.megabytes:.0f} MB, {card.licence}: {card.fetch()}"
-        else:
-            yield str(registry.fetch(name))
+        calls += [partial(_get_encoder, card) for card in cards] if name == ENCODERS else [partial(_get, name)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from pool.map(lambda call: call(), calls)
+
+
+def _get(name: str) -> str:
+    if name not in _fetched():
+        return str(registry.fetch(name))
+    card = _fetched()[name]
+    return f"{card.name}: {card.megabytes:.0f} MB, {card.licence}: {card.fetch()}"
 
 
 def with_wheels() -> list[EncoderCard]:
