@@ -76,6 +76,8 @@ def test_wrong_choices_are_told(split):
         PairDataset(split, languages=("en",))
     with pytest.raises(ValueError, match="needs more languages"):
         PairDataset(split, sampling="pair")
+    with pytest.raises(ValueError, match="'fixed' or 'random'"):
+        PairDataset(split, languages=LANGUAGES, sampling="all", captions="all")
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
@@ -189,6 +191,15 @@ def test_all_languages_leave_gaps_where_a_translation_is_missing(partial):
     assert batch.parallel == (["f0", None, "f2", "f3", "f4"], ["j0", "j1", None, None, "j4"])
     assert batch.parallel_languages == (["fra"] * 5, ["jpn"] * 5)
     assert batch.present == [[text is not None for text in texts] for texts in (batch.texts, *batch.parallel)]
+
+
+def test_all_captions_of_a_clip_come_in_its_one_language(partial):
+    batch = collate([partial("random", captions="all", seed=seed)[i] for seed in range(3) for i in range(5)])
+    of_clips = [Partial.texts[language][i] for language, i in zip(batch.languages, batch.index.tolist(), strict=True)]
+    assert batch.parallel_languages == (batch.languages,)
+    for own, text, further in zip(of_clips, batch.texts, batch.parallel[0], strict=True):
+        assert [text, further][: len(own)] == own
+        assert (further is None) == (len(own) == 1)
 
 
 @pytest.mark.parametrize("sampling", ["fixed", "random", "pair"])

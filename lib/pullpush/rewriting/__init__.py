@@ -44,6 +44,6 @@ def create(name: str, **options: Any) -> Any:
         TypeError: it has no such option.
 
     >>> [name for name, card in REWRITERS.items() if card.merges]
-    ['endpoint', 'grammar', 'huggingface']
+    ['endpoint', 'grammar']
     """
     return REWRITERS[name].make(**options)

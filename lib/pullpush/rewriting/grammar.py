@@ -84,8 +84,8 @@ class SceneRewriter(Rewriter, Merger):
             columns = ", ".join(clips.columns) or "none"
             raise RewritingError(
                 "the grammar rewrites captions of scenes, which have a column 'scene' and the events of a bank "
-                f"(columns here: {columns}; events: {len(events)}): take the rewriters 'huggingface' or 'endpoint' for "
-                "other clips, or change single words ('deletion', 'synonyms')"
+                f"(columns here: {columns}; events: {len(events)}): take the rewriter 'endpoint' for other "
+                "clips, or change single words ('deletion', 'synonyms')"
             )
         found: dict[str, list[Scene]] = {}
         for scene, texts in zip(clips.columns["scene"], clips.captions(language), strict=True):
