@@ -18,70 +18,11 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 from pullpush.data.clips import Clips
+from pullpush.data.pairing import Pairing, Texts
 from pullpush.errors import PullPushError, TrainingError, unknown
 
-SAMPLING = ("fixed", "random", "pair", "all")
-CAPTIONS = ("first", "random")
 GROUP = "group"  # the column that says which group a clip belongs to
 T = TypeVar("T")
-
-
-class Texts(NamedTuple):
-    """What goes with a clip: its main text, further ones, and their languages; None where there is no caption."""
-
-    text: str | None
-    language: str
-    parallel: tuple[str | None, ...]
-    parallel_languages: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """How clips are paired with captions; what each of these means is in `PairDataset`."""
-
-    languages: tuple[str, ...]
-    sampling: str = "fixed"
-    captions: str = "first"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
-        object.__setattr__(self, "languages", languages)
-        if self.sampling not in SAMPLING:
-            raise unknown("sampling", self.sampling, SAMPLING)
-        if self.captions not in CAPTIONS:
-            raise unknown("caption choice", self.captions, CAPTIONS)
-        if len(languages) < self.needed:
-            raise ValueError(f"sampling {self.sampling!r} needs more languages than {languages}")
-
-    @property
-    def needed(self) -> int:
-        """In how many languages a clip must have captions."""
-        return 2 if self.sampling == "pair" else 1
-
-    def texts(self, clip: int, epoch: int, captions: Mapping[str, Sequence[str]]) -> Texts:
-        """A clip's texts in an epoch; captions: by language, none of them blank, in as many languages as are needed."""
-        spoken = tuple(name for name in self.languages if self.sampling == "all" or captions[name])
-        pick, draw = self._numbers(clip, epoch)
-        main, others = spoken[0], spoken[1:] if self.sampling == "all" else ()
-        if self.sampling == "pair":
-            others = (spoken[1 + pick % (len(spoken) - 1)],)
-        elif self.sampling != "all":
-            main = spoken[(clip if self.sampling == "fixed" else pick) % len(spoken)]
-        text, *parallel = (self._chosen(captions[name], draw) for name in (main, *others))
-        return Texts(text, main, tuple(parallel), others)
-
-    def _numbers(self, clip: int, epoch: int) -> tuple[int, int]:
-        """For the clip's language and caption; zeros where nothing is drawn, which is much faster."""
-        if self.captions == "first" and self.sampling in ("fixed", "all"):
-            return 0, 0
-        rng = np.random.default_rng([self.seed, epoch, clip])
-        return int(rng.integers(2**31)), int(rng.integers(2**31))
-
-    def _chosen(self, texts: Sequence[str], draw: int) -> str | None:
-        if not texts:
-            return None
-        return texts[0 if self.captions == "first" else draw % len(texts)]
 
 
 class Item(NamedTuple):
@@ -266,7 +207,8 @@ class PairDataset(Dataset[Item]):
             (ML-CLAP); "pair": the main language, and in `parallel` a random other one (CACL); "all": the main
             language, and in `parallel` all others in their order (KCL).
         captions: "first" takes each clip's first caption, "random" draws one per clip and epoch. Texts in
-            `parallel` have the same caption number.
+            `parallel` have the same caption number. "all" brings every caption of the clip in its one language, the
+            first as its text and the others in `parallel`: a loss over many texts then learns from all of them.
         seed: of all draws, with the epoch and the clip's index.
         sample_rate: in Hz, of the audio; None: as the clips come. `train` asks for that of its model.
         columns: which of the clips' columns a batch brings; `train` asks for those that its recipe needs.
@@ -311,6 +253,9 @@ class PairDataset(Dataset[Item]):
             language: [[text for text in texts if not is_missing(text)] for texts in split.captions(language)]
             for language in self.languages
         }
+        if captions == "all":
+            every = (len(texts) for of_language in self._captions.values() for texts in of_language)
+            self.pairing = replace(self.pairing, most=max(every, default=0))
         self.missing = {language: sum(not texts for texts in self._captions[language]) for language in self.languages}
         if any(self.missing.values()):
             self._check_languages()

@@ -15,7 +15,7 @@ import torch
 from pullpush.cache import content_key
 from pullpush.data.banks.recorded import english_phrases
 from pullpush.data.banks.synthetic import synthetic_events
-from pullpush.data.batches import CAPTIONS, SAMPLING, Item, PairDataset, Pairing, balanced_order, collate, shares
+from pullpush.data.batches import Item, PairDataset, balanced_order, collate, shares
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.language.grammar import captions
 from pullpush.data.language.nli import LABELS, Statement, grouped, holds, triples, with_triples
@@ -23,6 +23,7 @@ from pullpush.data.language.vocabulary import load_events, load_labels
 from pullpush.data.language.wording import aligned_captions, load_ways, worded_captions
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.mixture import MixtureConfig, Part, asked_in
+from pullpush.data.pairing import SAMPLING, Pairing
 from pullpush.data.recordings.corpora import label_prompts
 from pullpush.data.scenes.altered import AlteredWaveforms, First, Gain, Loudest, WhiteNoise
 from pullpush.data.scenes.augmented import AugmentedConfig, _pairs, mixed_waves, write_merged
@@ -77,13 +78,28 @@ def pairing() -> Values:
     captions = {code: _write(clips().columns, code) for code in THREE}
     values: dict[str, Any] = {"needed": [Pairing(THREE, sampling).needed for sampling in SAMPLING]}
     for sampling in SAMPLING:
-        for choice in CAPTIONS:
+        for choice in ("first", "random"):
             drawn = Pairing(THREE, sampling, choice, seed=2)
             rows = [{code: each[row] for code, each in captions.items()} for row in range(10)]
             rows = rows[:4] if sampling == "all" else rows
             values[f"{sampling} {choice}"] = [
                 list(drawn.texts(row, epoch, each)) for epoch in (0, 1) for row, each in enumerate(rows)
             ]
+    return values
+
+
+@DATA("every-caption")
+def every_caption() -> Values:
+    """Batches of clips with all their captions, some with fewer."""
+    values: dict[str, Any] = {}
+    for sampling, languages in (("fixed", ("eng",)), ("random", THREE)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of translations that are missing
+            pairs = PairDataset(clips(), languages=languages, sampling=sampling, captions="all", seed=1)
+        values[sampling] = [
+            [batch.texts, list(batch.parallel), list(batch.parallel_languages), batch.present]
+            for batch in pairs.batches(5, seed=3, epoch=1)
+        ]
     return values
 
 

@@ -129,7 +129,6 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                     "n_train": 64,
                     "n_valid": 24,
                     "n_test": 24,
-                    "n_single_per_event": 2,
                     "scene": SHORT,
                 },
                 audio="cnn",

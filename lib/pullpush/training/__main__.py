@@ -19,6 +19,7 @@ from tqdm import tqdm
 from pullpush.cache import atomic_path
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Config, World, load_data
+from pullpush.data.pairing import CAPTIONS
 from pullpush.data.recordings.corpora import CLEANINGS, CorpusConfig, Queries, read_queries, shared_captions
 from pullpush.data.recordings.overlap import overlap
 from pullpush.data.scenes.world import WorldConfig
@@ -131,7 +132,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     overrides |= {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
     if options.balance:
         overrides["balance"] = dict(map(group_weight, options.balance))
-    if options.captions in ("first", "random"):
+    if options.captions in CAPTIONS:
         overrides["captions"] = options.captions
     return recipe(options.recipe, **overrides)
 
@@ -260,8 +261,9 @@ def parser() -> argparse.ArgumentParser:
     )
     model.add_argument(
         "--captions",
-        choices=("first", "random", "every"),
-        help="of a clip: its first, one drawn an epoch, or each as a pair of its own (recordings only)",
+        choices=(*CAPTIONS, "every"),
+        help="of a clip: its first, one drawn an epoch, all at once (for losses over many texts such as kcl, with "
+        "--set sampling=fixed), or each as a pair of its own (every; recordings only)",
     )
     model.add_argument(
         "--balance",

@@ -35,7 +35,8 @@ def of_recipe(recipe: Recipe) -> tuple[str, ...]:
     ['audio/cnn', 'audio/dual-encoder', 'losses/infonce', 'text/use']
     """
     encoders = (f"{kind}/{name}" for kind, name in _encoders(recipe))
-    return tuple(sorted({*LOOP, *(f"losses/{term.name}" for term in recipe.terms), *encoders}))
+    further = {"data/every-caption"} if recipe.captions == "all" else set()
+    return tuple(sorted({*LOOP, *further, *(f"losses/{term.name}" for term in recipe.terms), *encoders}))
 
 
 def of_audio(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:

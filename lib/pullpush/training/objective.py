@@ -48,7 +48,8 @@ class Objective(nn.Module):
         self.weights = [term.weight for term in recipe.terms]
         self.needed = needed_columns(recipe)
         clips = -(-recipe.batch_size // world()[1])  # in this process, rounded up
-        self.chunk = chunk_size(model, recipe.text_chunk, sampling=recipe.sampling, clips=clips)
+        sampling = "all" if recipe.captions == "all" else recipe.sampling  # many texts a clip, either way
+        self.chunk = chunk_size(model, recipe.text_chunk, sampling=sampling, clips=clips)
 
     def forward(self, batch: Batch) -> Outcome:
         """The loss over the batches of all processes together.

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
-from pullpush.data.batches import CAPTIONS, SAMPLING
 from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.pairing import CAPTIONS, SAMPLING
 from pullpush.errors import SettingError, unknown
 from pullpush.losses import TERMS
 from pullpush.settings import check_fields, check_setting

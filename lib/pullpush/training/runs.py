@@ -261,7 +261,7 @@ def precompute(model: DualEncoder, dataset: TrainingData, valid: Clips) -> None:
     """Encode what a frozen text encoder will be asked for at once, which is faster than batch by batch."""
     texts = [text for captions in valid.captions(dataset.languages[0]) for text in captions[:1]]
     if isinstance(dataset, PairDataset):  # of a stream nobody knows the texts before they come
-        count = None if dataset.pairing.captions == "random" else 1
+        count = 1 if dataset.pairing.captions == "first" else None
         of_languages = (dataset.split.captions(language) for language in dataset.languages)
         texts = [text for of_language in of_languages for captions in of_language for text in captions[:count]] + texts
     model.precompute_text(texts)

@@ -23,8 +23,9 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from pullpush.data.batches import GROUP, Batch, Item, Pairing, apportioned, collate, shard
+from pullpush.data.batches import GROUP, Batch, Item, apportioned, collate, shard
 from pullpush.data.mixture import SEVERAL
+from pullpush.data.pairing import Pairing
 from pullpush.data.shards.files import Annotation, DamagedError, Sample, Where, read_sample, samples_of, shards_of
 from pullpush.errors import PullPushError, TrainingError, few, unknown
 
@@ -184,6 +185,8 @@ class ShardDataset:
     ) -> None:
         if buffer < 1 or threads < 1:
             raise ValueError(f"buffer and threads must be at least 1, got {buffer} and {threads}")
+        if captions == "all":
+            raise ValueError("how many captions a clip of shards has at most is not known: captions is first or random")
         # pyrefly: ignore[bad-argument-type]
         self.pairing = Pairing(languages, sampling, captions, seed)
         self.sample_rate, self.seconds, self.buffer, self.threads = sample_rate, seconds, buffer, threads

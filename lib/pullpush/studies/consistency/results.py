@@ -113,17 +113,29 @@ MEASURES["evenness-kcl-cacl-start"] = Measure(
 
 
 def worth_of_steps(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-clap") -> pd.DataFrame:
-    """How many steps of the baseline a step of each system is worth: the shifts of log₂ steps with which one parabola
-    goes through all runs of a seed.
-
-    table: a row a run: system, seed, steps, the metric.
+    """How many steps of the baseline a step of each system is worth, see `doublings`.
 
     Returns:
         A row a system: value, low, high (95 % over seeds, on the logarithm), "fit" (R² of all seeds' curves).
     """
+    shifts, fit = doublings(table, metric, baseline)
+    of_seeds = [difference(column.to_numpy()[:, None]) for _, column in shifts.items()]
+    powers = [2.0 ** np.array([each.value, each.low, each.high]) for each in of_seeds]
+    found = pd.DataFrame([(1.0, np.nan, np.nan), *powers], columns=["value", "low", "high"])
+    return found.assign(system=[baseline, *shifts], fit=fit)[["system", "value", "low", "high", "fit"]]
+
+
+def doublings(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-clap") -> tuple[pd.DataFrame, float]:
+    """By how much log₂ of a system's steps has to grow so that one parabola goes through its runs and the baseline's.
+
+    table: a row a run: system, seed, steps, the metric.
+
+    Returns:
+        A row a seed, a column a system but the baseline; and R² of all seeds' parabolas.
+    """
     others = [name for name in dict.fromkeys(table["system"]) if name != baseline]
-    shifts, left = [], 0.0
-    for _, rows in table.groupby("seed"):
+    shifts, left = {}, 0.0
+    for seed, rows in table.groupby("seed"):
         steps, scores = np.log2(rows["steps"].to_numpy(float)), rows[metric].to_numpy(float)
         is_other = np.stack([(rows["system"] == name).to_numpy(float) for name in others])
 
@@ -132,13 +144,40 @@ def worth_of_steps(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str =
             return scores - np.polynomial.Polynomial.fit(moved, scores, 2)(moved)
 
         best = least_squares(misses, np.ones(len(others)))
-        shifts.append(best.x)
+        shifts[seed] = best.x
         left += 2 * best.cost
     fit = 1 - left / table.groupby("seed")[metric].apply(lambda values: values.var(ddof=0) * len(values)).sum()
-    of_seeds = [difference(column[:, None]) for column in np.array(shifts).T]
-    powers = [2.0 ** np.array([each.value, each.low, each.high]) for each in of_seeds]
-    found = pd.DataFrame([(1.0, np.nan, np.nan), *powers], columns=["value", "low", "high"])
-    return found.assign(system=[baseline, *others], fit=fit)[["system", "value", "low", "high", "fit"]]
+    return pd.DataFrame.from_dict(shifts, orient="index", columns=others), fit
+
+
+def worth_of_texts(scores: Scores, metric: str = "T2A R@1") -> pd.DataFrame:
+    """What "all" texts of a clip are worth over "one" of them: a row for each kind of texts and their number K, with
+    the columns of `worth_of_steps`; on English captions.
+    """
+    of_kinds = _of_english(scores).groupby(["texts", "K"], sort=False)
+    found = [worth_of_steps(rows, metric, "one").tail(1).assign(texts=kind, K=k) for (kind, k), rows in of_kinds]
+    return pd.concat(found, ignore_index=True)[["texts", "K", "value", "low", "high", "fit"]]
+
+
+def _of_english(scores: Scores) -> pd.DataFrame:
+    table = scores.table
+    return table[table["language"] == LANGUAGES[0]]
+
+
+def _languages_over_captions(given: Mapping[str, Scores]) -> Difference:
+    """By how many doublings of steps more all of as many languages are worth than all of as many English captions."""
+    table = _of_english(given["texts"])
+    most = table.loc[table["texts"] == "captions", "K"].max()
+    alike = table[table["K"] == most].groupby("texts")
+    found = {kind: doublings(rows, baseline="one")[0]["all"].to_numpy() for kind, rows in alike}
+    if len(found) < 2:
+        raise ExperimentError(
+            f"{most} captions of a clip are compared with as many languages: give clips captions in them"
+        )
+    return difference((found["languages"] - found["captions"])[:, None])
+
+
+MEASURES["languages-over-captions"] = Measure(("texts",), _languages_over_captions)
 
 
 def caption_cosines(
