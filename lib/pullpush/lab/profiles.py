@@ -117,20 +117,13 @@ class Profile:
 
 
 MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
-SHORT = {"duration": 2.0, "min_duration": 1.0}  # seconds of the scenes in smoke
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         row.name: row
         for row in (
             Profile(
                 name="smoke",
-                world={
-                    "bank": "synthetic",
-                    "n_train": 64,
-                    "n_valid": 24,
-                    "n_test": 24,
-                    "scene": SHORT,
-                },
+                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
                 audio="cnn",
                 text="hashed",
                 dim=32,
