@@ -132,6 +132,11 @@ def test_every_loss_says_how_directions_are_joined(card):
     assert any("Scale: " in function.__doc__ for function in of_file)
 
 
+@pytest.mark.parametrize("function", [losses.focal, losses.label_smoothing, losses.additive_margin])
+def test_a_loss_that_does_not_go_in_tiles_says_what_it_holds(function):
+    assert "All N × N similarities are held at once" in function.__doc__
+
+
 def test_directions_are_summed_and_multilingual_losses_average_them():
     audio, text = pairs().detach().double()
     single = [info_nce(audio, text, direction=direction) for direction in ("t2a", "a2t")]

@@ -1,5 +1,6 @@
 import json
 import re
+from types import SimpleNamespace
 
 import miniature
 import pandas as pd
@@ -113,6 +114,13 @@ def test_a_flipped_weight_a_full_disk_and_an_interrupt_are_told(tmp_path, capsys
         patch.setattr(checkpoints, "save_file", interrupt)
         assert main(common) == 130
     assert "goes on from the last checkpoint" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr("pullpush.training.__main__.train_run", lose)
+        with pytest.raises(RuntimeError, match="Connection reset"):  # no group, so nobody was lost
+            main(common)
+        patch.setattr("pullpush.training.__main__.dist", SimpleNamespace(is_initialized=lambda: True))
+        assert main(common) == 1
+    assert "another process of the group was lost (gloo: Connection reset by peer)" in capsys.readouterr().err
     (tmp_path / "run" / ".partial-x.csv").touch()
     assert main(common) == 0
     assert not list((tmp_path / "run").glob(".partial-*"))
@@ -130,6 +138,10 @@ def refuse(*_, **__):
 
 def interrupt(*_, **__):
     raise KeyboardInterrupt
+
+
+def lose(*_, **__):
+    raise RuntimeError("gloo: Connection reset by peer\nand where")
 
 
 def test_recordings_of_your_own_are_learnt_and_tested(mine, tmp_path, capsys):
