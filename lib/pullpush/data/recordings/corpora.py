@@ -240,7 +240,7 @@ def load_corpus(config: CorpusConfig) -> World:
     check_recordings(dataset.title, splits)
     if config.every_caption:
         splits["train"] = every_caption(splits["train"])
-    tables = _tables(dataset.where(datasets_home()))
+    tables = language_tables(dataset.where(datasets_home()))
     about = [config.every_caption, *(splits[split].captions("eng") for split in ("train", "valid"))]
     words = content_key([*about, {language: fingerprint(path) for language, path in tables.items()}])
     return World(config, splits, words, parts=("data/decoding", "data/relevance", "data/labels"))
@@ -304,7 +304,7 @@ def _clips(
         raise PullPushError(f"{dataset.title} has no clip for {split}: see {dataset.where(datasets_home())}")
     longest = dataset.seconds if seconds is None else None if seconds == math.inf else seconds
     about, title = [name.partition(":")[0], split], f"{dataset.title} {split}"
-    tables = {} if dataset.labelled else _tables(dataset.where(datasets_home()))
+    tables = {} if dataset.labelled else language_tables(dataset.where(datasets_home()))
     waveforms, key = stored(files.paths, about, longest, sample_rate, title)
     return StoredClips(
         split,
@@ -318,8 +318,10 @@ def _clips(
     )
 
 
-def _tables(folder: Path) -> dict[str, Path]:
-    """Captions in further languages: `captions.fra.csv`."""
+def language_tables(folder: Path) -> dict[str, Path]:
+    """The files of a folder's captions in further languages, by ISO 639-3 code: `captions.fra.csv`; PullPushError where
+    a name is no code.
+    """
     found = {path.name.removeprefix("captions.").removesuffix(".csv"): path for path in folder.glob("captions.*.csv")}
     for code, path in found.items():
         if not re.fullmatch("[a-z]{3}", code):

@@ -28,6 +28,7 @@ from pullpush.data.clips import Clips, World, load_data
 from pullpush.data.language.vocabulary import LANGUAGES, Event
 from pullpush.data.language.wording import WordingConfig
 from pullpush.data.recordings import tuxpaint
+from pullpush.data.recordings.corpora import language_tables
 from pullpush.data.recordings.registry import datasets_home, find
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError, unknown
@@ -177,7 +178,7 @@ def languages_of(material: Material) -> tuple[str, ...]:
     folder = dataset.where(datasets_home())
     if not folder.is_dir():
         return LANGUAGES  # whoever loads it says how to get it
-    found = {"eng", *(path.name.split(".")[1] for path in folder.glob("captions.*.csv"))}
+    found = {"eng", *language_tables(folder)}
     return several(dataset.title, [code for code in LANGUAGES if code in found])
 
 
