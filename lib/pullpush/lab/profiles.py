@@ -108,12 +108,19 @@ class Profile:
 
         if AUDIO[self.audio].pretrained:
             return self
-        own = {name: value for name, value in self.encoder_options.items() if not name.startswith("audio_")}
-        base = replace(self, encoder_options=own)  # those of the audio encoder go with it
-        merged = {
-            name: {**getattr(base, name), **self.pretrained[name]} for name in MAPPINGS if name in self.pretrained
-        }
-        return replace(base, **{**self.pretrained, **merged})
+        return self.changed(self.pretrained)
+
+    def changed(self, given: Mapping[str, Any]) -> Profile:
+        """This profile with other fields: mappings are merged, and the options of an encoder that gives way to another
+        go with it.
+        """
+        gone = tuple(
+            f"{side}_" for side in ("audio", "text") if given.get(side, getattr(self, side)) != getattr(self, side)
+        )
+        options = {name: value for name, value in self.encoder_options.items() if not name.startswith(gone)}
+        base = replace(self, encoder_options=options)
+        merged = {name: {**getattr(base, name), **given[name]} for name in MAPPINGS if name in given}
+        return replace(base, **{**given, **merged})
 
 
 MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
@@ -202,11 +209,9 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
     for name in given.keys() & {"name", "file"}:  # the file gives both
         raise unknown("field of a profile", name, {item.name for item in fields(Profile)} - {"name", "file"})
     check_fields(given, of=f"a profile, {path.name}", kind=Profile)
-    merged = {name: {**getattr(base, name), **given[name]} for name in MAPPINGS if name in given}
-    _check_parts(merged, path)
     named = {"name": path.stem, "about": f"like {base.name}, from {path.name}", "file": path.absolute()}
-    changed: dict[str, Any] = named | given | merged
-    found = replace(base, **changed)
+    found = base.changed(named | given)
+    _check_parts({name: getattr(found, name) for name in MAPPINGS if name in given}, path)
     _check_names(found)
     return found
 
