@@ -139,7 +139,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 seeds=2,
                 about="synthetic sounds, no network, tiny models: does it run?",
                 points=2,
-                encoder_options={"audio_channels": (8, 8, 16, 16)},
+                encoder_options={"audio_channels": (8, 16, 32, 64)},
                 pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
             ),
             Profile(
