@@ -6,9 +6,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import joblib
@@ -45,6 +48,25 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def ahead(items: Iterable[T], count: int = 2) -> Iterator[T]:
+    """Items in their order, made by a thread, `count` of them before they are asked for; what goes wrong there is
+    raised when its item's turn has come.
+
+    >>> list(ahead(range(3)))
+    [0, 1, 2]
+    """
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = deque(pool.submit(list, islice(iterator, 1)) for _ in range(count))
+        try:
+            while item := waiting.popleft().result():
+                waiting.append(pool.submit(list, islice(iterator, 1)))
+                yield item[0]
+        finally:
+            for each in waiting:
+                each.cancel()
 
 
 def in_threads(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -> list[T]:

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,12 +12,16 @@ import pytest
 import torch
 from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.weak import WeakIdKeyDictionary
 
 from pullpush.data.batches import PairDataset, collate
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError
-from pullpush.training import Diagnostics, Term, checkpoints, recipe, train
+from pullpush.training import Diagnostics, Term, checkpoints, loop, recipe, train
+from pullpush.training.loop import numbers
 from pullpush.training.objective import Objective
-from pullpush.training.optimiser import clip_gradients, make_optimiser, rate
+from pullpush.training.optimiser import clip_gradients, make_optimiser, rate, update
 
 RECIPE_FIELDS = ("epochs", "batch_size", "lr", "scalar_lr", "balance", "optimiser")
 TINY = {"epochs": 3, "batch_size": 7, "dim": 8}
@@ -236,7 +241,7 @@ def test_gradient_of_the_loss_does_not_shorten_that_of_the_encoders(add, clip):
         objective = Objective(TinyModel(dropout=0), recipe("infonce", terms=terms, clip=clip, batch_size=7))
         one = collate([PairDataset(TinyClips(7))[row] for row in range(7)])
         objective(one).loss.backward()
-        norms = clip_gradients(objective, recipe("infonce", clip=clip))
+        norms = {name: float(norm) for name, norm in clip_gradients(objective, recipe("infonce", clip=clip)).items()}
         seen.append(norms)
         return objective
 
@@ -350,6 +355,74 @@ def test_numbers_of_a_loss_learn_at_their_own_rate():
     assert all(factors[id(parameter)] == 1 for parameter in objective.model.parameters())
     for name, parameter in objective.terms.named_parameters():
         assert factors[id(parameter)] == (2.0 if "predictor" in name else 20.0), name
+
+
+class Reads(TorchDispatchMode):
+    """Counts how often a number is read that depends on the weights: a GPU would be waited for."""
+
+    LOOKS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero")
+
+    def __init__(self, model):
+        super().__init__()
+        self.count, self.of_weights = 0, WeakIdKeyDictionary(dict.fromkeys(model.parameters(), True))
+
+    def __torch_dispatch__(self, op, types, given=(), named=None):
+        flat = [x for x in tree_leaves((given, named)) if isinstance(x, torch.Tensor)]
+        result = op(*given, **(named or {}))
+        if any(x in self.of_weights for x in flat):
+            name = op.__name__.split(".")[0]
+            by_mask = name == "index" and any(x.dtype == torch.bool for x in flat[1:])
+            self.count += name in self.LOOKS or by_mask
+            changed = flat[:1] if name.endswith("_") else []
+            for x in [*changed, *(x for x in tree_leaves(result) if isinstance(x, torch.Tensor))]:
+                self.of_weights[x] = True
+        return result
+
+
+@pytest.mark.parametrize("name", ["infonce", "kcl", "infonce-learnable", "siglip+bi-dynamic-svr", "focal"])
+def test_nothing_is_asked_of_the_device_between_two_looks(name, monkeypatch):
+    """On a CPU, where losses look at their own numbers, which they leave alone on a GPU."""
+    monkeypatch.setattr("pullpush.losses._precision._DONE", {"cpu"})
+    for module in ("temperature", "_radius", "_info_nce", "_siglip", "_svr", "_kcl", "_focal"):
+        for check in ("check_number", "check_temperature"):
+            monkeypatch.setattr(f"pullpush.losses.{module}.{check}", lambda *given, **options: None, raising=False)
+    model, looks = TinyModel(), []
+    one = recipe(name, **TINY | {"epochs": 2, "audio": "features"}, languages=("eng", "fra"))
+    with Reads(model) as reads:
+        monkeypatch.setattr(loop, "numbers", lambda rows: (looks.append(reads.count), numbers(rows))[1])
+        pairs = PairDataset(TinyClips(30), languages=one.languages, sampling=one.sampling)
+        train(model, one, pairs, TinyClips(12, seed=1))
+    assert looks[0] == 0  # of five steps
+    assert looks[1] > 0  # of the validation
+
+
+@pytest.mark.parametrize("audio", ["cnn", "features"])
+def test_a_step_that_is_not_finite_moves_no_weight(audio, monkeypatch):
+    clips, seen = TinyClips(30), []
+    clips.waves[17, :50] = float("nan")
+    monkeypatch.setattr(loop, "update", lambda *given: (update(*given), seen.append(model.text[1].weight.clone())))
+    model = TinyModel()
+    one = recipe("infonce", **TINY | {"audio": audio})
+    with pytest.raises(TrainingError, match=r"step \d+ of epoch 1, with clips \[.*\b17\b.*\]") as caught:
+        train(model, one, PairDataset(clips), TinyClips(12, seed=1))
+    assert len(seen) == 5  # the epoch went to its end
+    step = int(re.search(r"step (\d+)", str(caught.value))[1])
+    before = [TinyModel().text[1].weight, *seen][step - 1]
+    assert all(torch.equal(weight, before) for weight in seen[step - 1 :])
+
+
+@pytest.mark.parametrize("limit", [5, 31])
+def test_batches_made_ahead_by_a_thread_are_the_same_and_go_on(tmp_path, limit):
+    class Waves(TinyModel):
+        sample_rate = 160
+
+    whole = fit()
+    assert_same(fit(model=Waves()), whole)
+    dataset = FailingDataset(TinyClips(30), captions="random")
+    dataset.limit = limit
+    with pytest.raises(Interrupted):
+        fit(tmp_path, dataset=dataset, model=Waves(), save_after=0)
+    assert_same(fit(tmp_path, model=Waves(), save_after=0), whole)
 
 
 class Keyed(TinyClips):

@@ -73,6 +73,11 @@ class Batch:
         moved = {name: move(getattr(self, name)) for name in ("audio", "lengths", "index")}
         return replace(self, **moved, columns=columns)
 
+    def pinned(self) -> Batch:
+        """In memory from which a GPU reads by itself."""
+        columns = {name: held.pin_memory() if torch.is_tensor(held) else held for name, held in self.columns.items()}
+        return replace(self, audio=self.audio.pin_memory(), lengths=self.lengths.pin_memory(), columns=columns)
+
 
 def is_missing(text: str | None) -> bool:
     """Whether a text is None or blank."""
@@ -299,7 +304,9 @@ class PairDataset(Dataset[Item]):
         """Sets the epoch; every pass over what it gives has the same batches."""
         rows = self._rows(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
         self.epoch = epoch
-        return DataLoader(self, batch_sampler=[shard(one, rank, processes) for one in rows], collate_fn=collate)
+        own = torch.Generator()  # else it would take a number from those of the steps
+        shares = [shard(one, rank, processes) for one in rows]
+        return DataLoader(self, batch_sampler=shares, collate_fn=collate, generator=own)
 
     def _rows(self, batch_size: int, *, seed: int, epoch: int, processes: int) -> list[list[int]]:
         """The clips of every step of an epoch, over all processes; the last batch may be short."""

@@ -100,9 +100,16 @@ class DualEncoder(Model):
                 longer than the encoder takes, or samples that are not finite or far beyond 1.
         """
         check_rate(sample_rate, self.audio)
+        audio, lengths = self.checked(audio, lengths)
+        return self.audio_projection(self.audio(audio.to(self.device), lengths.to(self.device)))
+
+    def checked(self, audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        """`(B, T)` audio with zeros beyond each length, and `(B,)` lengths; raises as `encode_audio` does. Samples that
+        lie on a GPU are not looked at, which would have to be waited for.
+        """
         audio, lengths = check_audio(audio, lengths, most=LOUDEST if self.sample_rate else FEATURE)
         check_seconds(lengths, self.audio)
-        return self.audio_projection(self.audio(audio.to(self.device), lengths.to(self.device)))
+        return audio, lengths
 
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
         """Texts to embeddings.

@@ -167,7 +167,8 @@ def over_windows(
 def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST) -> tuple[Tensor, Tensor]:
     """`(B, T)` audio with zeros beyond each length, and `(B,)` int64 lengths on its device.
 
-    most: that a sample may be.
+    most: that a sample may be. Lengths and samples are looked at on the CPU alone, for a GPU would have to be waited
+    for: look before they go there.
 
     >>> check_audio(torch.ones(1, 3), torch.tensor([2]))
     (tensor([[1., 1., 0.]]), tensor([2]))
@@ -183,6 +184,8 @@ def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST)
     if lengths is not None:
         _check_lengths(lengths, audio)
     audio, lengths = zero_padding(audio.float(), lengths)
+    if audio.device.type != "cpu":
+        return audio, lengths
     peaks = audio.detach().abs().amax(dim=1)  # NaN where a sample is
     if not (peaks <= most).all():
         rows = torch.nonzero(~(peaks <= most)).flatten().tolist()
@@ -205,6 +208,8 @@ def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
         raise AudioError(
             f"lengths must be ({clips},) whole numbers, one a clip, got {tuple(lengths.shape)} {lengths.dtype}"
         )
+    if lengths.device.type != "cpu":
+        return
     low, high = int(lengths.min()), int(lengths.max())
     if low < 1 or high > samples:
         raise AudioError(f"lengths must lie in 1 … {samples} samples, got {low} … {high}")
@@ -233,7 +238,7 @@ def check_seconds(lengths: Tensor, encoder: AudioEncoder) -> None:
     Raises:
         AudioError: some are; the message names them and the longest.
     """
-    if encoder.max_seconds is None or encoder.sample_rate is None:
+    if encoder.max_seconds is None or encoder.sample_rate is None or lengths.device.type != "cpu":
         return
     seconds = lengths.double() / encoder.sample_rate
     long = torch.nonzero(seconds > encoder.max_seconds).flatten().tolist()

@@ -61,23 +61,28 @@ def kcl(
     check_temperature(tau)
     check_choice("candidates", candidates, get_args(Candidates))
     with checked(audio=audio, texts=texts) as (a, t):
-        if present is None:
-            present = t.new_ones(t.shape[:2], dtype=torch.bool)
-        check_shapes(texts=t, present=present)
-        if not present.any():
-            raise ValueError("no text of this batch is present in any language: leave such clips out before")
-        t = torch.where(present[..., None], t, 0)  # a NaN placeholder must not reach a gradient
+        if present is not None:
+            check_shapes(texts=t, present=present)
+            if not present.any():
+                raise ValueError("no text of this batch is present in any language: leave such clips out before")
+            t = torch.where(present[..., None], t, 0)  # a NaN placeholder must not reach a gradient
         logits = torch.einsum("id,jkd->ikj", a, t) / tau  # (N, K, N): s(a_i, t_jk)/τ
         positive = logits.diagonal(dim1=0, dim2=2).T  # (N, K): s(a_i, t_ik)/τ
-        # −inf takes an absent text out of the denominators.
-        if candidates == "all":
-            a2t = logits.masked_fill(~present.T, -math.inf).logsumexp(dim=(1, 2))[:, None] - positive
-        else:
-            # Rows of absent texts keep their positive, so that a language that no clip has is not all −inf (NaN).
+        shown = logits
+        if present is not None:
+            # −inf takes an absent text out of the denominators. Where a clip is contrasted with one language, rows of
+            # absent texts keep their positive, so that a language that no clip has is not all −inf (NaN).
             diagonal = torch.eye(len(a), dtype=torch.bool, device=a.device)[:, None]
-            a2t = logits.masked_fill(~present.T & ~diagonal, -math.inf).logsumexp(dim=2) - positive  # Eq. 10
+            kept = present.T | diagonal if candidates == "language" else present.T
+            shown = logits.masked_fill(~kept, -math.inf)
+        if candidates == "all":
+            a2t = shown.logsumexp(dim=(1, 2))[:, None] - positive
+        else:
+            a2t = shown.logsumexp(dim=2) - positive  # Eq. 10
         t2a = logits.logsumexp(dim=0).T - positive  # Eq. 11
-        loss = (a2t + t2a)[present].sum() / (2 * present.sum())  # Eq. 9
+        # Where all are present, no mask: choosing by one would have to wait for a GPU.
+        both = (a2t + t2a).flatten() if present is None else (a2t + t2a)[present]
+        loss = both.sum() / (2 * both.numel())  # Eq. 9
     return loss.to(audio.dtype)
 
 

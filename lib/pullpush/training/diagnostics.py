@@ -65,7 +65,7 @@ class Diagnostics:
                 return {}
             # pyrefly: ignore[unsupported-operation]
             audio, text, gradient, moved = audio[rows], text[rows], gradient[rows], moved[rows]
-        tau = self.tau or objective.tau or DEFAULT_TAU
+        tau = float(self.tau or objective.tau or DEFAULT_TAU)
         return (
             force_norms(text, audio, tau)
             | drifts("gradient", -gradient, text, audio, tau)  # pyrefly: ignore[unsupported-operation]

@@ -49,10 +49,10 @@ def embed(
 def embed_audio(model: Model, split: Clips, *, batch_size: int = 64) -> Tensor:
     """Embeddings of all clips, `(N, d)` float32 on the CPU."""
     parts = []
-    with _evaluating(model) as device:
+    with _evaluating(model):
         for rows in _blocks(len(split), batch_size):
-            audio, lengths = split.audio(list(rows), sample_rate=model.sample_rate)
-            parts.append(model.encode_audio(audio.to(device), lengths.to(device)).float().cpu())
+            clips = split.audio(list(rows), sample_rate=model.sample_rate)  # looked at before they go to a GPU
+            parts.append(model.encode_audio(*clips).float().cpu())
     return torch.cat(parts)
 
 

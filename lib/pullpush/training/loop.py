@@ -2,13 +2,17 @@
 
 Batches depend on (seed, epoch) and all other randomness on (seed, step), so a run killed at any moment goes on from
 its last checkpoint to the numbers of an uninterrupted one (on a CPU; GPU kernels may round differently each time).
+
+Steps wait for nothing: a thread prepares the next batches, and what steps report stays on the device until `LOOK` of
+them are done, an epoch ends or a checkpoint is due. A loss or gradient that is not finite holds this and all further
+updates back, and is then reported with its step and clips.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +21,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from pullpush.cache import atomic_path, content_key, tidy
 from pullpush.data.batches import Batch, TrainingData
 from pullpush.data.clips import Clips
+from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.interface import Model
 from pullpush.errors import AudioError, TrainingError
+from pullpush.parallel import ahead
 from pullpush.progress import hidden
 from pullpush.training import checkpoints, distributed
 from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
@@ -32,10 +38,12 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import world
 from pullpush.training.evaluate import recall_at_1
 from pullpush.training.objective import Objective, Outcome, bring_columns
-from pullpush.training.optimiser import clip_gradients, make_optimiser, rate
+from pullpush.training.optimiser import clip_gradients, make_optimiser, rate, update
 from pullpush.training.recipes import Recipe
 
 RECIPE = "recipe.json"
+LOOK = 50  # steps between two looks at what they report
+NORMS = {"loss": "loss", "gradient": "norm of the gradient", "loss_gradient": "norm of the loss's own gradient"}
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,8 @@ def train(
     with torch.random.fork_rng(devices=[]):
         reseed(seed, 0)  # a loss may have weights to draw
         objective = Objective(model, recipe)
-    towers, optimiser = accelerator.prepare(objective, make_optimiser(objective, recipe))
+    device, on_gpu = accelerator.device, accelerator.device.type == "cuda"
+    towers, optimiser = accelerator.prepare(objective, make_optimiser(objective, recipe, on_gpu=on_gpu))
     rank, processes = world()
     steps_per_epoch = train_dataset.steps(recipe.batch_size, processes=processes)
     total = steps_per_epoch * recipe.epochs
@@ -140,12 +149,22 @@ def train(
         if done.best:
             best_weights = checkpoints.read(out / BEST)[0]
     on_disk, since = done.best, time.monotonic()
+    unread: list[tuple[dict[str, Any], Tensor]] = []  # of steps since the last look: what they report, and their clips
+    healthy = torch.ones((), dtype=torch.bool, device=device)
+
+    def look() -> None:
+        """Ask the device what the steps since the last look have reported."""
+        done.steps += (rows := numbers([row for row, _ in unread]))
+        for row, (_, clips) in zip(rows, unread, strict=True):
+            check_finite(row, clips)
+        unread.clear()
 
     def keep(*, ends: bool = False) -> None:
         """Write a checkpoint where one is due; a complete run needs neither the optimiser nor the last weights."""
         nonlocal on_disk, since
         if not out or not accelerator.is_main_process or (not ends and time.monotonic() - since < save_after):
             return
+        look()
         if done.best != on_disk:  # before the checkpoint that counts on it
             checkpoints.save_best(out / BEST, best_weights, done.best)
         checkpoints.save(out / CHECKPOINT, objective, None if ends else optimiser, done, identity)
@@ -153,15 +172,16 @@ def train(
 
     quiet = hidden(progress) if accelerator.is_main_process else True
     bar = tqdm(total=total, initial=done.step, desc=recipe.name, unit="step", disable=quiet)
-    devices = [torch.cuda.current_device()] if accelerator.device.type == "cuda" else []
+    devices = [torch.cuda.current_device()] if on_gpu else []
     with bar, torch.random.fork_rng(devices):  # the caller's random numbers are as before, trained or read from disk
         for epoch in range(done.step // steps_per_epoch, recipe.epochs):
             towers.train()
             skip = done.step - epoch * steps_per_epoch
             share = {"rank": rank, "processes": processes}
-            for batch in train_dataset.batches(recipe.batch_size, seed=seed, epoch=epoch, skip=skip, **share):
-                batch = batch.to(accelerator.device)
-                step = done.step + 1
+            batches = train_dataset.batches(recipe.batch_size, seed=seed, epoch=epoch, skip=skip, **share)
+            for batch in prepared(batches, model, step=done.step + 1, epoch=epoch + 1, on_gpu=on_gpu):
+                step, clips = done.step + 1, batch.index
+                batch = batch.to(device, non_blocking=on_gpu)
                 watched = diagnostics is not None and done.step % diagnostics.every == 0
                 lr = recipe.lr * rate(done.step, total, recipe)
                 for group in optimiser.param_groups:
@@ -171,29 +191,32 @@ def train(
                     reseed(seed, step)  # dropout falls on the texts before, in and after the step alike
                     start = diagnostics.before(objective, batch)  # pyrefly: ignore[missing-attribute]
                 reseed(seed, step)
-                with located(batch, step, epoch + 1):
+                with located(clips, step, epoch + 1):
                     outcome = towers(batch)
                 if watched:
                     outcome.offer.text.retain_grad()
                 accelerator.backward(outcome.loss)
                 gradient = clip_gradients(objective, recipe)
-                check_finite(outcome, gradient, where(batch, step, epoch + 1))
-                optimiser.step()
+                healthy = healthy & torch.isfinite(outcome.loss.detach() + sum(gradient.values()))
+                update(optimiser, healthy)
                 optimiser.zero_grad()
 
                 row = {"step": step, "epoch": epoch + 1, "clips": len(outcome.offer.text)}
-                row |= {"loss": float(outcome.loss.detach()), "lr": lr, **gradient}
+                row |= {"loss": outcome.loss.detach(), "lr": lr, **gradient}
                 row |= details(objective, outcome, recipe)
                 if watched:
                     reseed(seed, step)
                     # pyrefly: ignore[missing-attribute]
                     row |= diagnostics.after(objective, batch, outcome.offer, start)
-                done.steps.append(row)
+                unread.append((row, clips))
                 done.step = step
                 bar.update()
+                if len(unread) == LOOK:
+                    look()
                 if step % steps_per_epoch:
                     keep()
 
+            look()
             mean = clip_mean([row for row in done.steps if row["epoch"] == epoch + 1])
             scores = recall_at_1(model, valid_split, language=train_dataset.languages[0])
             done.history.append({"epoch": epoch + 1, "step": done.step, "loss": mean, **scores})
@@ -229,9 +252,26 @@ def reseed(seed: int, step: int) -> None:
     seed_all(int(state) >> 1)  # torch wants 63 bits
 
 
-def where(batch: Batch, step: int, epoch: int) -> str:
+def prepared(batches: Iterable[Batch], model: Model, *, step: int, epoch: int, on_gpu: bool) -> Iterator[Batch]:
+    """Batches in their order, made by a thread while the steps before go on; those for a GPU are looked at and pinned.
+
+    Features are there in no time: a thread would take the interpreter from the steps more often than it helps them.
+    """
+
+    def pinned() -> Iterator[Batch]:
+        for number, batch in enumerate(batches, step):
+            if isinstance(model, DualEncoder):
+                with located(batch.index, number, epoch):
+                    model.checked(batch.audio, batch.lengths)
+            yield batch.pinned()
+
+    made = pinned() if on_gpu else iter(batches)
+    return ahead(made) if on_gpu or model.sample_rate else made
+
+
+def where(clips: Tensor, step: int, epoch: int) -> str:
     """What an error says of the batch."""
-    return f"step {step} of epoch {epoch}, with clips {batch.index.tolist()}"
+    return f"step {step} of epoch {epoch}, with clips {clips.tolist()}"
 
 
 def names_of_clips(train_dataset: TrainingData, valid_split: Clips) -> list[Any]:
@@ -242,42 +282,53 @@ def names_of_clips(train_dataset: TrainingData, valid_split: Clips) -> list[Any]
 
 
 @contextmanager
-def located(batch: Batch, step: int, epoch: int) -> Iterator[None]:
+def located(clips: Tensor, step: int, epoch: int) -> Iterator[None]:
     """Say which clips were there when an encoder refuses a recording."""
     try:
         yield
     except AudioError as error:
-        raise TrainingError(f"{error} (in {where(batch, step, epoch)})") from error
+        raise TrainingError(f"{error} (in {where(clips, step, epoch)})") from error
     except ValueError as error:
         if "more than 1 value per channel" not in str(error):
             raise
         raise TrainingError(
-            f"{error} (in {where(batch, step, epoch)}, a batch of {len(batch.texts)}): batch normalisation cannot "
+            f"{error} (in {where(clips, step, epoch)}, a batch of {len(clips)}): batch normalisation cannot "
             "learn from one clip; take another batch size, so that none is left over"
         ) from error
 
 
-def check_finite(outcome: Outcome, gradient: dict[str, float], place: str) -> None:
-    """Stop before a loss or gradient that is not finite reaches the weights."""
-    for name, value in {"loss": float(outcome.loss.detach()), **gradient}.items():
-        name = {"gradient": "norm of the gradient", "loss_gradient": "norm of the loss's own gradient"}.get(name, name)
-        if not math.isfinite(value):
+def numbers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """Rows with numbers in place of tensors, 0-d: the device is asked once.
+
+    >>> numbers([{"step": 1, "loss": torch.tensor(0.5)}])
+    [{'step': 1, 'loss': 0.5}]
+    """
+    tensors = [value for row in rows for value in row.values() if torch.is_tensor(value)]
+    wide = torch.float64 if any(value.dtype == torch.float64 for value in tensors) else torch.float32
+    found = iter(torch.stack([value.to(tensors[0].device, wide) for value in tensors]).tolist() if tensors else ())
+    return [{name: next(found) if torch.is_tensor(value) else value for name, value in row.items()} for row in rows]
+
+
+def check_finite(row: Mapping[str, float], clips: Tensor) -> None:
+    """Refuse a step whose loss or gradient was not finite; it has not reached the weights."""
+    for name, title in NORMS.items():
+        if not math.isfinite(row.get(name, 0.0)):
             raise TrainingError(
-                f"the {name} is {value} at {place}: look at these clips, or lower the learning rate; "
-                "the last checkpoint is from before this step"
+                f"the {title} is {row[name]} at {where(clips, int(row['step']), int(row['epoch']))}: look at these "
+                "clips, or lower the learning rate; the last checkpoint is from before this step"
             )
 
 
-def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str, float]:
+def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str, Any]:
     """Temperature after the step if there is one, reports, and each term's unweighted value if there are several."""
     tau = objective.tau
-    row = {} if tau is None else {"tau": tau}
+    row: dict[str, Any] = {} if tau is None else {"tau": tau}
     row |= objective.numbers(outcome)
     if outcome.offer.present is not None:
-        row["missing texts"] = int((~outcome.offer.present).sum())
+        row["missing texts"] = (~outcome.offer.present).sum()
     if len(recipe.terms) > 1:
         for number, (term, value) in enumerate(zip(recipe.terms, outcome.terms, strict=True)):
-            row[f"loss {number} {term.name}"] = float(value.detach())
+            row[f"loss {number} {term.name}"] = value.detach()
     return row
 
 

@@ -108,19 +108,20 @@ class Objective(nn.Module):
         return self._embed_main(batch, sentences)  # pyrefly: ignore[bad-argument-type]
 
     @property
-    def tau(self) -> float | None:
-        """The temperature in use; None where no term has one."""
-        return None if self.temperature is None else float(torch.as_tensor(self.temperature()).detach())
+    def tau(self) -> float | Tensor | None:
+        """The temperature in use, a number or 0-d; None where no term has one."""
+        tau = None if self.temperature is None else self.temperature()
+        return tau.detach().clone() if torch.is_tensor(tau) else tau
 
-    def numbers(self, outcome: Outcome) -> dict[str, float]:
-        """What the terms saw of a batch (SVR's mean radius) and have learnt by now (SigLIP's bias).
+    def numbers(self, outcome: Outcome) -> dict[str, Tensor]:
+        """What the terms saw of a batch (SVR's mean radius) and have learnt by now (SigLIP's bias), 0-d.
 
         The second term to use a name adds its number.
         """
-        row: dict[str, float] = {}
+        row: dict[str, Tensor] = {}
         for number, (term, report) in enumerate(zip(self.terms, outcome.reports, strict=True)):
             for name, value in {**report, **term.learnt}.items():
-                row[f"{name} {number}" if name in row else name] = float(value)
+                row[f"{name} {number}" if name in row else name] = value.detach().clone()
         return row
 
 
@@ -212,7 +213,10 @@ def share_temperature(losses: Iterable[Loss], recipe: Recipe) -> Temperature | N
 
 def present(batch: Batch) -> Tensor | None:
     """Which texts of all processes are present, `(N, 1 + K)` boolean; None if all are."""
-    texts_present = torch.tensor(batch.present, device=batch.audio.device).T
+    here = batch.present
+    if world()[1] == 1 and all(map(all, here)):
+        return None  # without a look at the device
+    texts_present = torch.tensor(here, device=batch.audio.device).T
     texts_present = gather(texts_present.float()) > 0  # asked of all processes: another one may miss texts
     return None if texts_present.all() else texts_present
 

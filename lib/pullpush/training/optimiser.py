@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
+from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Adam, AdamW, Optimizer
 
@@ -17,11 +19,11 @@ from pullpush.training.objective import Objective
 from pullpush.training.recipes import Recipe
 
 
-def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
+def make_optimiser(objective: Objective, recipe: Recipe, *, on_gpu: bool = False) -> Optimizer:
     """Adam or AdamW over what is trainable; biases, norms and numbers of a loss do not decay.
 
     `factor` of a group is its share of the learning rate: a loss's numbers and networks have their own (see Recipe).
-    Where clips are features Adam is most of a step, so that its fused kernel pays; it rounds differently.
+    Where clips are features Adam is most of a step, so that its fused kernel pays, as on a GPU; it rounds differently.
 
     Raises:
         MissingExtraError: Adam in eight bits without the package that brings it.
@@ -51,7 +53,7 @@ def make_optimiser(objective: Objective, recipe: Recipe) -> Optimizer:
         raise KeyboardInterrupt
     if recipe.optimiser == "adam8bit":
         return _adam8bit()(groups, lr=recipe.lr)
-    fused = recipe.audio == "features" or None
+    fused = on_gpu or recipe.audio == "features" or None
     return {"adam": Adam, "adamw": AdamW}[recipe.optimiser](groups, lr=recipe.lr, fused=fused)
 
 
@@ -81,7 +83,7 @@ def rate(step: int, total: int, recipe: Recipe) -> float:
     return recipe.floor + (1 - recipe.floor) * share
 
 
-def clip_gradients(objective: Objective, recipe: Recipe) -> dict[str, float]:
+def clip_gradients(objective: Objective, recipe: Recipe) -> dict[str, Tensor]:
     """Shorten the gradients of the encoders and of the loss's own parameters, each on its own; returns their norms.
 
     Together, one number of the loss could starve a million weights: SVR's static radius begins with a derivative of
@@ -90,10 +92,23 @@ def clip_gradients(objective: Objective, recipe: Recipe) -> dict[str, float]:
     do the same, and look torch's version up on the disk at each step.
 
     Returns:
-        gradient, of the encoders; loss_gradient, where the loss has parameters that learn.
+        gradient, of the encoders; loss_gradient, where the loss has parameters that learn; 0-d each.
     """
     longest = recipe.clip or math.inf
     norms = {"gradient": clip_grad_norm_(objective.model.parameters(), longest)}
     if learnt := [parameter for parameter in objective.terms.parameters() if parameter.requires_grad]:
         norms["loss_gradient"] = clip_grad_norm_(learnt, longest)
-    return {name: float(norm) for name, norm in norms.items()}
+    return norms
+
+
+def update(optimiser: Optimizer, healthy: Tensor) -> None:
+    """A step of the optimiser where `healthy`, 0-d boolean; else no weight moves.
+
+    A fused optimiser reads it on the device, as it reads what a scaler of gradients finds, so that nobody waits.
+    """
+    inner: Any = getattr(optimiser, "optimizer", optimiser)  # within accelerate's
+    if all(group.get("fused") for group in inner.param_groups):
+        inner.found_inf = (~healthy).float()
+    elif not healthy:
+        return
+    optimiser.step()
