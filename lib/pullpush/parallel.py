@@ -51,12 +51,7 @@ def one_thread() -> Iterator[None]:
 
 
 def ahead(items: Iterable[T], count: int = 2) -> Iterator[T]:
-    """Items in their order, made by a thread, `count` of them before they are asked for; what goes wrong there is
-    raised when its item's turn has come.
-
-    >>> list(ahead(range(3)))
-    [0, 1, 2]
-    """
+    """Items in their order, made by a thread before they are asked for; what it raises comes at its item's turn."""
     iterator = iter(items)
     with ThreadPoolExecutor(1) as pool:
         waiting = deque(pool.submit(list, islice(iterator, 1)) for _ in range(count))

@@ -135,14 +135,31 @@ class FailingDataset(PairDataset):
         return super().texts(index)
 
 
-@pytest.mark.parametrize("limit", [5, 16, 30, 31, 61, 89])
-def test_resumed_run_equals_the_uninterrupted_one(tmp_path, limit):
-    whole = fit(diagnostics=Diagnostics())
-    dataset = FailingDataset(TinyClips(30), captions="random")
+def assert_goes_on(out, limit, pairs=None, **options):
+    """A run that is interrupted as it asks for its `limit`-th text, and goes on, is the one that never was."""
+    clips, pairs = (
+        TinyClips(30, columns=pairs and {"group": ["a"] * 5 + ["b"] * 25}),
+        {"captions": "random", **(pairs or {})},
+    )
+    dataset = FailingDataset(clips, **pairs)
     dataset.limit = limit
     with pytest.raises(Interrupted):
-        fit(tmp_path, dataset=dataset, save_after=0, diagnostics=Diagnostics())
-    assert_same(fit(tmp_path, save_after=0, diagnostics=Diagnostics()), whole)
+        fit(out, dataset=dataset, save_after=0, **options)
+    resumed = fit(out, dataset=PairDataset(clips, **pairs), save_after=0, **options)
+    assert_same(resumed, fit(dataset=PairDataset(clips, **pairs), **options))
+    return resumed
+
+
+@pytest.mark.parametrize("limit", [5, 16, 30, 31, 61, 89])
+def test_resumed_run_equals_the_uninterrupted_one(tmp_path, limit):
+    assert_goes_on(tmp_path, limit, diagnostics=Diagnostics())
+
+
+@pytest.mark.parametrize("limit", [5, 31])
+def test_batches_made_ahead_by_a_thread_are_the_same_and_go_on(tmp_path, limit, monkeypatch):
+    alone = fit()
+    monkeypatch.setattr(TinyModel, "sample_rate", 160)
+    assert_same(assert_goes_on(tmp_path, limit), alone)
 
 
 def test_complete_run_is_read_not_trained(tmp_path):
@@ -264,15 +281,8 @@ def test_rate_warms_up_and_falls_to_zero():
 
 
 def test_balanced_run_goes_on_to_the_same_numbers(tmp_path):
-    groups, weights = {"group": ["a"] * 5 + ["b"] * 25}, {"a": 1.0, "b": 1.0}
-    clips = TinyClips(30, columns=groups)
-    options = {"captions": "random", "weights": weights}
-    dataset = FailingDataset(clips, **options)
-    dataset.limit = 45  # in the second epoch
-    with pytest.raises(Interrupted):
-        fit(tmp_path, dataset=dataset, balance=weights, save_after=0)
-    resumed = fit(tmp_path, dataset=PairDataset(clips, **options), balance=weights, save_after=0)
-    assert_same(resumed, fit(dataset=PairDataset(clips, **options), balance=weights))
+    weights = {"a": 1.0, "b": 1.0}
+    assert_goes_on(tmp_path, 45, {"weights": weights}, balance=weights)  # in the second epoch
 
 
 def test_balance_of_recipe_and_pairs_must_agree():
@@ -302,11 +312,7 @@ def test_state_of_eight_bits_is_kept_in_checkpoints(tmp_path, monkeypatch):
     bits = SimpleNamespace(Adam8bit=Counting)
     monkeypatch.setattr("pullpush.training.optimiser.find_spec", lambda name: True)
     monkeypatch.setattr("pullpush.training.optimiser.import_module", lambda name: bits)
-    dataset = FailingDataset(TinyClips(30), captions="random")
-    dataset.limit = 45
-    with pytest.raises(Interrupted):
-        fit(tmp_path, dataset=dataset, optimiser="adam8bit", save_after=0)
-    assert_same(fit(tmp_path, optimiser="adam8bit", save_after=0), fit(optimiser="adam8bit"))
+    assert_goes_on(tmp_path, 45, optimiser="adam8bit")
 
 
 SCRIPT = """
@@ -367,15 +373,11 @@ class Reads(TorchDispatchMode):
         self.count, self.of_weights = 0, WeakIdKeyDictionary(dict.fromkeys(model.parameters(), True))
 
     def __torch_dispatch__(self, op, types, given=(), named=None):
-        flat = [x for x in tree_leaves((given, named)) if isinstance(x, torch.Tensor)]
-        result = op(*given, **(named or {}))
+        result, name = op(*given, **(named or {})), op.__name__.split(".")[0]
+        flat, made = ([x for x in tree_leaves(each) if torch.is_tensor(x)] for each in ((given, named), result))
         if any(x in self.of_weights for x in flat):
-            name = op.__name__.split(".")[0]
-            by_mask = name == "index" and any(x.dtype == torch.bool for x in flat[1:])
-            self.count += name in self.LOOKS or by_mask
-            changed = flat[:1] if name.endswith("_") else []
-            for x in [*changed, *(x for x in tree_leaves(result) if isinstance(x, torch.Tensor))]:
-                self.of_weights[x] = True
+            self.count += name in self.LOOKS or (name == "index" and any(x.dtype == torch.bool for x in flat[1:]))
+            self.of_weights.update(dict.fromkeys([*made, *(flat[:1] if name.endswith("_") else [])], True))
         return result
 
 
@@ -409,20 +411,6 @@ def test_a_step_that_is_not_finite_moves_no_weight(audio, monkeypatch):
     step = int(re.search(r"step (\d+)", str(caught.value))[1])
     before = [TinyModel().text[1].weight, *seen][step - 1]
     assert all(torch.equal(weight, before) for weight in seen[step - 1 :])
-
-
-@pytest.mark.parametrize("limit", [5, 31])
-def test_batches_made_ahead_by_a_thread_are_the_same_and_go_on(tmp_path, limit):
-    class Waves(TinyModel):
-        sample_rate = 160
-
-    whole = fit()
-    assert_same(fit(model=Waves()), whole)
-    dataset = FailingDataset(TinyClips(30), captions="random")
-    dataset.limit = limit
-    with pytest.raises(Interrupted):
-        fit(tmp_path, dataset=dataset, model=Waves(), save_after=0)
-    assert_same(fit(tmp_path, model=Waves(), save_after=0), whole)
 
 
 class Keyed(TinyClips):

@@ -6,7 +6,7 @@ All draws depend on (seed, epoch, index) alone, so that a resumed run sees what 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -66,17 +66,13 @@ class Batch:
         return [[not is_missing(text) for text in texts] for texts in (self.texts, *self.parallel)]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
-        def move(tensor: Tensor) -> Tensor:
-            return tensor.to(device, non_blocking=non_blocking)
+        return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
-        columns = {name: move(held) if torch.is_tensor(held) else held for name, held in self.columns.items()}
-        moved = {name: move(getattr(self, name)) for name in ("audio", "lengths", "index")}
-        return replace(self, **moved, columns=columns)
-
-    def pinned(self) -> Batch:
-        """In memory from which a GPU reads by itself."""
-        columns = {name: held.pin_memory() if torch.is_tensor(held) else held for name, held in self.columns.items()}
-        return replace(self, audio=self.audio.pin_memory(), lengths=self.lengths.pin_memory(), columns=columns)
+    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """With all its tensors changed."""
+        columns = {name: change(held) if torch.is_tensor(held) else held for name, held in self.columns.items()}
+        tensors = {name: change(getattr(self, name)) for name in ("audio", "lengths", "index")}
+        return replace(self, **tensors, columns=columns)
 
 
 def is_missing(text: str | None) -> bool:
@@ -304,9 +300,8 @@ class PairDataset(Dataset[Item]):
         """Sets the epoch; every pass over what it gives has the same batches."""
         rows = self._rows(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
         self.epoch = epoch
-        own = torch.Generator()  # else it would take a number from those of the steps
-        shares = [shard(one, rank, processes) for one in rows]
-        return DataLoader(self, batch_sampler=shares, collate_fn=collate, generator=own)
+        own = {"generator": torch.Generator()}  # else it would take a number from those of the steps
+        return DataLoader(self, batch_sampler=[shard(one, rank, processes) for one in rows], collate_fn=collate, **own)
 
     def _rows(self, batch_size: int, *, seed: int, epoch: int, processes: int) -> list[list[int]]:
         """The clips of every step of an epoch, over all processes; the last batch may be short."""

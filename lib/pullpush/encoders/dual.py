@@ -104,9 +104,7 @@ class DualEncoder(Model):
         return self.audio_projection(self.audio(audio.to(self.device), lengths.to(self.device)))
 
     def checked(self, audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """`(B, T)` audio with zeros beyond each length, and `(B,)` lengths; raises as `encode_audio` does. Samples that
-        lie on a GPU are not looked at, which would have to be waited for.
-        """
+        """Audio, zero beyond each length, and lengths, looked at as `encode_audio` does; on a GPU only shapes are."""
         audio, lengths = check_audio(audio, lengths, most=LOUDEST if self.sample_rate else FEATURE)
         check_seconds(lengths, self.audio)
         return audio, lengths

@@ -125,9 +125,7 @@ class Model(nn.Module):
 
     @abstractmethod
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` clips at `sample_rate` and `(B,)` samples in each, on any device → `(B, d)` float32, rows of unit
-        length, on the model's own.
-        """
+        """`(B, T)` clips at `sample_rate`, `(B,)` samples in each, on any device → `(B, d)` float32, of unit length."""
 
     @abstractmethod
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:

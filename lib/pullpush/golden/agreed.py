@@ -62,9 +62,7 @@ def _known() -> bool:
 
 @cache
 def _state() -> str:
-    """A name for all that decides what probes give: the library's bytes, what is installed, the processor's kind; ""
-    where a file is younger than the process, which may run what it held before.
-    """
+    """Of all that decides what probes give; "" where a file is younger than the process, which may run the old one."""
     digest = sha256(repr((sys.version, platform.platform(), torch.backends.cpu.get_cpu_capability())).encode())
     folders = (Path(place) for place in sys.path if os.path.isdir(place))
     for name in sorted({path.name for folder in folders for path in folder.glob("*.dist-info")}):
@@ -77,9 +75,7 @@ def _state() -> str:
 
 @lru_cache(maxsize=1)
 def _as_in_files(second: int) -> bool:
-    """Whether nothing is added to the library, and its functions are those of files that are installed; looked at once
-    a second, since there are thousands.
-    """
+    """Whether the library is as it is installed, nothing added; looked at once a second, since there are thousands."""
     installed = (str(LIBRARY), sys.prefix, sys.base_prefix, *MADE)
     return not os.environ.get(EXTRA) and all(
         each.__code__.co_filename.startswith(installed)

@@ -150,9 +150,7 @@ def _usual(make: Callable[..., Any], names: Collection[str]) -> list[list[str]]:
 
 
 def _of_audio(name: str) -> Values:
-    """Of waveforms; of what else an encoder takes, in float64 where it can, for batch statistics make much of rounding;
-    of a model that has both towers.
-    """
+    """Of waveforms, of what else it takes (in float64 where it can: batch statistics), of models with both towers."""
     if name not in AUDIO:
         return _whole(_models()[name])
     card = AUDIO[name]

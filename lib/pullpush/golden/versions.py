@@ -101,9 +101,7 @@ def versions(*names: str) -> dict[str, str]:
 
 
 def _without_file(name: str, run: Callable[[], Values]) -> str:
-    """The version of a reader's component: what it gives. What cannot be probed is another thing at each look, since it
-    is better to train twice than to read what something else has trained.
-    """
+    """Of a reader's component: what it gives; what cannot be probed is new at each look, and rather trained twice."""
     try:
         with _undisturbed():
             return content_key(rounded(run()), length=LENGTH)
@@ -195,9 +193,7 @@ def _probes(kind: str) -> Probes:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Compute as a process does that has just begun, in one thread, so that sums have one order; leave the random
-    numbers, threads and types of this one as they were.
-    """
+    """As a process that has just begun, in one thread; random numbers, threads and types come back as they were."""
     threads, state, dtype = torch.get_num_threads(), np.random.get_state(), torch.get_default_dtype()  # noqa: NPY002
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     with (

@@ -75,10 +75,8 @@ def kcl(
             diagonal = torch.eye(len(a), dtype=torch.bool, device=a.device)[:, None]
             kept = present.T | diagonal if candidates == "language" else present.T
             shown = logits.masked_fill(~kept, -math.inf)
-        if candidates == "all":
-            a2t = shown.logsumexp(dim=(1, 2))[:, None] - positive
-        else:
-            a2t = shown.logsumexp(dim=2) - positive  # Eq. 10
+        # Eq. 10
+        a2t = (shown.logsumexp(dim=(1, 2))[:, None] if candidates == "all" else shown.logsumexp(dim=2)) - positive
         t2a = logits.logsumexp(dim=0).T - positive  # Eq. 11
         # Where all are present, no mask: choosing by one would have to wait for a GPU.
         both = (a2t + t2a).flatten() if present is None else (a2t + t2a)[present]

@@ -45,10 +45,7 @@ def checked(*, groups: bool = False, **tensors: Tensor) -> Iterator[tuple[Tensor
 
 
 def _look_at_lengths(device: str, embeddings: Mapping[str, Tensor]) -> None:
-    """Warn, once, of embeddings that are not of unit length; rows of zeros are texts that are missing.
-
-    A GPU would have to be waited for: there the first batch alone is looked at.
-    """
+    """Warn, once, of embeddings not of unit length (zeros are missing texts); on a GPU of the first batch alone."""
     if device != "cpu":
         _DONE.add(device)
     for name, x in embeddings.items():

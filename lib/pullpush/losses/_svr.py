@@ -248,10 +248,7 @@ def _towards(anchor: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _or_inf(length: Tensor) -> Tensor:
-    """Lengths, those that are rounding only (under 16 ε) replaced by infinity: what is divided by it is a constant 0.
-
-    They are replaced *before* a division, so that no NaN is made that a mask would let through backwards.
-    """
+    """Lengths, rounding alone (under 16 ε) made infinite *before* a division, so that a mask lets no NaN through."""
     return length.masked_fill(length <= 16 * torch.finfo(length.dtype).eps, torch.inf)
 
 

@@ -122,9 +122,7 @@ def take_positives(scores: Tensor, tile: Tile) -> tuple[Tensor, Tensor]:
 
 
 class _Tiled(torch.autograd.Function):
-    """`tiled`. What the forward pass has made of the gradients, the backward pass hands on without a copy of it; a
-    second backward pass over one graph makes them anew.
-    """
+    """`tiled`; gradients of the forward pass are handed on uncopied, and made anew for a second backward pass."""
 
     @staticmethod
     def forward(

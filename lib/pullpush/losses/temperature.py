@@ -13,9 +13,7 @@ from pullpush.losses.contract import Loss, Output
 
 
 class _Bounded(torch.autograd.Function):
-    """A number, or a bound that it is beyond: then gradients that lead back pass, and no others, so that an optimiser
-    whose momentum carries it too far does not leave it there for good.
-    """
+    """A number, at most a bound; beyond it only gradients that lead back pass, so that momentum does not hold it."""
 
     generate_vmap_rule = True
 

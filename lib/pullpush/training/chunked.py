@@ -89,7 +89,7 @@ def in_chunks(model: nn.Module, texts: Sequence[str], languages: Sequence[str], 
             depends on which texts come together, so that no chunks can give the plain loss.
     """
     parts = [(list(texts[rows]), list(languages[rows])) for rows in _chunks(len(texts), chunk)]
-    return _in_parts(_TextTower(model), parts, "text encoder", "text_chunk=0")
+    return _in_parts(_Tower(model, "encode_text"), parts, "text encoder", "text_chunk=0")
 
 
 def audio_in_chunks(model: nn.Module, audio: Tensor, lengths: Tensor, chunk: int) -> Tensor:
@@ -107,7 +107,7 @@ def audio_in_chunks(model: nn.Module, audio: Tensor, lengths: Tensor, chunk: int
     if not chunk:
         return model.encode_audio(audio, lengths)
     parts = [(audio[rows], lengths[rows]) for rows in _chunks(len(audio), chunk)]
-    return _in_parts(_AudioTower(model), parts, "audio encoder", "audio_chunk=0")
+    return _in_parts(_Tower(model, "encode_audio"), parts, "audio encoder", "audio_chunk=0")
 
 
 def _chunks(count: int, chunk: int | None) -> list[slice]:
@@ -134,26 +134,15 @@ def _in_parts(tower: nn.Module, parts: Sequence[Part], encoder: str, remedy: str
     return table
 
 
-class _TextTower(nn.Module):
-    """`encode_text` as a forward, which `functional_call` needs."""
+class _Tower(nn.Module):
+    """`encode_text` or `encode_audio` as a forward, which `functional_call` needs."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, encode: str) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.encode = model, encode
 
-    def forward(self, texts: list[str], languages: list[str]) -> Tensor:
-        return self.model.encode_text(texts, languages)
-
-
-class _AudioTower(nn.Module):
-    """`encode_audio` as a forward."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, audio: Tensor, lengths: Tensor) -> Tensor:
-        return self.model.encode_audio(audio, lengths)
+    def forward(self, *part: Any) -> Tensor:
+        return getattr(self.model, self.encode)(*part)
 
 
 class _Cached(torch.autograd.Function):

@@ -232,12 +232,12 @@ def _blocks(count: int, size: int) -> Iterator[range]:
 
 
 @contextmanager
-def _evaluating(model: Model) -> Iterator[torch.device]:
-    """Eval mode without gradients; gives the model's device and restores its mode."""
+def _evaluating(model: Model) -> Iterator[None]:
+    """Eval mode without gradients; restores the model's mode."""
     training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            yield next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+            yield
     finally:
         model.train(training)

@@ -27,7 +27,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
-from pullpush.data.clips import Clips, Columns, Index, World
+from pullpush.data.clips import Clips, Index, World
 from pullpush.data.mixture import Mixed
 from pullpush.data.store import row_numbers
 from pullpush.encoders import AUDIO, AudioEncoder
@@ -139,6 +139,11 @@ def on_features(world: World) -> dict[str, Any]:
 # ---------------------------------------------------------------- clips whose audio is what an encoder made of it
 
 
+def _of_clips(name: str) -> Any:
+    """What encoded clips share with those that were encoded: data as they are, methods bound to them."""
+    return property(lambda encoded: getattr(encoded.clips, name))
+
+
 @dataclass(frozen=True, eq=False)
 class EncodedClips(ABC):
     """Clips whose audio is replaced; all else is the clips' own (see `data.clips.Clips`).
@@ -178,30 +183,9 @@ class EncodedClips(ABC):
     def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         """`audio` of clips by their numbers, `(B,)` int64."""
 
-    @property
-    def name(self) -> str:
-        return self.clips.name
-
-    @property
-    def graded(self) -> bool:
-        return self.clips.graded
-
-    @property
-    def columns(self) -> Columns:
-        return self.clips.columns
-
-    @property
-    def labels(self) -> Tensor:
-        return self.clips.labels
-
-    def captions(self, language: str) -> list[list[str]]:
-        return self.clips.captions(language)
-
-    def prompts(self, language: str = "eng", template: str | None = None) -> list[str]:
-        return self.clips.prompts(language, template)
-
-    def relevance(self, other: Clips | None = None) -> Tensor:
-        return self.clips.relevance(other)
+    name, graded, columns, labels, captions, prompts, relevance = map(
+        _of_clips, ("name", "graded", "columns", "labels", "captions", "prompts", "relevance")
+    )
 
     @abstractmethod
     def select(self, rows: Sequence[int], *, name: str | None = None) -> EncodedClips:

@@ -114,10 +114,7 @@ class Objective(nn.Module):
         return tau.detach().clone() if torch.is_tensor(tau) else tau
 
     def numbers(self, outcome: Outcome) -> dict[str, Tensor]:
-        """What the terms saw of a batch (SVR's mean radius) and have learnt by now (SigLIP's bias), 0-d.
-
-        The second term to use a name adds its number.
-        """
+        """What the terms saw of a batch and have learnt by now, 0-d; the second term to use a name adds its number."""
         row: dict[str, Tensor] = {}
         for number, (term, report) in enumerate(zip(self.terms, outcome.reports, strict=True)):
             for name, value in {**report, **term.learnt}.items():

@@ -102,10 +102,7 @@ def clip_gradients(objective: Objective, recipe: Recipe) -> dict[str, Tensor]:
 
 
 def update(optimiser: Optimizer, healthy: Tensor) -> None:
-    """A step of the optimiser where `healthy`, 0-d boolean; else no weight moves.
-
-    A fused optimiser reads it on the device, as it reads what a scaler of gradients finds, so that nobody waits.
-    """
+    """A step where `healthy`, 0-d boolean, else none; a fused optimiser reads it on the device, as of a scaler."""
     inner: Any = getattr(optimiser, "optimizer", optimiser)  # within accelerate's
     if all(group.get("fused") for group in inner.param_groups):
         inner.found_inf = (~healthy).float()

@@ -57,6 +57,7 @@ class Plan:
     seed: int = 0
     diagnostics: Diagnostics | None = None
     base: Path | None = None
+    known: str = ""  # its key, where another process has found it: of what cannot be probed each look gives another
 
     @cached_property
     def key(self) -> str:
@@ -64,7 +65,7 @@ class Plan:
         start from, and of what the components do that it goes through.
         """
         recipe, watch = self.recipe, self.diagnostics
-        return content_key(
+        return self.known or content_key(
             {
                 "components": versions(*of_recipe(recipe)),
                 "data": self.world.identity,
@@ -119,8 +120,8 @@ class Plan:
         travels as a configuration.
         """
         source = (self.world.config, trunk_of(self.world))
-        plan = (self.recipe, self.seed, self.diagnostics, self.base)
-        return partial(_train_order, source, *plan, key=self.key, added=TERMS.added)
+        plan = (self.recipe, self.seed, self.diagnostics, self.base, self.key)
+        return partial(_train_order, source, plan, added=TERMS.added)
 
 
 def train_all(plans: Sequence[Plan], *, jobs: int | None = None) -> list[Result]:
@@ -167,21 +168,10 @@ def _reads(recipe: Recipe) -> str:
     return content_key([recipe.text, recipe.encoder_options, recipe.languages, recipe.captions])
 
 
-def _train_order(
-    source: Source,
-    recipe: Recipe,
-    seed: int,
-    diagnostics: Diagnostics | None,
-    base: Path | None,
-    *,
-    key: str,
-    added: Sequence[LossCard],
-) -> None:
+def _train_order(source: Source, plan: tuple[Any, ...], *, added: Sequence[LossCard]) -> None:
     for card in added:
         TERMS.add(card)
-    plan = Plan(reloaded(*source), recipe, seed, diagnostics, base)
-    vars(plan)["key"] = key  # of what cannot be probed each look gives another
-    plan.train(progress=False)
+    Plan(reloaded(*source), *plan).train(progress=False)
 
 
 @lru_cache(maxsize=1)

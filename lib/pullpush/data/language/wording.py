@@ -275,10 +275,7 @@ def _narrow_grammar(language: str) -> Grammar:
 
 
 class _ZipfDice(Dice):
-    """Choices in which the option of rank r, from 1 for the longest, has a weight of 1/r^skew.
-
-    To mention what a caption may leave out is the second of two options.
-    """
+    """Choices in which rank r, from 1 for the longest, has weight 1/r^skew; mentioning is the second of two options."""
 
     def __init__(self, entropy: int, skew: float) -> None:
         super().__init__(entropy)

@@ -179,9 +179,7 @@ def matches(words: np.ndarray, index: Index) -> list[Match]:
 
 
 def _agreement(ours: np.ndarray, theirs: np.ndarray, offset: int) -> float:
-    """Share of equal bits of the frames in which both clips sound, theirs beginning at frame `offset` of ours; 0 where
-    it is too small, or such frames are too few.
-    """
+    """Share of equal bits where both sound, theirs beginning at frame `offset` of ours; 0 where that is too little."""
     first, last = max(0, offset), min(len(ours), offset + len(theirs))
     one, other = ours[first:last], theirs[first - offset : last - offset]
     both = (one != SILENCE) & (other != SILENCE)

@@ -151,10 +151,7 @@ def named_events(heard: Bank, unheard: Bank, share: float, *, seed: int) -> list
 
 @dataclass(frozen=True)
 class _Part:
-    """What a split holds: `size` scenes of some of a bank's events, of the combinations that the split `dealt` owns.
-
-    dealt: "" for `size` scenes of each event alone.
-    """
+    """`size` scenes of the combinations that the split `dealt` owns; dealt = "": `size` of each event alone."""
 
     bank: Bank
     events: Sequence[int]

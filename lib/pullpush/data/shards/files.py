@@ -242,9 +242,7 @@ def samples_of(path: Path) -> tuple[list[Sample], str]:
 
 
 def _after(path: Path, stop: int) -> str:
-    """What is wrong behind the last member that was found, if anything is: `tarfile` ends there without a word, be it
-    the end or a header that is cut off or damaged.
-    """
+    """What is wrong behind the last member, if anything: `tarfile` ends there silently, be it cut off or damaged."""
     with open(path, "rb") as file:
         file.seek(stop)
         if len(file.read(tarfile.BLOCKSIZE)) < tarfile.BLOCKSIZE:
