@@ -5,15 +5,17 @@
     python benchmarks/gpu.py --device cpu --quick --out measured    # tiny sizes, to try it out
 
 correct       every loss in float32 and bfloat16 against float64 on the CPU
-tables        SupCLAP's Table 14 and ATRI's Table 4: time and memory of a step, in bfloat16 and float32
 throughput    the library's loop against a plain one of Hugging Face and open_clip
+tables        SupCLAP's Table 14 and ATRI's Table 4: time and memory of a step, in bfloat16 and float32
 tiles         InfoNCE, SigLIP and SVR in tiles against the N × N matrix, up to N = 131,072
 adam8bit      Adam in eight bits, where bitsandbytes is installed
 
 Random weights and random data in the papers' sizes: nothing is fetched. Needs an NVIDIA GPU of 40 GiB or more and what
-`pullpush[train]` brings. Each part's table, `gpu-<part>.csv`, is written when its time is over, with the device and the
-versions beside it in `gpu-<part>.json`; the chapters show them by `pullpush.studies.measured`. A part that fails is
-reported and the others go on; the exit status is then 1.
+`pullpush[train]` brings. The most important parts come first, and the table of each, `gpu-<part>.csv`, is written row
+by row, with the device and the versions beside it in `gpu-<part>.json`, so that what is killed leaves what it has; the
+chapters show them by `pullpush.studies.measured`. A part that fails is reported and the others go on; the exit status
+is then 1. First of all, also where there is no GPU, the command says which tables are missing, broken off, or older
+than what their components do today.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from on_gpu import adam8bit, correct, tables, throughput, tiles
 from on_gpu.meter import NotHereError, Run
 
 from pullpush import golden
+from pullpush.studies import measured
 from pullpush.studies.measured import SOURCES, seal
 
 MEASURED = Path(__file__).resolve().parents[1] / "book" / "measured"
@@ -54,8 +57,8 @@ class Part(NamedTuple):
 
 PARTS = {
     "correct": Part(correct.measure, correct.COLUMNS, 40),
-    "tables": Part(tables.measure, tables.COLUMNS, 130),
     "throughput": Part(throughput.measure, throughput.COLUMNS, 150),
+    "tables": Part(tables.measure, tables.COLUMNS, 130),
     "tiles": Part(tiles.measure, tiles.COLUMNS, 100),
     "adam8bit": Part(adam8bit.measure, adam8bit.COLUMNS, 35),
 }
@@ -91,12 +94,20 @@ def measure(name: str, options: argparse.Namespace, command: str) -> str:
     part, rows, start = PARTS[name], [], time.monotonic()
     run = Run(options.device, options.quick, start + 0.7 * part.seconds)  # the rest is for the round that has begun
     trouble = ""
+
+    def write(*, complete: bool) -> None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        path, about = options.out / f"gpu-{name}.csv", origin(run, name, time.monotonic() - start, command)
+        pd.DataFrame(rows, columns=list(part.columns)).to_csv(path, index=False, float_format="%.6g")
+        seal(path, about | {"complete": complete})
+
     try:
         with at_most(part.seconds):
             for row in part.measure(run):
                 rows.append(row)
                 shown = {key: f"{value:.5g}" if isinstance(value, float) else value for key, value in row.items()}
                 print(f"{name}:", *(f"{key}={value}" for key, value in shown.items()), flush=True)
+                write(complete=False)
     except NotHereError as missing:
         print(f"{name}: left out: {missing}", flush=True)
         return ""
@@ -106,14 +117,22 @@ def measure(name: str, options: argparse.Namespace, command: str) -> str:
     took = time.monotonic() - start
     print(f"{name}: {len(rows)} rows in {took:.0f} s", flush=True)
     if rows:
-        options.out.mkdir(parents=True, exist_ok=True)
-        table = pd.DataFrame(rows, columns=list(part.columns))
-        table.to_csv(options.out / f"gpu-{name}.csv", index=False, float_format="%.6g")
-        about = origin(run, name, took, command) | {"complete": not trouble}
-        seal(options.out / f"gpu-{name}.csv", about)
-        if "within" in table and not table["within"].all():
-            trouble = trouble or f"{name}: {(~table['within'].astype(bool)).sum()} rows are outside their bars"
+        write(complete=not trouble)
+    if outside := sum(not row.get("within", True) for row in rows):
+        trouble = trouble or f"{name}: {outside} rows are outside their bars"
     return trouble
+
+
+def awaiting(folder: Path) -> Iterator[str]:
+    """What is to be measured (again), a line a table: missing, broken off, or older than what its components do."""
+    for name in PARTS:
+        if not measured.there(f"gpu-{name}", folder=folder):
+            yield f"gpu-{name}: not measured"
+            continue
+        if not measured.made(f"gpu-{name}", folder=folder).get("complete", True):
+            yield f"gpu-{name}: broken off, awaits a GPU"
+        if older := measured.stale(f"gpu-{name}", folder=folder):
+            yield f"gpu-{name}: older than today's {', '.join(older)}"
 
 
 def origin(run: Run, name: str, seconds: float, command: str) -> dict[str, Any]:
@@ -157,6 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.out is None and (options.quick or options.device == "cpu"):
         parser.error("--quick and --device cpu are for trying out: say where to with --out")
     options.out = options.out or MEASURED
+    print(*(awaiting(options.out)), sep="\n", flush=True)
     if options.device == "cuda" and not torch.cuda.is_available():
         print(NO_GPU.format(why=f"torch {torch.__version__}, torch.cuda.is_available() is False"), file=sys.stderr)
         return 2

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from on_gpu.meter import Run, ratios
 from on_gpu.models import dual_encoder, sizes_of
-from pullpush.data.batches import Batch, PairDataset
+from pullpush.data.batches import PairDataset
 from pullpush.data.clips import StoredClips
 from pullpush.data.store import FULL_SCALE, Waveforms
 from pullpush.encoders.dual import DualEncoder
@@ -96,28 +96,30 @@ def stored(sizes: Sizes, waves: Waveforms, count: int) -> StoredClips:
 # ------------------------------------------------------------------------------------------------------- the library
 
 
-class Timed(PairDataset):
-    """A `PairDataset` that looks at the clock when the first batch that counts is asked for, and after the last one."""
+class Timed:
+    """Looks at the clock before the first step that counts encodes its texts, and when validation begins.
 
-    run: Run
-    seconds = most = math.nan
+    A hook of the text encoder: batches are asked for long before their step comes.
+    """
 
-    def batches(self, batch_size: int, **options: Any) -> Iterator[Batch]:
-        for number, batch in enumerate(super().batches(batch_size, **options)):
-            if number == WARM - 1:
-                yield batch  # when the next is asked for, this one's step is done
-                start = self.run.start()
-                continue
-            yield batch
-        self.seconds, self.most = self.run.since(start), self.run.peak()
+    def __init__(self, run: Run) -> None:
+        self.run, self.steps, self.seconds, self.most = run, 0, math.nan, math.nan
+
+    def __call__(self, text: nn.Module, given: Any) -> None:
+        self.steps += text.training
+        if text.training and self.steps == WARM + 1:
+            self.start = self.run.start()
+        elif not text.training and math.isnan(self.seconds):
+            self.seconds, self.most = self.run.since(self.start), self.run.peak()
 
 
 def library(run: Run, model: DualEncoder, one: Recipe, clips: StoredClips) -> tuple[float, float]:
     """Seconds of the steps that count, and the peak in MiB."""
-    data = Timed(clips)
-    data.run = run
-    train(model, one, data, clips.head(2), progress=False)
-    return data.seconds, data.most
+    timed = Timed(run)
+    hook = model.text.register_forward_pre_hook(timed)
+    train(model, one, PairDataset(clips), clips.head(2), progress=False)
+    hook.remove()
+    return timed.seconds, timed.most
 
 
 # ---------------------------------------------------------------------------------------------------- the plain loop
