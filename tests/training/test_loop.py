@@ -3,6 +3,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -160,6 +161,22 @@ def test_batches_made_ahead_by_a_thread_are_the_same_and_go_on(tmp_path, limit, 
     alone = fit()
     monkeypatch.setattr(TinyModel, "sample_rate", 160)
     assert_same(assert_goes_on(tmp_path, limit), alone)
+
+
+def test_no_thread_outlives_an_error_of_a_batch_or_of_a_step(monkeypatch):
+    monkeypatch.setattr(TinyModel, "sample_rate", 160)
+    before, dataset, seen = set(threading.enumerate()), FailingDataset(TinyClips(30)), []
+    dataset.limit = 12
+    with pytest.raises(Interrupted) as caught:  # which holds the frames of the run
+        fit(dataset=dataset)
+    seen.append(set(threading.enumerate()))
+    monkeypatch.setattr(loop, "update", lambda *given: given[0].lost)
+    with pytest.raises(AttributeError, match="lost") as also:
+        fit()
+    seen.append(set(threading.enumerate()))
+    assert caught.tb
+    assert also.tb
+    assert not [each.name for each in (seen[0] | seen[1]) - before if each.name.startswith("ThreadPool")]
 
 
 def test_complete_run_is_read_not_trained(tmp_path):

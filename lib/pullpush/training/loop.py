@@ -164,6 +164,8 @@ def train(
         nonlocal on_disk, since
         if not out or not accelerator.is_main_process or (not ends and time.monotonic() - since < save_after):
             return
+        if not healthy:  # the next look says so, in all processes at once
+            return
         look()
         if done.best != on_disk:  # before the checkpoint that counts on it
             checkpoints.save_best(out / BEST, best_weights, done.best)

@@ -108,17 +108,16 @@ class Objective(nn.Module):
         return self._embed_main(batch, sentences)  # pyrefly: ignore[bad-argument-type]
 
     @property
-    def tau(self) -> float | Tensor | None:
-        """The temperature in use, a number or 0-d; None where no term has one."""
-        tau = None if self.temperature is None else self.temperature()
-        return tau.detach().clone() if torch.is_tensor(tau) else tau
+    def tau(self) -> Tensor | None:
+        """The temperature in use, 0-d; None where no term has one."""
+        return None if self.temperature is None else _as_it_is(self.temperature())
 
     def numbers(self, outcome: Outcome) -> dict[str, Tensor]:
         """What the terms saw of a batch and have learnt by now, 0-d; the second term to use a name adds its number."""
         row: dict[str, Tensor] = {}
         for number, (term, report) in enumerate(zip(self.terms, outcome.reports, strict=True)):
             for name, value in {**report, **term.learnt}.items():
-                row[f"{name} {number}" if name in row else name] = value.detach().clone()
+                row[f"{name} {number}" if name in row else name] = _as_it_is(value)
         return row
 
 
@@ -216,6 +215,11 @@ def present(batch: Batch) -> Tensor | None:
     texts_present = torch.tensor(here, device=batch.audio.device).T
     texts_present = gather(texts_present.float()) > 0  # asked of all processes: another one may miss texts
     return None if texts_present.all() else texts_present
+
+
+def _as_it_is(value: Tensor | float) -> Tensor:
+    """A number, 0-d, that later steps do not change."""
+    return torch.as_tensor(value).detach().clone().reshape(())
 
 
 def _number(text: str | None) -> int:
