@@ -70,6 +70,20 @@ def test_sonar_marks_the_language_of_each_text():
         model.encode_text(["frog"], ["fra", "eng"])
 
 
+def test_a_text_is_read_once_in_each_language(monkeypatch):
+    monkeypatch.setattr("pullpush.encoders.pretrained_text.KNOWN", 3)
+    model, read = text_model("sonar").eval(), []
+    kind = type(model.text.tokenizer)
+    call = kind.__call__
+    monkeypatch.setattr(kind, "__call__", lambda self, text, **how: (read.append(text), call(self, text, **how))[1])
+    texts, languages = ["frog", "a frog", "frog"], ["fra", "eng", "eng"]
+    first, again = (model.encode_text(texts, languages) for _ in range(2))
+    assert read == texts
+    torch.testing.assert_close(again, first, atol=0, rtol=0)
+    model.encode_text(["dog"])  # more than are held
+    torch.testing.assert_close(model.encode_text(texts, languages), first, atol=0, rtol=0)
+
+
 @pytest.mark.parametrize("name", TEXT)
 def test_frozen_weights_stay_outside_training_and_checkpoints(name):
     model = text_model(name, text_frozen=True).train()

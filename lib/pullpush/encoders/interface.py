@@ -22,6 +22,7 @@ from pullpush.errors import unknown
 
 SAMPLE_RATE = 16_000  # Hz, that an encoder takes unless it says otherwise
 TRAINABLE = ("all", "upper")
+KNOWN = 2**17  # texts whose tokens are held, so that a run reads each text once
 
 
 class AudioEncoder(nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from pullpush.cache import home
 from pullpush.encoders.frozen import FeatureStore
-from pullpush.encoders.interface import TRAINABLE, TextEncoder, TextEncoderCard
+from pullpush.encoders.interface import KNOWN, TRAINABLE, TextEncoder, TextEncoderCard
 from pullpush.encoders.wheels import Wheel, fill, unpacked, weights
 from pullpush.encoders.windows import length_mask, masked_mean
 from pullpush.errors import unknown
@@ -85,14 +85,14 @@ class MiniLM(TextEncoder):
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
         """B texts → `(B, dim)`; the languages are not needed."""
         if self.store is None:
-            rows = [torch.tensor(row, device=self.place.device) for row in self.tokens(texts)]
+            rows = [torch.tensor(row) for row in self.tokens(texts)]
         else:
-            rows = [torch.from_numpy(row).to(self.place) for row in self.store.rows(texts)]
+            rows = [torch.from_numpy(row).to(self.place.dtype) for row in self.store.rows(texts)]
         if self.layers is None:
-            return torch.cat(rows)
-        sizes = torch.tensor([len(row) for row in rows], device=self.place.device)
-        mask = length_mask(sizes, int(sizes.max()))
-        return masked_mean(self.layers(pad_sequence(rows, batch_first=True), mask).mT, mask)
+            return torch.cat(rows).to(self.place.device)
+        sizes = torch.tensor([len(row) for row in rows])
+        mask = length_mask(sizes, int(sizes.max())).to(self.place.device)  # a GPU is asked for nothing
+        return masked_mean(self.layers(pad_sequence(rows, batch_first=True).to(self.place.device), mask).mT, mask)
 
     def precompute(self, texts: Sequence[str]) -> None:
         """Run the layers that are not trained on texts that were never seen, so that training only looks them up."""
@@ -204,7 +204,8 @@ def tokens_of(max_tokens: int, pretrained: bool) -> Tokens:
     tokenizer = Tokenizer.from_file(str(unpacked(WHEEL, read) / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
-    return lambda texts: [tokenizer.encode(text).ids for text in texts]  # encode_batch has threads, which forks dislike
+    one = lru_cache(KNOWN)(lambda text: tokenizer.encode(text).ids)
+    return lambda texts: [one(text) for text in texts]  # encode_batch has threads, which forks dislike
 
 
 def hashed_words(text: str, max_tokens: int) -> list[int]:

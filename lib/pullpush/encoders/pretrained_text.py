@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from pullpush.data.languages import load_languages
-from pullpush.encoders.interface import TextEncoder, TextEncoderCard
+from pullpush.encoders.interface import KNOWN, TextEncoder, TextEncoderCard
 from pullpush.encoders.pretrained import SIZES, Pretrained, build, tiny_tokenizer, tokenizer_of
 from pullpush.encoders.windows import masked_mean
 from pullpush.errors import unknown
@@ -54,6 +54,7 @@ class PretrainedText(TextEncoder):
         self.network, self.dim = Pretrained(made, frozen=frozen), made.config.hidden_size
         self.tokenizer, self.language, self.max_tokens = tokenizer_of(model, tokenizer), language, max_tokens
         self.codes = None if codes is None else codes()
+        self._known: dict[tuple[str, str], list[int]] = {}
         self._mark(language)
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
@@ -67,8 +68,13 @@ class PretrainedText(TextEncoder):
         return masked_mean(states.mT, batch.attention_mask.bool())
 
     def _tokens(self, text: str, language: str) -> list[int]:
-        self._mark(language)
-        return self.tokenizer(text, truncation=True, max_length=self.max_tokens).input_ids
+        """Of a text, read once a run."""
+        if (text, language) not in self._known:
+            if len(self._known) == KNOWN:
+                self._known.clear()
+            self._mark(language)
+            self._known[text, language] = self.tokenizer(text, truncation=True, max_length=self.max_tokens).input_ids
+        return self._known[text, language]
 
     def _mark(self, language: str) -> None:
         if self.codes is not None:
