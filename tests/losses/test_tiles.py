@@ -156,6 +156,18 @@ def test_tiles_hold_every_score_once_and_no_more_than_fit(number, n, block):
     assert torch.equal(seen, torch.ones_like(seen))
 
 
+@pytest.mark.parametrize("include", [True, False])
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize("direction", ["t2a", "a2t", "both"])
+def test_support_vectors_made_tile_by_tile_are_those_made_at_once(direction, similarity, include):
+    audio, text, tau, _ = inputs(12)
+    with torch.no_grad():
+        text[3] = audio[3]  # no way to move in
+    for radius in (torch.linspace(-0.5, 2.5, 12, dtype=DOUBLE).requires_grad_(), torch.tensor(0.4).requires_grad_()):
+        loss = lambda a, t, r, tau: svr(a, t, r, tau, direction, similarity, include)  # noqa: E731
+        same(loss, (audio, text, radius, tau), block=40)
+
+
 @pytest.mark.parametrize("name", [*LOSSES, "svr"])
 def test_no_tensor_is_larger_than_a_tile(name):
     n, d, block = 60, 4, 300

@@ -76,12 +76,7 @@ class InfoNCE(Tempered):
     """
 
     def __init__(
-        self,
-        tau: float = 0.07,
-        *,
-        learnable: bool = False,
-        max_scale: float = 100.0,
-        direction: Direction = "both",
+        self, tau: float = 0.07, *, learnable: bool = False, max_scale: float = 100.0, direction: Direction = "both"
     ) -> None:
         super().__init__(tau, learnable=learnable, max_scale=max_scale)
         check_choice("direction", direction, DIRECTIONS)

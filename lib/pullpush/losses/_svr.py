@@ -14,6 +14,7 @@ two directions are groups, so that a small batch costs one call of each operatio
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, get_args
 
 import torch
@@ -23,7 +24,7 @@ from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, c
 from pullpush.losses._precision import checked
 from pullpush.losses._radius import RadiusPredictor, check_radius, outside, positive_first
 from pullpush.losses._softmax import Rows
-from pullpush.losses._tiles import tiled
+from pullpush.losses._tiles import fits, inverse, tiled
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -118,12 +119,16 @@ def svr(
     check_choice("direction", direction, DIRECTIONS)
     check_choice("similarity", similarity, get_args(Similarity))
     with checked(groups=True, audio=audio, text=text) as (a, t):
+        if direction == "both" and not fits(a.shape[-2]):  # in turn: together they would be stacked, and both be held
+            one = partial(
+                svr, a, t, radius, tau, similarity=similarity, positive_in_denominator=positive_in_denominator
+            )
+            return (one(direction="t2a") + one(direction="a2t")).to(audio.dtype)
         anchor, positive = _stack(a, t, direction)
         r = check_radius(radius, anchor, audio.shape[:-1])
         if r.ndim == 2 and direction == "both":
             r = r.repeat(2, 1)
-        moved = _move(anchor, *_towards(anchor, positive), r)
-        loss = _support_loss(moved, positive, tau, similarity, positive_in_denominator)
+        loss, _ = _moved_loss(anchor, positive, r, tau, similarity, positive_in_denominator)
         if direction == "both":
             loss = 2 * loss  # the sum of the directions, not their mean
     return loss.to(audio.dtype)
@@ -212,12 +217,11 @@ class SVR(Tempered):
         """
         anchor, positive = _stack(audio, text, self.direction)
         radius = self._radius(anchor, positive).to(anchor.dtype)
-        difference, distance = _towards(anchor, positive)
-        moved = _move(anchor, difference, distance, radius)
-        loss = _support_loss(moved, positive, self.tau, self.similarity, self.positive_in_denominator)
+        form = self.tau, self.similarity, self.positive_in_denominator
+        loss, distance = _moved_loss(anchor, positive, radius, *form)
         loss = (2 * self.alpha if self.direction == "both" else self.alpha) * loss  # Eq. 6
         if self.beta:  # Eq. 9 has one L_cons: the mean over all radii in use
-            loss = loss + self.beta * outside(radius, distance.detach())
+            loss = loss + self.beta * outside(radius, distance)
         return Output(loss, {"radius": radius.detach().mean()})
 
 
@@ -256,6 +260,26 @@ def _move(anchor: Tensor, difference: Tensor, distance: Tensor, radius: Tensor) 
     """t + R·û = t + c·(a − t), c = R/‖a − t‖; autograd gives Eq. 15's Jacobian I − c·(I − ûûᵀ)."""
     c = radius / _or_inf(distance)
     return torch.addcmul(anchor, c.unsqueeze(-1), difference)
+
+
+def _moved_loss(
+    anchor: Tensor, positive: Tensor, radius: Tensor, tau: float | Tensor, similarity: Similarity, include: bool
+) -> tuple[Tensor, Tensor]:
+    """L_svr, and ‖a⁺ − t⁺‖, `(G, N)`, detached; above one tile of scores support vectors are made tile by tile."""
+    if fits(anchor.shape[1]):
+        difference, distance = _towards(anchor, positive)
+        moved = _move(anchor, difference, distance, radius)
+        return _support_loss(moved, positive, tau, similarity, include), distance.detach()
+    distance = torch.linalg.vector_norm(positive.detach() - anchor.detach(), dim=-1)  # before there are gradients
+    rule, each = Rows(anchor, positive_in_denominator=include), radius.expand(distance.shape)
+    make = partial(_support_rows, similarity=similarity)
+    return tiled(anchor, positive, rule, inverse(tau, anchor), each=each, make=make), distance
+
+
+def _support_rows(anchor: Tensor, positive: Tensor, radius: Tensor, similarity: Similarity) -> Tensor:
+    """Support vectors, for the cosine of unit length."""
+    moved = _move(anchor, *_towards(anchor, positive), radius)
+    return moved / _or_inf(torch.linalg.vector_norm(moved, dim=-1, keepdim=True)) if similarity == "cosine" else moved
 
 
 def _support_loss(

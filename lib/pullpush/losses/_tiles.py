@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -66,6 +66,10 @@ class Parts(NamedTuple):
     key: Any
     scale: Any
     offset: Any
+    each: Any
+
+
+Make = Callable[[Tensor, Tensor, Tensor], Tensor]  # rows of query, key and each → those that take the query's place
 
 
 def fits(n: int) -> bool:
@@ -73,7 +77,16 @@ def fits(n: int) -> bool:
     return n * n <= BLOCK
 
 
-def tiled(query: Tensor, key: Tensor, rule: Rule, scale: Tensor | None = None, offset: Tensor | None = None) -> Tensor:
+def tiled(
+    query: Tensor,
+    key: Tensor,
+    rule: Rule,
+    scale: Tensor | None = None,
+    offset: Tensor | None = None,
+    *,
+    each: Tensor | None = None,
+    make: Make | None = None,
+) -> Tensor:
     """The loss that a rule makes of the scores scale·query·keyᵀ + offset, the mean over N and G.
 
     Args:
@@ -82,9 +95,11 @@ def tiled(query: Tensor, key: Tensor, rule: Rule, scale: Tensor | None = None, o
         rule: a new one.
         scale: 0-d, positive, of that dtype; None is 1.
         offset: 0-d, of that dtype; None is 0.
+        each: `(G, N)`, a number a row, for `make`.
+        make: what makes the queries' rows of a tile, of rows of query, key and `each`, so that no others are held.
 
     Returns:
-        0-d. Differentiable once, in all four; gradients are made for those that require one.
+        0-d. Differentiable once, in all of them; gradients are made for those that require one.
 
     Raises:
         RuntimeError: backwards, with `create_graph=True`.
@@ -96,8 +111,9 @@ def tiled(query: Tensor, key: Tensor, rule: Rule, scale: Tensor | None = None, o
         tensor(0.2395)
     """
     graph = torch.is_grad_enabled()
-    wanted = tuple(graph and x is not None and x.requires_grad for x in (query, key, scale, offset))
-    return _Tiled.apply(query, key, scale, offset, rule, wanted)
+    parts = Parts(query, key, scale, offset, each)
+    wanted = tuple(graph and x is not None and x.requires_grad for x in parts)
+    return _Tiled.apply(rule, make, wanted, *parts)
 
 
 def tiles(groups: int, n: int) -> Iterator[Tile]:
@@ -125,21 +141,13 @@ class _Tiled(torch.autograd.Function):
     """`tiled`; gradients of the forward pass are handed on uncopied, and made anew for a second backward pass."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        query: Tensor,
-        key: Tensor,
-        scale: Tensor | None,
-        offset: Tensor | None,
-        rule: Rule,
-        wanted: tuple[bool, ...],
-    ) -> Tensor:
-        ctx.save_for_backward(query, key, scale, offset)
-        ctx.rule, ctx.wanted = rule, wanted
+    def forward(ctx: Any, rule: Rule, make: Make | None, wanted: tuple[bool, ...], *given: Tensor | None) -> Tensor:
+        ctx.save_for_backward(*given)
+        ctx.rule, ctx.make, ctx.wanted, parts = rule, make, wanted, Parts(*given)
         at_once = any(wanted) and not rule.looks_first
-        made = _sweep(Parts(query, key, scale, offset), rule, wanted if at_once else (False,) * 4)
+        made = _sweep(parts, rule, make, wanted if at_once else (False,) * len(parts))
         ctx.made = made if at_once else None
-        return rule.total() / (query.shape[0] * query.shape[1])
+        return rule.total() / (parts.query.shape[0] * parts.query.shape[1])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyrefly: ignore[bad-override]
@@ -148,20 +156,25 @@ class _Tiled(torch.autograd.Function):
             raise RuntimeError(message)
         parts = Parts(*ctx.saved_tensors)
         made, ctx.made = ctx.made, None
-        made = made or _sweep(parts, ctx.rule, ctx.wanted)
+        made = made or _sweep(parts, ctx.rule, ctx.make, ctx.wanted)
         mean = gradient / (parts.query.shape[0] * parts.query.shape[1])
-        return *(None if x is None else x.mul_(mean) for x in made), None, None
+        return None, None, None, *(None if x is None else x.mul_(mean) for x in made)
 
 
-def _sweep(parts: Parts, rule: Rule, wanted: tuple[bool, ...]) -> Parts:
+def _sweep(parts: Parts, rule: Rule, make: Make | None, wanted: tuple[bool, ...]) -> Parts:
     """Show a rule all tiles, and gather the gradients that are wanted, if any is."""
-    query, key, scale, offset = parts
+    query, key, scale, offset, each = parts
     groups, n, _ = query.shape
     # Rows of query are filled tile by tile, all else adds up.
     made = Parts(*(torch.zeros_like(part) if want else None for part, want in zip(parts, wanted, strict=True)))
     scores = spare = query.new_empty(0)
     for tile in tiles(groups, n):
-        rows = query[tile] if scale is None else query[tile] * scale
+        queries, given = query[tile], ()
+        if make is not None:
+            with torch.enable_grad():
+                given = tuple(x[tile].detach().requires_grad_() for x in (query, key, each))
+                queries = make(*given)
+        rows = queries.detach() if scale is None else queries.detach() * scale
         size = (*rows.shape[:2], n)
         if not scores.numel():  # the first tile is the largest; the others take a part of its memory
             scores = query.new_empty(math.prod(size))
@@ -172,21 +185,30 @@ def _sweep(parts: Parts, rule: Rule, wanted: tuple[bool, ...]) -> Parts:
             here += offset
         factor = rule.see(here, beside, tile, any(wanted))
         if any(wanted):
-            _gather(made, parts, tile, here, rows if factor is None else factor * rows, factor)
+            _gather(made, parts, tile, here, rows if factor is None else factor * rows, factor, [queries, *given])
     return made
 
 
-def _gather(made: Parts, parts: Parts, tile: Tile, slopes: Tensor, rows: Tensor, factor: Tensor | None) -> None:
-    """Add what the slopes of a tile, times the factors of its rows, give to the gradients; `rows` has both factors."""
-    keys = parts.key[tile.group]
-    if made.query is not None or made.scale is not None:
-        push = torch.bmm(slopes, keys, out=None if made.query is None else made.query[tile])
+def _gather(
+    made: Parts, parts: Parts, tile: Tile, slopes: Tensor, rows: Tensor, factor: Tensor | None, own: list[Tensor]
+) -> None:
+    """Add what the slopes of a tile, times the factors of its rows, give to the gradients; `rows` has both factors.
+
+    own: the rows without them, and of what they are made where they are.
+    """
+    keys, (queries, *given) = parts.key[tile.group], own
+    if made.query is not None or made.scale is not None or given:
+        push = torch.bmm(slopes, keys, out=None if given or made.query is None else made.query[tile])
         if factor is not None:
             push *= factor
         if made.scale is not None:  # ∂ score/∂ scale = query·key, whose sum over slopes is query·push
-            made.scale.add_(torch.linalg.vecdot(parts.query[tile], push).sum())
+            made.scale.add_(torch.linalg.vecdot(queries.detach(), push).sum())
         if parts.scale is not None:
             push *= parts.scale
+        if given:
+            for total, row in zip(made[:2] + made[4:], torch.autograd.grad(queries, given, push), strict=True):
+                if total is not None:
+                    total[tile] += row
     if made.key is not None:
         made.key[tile.group].baddbmm_(slopes.mT, rows)
     if made.offset is not None:
