@@ -108,4 +108,5 @@ def update(optimiser: Optimizer, healthy: Tensor) -> None:
         inner.found_inf = (~healthy).float()
     elif not healthy:
         return
-    optimiser.step()
+    # Accelerate's step without a scaler looks for packages on disk, and then takes this one.
+    (optimiser if getattr(optimiser, "scaler", None) else inner).step()
