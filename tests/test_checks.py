@@ -84,6 +84,13 @@ def test_what_would_be_silently_wrong_is_named(call, message):
         call(*pairs())
 
 
+@pytest.mark.parametrize("change", [lambda x: x.to_sparse(), lambda x: x.to("meta")], ids=["sparse", "meta"])
+def test_a_tensor_that_is_not_dense_is_named(change):
+    audio, text = pairs()
+    with pytest.raises(TypeError, match="audio must be a dense tensor"):
+        losses.info_nce(change(audio), text)
+
+
 def test_other_types_are_computed_in_the_wider_one():
     audio, text = pairs()
     exact = losses.info_nce(audio.double(), text.double())

@@ -43,6 +43,7 @@ def check_shapes(*, groups: bool = False, **tensors: Tensor) -> None:
             raise TypeError(f"{name} must be a floating-point tensor of shape {_shape(axes_of(name))}, got {kind}")
         if wanted is not None and kind != wanted:
             raise TypeError(f"{name} must be {TYPE_NAMES[wanted]}, got {kind}")
+        _check_dense(name, tensor)
     grouped = groups and all(tensor.ndim == 3 for tensor in tensors.values())
     sizes: dict[str, tuple[str, int]] = {}
     for name, tensor in tensors.items():
@@ -167,6 +168,13 @@ def check_floats(**tensors: Any) -> None:
         if not torch.is_tensor(tensor) or not tensor.is_floating_point():
             kind = tensor.dtype if torch.is_tensor(tensor) else kind_of(tensor)
             raise TypeError(f"{name} must be a floating-point tensor, got {kind}")
+        _check_dense(name, tensor)
+
+
+def _check_dense(name: str, tensor: Tensor) -> None:
+    if tensor.is_meta or tensor.layout != torch.strided:
+        kind = "one on the meta device, without values" if tensor.is_meta else f"{tensor.layout} (use .to_dense())"
+        raise TypeError(f"{name} must be a dense tensor, got {kind}")
 
 
 def check_one_dtype(**tensors: Tensor) -> None:
