@@ -19,7 +19,7 @@ DIRECTIONS: tuple[str, ...] = get_args(Direction)
 
 # Axes of what is not (N, d); types of what is not floating point.
 AXES = {"texts": ("N", "K", "d"), "present": ("N", "K"), "taken": ("N", "K"), "teacher_similarity": ("N", "N")}
-AXES |= dict.fromkeys(("clusters", "ids", "text_ids"), ("N",))
+AXES |= dict.fromkeys(("clusters", "ids", "text_ids"), ("N",)) | {"perpendicular": ("N", "N")}
 TYPES = dict.fromkeys(("present", "taken"), torch.bool) | dict.fromkeys(("clusters", "ids", "text_ids"), torch.int64)
 LARGEST = 1e18  # of numbers: float32 has their squares, int64 the whole ones
 TYPE_NAMES = {torch.bool: "boolean", torch.int64: "int64"}

@@ -6,7 +6,7 @@ from embeddings import gradients, pairs
 from hypothesis import given, settings, strategies as st
 
 from pullpush.forces import decompose, sideways
-from pullpush.losses import info_nce, scaled_push
+from pullpush.losses import GradedPush, info_nce, scaled_push
 from pullpush.training import recipe
 
 DOUBLE = torch.float64
@@ -84,6 +84,47 @@ def test_an_anchor_on_its_positive_has_no_way_to_it(part, left):
     forces = decompose(audio, audio, 0.2)
     along = (forces.push * audio).sum(dim=1, keepdim=True) * audio  # all that a plane of one axis holds
     torch.testing.assert_close(4 * found, forces.pull + left * along, rtol=0, atol=1e-12)
+
+
+FITS = torch.tensor([[1.0, 0.2, 0.0, 0.75], [0.0, 1.0, 0.1, 0.0], [0.3, 0.0, 1.0, 0.0], [0.5, 0.5, 0.0, 1.0]])
+FITS = FITS.double()  # of clips to texts, not symmetric
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("factor", [1.0, 0.0, 0.5])
+def test_one_factor_for_all_negatives_is_the_scaled_push_and_one_is_infonce(factor, part):
+    loss = GradedPush(0.2, related=factor, unrelated=factor, part=part)
+    ours = gradients(lambda a, t: loss(a, t, FITS).value, *pairs(4))
+    theirs = gradients(lambda a, t: scaled_push(a, t, factor, 0.2, part=part), *pairs(4))
+    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+    if factor == 1:
+        for one, other in zip(ours, gradients(lambda a, t: info_nce(a, t, 0.2), *pairs(4)), strict=True):
+            torch.testing.assert_close(one, other, **EXACT)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_negatives_that_fit_in_part_and_those_that_do_not_are_scaled_apart(part):
+    """Anchor by anchor: F_pull and, of each negative's own force, what is left of it."""
+    audio, text = pairs(4)
+    for direction, anchor, positive, fits, place in (("t2a", text, audio, FITS.T, 2), ("a2t", audio, text, FITS, 1)):
+        loss = GradedPush(0.2, related=0.25, unrelated=-2.0, part=part, direction=direction)
+        found = gradients(lambda a, t, loss=loss: loss(a, t, FITS).value, audio, text)[place]
+        probability = (anchor @ positive.T / 0.2).softmax(dim=1)
+        expected = decompose(anchor, positive, 0.2).pull
+        for row in range(4):
+            for negative in set(range(4)) - {row}:
+                push = probability[row, negative] * positive[negative][None] / 0.2
+                one, its = anchor[row][None], positive[row][None]
+                along = torch.nn.functional.normalize(its - one)
+                lost = sideways(push, one, its) if part == "sideways" else push - (push * along).sum() * along
+                factor = 0.25 if fits[row, negative] > 0 else -2.0
+                expected[row] += (push + (factor - 1) * lost)[0]
+        torch.testing.assert_close(4 * found, expected, rtol=0, atol=1e-12)
+
+
+def test_factors_of_negatives_that_are_not_n_by_n_are_refused():
+    with pytest.raises(ValueError, match=r"perpendicular must have shape \(N, N\)|perpendicular .* must have one N"):
+        scaled_push(*pairs(4), torch.ones(4, 3, dtype=DOUBLE))
 
 
 def test_a_recipe_says_the_factor_and_the_part():

@@ -25,7 +25,7 @@ from pullpush.losses._label_smoothing import LabelSmoothing, epsilon_of_entropy,
 from pullpush.losses._ml_clap import MLCLAP, ml_clap
 from pullpush.losses._nli import NLI, nli
 from pullpush.losses._radius import RadiusPredictor, positive_first, radius_constraint
-from pullpush.losses._scaled_push import ScaledPush, scaled_push
+from pullpush.losses._scaled_push import GradedPush, ScaledPush, scaled_push
 from pullpush.losses._siglip import SigLIP, siglip
 from pullpush.losses._simcse import SentenceSimCSE, SimCSE, simcse
 from pullpush.losses._simple_reweight import SimpleReweight, simple_reweight
@@ -52,6 +52,7 @@ __all__ = [
     "Direction",
     "Distillation",
     "Focal",
+    "GradedPush",
     "InModalCyclic",
     "InfoNCE",
     "LabelSmoothing",

@@ -1,8 +1,10 @@
-"""InfoNCE whose push across the way to the positive is scaled by a number: SupCLAP's thesis, and nothing else."""
+"""InfoNCE whose push across the way to the positive is scaled, by a number or one for each negative: SupCLAP's thesis,
+and nothing else.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -19,7 +21,7 @@ Part = Literal["perpendicular", "sideways"]
 def scaled_push(
     audio: Tensor,
     text: Tensor,
-    perpendicular: float,
+    perpendicular: float | Tensor,
     tau: float | Tensor = 0.07,
     *,
     direction: Direction = "both",
@@ -38,7 +40,8 @@ def scaled_push(
     Args:
         audio: `(N, d)` L2-normalised audio embeddings.
         text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.
-        perpendicular: κ, a finite number of any sign.
+        perpendicular: κ, a finite number of any sign; or `(N, N)`, one for each negative: entry i, j for text i and
+            clip j, whichever pushes the other. The diagonal does not count.
         tau: temperature, a positive number or a 0-d tensor that gradients reach.
         direction: anchors: `"t2a"`, `"a2t"` or `"both"` (sum).
         part: what κ multiplies: `"perpendicular"`, all of F_⊥, or `"sideways"`, what is left of it outside the plane
@@ -60,23 +63,28 @@ def scaled_push(
         >>> [torch.autograd.grad(loss, text)[0][0] for loss in losses]  # text 0 lies on clip 2, away from clips 0 and 1
         [tensor([-0.5957,  0.0710,  0.5247]), tensor([-0.8580,  0.0000,  0.2623])]
     """
-    check_number("perpendicular", perpendicular)
+    each: dict[str, Any] = (
+        {"perpendicular": perpendicular} if torch.is_tensor(perpendicular) and perpendicular.ndim else {}
+    )
+    check_number("perpendicular", 0.0 if each else perpendicular)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("part", part, get_args(Part))
-    with checked(audio=audio, text=text) as (a, t):
-        target = torch.arange(len(t), device=t.device)
+    with checked(audio=audio, text=text, **each) as wide:
+        a, t = wide[:2]
+        factors = wide[2] if each else t.new_tensor(perpendicular).expand(len(t), len(t))
+        factors = factors.clone().fill_diagonal_(1.0)  # the pull stays as it is
+        ways = {"t2a": (t, a, factors), "a2t": (a, t, factors.T)}
         loss = t.new_zeros(())
-        for anchor, candidates in {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]:
-            pushed = _scale_gradient(anchor, candidates, perpendicular, part)
-            # The positive's logit, too, is that of `pushed`; what is added is zero, and hands its gradient to `anchor`.
-            pull = ((anchor - pushed) * candidates).sum(dim=1)
-            loss = loss + F.cross_entropy((pushed @ candidates.T + pull.diag()) / tau, target)
+        for anchor, candidates, factor in [ways[direction]] if direction in ways else ways.values():
+            within, across = _split(anchor, candidates, part)
+            scores = (within @ candidates.T + factor * (across @ candidates.T)) / tau
+            loss = loss + F.cross_entropy(scores, torch.arange(len(t), device=t.device))
     return loss.to(audio.dtype)
 
 
-def _scale_gradient(anchor: Tensor, positive: Tensor, factor: float, part: Part) -> Tensor:
-    """The anchors, `(N, d)`; what of their gradient is across the way to their positives is multiplied by `factor`."""
+def _split(anchor: Tensor, positive: Tensor, part: Part) -> tuple[Tensor, Tensor]:
+    """Twice `(N, d)`: the anchors, whose gradient is what is left of it without the part, and zeros, whose is that."""
     with torch.no_grad():
         unit = F.normalize(positive - anchor, dim=1)
         kept = [unit]
@@ -84,8 +92,8 @@ def _scale_gradient(anchor: Tensor, positive: Tensor, factor: float, part: Part)
             middle = positive + anchor
             kept.append(F.normalize(middle - (middle * unit).sum(dim=1, keepdim=True) * unit, dim=1))
     # A projection is its own transpose, so that the gradient is projected as the anchor is.
-    within = sum((anchor * axis).sum(dim=1, keepdim=True) * axis for axis in kept)
-    return surrogate(anchor, factor * anchor + (1 - factor) * within)
+    within = torch.stack([(anchor * axis).sum(dim=1, keepdim=True) * axis for axis in kept]).sum(dim=0)
+    return surrogate(anchor, within), surrogate(torch.zeros_like(anchor), anchor - within)
 
 
 class ScaledPush(Tempered):
@@ -115,11 +123,57 @@ class ScaledPush(Tempered):
         return Output(scaled_push(audio, text, self.perpendicular, self.tau, direction=self.direction, part=self.part))
 
 
-CARD = LossCard(
-    name="scaled-push",
-    make=ScaledPush,
-    title="Scaled push",
-    about="InfoNCE whose push on an anchor is scaled where it is across the way to the positive.",
-    source="a control of SupCLAP §2 and Eq. 16",
-    citation="supclap",
+class GradedPush(Tempered):
+    """`scaled_push` with one κ for negatives that fit in part and another for those that do not; both 1 is InfoNCE.
+
+    related: κ of negatives whose `teacher_similarity`, such as graded relevance, is above 0; unrelated: of the others.
+
+    Example:
+        >>> fits = torch.tensor([[1.0, 0.2, 0.0], [0.2, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        >>> GradedPush(0.5, related=0.0)(torch.eye(3), torch.eye(3), fits).value
+        tensor(0.4791)
+    """
+
+    needs = ("audio", "text", "teacher_similarity")
+
+    def __init__(
+        self,
+        tau: float = 0.07,
+        *,
+        related: float = 1.0,
+        unrelated: float = 1.0,
+        part: Part = "sideways",
+        direction: Direction = "both",
+    ) -> None:
+        super().__init__(tau)
+        check_number("related", related)
+        check_number("unrelated", unrelated)
+        check_choice("part", part, get_args(Part))
+        check_choice("direction", direction, DIRECTIONS)
+        self.related, self.unrelated, self.part, self.direction = related, unrelated, part, direction
+
+    def forward(self, audio: Tensor, text: Tensor, teacher_similarity: Tensor) -> Output:
+        """`(N, d)`, `(N, d)`, `(N, N)` → the loss."""
+        fits = (teacher_similarity.T > 0).to(text.dtype)
+        factors = self.related * fits + self.unrelated * (1 - fits)
+        return Output(scaled_push(audio, text, factors, self.tau, direction=self.direction, part=self.part))
+
+
+CARDS = (
+    LossCard(
+        name="scaled-push",
+        make=ScaledPush,
+        title="Scaled push",
+        about="InfoNCE whose push on an anchor is scaled where it is across the way to the positive.",
+        source="a control of SupCLAP §2 and Eq. 16",
+        citation="supclap",
+    ),
+    LossCard(
+        name="graded-push",
+        make=GradedPush,
+        title="Graded push",
+        about="InfoNCE whose sideways push is scaled apart for negatives that fit in part and for those that do not.",
+        source="a control of SupCLAP §2",
+        citation="supclap",
+    ),
 )

@@ -54,7 +54,7 @@ class TaughtConfig:
 def _kept(name: str, key: str) -> np.ndarray:
     path = home() / KIND / f"{key}.npy"
     if not path.is_file():
-        raise DataNotFoundError(f"no column {name!r} at {path}: the view of chapter 7 that holds it makes it")
+        raise DataNotFoundError(f"no column {name!r} at {path}: the view that holds it makes it")
     return np.load(path)
 
 
@@ -84,6 +84,16 @@ def both_sides(model: Model, clips: Clips) -> np.ndarray:
     """What a model makes of each clip and of its English captions, their mean direction, `(N, 2, d)` float32."""
     text = F.normalize(embed_captions(model, clips.captions("eng")).mean(dim=1), dim=1)
     return np.stack([embed_audio(model, clips).numpy(), text.numpy()], axis=1)
+
+
+def truth_column(clips: Clips, *, shuffled: bool = False) -> str:
+    """The relevance of every clip to every caption as a teacher, `(N, 1, 2, N)`; returns its key.
+
+    shuffled: as if the clips were each other: the same degrees, which say nothing of these.
+    """
+    fits = clips.relevance().numpy()
+    order = np.random.default_rng(0).permutation(len(fits)) if shuffled else np.arange(len(fits))
+    return _keep(np.stack([fits[np.ix_(order, order)].T, np.eye(len(fits))], axis=1)[:, None].astype(np.float16))
 
 
 def labels_column(labels: Sequence[int]) -> str:
