@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+import torch
 
 from pullpush.errors import PullPushError
 from pullpush.lab import session
-from pullpush.studies.svr import data
+from pullpush.studies.svr import data, results
 from pullpush.training.recipes import recipe
 
 
@@ -54,6 +58,20 @@ def test_each_system_is_compared_at_its_own_point_and_fine_tuned_ones_are_few(gr
     assert {system for protocol, system in trials if protocol == "tuned/yamnet"} == set(data.DECISIVE)
     some = data.compared(ground, {}, seed=0, name="some", systems={"frozen/cnn": data.FIXED})
     assert {len(trial.seeds) for trial in some.trials} == {data.CONTROLS}
+
+
+def test_negatives_are_told_apart_by_the_truth_of_all_training_clips(tmp_path):
+    small = data.Protocols(session.start("02-mechanism", profile="smoke", out=tmp_path))
+    clips = small.view(data.GRADED).data.train
+    audio, text = torch.from_numpy(clips.columns["teachers"][:, 0]).float().unbind(dim=1)
+    torch.testing.assert_close(audio @ text.T, clips.relevance().T, rtol=1e-3, atol=0)
+    experiment = data.told_apart(small, {"tau": 0.2}, seed=0)
+    assert {trial.overrides["tau"] for trial in experiment.trials} == {0.2}
+    values = {"related": 0.3, "unrelated": 0.1}  # what each kind's push is worth
+    gain = lambda system, name, at: np.full((2, 3), sum(values[kind] * at[kind] for kind in values))  # noqa: E731
+    table = results.told_apart(SimpleNamespace(experiment=experiment, values=gain)).set_index(["negatives", "metric"])
+    assert table.loc[("those that fit in part", "nDCG@10"), "value"] == pytest.approx(-0.3)
+    assert table.loc[("those that do not fit", "R@1"), "value"] == pytest.approx(-0.1)
 
 
 def test_a_way_from_one_dataset_to_another_needs_two():

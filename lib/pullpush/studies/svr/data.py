@@ -5,8 +5,7 @@
     ground.view("random/cnn")     # the same architecture in training, from random weights
     ground.view("frozen/yamnet")  # new projections on features of a published encoder
     ground.view("tuned/yamnet")   # its upper layers in training, too
-    ground.view("random/cnn/graded")  # with the relevance of all pairs; "…/shuffled": that of other clips
-    ground.view("random/cnn/heard")   # tested on recordings of the training scenes; "…/recordings": on further ones
+    ground.view("random/cnn/graded")  # with the relevance of all pairs; "…/recordings": tested on further recordings
 
 Scenes, captions, dimensions and batches are the same; texts are those of a frozen sentence encoder, with new
 projections, everywhere.
@@ -32,7 +31,7 @@ from pullpush.lab.material import PARTS, Material, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.studies.taught import TaughtConfig, truth_column
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import encoded, trunk_of
+from pullpush.training.frozen import encoded
 
 TITLES: Mapping[str, str] = {
     "frozen/cnn": "our CNN, frozen",
@@ -43,10 +42,9 @@ TITLES: Mapping[str, str] = {
 # Passes, as a multiple of the profile's: the last quarter of a run then gains about a point.
 PASSES: Mapping[str, int] = {"frozen/cnn": 4, "random/cnn": 4, "frozen/yamnet": 4, "tuned/yamnet": 2}
 SEEDS: Mapping[str, int] = {"frozen/cnn": 10, "random/cnn": 5, "frozen/yamnet": 10, "tuned/yamnet": 5}
-NEGATIVES = ("graded", "shuffled")  # told apart by truth; by that of other clips
-KAPPAS = (1.0, 0.0, 0.5)  # of their sideways push
-COMBINATIONS, TAKEN = "new combinations", "tuxpaint"  # the usual test; the bank that has further recordings
-TESTS: Mapping[str, str] = {COMBINATIONS: "", "known recordings": "heard", "held-out recordings": "recordings"}
+LEARNT = "random/cnn"  # the protocol in which negatives are told apart
+GRADED, FURTHER = f"{LEARNT}/graded", f"{LEARNT}/recordings"
+TESTS: Mapping[str, str] = {"new combinations": "", "held-out recordings": FURTHER}
 RATE = 1e-3  # of new weights
 FINE = 0.3  # where a trained encoder goes on learning, as a share of it
 
@@ -75,29 +73,20 @@ class Protocols:
         return FINE * RATE if protocol.startswith("tuned") else RATE
 
     def view(self, name: str) -> View:
-        """Data by the protocol's name, with what is learnt from or tested on behind it; UnknownNameError for others."""
-        protocol, _, part = name.rpartition("/")
-        if name not in TITLES and not (protocol in TITLES and part in (*NEGATIVES, *TESTS.values())):
+        """Data by the protocol's name, or GRADED or FURTHER; UnknownNameError for others."""
+        if name not in (*TITLES, GRADED, FURTHER):
             raise unknown("protocol", name, TITLES)
         if name not in self._views:
-            self._views[name] = self._view(*name.split("/")) if name in TITLES else self._part(protocol, part)
+            self._views[name] = self._view(*name.split("/")) if name in TITLES else self._told_apart(name)
         return self._views[name]
 
-    def _part(self, protocol: str, part: str) -> View:
-        plain = self.view(protocol)
-        if part in NEGATIVES:
-            truth = truth_column(common.world(self.book).train, shuffled=part != NEGATIVES[0])
-            data = TaughtConfig(plain.data.config, (("teachers", truth),)).load()
-        else:  # training has met all events, so that none is held out
-            tests = OwnHeldOutConfig(plain.data.config, takes="takes", share=1e-9).load()
-            data = replace(tests, splits={"test": tests.split(part)})
-        trunk = trunk_of(plain.data)
-        return plain._replace(data=encoded(data, trunk) if trunk else data)
-
-    @property
-    def tests(self) -> Mapping[str, str]:
-        """What the negatives' part is tested on → the split; of further recordings, where the bank has some."""
-        return TESTS if common.world(self.book).config.bank == TAKEN else {COMBINATIONS: ""}
+    def _told_apart(self, name: str) -> View:
+        plain = self.view(LEARNT)
+        if name == GRADED:
+            columns = (("teachers", truth_column(plain.data.train)),)
+            return plain._replace(data=TaughtConfig(plain.data.config, columns).load())
+        tests = OwnHeldOutConfig(plain.data.config, takes="takes", share=1e-9).load()  # training has met all events
+        return plain._replace(data=replace(tests, splits={"test": tests.split("recordings")}))
 
     def _view(self, start: str, trunk: str) -> View:
         session = self.book if trunk == "cnn" else self._published
@@ -247,24 +236,18 @@ def compared(
     return Experiment(name, tuple(trials), trials[0].seeds, evaluations=EVALUATIONS, watch=watch, long=True)
 
 
-def told_apart(ground: Protocols, protocol: str, point: Mapping[str, Any], *, seed: int) -> Experiment:
-    """InfoNCE whose sideways push is scaled apart for negatives that fit an anchor in part and for those that do not.
-
-    All at one point. In training, which is slow, each is taken away alone, in runs half as long; on a frozen encoder by
-    degrees, and also where truth is that of other clips, so that as many negatives lose theirs, whichever they are.
+def told_apart(ground: Protocols, point: Mapping[str, Any], *, seed: int) -> Experiment:
+    """InfoNCE at one point, and without the sideways push of those negatives that fit an anchor in part, or of those
+    that do not fit it at all. Runs are half as long; further recordings are those of the book's own bank.
     """
-    ends, is_frozen = [(1.0, 1.0), (0.0, 1.0), (1.0, 0.0)], protocol.startswith("frozen")
-    arms = [(NEGATIVES[0], *factors) for factors in (product(KAPPAS, repeat=2) if is_frozen else ends)]
-    arms += [(NEGATIVES[1], *factors) for factors in ends[1:] if is_frozen]
-    size, trials = {} if is_frozen else {"epochs": max(1, ground.epochs(protocol) // SHORTER)}, []
-    for (negatives, related, unrelated), (test, split) in product(arms, ground.tests.items()):
+    tests = TESTS if common.world(ground.book).config.bank == "tuxpaint" else {name: "" for name in [*TESTS][:1]}
+    size, trials = {"epochs": max(1, ground.epochs(LEARNT) // SHORTER)}, []
+    for (related, unrelated), (test, view) in product([(1.0, 1.0), (0.0, 1.0), (1.0, 0.0)], tests.items()):
         kappas = {"related": related, "unrelated": unrelated}
-        where = {"negatives": negatives, **kappas, "test": test}
-        views = {"data": f"{protocol}/{negatives}", "test": split and f"{protocol}/{split}"}
-        trials.append(Trial("graded push", "graded-push", {**kappas, **point, **size}, where, **views))
-    seeds = range(seed, seed + (2 if _few(ground) else CONTROLS))
-    name = "negatives-frozen" if is_frozen else "negatives"
-    return Experiment(name, tuple(trials), tuple(seeds), evaluations=("recall-at-1", "graded"), long=True)
+        where = {**kappas, "test": test}
+        trials.append(Trial("graded push", "graded-push", {**kappas, **point, **size}, where, data=GRADED, test=view))
+    seeds = range(seed, seed + (2 if _few(ground) else SEEDS[LEARNT]))
+    return Experiment("negatives", tuple(trials), tuple(seeds), evaluations=("recall-at-1", "graded"), long=True)
 
 
 def systems_of(ground: Protocols) -> Systems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -211,6 +212,20 @@ def scaled(scores: Scores) -> pd.DataFrame:
     itself = {"factor": 1.0, "system": "infonce", "value": 0.0, "low": 0.0, "high": 0.0}
     ones = table.drop_duplicates(["protocol", "part"]).assign(**itself)
     return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
+
+
+def told_apart(scores: Scores) -> pd.DataFrame:
+    """What InfoNCE changes by without the sideways push of either kind of negatives, p by Holm within all: columns
+    negatives, test, metric (nDCG@10 of both directions), and those of GAIN.
+    """
+    found, metrics = [], {"R@1": ["R@1"], "nDCG@10": ["T2A nDCG@10", "A2T nDCG@10"]}
+    for trial, (metric, names) in product(scores.experiment.trials, metrics.items()):
+        points = trial.where, {**trial.where, "related": 1.0, "unrelated": 1.0}
+        if points[0] != points[1]:
+            kind = "those that fit in part" if trial.where["unrelated"] else "those that do not fit"
+            sides = [np.mean([scores.values(trial.system, name, at) for name in names], axis=0) for at in points]
+            found.append(({"negatives": kind, "test": trial.where["test"], "metric": metric}, difference(*sides)))
+    return differences(found)
 
 
 def searched_dose(search: Scores, protocol: str, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
