@@ -354,7 +354,8 @@ train(TinyModel(), one, dataset, TinyClips(12, seed=1), out={out!r}, save_after=
 def test_killed_run_goes_on_bit_for_bit(tmp_path):
     """SIGKILL in the middle of an epoch, at whatever instant it falls."""
     script = SCRIPT.format(folder=str(Path(__file__).parent), out=str(tmp_path / "run"))
-    process = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}  # as many round alike
+    process = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, **threads})
     checkpoint = tmp_path / "run" / "checkpoint.safetensors"
     deadline = time.monotonic() + 300
     while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
