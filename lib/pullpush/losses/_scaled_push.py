@@ -63,17 +63,17 @@ def scaled_push(
         >>> [torch.autograd.grad(loss, text)[0][0] for loss in losses]  # text 0 lies on clip 2, away from clips 0 and 1
         [tensor([-0.5957,  0.0710,  0.5247]), tensor([-0.8580,  0.0000,  0.2623])]
     """
-    each: dict[str, Any] = (
-        {"perpendicular": perpendicular} if torch.is_tensor(perpendicular) and perpendicular.ndim else {}
-    )
-    check_number("perpendicular", 0.0 if each else perpendicular)
+    each: dict[str, Any] = {}
+    if torch.is_tensor(perpendicular) and perpendicular.ndim:
+        each["perpendicular"] = perpendicular
+    else:
+        check_number("perpendicular", perpendicular)
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     check_choice("part", part, get_args(Part))
-    with checked(audio=audio, text=text, **each) as wide:
-        a, t = wide[:2]
-        factors = wide[2] if each else t.new_tensor(perpendicular).expand(len(t), len(t))
-        factors = factors.clone().fill_diagonal_(1.0)  # the pull stays as it is
+    with checked(audio=audio, text=text, **each) as (a, t, *given):
+        factors = given[0] if given else torch.as_tensor(perpendicular, dtype=t.dtype, device=t.device)
+        factors = factors.expand(len(t), len(t)).clone().fill_diagonal_(1.0)  # the pull stays as it is
         ways = {"t2a": (t, a, factors), "a2t": (a, t, factors.T)}
         loss = t.new_zeros(())
         for anchor, candidates, factor in [ways[direction]] if direction in ways else ways.values():
@@ -96,7 +96,20 @@ def _split(anchor: Tensor, positive: Tensor, part: Part) -> tuple[Tensor, Tensor
     return surrogate(anchor, within), surrogate(torch.zeros_like(anchor), anchor - within)
 
 
-class ScaledPush(Tempered):
+class _Scaled(Tempered):
+    """`scaled_push` of one part and direction, by whatever factors."""
+
+    def __init__(self, tau: float, part: Part, direction: Direction) -> None:
+        super().__init__(tau)
+        check_choice("part", part, get_args(Part))
+        check_choice("direction", direction, DIRECTIONS)
+        self.part, self.direction = part, direction
+
+    def scaled(self, audio: Tensor, text: Tensor, factors: float | Tensor) -> Output:
+        return Output(scaled_push(audio, text, factors, self.tau, direction=self.direction, part=self.part))
+
+
+class ScaledPush(_Scaled):
     """`scaled_push`, in place of InfoNCE; κ = 1, the default, is InfoNCE.
 
     Example:
@@ -112,18 +125,16 @@ class ScaledPush(Tempered):
         part: Part = "perpendicular",
         direction: Direction = "both",
     ) -> None:
-        super().__init__(tau)
+        super().__init__(tau, part, direction)
         check_number("perpendicular", perpendicular)
-        check_choice("part", part, get_args(Part))
-        check_choice("direction", direction, DIRECTIONS)
-        self.perpendicular, self.part, self.direction = perpendicular, part, direction
+        self.perpendicular = perpendicular
 
     def forward(self, audio: Tensor, text: Tensor) -> Output:
         """`(N, d)`, `(N, d)` → the loss."""
-        return Output(scaled_push(audio, text, self.perpendicular, self.tau, direction=self.direction, part=self.part))
+        return self.scaled(audio, text, self.perpendicular)
 
 
-class GradedPush(Tempered):
+class GradedPush(_Scaled):
     """`scaled_push` with one κ for negatives that fit in part and another for those that do not; both 1 is InfoNCE.
 
     related: κ of negatives whose `teacher_similarity`, such as graded relevance, is above 0; unrelated: of the others.
@@ -145,18 +156,15 @@ class GradedPush(Tempered):
         part: Part = "sideways",
         direction: Direction = "both",
     ) -> None:
-        super().__init__(tau)
+        super().__init__(tau, part, direction)
         check_number("related", related)
         check_number("unrelated", unrelated)
-        check_choice("part", part, get_args(Part))
-        check_choice("direction", direction, DIRECTIONS)
-        self.related, self.unrelated, self.part, self.direction = related, unrelated, part, direction
+        self.related, self.unrelated = related, unrelated
 
     def forward(self, audio: Tensor, text: Tensor, teacher_similarity: Tensor) -> Output:
         """`(N, d)`, `(N, d)`, `(N, N)` → the loss."""
-        fits = (teacher_similarity.T > 0).to(text.dtype)
-        factors = self.related * fits + self.unrelated * (1 - fits)
-        return Output(scaled_push(audio, text, factors, self.tau, direction=self.direction, part=self.part))
+        unrelated = text.new_full(teacher_similarity.T.shape, self.unrelated)
+        return self.scaled(audio, text, unrelated.masked_fill(teacher_similarity.T > 0, self.related))
 
 
 CARDS = (
