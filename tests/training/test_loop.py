@@ -138,10 +138,8 @@ class FailingDataset(PairDataset):
 
 def assert_goes_on(out, limit, pairs=None, **options):
     """A run that is interrupted as it asks for its `limit`-th text, and goes on, is the one that never was."""
-    clips, pairs = (
-        TinyClips(30, columns=pairs and {"group": ["a"] * 5 + ["b"] * 25}),
-        {"captions": "random", **(pairs or {})},
-    )
+    clips = TinyClips(30, columns=pairs and {"group": ["a"] * 5 + ["b"] * 25})
+    pairs = {"captions": "random", **(pairs or {})}
     dataset = FailingDataset(clips, **pairs)
     dataset.limit = limit
     with pytest.raises(Interrupted):

@@ -300,8 +300,9 @@ class PairDataset(Dataset[Item]):
         """Sets the epoch; every pass over what it gives has the same batches."""
         rows = self._rows(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
         self.epoch = epoch
-        own = {"generator": torch.Generator()}  # else it would take a number from those of the steps
-        return DataLoader(self, batch_sampler=[shard(one, rank, processes) for one in rows], collate_fn=collate, **own)
+        own = torch.Generator()  # else it would take a number from those of the steps
+        shares = [shard(one, rank, processes) for one in rows]
+        return DataLoader(self, batch_sampler=shares, collate_fn=collate, generator=own)
 
     def _rows(self, batch_size: int, *, seed: int, epoch: int, processes: int) -> list[list[int]]:
         """The clips of every step of an epoch, over all processes; the last batch may be short."""

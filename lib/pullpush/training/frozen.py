@@ -183,9 +183,13 @@ class EncodedClips(ABC):
     def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         """`audio` of clips by their numbers, `(B,)` int64."""
 
-    name, graded, columns, labels, captions, prompts, relevance = map(
-        _of_clips, ("name", "graded", "columns", "labels", "captions", "prompts", "relevance")
-    )
+    name = _of_clips("name")
+    graded = _of_clips("graded")
+    columns = _of_clips("columns")
+    labels = _of_clips("labels")
+    captions = _of_clips("captions")
+    prompts = _of_clips("prompts")
+    relevance = _of_clips("relevance")
 
     @abstractmethod
     def select(self, rows: Sequence[int], *, name: str | None = None) -> EncodedClips:
