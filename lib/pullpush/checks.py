@@ -96,7 +96,7 @@ def check_number(
     if torch.is_tensor(value):
         if value.ndim:
             raise ValueError(f"{name} must be a number or a 0-d tensor, got a tensor of shape {tuple(value.shape)}")
-        if value.device.type != "cpu" or torch.compiler.is_compiling():
+        if value.device.type != "cpu" or torch.compiler.is_compiling() or is_batched():
             return
         value = value.detach().item()
     check_real(name, value)
@@ -108,6 +108,11 @@ def check_number(
         ends = ["positive"] * (above == 0) + [f"above {above}"] * (above not in (0, -math.inf))
         ends += [f"at least {least}"] * (least > -math.inf) + [f"at most {most}"] * (most < math.inf)
         raise ValueError(f"{name} must be {' and '.join(ends)}, got {value}")
+
+
+def is_batched() -> bool:
+    """Whether this runs under `torch.vmap`, where no number can be looked at."""
+    return torch._C._functorch.maybe_current_level() is not None
 
 
 def check_real(name: str, value: Any) -> None:

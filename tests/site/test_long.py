@@ -118,6 +118,15 @@ def test_a_sweep_trains_what_is_missing_and_a_second_one_nothing(sizes):
     assert again == [f"{RUNS} of {RUNS} runs are there"]
 
 
+@pytest.mark.deep
+def test_runs_on_features_are_trained_together_where_that_is_wanted(sizes, tiny):
+    (tiny / "book" / "10-tiny.md").write_text(CHAPTER.replace('"data": "whole"', '"data": "frozen"'))
+    done, said = swept(sizes, 0.31, jobs=1, together=4)
+    assert len(done.ran) == RUNS
+    assert "2 runs together, the first radius: SVR, seed 0" in said
+    assert swept(sizes, 0.31, jobs=1)[0].ran == ()
+
+
 def test_experiments_are_chosen_by_name_and_unknown_ones_answered(sizes):
     done, _ = swept(sizes, 0.07, only=("short",), jobs=1)
     assert len(done.ran) + len(done.skipped) == 2

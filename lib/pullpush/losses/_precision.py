@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_shapes
+from pullpush.checks import check_shapes, is_batched
 
 # The threshold of `softplus` from which it is the identity; the default, 20, would cut float64 to nine digits.
 EXACT = 40
@@ -38,7 +38,7 @@ def checked(*, groups: bool = False, **tensors: Tensor) -> Iterator[tuple[Tensor
     """
     check_shapes(groups=groups, **tensors)
     first, *_ = tensors.values()
-    if first.device.type not in _DONE and not torch.compiler.is_compiling():
+    if first.device.type not in _DONE and not torch.compiler.is_compiling() and not is_batched():
         _look_at_lengths(first.device.type, {name: tensors[name] for name in UNIT if name in tensors})
     with no_autocast(first):
         yield widen(*tensors.values())

@@ -19,9 +19,10 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
-from pullpush.losses._precision import checked
+from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature, is_batched
+from pullpush.losses._precision import EXACT, checked
 from pullpush.losses._radius import RadiusPredictor, check_radius, outside, positive_first
 from pullpush.losses._softmax import Rows
 from pullpush.losses._tiles import fits, inverse, tiled
@@ -85,8 +86,8 @@ def svr(
     product it grows linearly. a⁺ = t⁺ and vectors t_sup without length are finite in value and gradient.
 
     Memory beyond the embeddings and their gradients is 64 MiB in float32 whatever N is: similarities are made and
-    used in tiles, and their gradient is taken at once. Differentiable once, and not under the transforms of
-    `torch.func`.
+    used in tiles, and their gradient is taken at once. Differentiable once; of the transforms of `torch.func`, `vmap`
+    alone, where all similarities are held.
 
     Scale: each direction is a mean over N (and G), and the two are summed.
 
@@ -200,10 +201,15 @@ class SVR(Tempered):
         with torch.no_grad():
             groups = len(anchor) // (2 if self.direction == "both" else 1)
             scores = anchor[:groups] @ positive[:groups].mT / self.tau
-            rows = scores.new_empty(len(anchor), *scores.shape[1:])
-            positive_first(scores, out=rows[:groups])
-            if groups < len(anchor):  # the other direction has the same similarities
-                positive_first(scores.mT, out=rows[groups:])
+            both = (
+                (scores, scores.mT) if groups < len(anchor) else (scores,)
+            )  # each direction has the same similarities
+            if is_batched():  # where nothing can be written into what is there
+                rows = torch.cat([positive_first(each) for each in both])
+            else:
+                rows = scores.new_empty(len(anchor), *scores.shape[1:])
+                for each, out in zip(both, rows.split(groups), strict=True):
+                    positive_first(each, out=out)
         return self.predictor(rows)
 
     def forward(self, audio: Tensor, text: Tensor) -> Output:
@@ -293,4 +299,14 @@ def _support_loss(
         query = moved / tau
     if query.shape[1] == 1:
         return (query * positive).sum() * 0  # no negatives: zero loss and gradient, even without the positive
+    if is_batched():
+        return _all_at_once(query @ positive.mT, include)
     return tiled(query, positive, Rows(query, positive_in_denominator=include))
+
+
+def _all_at_once(scores: Tensor, include: bool) -> Tensor:
+    """`Rows` of scores, `(G, N, N)`, by operations that `torch.vmap` knows."""
+    positive = scores.diagonal(dim1=-2, dim2=-1)
+    itself = torch.eye(scores.shape[-1], dtype=torch.bool, device=scores.device)
+    loss = scores.masked_fill(itself, -torch.inf).logsumexp(dim=-1) - positive
+    return (F.softplus(loss, threshold=EXACT) if include else loss).mean()

@@ -156,6 +156,13 @@ def run(chapter: str | None, every: bool, again: bool, jobs: int, out: Path | No
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Processes at once.")
 @click.option("--dask", default="", metavar="ADDRESS", help="Use the workers of this Dask scheduler instead.")
 @click.option(
+    "--together",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Of a chapter so many runs on features as one, where they have one shape: for a GPU. Equal to rounding.",
+)
+@click.option(
     "--list",
     "listed",
     is_flag=True,
@@ -169,8 +176,8 @@ def sweep(target: str, only: tuple[str, ...], listed: bool, parameter: tuple, pr
     What is finished is skipped. `pullpush keep` then keeps what a chapter's experiments found.
     """
     is_file = Path(target).suffix in SUFFIXES
-    if is_file and (only or listed or parameter or profile):
-        raise PullPushError("--only, --list, -p and --profile go with a chapter; a file says all this itself")
+    if is_file and (only or listed or parameter or profile or options["together"] > 1):
+        raise PullPushError("--only, --list, --together, -p and --profile go with a chapter; a file says this itself")
     from pullpush.site import sweep as sweeping
 
     told: dict[str, Any] = {"profile": profile or DEFAULT, "parameters": dict(parameter)}
@@ -180,6 +187,8 @@ def sweep(target: str, only: tuple[str, ...], listed: bool, parameter: tuple, pr
         click.echo(f"{state.name:16} {size:16} {state.finished:4} of {state.runs:4} runs  {state.kept}".rstrip())
     if listed:
         return
+    if not plan:
+        del options["together"]
     start = partial(plan.sweep, only) if plan else partial(sweeping.sweep_grid, Path(target))
     with watched(Path(target).stem, "finished runs are kept, the same command goes on") as line:
         done = start(**options, report=line.above, watch=line.say)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from pullpush.cache import content_key
 from pullpush.cache.locks import named, who
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, TrainingError, unknown
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Experiment, trained_of, without_seeds
@@ -34,6 +34,7 @@ from pullpush.site import chapters, run as running
 from pullpush.site.chapters import Chapter
 from pullpush.site.workers import SweepError, Swept, check_jobs, work_through
 from pullpush.training.runs import Plan, missing_of, prepare
+from pullpush.training.stacked import groups, train_stacked
 
 TAGS = ("setup", "experiments")
 
@@ -114,10 +115,11 @@ class Declared:
         more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
         return f"kept {record.stamp.made}" + (f", stale: {stale[0]}{more}" if stale else "")
 
-    def sweep(self, only: Sequence[str] = (), *, jobs: int = 2, **options: Any) -> Swept:
+    def sweep(self, only: Sequence[str] = (), *, jobs: int = 2, together: int = 1, **options: Any) -> Swept:
         """Train the runs of long experiments, or of those that are named, that are not there yet.
 
         jobs, options: as for `work_through`; workers of a cluster share this machine's cache folder (PULLPUSH_HOME).
+        together: so many runs of one shape are trained as one where they can be (see `training.stacked`).
         """
         check_jobs(jobs)
         report = options.setdefault("report", lambda line: None)
@@ -133,6 +135,15 @@ class Declared:
             if failed or not left:  # what starts from a run that failed would fail, too
                 continue
             prepare(list(left.values()))
+            for group in groups(left.values(), together):
+                report(f"{len(group)} runs together, the first {labels[group[0].key]}")
+                try:
+                    train_stacked(group)
+                except TrainingError as error:
+                    report(f"each alone: {error}")
+            done = [key for key, run in left.items() if together > 1 and run.finished]
+            ran += [labels[key] for key in done]
+            left = {key: run for key, run in left.items() if key not in done}
             more, failed = work_through(
                 {key: run.order for key, run in left.items()},
                 jobs=jobs,

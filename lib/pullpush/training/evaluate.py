@@ -168,12 +168,21 @@ def recall_at_1(model: Model, split: Clips, *, language: str = "eng") -> dict[st
     Raises:
         ValueError: no clip has a caption in this language.
     """
+    rows, texts = first_captions(split, language)
+    return recall_of(embed_audio(model, split), embed_texts(model, texts, language=language), rows)
+
+
+def first_captions(split: Clips, language: str) -> tuple[list[int], list[str]]:
+    """The clips that have captions in a language, and the first of each; ValueError where none has."""
     captions = split.captions(language)
     rows = _captioned(captions)
     if not rows:
         raise ValueError(f"no clip to choose the best epoch by has a caption in {language!r}")
-    audio = embed_audio(model, split)
-    text = embed_texts(model, [captions[row][0] for row in rows], language=language)
+    return rows, [captions[row][0] for row in rows]
+
+
+def recall_of(audio: Tensor, text: Tensor, rows: Sequence[int]) -> dict[str, float]:
+    """`recall_at_1` of embeddings: of all clips, `(N, d)`, and of one text of each of some, `(M, d)`."""
     values, clip = {}, torch.tensor(rows)
     for name, direction in (("T2A R@1", "t2a"), ("A2T R@1", "a2t")):  # by comparison: sorting would be half of the work
         values[name] = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +138,7 @@ def train(
     total = steps_per_epoch * recipe.epochs
     source = checkpoints.digest(checkpoints.best_file(base)) if base else None
     known = data or names_of_clips(train_dataset, valid_split)
-    identity = content_key([recipe, seed, known, len(train_dataset), source, diagnostics])
+    identity = identity_of(recipe, seed, known, train_dataset, source, diagnostics)
 
     if out and accelerator.is_main_process:
         tidy(out)
@@ -154,7 +154,7 @@ def train(
 
     def look() -> None:
         """Ask the device what the steps since the last look have reported."""
-        done.steps += (rows := numbers([row for row, _ in unread]))
+        done.steps += (rows := numbers([row for row, _ in unread])[0])
         for row, (_, clips) in zip(rows, unread, strict=True):
             check_finite(row, clips)
         unread.clear()
@@ -219,14 +219,12 @@ def train(
                     keep()
 
             look()
-            mean = clip_mean([row for row in done.steps if row["epoch"] == epoch + 1])
             scores = recall_at_1(model, valid_split, language=train_dataset.languages[0])
-            done.history.append({"epoch": epoch + 1, "step": done.step, "loss": mean, **scores})
-            bar.set_postfix(loss=f"{mean:.3f}", recall=f"{scores['R@1']:.1%}")
+            if close_epoch(done, epoch + 1, scores):
+                best_weights = checkpoints.weights(objective)
+            bar.set_postfix(loss=f"{done.history[-1]['loss']:.3f}", recall=f"{scores['R@1']:.1%}")
             if after_epoch and accelerator.is_main_process:
                 after_epoch(done.history[-1])
-            if not done.best or scores["R@1"] > done.best["R@1"]:
-                done.best, best_weights = done.history[-1], checkpoints.weights(objective)
             keep(ends=epoch + 1 == recipe.epochs)
 
     checkpoints.load_weights(objective, best_weights)
@@ -235,6 +233,11 @@ def train(
         write_tables(result)
     accelerator.wait_for_everyone()
     return result
+
+
+def identity_of(recipe: Recipe, seed: int, data: Any, dataset: Sized, base: str | None, watch: Any) -> str:
+    """What a checkpoint calls its run. data: names the clips; base: digest of the weights that it starts from."""
+    return content_key([recipe, seed, data, len(dataset), base, watch])
 
 
 def check_balance(dataset: TrainingData, recipe: Recipe) -> None:
@@ -299,12 +302,16 @@ def located(clips: Tensor, step: int, epoch: int) -> Iterator[None]:
         ) from error
 
 
-def numbers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """Rows with numbers in place of tensors, 0-d: the device is asked once."""
+def numbers(rows: Sequence[Mapping[str, Any]], runs: int = 1) -> list[list[dict[str, float]]]:
+    """Of each run its rows, with numbers in place of tensors, 0-d or `(runs,)`: the device is asked once."""
     tensors = [value for row in rows for value in row.values() if torch.is_tensor(value)]
     wide = torch.float64 if any(value.dtype == torch.float64 for value in tensors) else torch.float32
-    found = iter(torch.stack([value.to(tensors[0].device, wide) for value in tensors]).tolist() if tensors else ())
-    return [{name: next(found) if torch.is_tensor(value) else value for name, value in row.items()} for row in rows]
+    columns = [value.to(tensors[0].device, wide).expand(runs) for value in tensors]
+    found = map(iter, torch.stack(columns, dim=1).tolist() if columns else [()] * runs)
+    return [
+        [{name: next(one) if torch.is_tensor(value) else value for name, value in row.items()} for row in rows]
+        for one in found
+    ]
 
 
 def check_finite(row: Mapping[str, float], clips: Tensor) -> None:
@@ -328,6 +335,16 @@ def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str,
         for number, (term, value) in enumerate(zip(recipe.terms, outcome.terms, strict=True)):
             row[f"loss {number} {term.name}"] = value.detach()
     return row
+
+
+def close_epoch(done: Progress, epoch: int, scores: Mapping[str, float]) -> bool:
+    """Add an epoch to the history; whether it is the best so far."""
+    mean = clip_mean([row for row in done.steps if row["epoch"] == epoch])
+    done.history.append({"epoch": epoch, "step": done.step, "loss": mean, **scores})
+    is_best = not done.best or scores["R@1"] > done.best["R@1"]
+    if is_best:
+        done.best = done.history[-1]
+    return is_best
 
 
 def clip_mean(rows: list[dict[str, float]]) -> float:

@@ -60,7 +60,10 @@ class Objective(nn.Module):
         # Texts first: a second encoding with the same random state then meets the same dropout (see diagnostics).
         text, *parallel = self.embed(batch)
         audio = gather(_wide(audio_in_chunks(self.model, batch.audio, batch.lengths, self.recipe.audio_chunk)))
-        offer = Offer(audio, text, tuple(parallel), present(batch), **self.further(batch))
+        return self.outcome(Offer(audio, text, tuple(parallel), present(batch), **self.further(batch)))
+
+    def outcome(self, offer: Offer) -> Outcome:
+        """The loss of what a batch offers."""
         parts = parts_of(offer, self.recipe.loss_parts)
         outputs = [in_parts(term, parts) for term in self.terms]
         values = tuple(output.value for output in outputs)

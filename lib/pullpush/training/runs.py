@@ -111,7 +111,7 @@ class Plan:
             options = {"base": self.base, "diagnostics": self.diagnostics, "progress": progress}
             result = train_run(self.world, self.recipe, out=out, seed=self.seed, **options)
             if not before and first:
-                _write_seconds(out, time.monotonic() - began)
+                write_seconds(out, time.monotonic() - began)
             return result
 
     @property
@@ -158,7 +158,8 @@ def prepare(plans: Sequence[Plan]) -> None:
             ready(plan.world, plan.recipe, seed=plan.seed)
 
 
-def _write_seconds(out: Path, seconds: float) -> None:
+def write_seconds(out: Path, seconds: float) -> None:
+    """Say how long a run was trained for."""
     with atomic_path(out / SECONDS) as path:
         path.write_text(json.dumps({"seconds": round(seconds, 2)}) + "\n", encoding="utf-8")
 
