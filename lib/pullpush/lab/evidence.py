@@ -12,7 +12,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.errors import unknown
-from pullpush.lab.ledger import LEFT, WORDS, Ledger, sentence
+from pullpush.lab.ledger import LEFT, SHORT, WORDS, Ledger, falls_short, sentence
 from pullpush.lab.paper import form
 from pullpush.lab.provenance import UNNOTED, Stamp
 from pullpush.lab.root import is_packaged
@@ -148,7 +148,7 @@ def _line(row: Mapping[str, Any]) -> str:
         left = f'<td colspan="3" style="{CELL}"><em>{escape(row["reason"])}</em></td>'
         return f"<tr>{claim}{cells([paper], more=';white-space:nowrap')}{left}</tr>"
     numbers = (paper, escape(estimate(row)), f"{row['seeds']:.0f} × {row['clips']:.0f}")
-    verdict = cells([f"<strong>{escape(row['verdict'])}</strong>"])
+    verdict = cells([f"<strong>{escape(row['verdict'])}</strong>" + (f"<br>{SHORT}" if falls_short(row) else "")])
     return f"<tr>{claim}{cells(numbers, more=';white-space:nowrap')}{verdict}</tr>"
 
 

@@ -21,6 +21,7 @@ from pullpush.metrics import inference
 
 LEFT = "–"  # the verdict on what was not measured
 UNMEASURED = "could not be measured on these data"
+SHORT = "falls short of the paper"  # of what cannot be told, yet is below the paper's number
 CANNOT_FAIL = "cannot fail"  # the verdict on what follows from definitions, where the code agrees
 WORDS = {
     "holds": "holds",
@@ -192,9 +193,16 @@ def published_claims() -> pd.DataFrame:
     return pd.read_csv(path) if path.is_file() else pd.DataFrame({"id": [], "p": []})
 
 
+def falls_short(row: Mapping[str, Any]) -> bool:
+    """Whether a claim cannot be told, yet its interval (not adjusted) ends before the paper's number is reached."""
+    paper = row["paper_value"]
+    reached = max(np.sign(paper) * row["low"], np.sign(paper) * row["high"])
+    return row["verdict"] == inference.CANNOT_TELL and reached < abs(paper)
+
+
 def sentence(row: Mapping[str, Any]) -> str:
     """A row of `Ledger.table` in words: "**holds**: +3.2 ± 1.1 points (paper +2.7)"."""
-    start = f"**{WORDS[row['verdict']]}**"
+    start = f"**{WORDS[row['verdict']]}**" + (f", yet {SHORT}" if falls_short(row) else "")
     if row["verdict"] == LEFT:
         return f"{start}: {row['reason']}"
     digits = form(row["low"], row["high"])

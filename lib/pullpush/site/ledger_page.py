@@ -18,9 +18,10 @@ import yaml
 from pullpush.errors import unknown
 from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
-from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, WORDS, sentence
+from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, SHORT, WORDS, falls_short, sentence
 from pullpush.lab.root import DEFAULT
 from pullpush.lab.session import write_table
+from pullpush.metrics.inference import CANNOT_TELL
 from pullpush.site import chapters
 
 COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")
@@ -157,7 +158,9 @@ def _counts(table: pd.DataFrame, papers: Mapping[str, str]) -> str:
         numbers = [own.get(name, 0) for name in verdicts]
         name = cells([escape(papers.get(paper, paper))], "th")
         lines.append(f"<tr>{name}{cells(map(str, (*numbers, sum(numbers))))}</tr>")
-    return html_table(("paper", *map(_said, verdicts), "all"), lines, size="1em")
+    open_, short = (table["verdict"] == CANNOT_TELL).sum(), table.apply(falls_short, axis=1).sum()
+    said = f"<p>Of {open_} claims that cannot be told, {short} fall short of the paper's number.</p>"
+    return html_table(("paper", *map(_said, verdicts), "all"), lines, size="1em") + said
 
 
 def _select(name: str, table: pd.DataFrame, papers: Mapping[str, str]) -> str:
@@ -173,7 +176,8 @@ def _line(row: Mapping[str, Any], pages: Collection[str], history: Mapping[str, 
     chapter = escape(row["chapter"])
     link = f'<a href="{chapter}.html">{chapter}</a>' if row["chapter"] in pages else chapter
     verdict = f"<strong>{escape(_said(row['verdict']))}</strong>"
-    verdict += f"<br>{escape(row['reason'])}" if row["reason"] else ""
+    remark = row["reason"] or (SHORT if falls_short(row) else "")
+    verdict += f"<br>{escape(remark)}" if remark else ""
     claim = f"{escape(row['claim'])}<br><code>{escape(row['id'])}</code>{_past(row, history)}"
     texts = (claim, escape(row["source"]), escape(paper_number(row)), escape(estimate(row)), verdict, link)
     data = " ".join(f'data-{name}="{escape(row[name])}"' for name in FILTERS)
