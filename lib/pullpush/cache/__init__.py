@@ -8,11 +8,12 @@ and checksum (see `sums`), and an entry that was damaged since is made again. A 
 
 from pullpush.cache.entries import atomic_path, cached_dir, cached_file, locked
 from pullpush.cache.locks import tidy
-from pullpush.cache.places import HOME, PARTIAL, content_key, home
+from pullpush.cache.places import HOME, LATER, PARTIAL, content_key, home
 from pullpush.cache.sums import bytes_key, damage
 
 __all__ = [
     "HOME",
+    "LATER",
     "PARTIAL",
     "atomic_path",
     "bytes_key",

@@ -21,6 +21,7 @@ PARTIAL = ".partial-"  # a name with this prefix is unfinished: nobody reads it,
 FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
+LATER: Mapping[str, bool] = {"later": True}  # metadata of a field whose default does what was done before there was it
 
 
 def home() -> Path:
@@ -45,7 +46,8 @@ def content_key(content: Any, *, length: int = 16) -> str:
     """A name for `content`, the same in every process and on every machine: the start of a SHA-256 in hexadecimal.
 
     content: None, booleans, numbers, texts, bytes, paths, dataclasses by the fields that they are compared by, so that
-        equal ones have one name, and lists, tuples and mappings of these.
+        equal ones have one name, and lists, tuples and mappings of these. A field that came later is left out while it
+        has its default (`metadata=LATER`), so that what was named before it keeps its name.
 
     Raises:
         TypeError: for anything else, since its text may change from run to run.
@@ -68,6 +70,9 @@ def _plain(content: Any) -> Any:
         return str(content)
     if dataclasses.is_dataclass(content) and not isinstance(content, type):
         values = {item.name: getattr(content, item.name) for item in dataclasses.fields(content) if item.compare}
+        for item in dataclasses.fields(content):
+            if item.metadata == LATER and values[item.name] == item.default:
+                del values[item.name]
         return {type(content).__name__: _plain(values)}
     if isinstance(content, Mapping):
         return {str(name): _plain(value) for name, value in content.items()}

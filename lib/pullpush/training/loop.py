@@ -51,13 +51,13 @@ class Result:
     """A finished run.
 
     Attributes:
-        model: in eval mode with the weights of the best epoch.
+        model: in eval mode with the weights of the best epoch, or of the last (`Recipe.checkpoint`).
         history: a row an epoch: epoch (from 1), step, loss (mean over clips), T2A R@1, A2T R@1 and their mean R@1.
         steps: a row a step: step (from 1), epoch, clips, loss, lr, gradient (norm of the encoders' before clipping),
             tau and loss_gradient (that of the loss's own parameters) where there are any, what the terms report
             (radius of SVR), missing texts (NaN in steps without), and the columns of the diagnostics (NaN in steps that
             were not watched).
-        best: the best epoch's row of `history`.
+        best: that epoch's row of `history`.
         recipe: what was trained.
         path: the run's folder, or None.
     """
@@ -96,7 +96,7 @@ def train(
     save_after: float = 60.0,
     after_epoch: Callable[[Mapping[str, float]], None] | None = None,
 ) -> Result:
-    """Train a model by a recipe and give it the weights of its best epoch.
+    """Train a model by a recipe and give it the weights of its best epoch, or of its last (`Recipe.checkpoint`).
 
     Best is the highest mean of R@1 in both directions on the validation clips with their first captions.
 
@@ -220,7 +220,7 @@ def train(
 
             look()
             scores = recall_at_1(model, valid_split, language=train_dataset.languages[0])
-            if close_epoch(done, epoch + 1, scores):
+            if close_epoch(done, epoch + 1, scores, recipe):
                 best_weights = checkpoints.weights(objective)
             bar.set_postfix(loss=f"{done.history[-1]['loss']:.3f}", recall=f"{scores['R@1']:.1%}")
             if after_epoch and accelerator.is_main_process:
@@ -337,14 +337,14 @@ def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str,
     return row
 
 
-def close_epoch(done: Progress, epoch: int, scores: Mapping[str, float]) -> bool:
-    """Add an epoch to the history; whether it is the best so far."""
+def close_epoch(done: Progress, epoch: int, scores: Mapping[str, float], recipe: Recipe) -> bool:
+    """Add an epoch to the history; whether its weights are the run's so far (`Recipe.checkpoint`)."""
     mean = clip_mean([row for row in done.steps if row["epoch"] == epoch])
     done.history.append({"epoch": epoch, "step": done.step, "loss": mean, **scores})
-    is_best = not done.best or scores["R@1"] > done.best["R@1"]
-    if is_best:
+    counts = not done.best or recipe.checkpoint == "last" or scores["R@1"] > done.best["R@1"]
+    if counts:
         done.best = done.history[-1]
-    return is_best
+    return counts
 
 
 def clip_mean(rows: list[dict[str, float]]) -> float:

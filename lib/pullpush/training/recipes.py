@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
+from pullpush.cache import LATER
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.pairing import CAPTIONS, SAMPLING
 from pullpush.errors import SettingError, unknown
@@ -28,6 +29,7 @@ __all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe"
 
 OPTIMISERS = ("adam", "adamw", "adam8bit")
 SCHEDULES = ("cosine", "constant")
+CHECKPOINTS = ("best", "last")
 RANGES = {
     "terms": "one term or more", "dim": "1 or more", "lr": "above 0", "weight_decay": "0 or more",
     "epochs": "1 or more", "batch_size": "1 or more", "warmup": "0 to 1", "clip": "0 or more",
@@ -64,12 +66,13 @@ class Recipe:
             to rounding, at the memory of a chunk. 0: the whole batch. None: as many as clips where sampling is "all"
             and the text encoder is trained, else the whole batch.
         audio_chunk: the same for clips; 0: the whole batch.
+        checkpoint: "best", the weights of the epoch with the highest validation R@1, or "last", of the last epoch.
         loss_parts: 1 compares every clip with all texts of the batch. W gives the loss of W processes that each see
             their own part of the batch only, as published code does by default: the mean over the parts, which are
             consecutive. The numbers are the same in any number of processes, so that one machine can measure it.
 
     Raises:
-        UnknownNameError: an unknown optimiser, schedule, sampling or caption choice.
+        UnknownNameError: an unknown optimiser, schedule, checkpoint, sampling or caption choice.
         SettingError: a field of another type.
         ValueError: a number out of range; a term that is to learn a temperature which it does not have to itself.
     """
@@ -99,6 +102,7 @@ class Recipe:
     loss_parts: int = 1
     floor: float = 0.0
     warmup_steps: int = 0
+    checkpoint: str = field(default="best", metadata=LATER)
 
     def __post_init__(self) -> None:
         check_terms(self.terms)
@@ -110,6 +114,7 @@ class Recipe:
         check_fields(self, of=f"recipe {self.name!r}")
         check_one_learner(self.terms)
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
+        choices["checkpoint"] = CHECKPOINTS
         for name, values in choices.items():
             if getattr(self, name) not in values:
                 raise unknown(name, getattr(self, name), values)

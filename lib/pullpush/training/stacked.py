@@ -268,7 +268,7 @@ def _train(plans: Sequence[Plan], progress: bool | None) -> list[tuple[Objective
                     look()
             look()
             better = [
-                loop.close_epoch(of_run, epoch, scores)
+                loop.close_epoch(of_run, epoch, scores, one)
                 for of_run, scores in zip(done, stack.scores(plans), strict=True)
             ]
             for name, value in stack.state.items():

@@ -78,18 +78,24 @@ CHOSEN: Mapping[tuple[str, str], float] = {
 
 
 class Ambiguity(NamedTuple):
-    """How ambiguous a world is. scene: fields of SceneConfig; vocabulary: see `language.wording`."""
+    """How ambiguous a world is. scene: fields of SceneConfig; vocabulary: see `language.wording`; checkpoint: of all
+    its runs, see Recipe.
+    """
 
     about: str = ""
     scene: Mapping[str, Any] = {}
     vocabulary: str = "rich"
+    checkpoint: str = "best"
 
 
+DOSED: Mapping[str, float] = {f"{p:.0%} single": p for p in (0.0, 0.25, 0.5, 0.75, 1.0)}  # world → share of scenes
 WORLDS: Mapping[str, Ambiguity] = {
     WORLD: Ambiguity(),
     "pairs": Ambiguity("mostly two sounds"),
     "narrow": Ambiguity("mostly two sounds, few words", vocabulary="narrow"),
     "single": Ambiguity("one sound", {"p_single": 1.0}),
+    # How many scenes hold one sound, as a dose; no epoch is chosen by validation.
+    **{world: Ambiguity("", {"p_single": p}, checkpoint="last") for world, p in DOSED.items()},
 }
 
 
@@ -298,6 +304,7 @@ class Context:
         epochs = PASSES * settings.epochs / (1 + MIXES * ("mix" in AUGMENTS.get(stage.augment, ())))  # as many steps
         return {
             "captions": "random",
+            "checkpoint": WORLDS[stage.world].checkpoint,
             "epochs": 1 if self.is_small else max(1, round(epochs)),
             "batch_size": max(LEAST, min(BATCH, settings.world["n_train"] // 4)),
             "dim": self.dim,

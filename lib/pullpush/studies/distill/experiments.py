@@ -16,7 +16,18 @@ from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, difference
-from pullpush.studies.distill.data import ENCODERS, ENSEMBLE, GRID, LAST, MAIN, SMOOTHING, SYSTEMS, Context, Stage
+from pullpush.studies.distill.data import (
+    DOSED,
+    ENCODERS,
+    ENSEMBLE,
+    GRID,
+    LAST,
+    MAIN,
+    SMOOTHING,
+    SYSTEMS,
+    Context,
+    Stage,
+)
 from pullpush.training.recipes import weighted
 
 SCORES = ("mAP@16 multiple", "R@1 single")  # that comparisons show
@@ -78,6 +89,11 @@ ROWS: Mapping[str, Sequence[Row]] = {
             "2, again": Stage("refinetune", MAIN),
             "2, topics": Stage("refinetune", MAIN, topics="generic"),
         }.items()
+    ],
+    "dose": [  # the same model as a teacher, and the truth, over binary labels: what ambiguity adds to either
+        Row(name, Stage("finetune", teacher, world=world), {"world": world})
+        for world in DOSED
+        for name, teacher in {NONE: "", "soft labels": MAIN, "truth": "truth"}.items()
     ],
     "augmentation": [
         Row("none", SOFT),
@@ -194,7 +210,22 @@ def mixed_gains(found: Experiments) -> Difference:
     return difference(*(ours - theirs for ours, theirs in values))
 
 
+def slope(system: str, found: Experiments) -> Difference:
+    """What a teacher gains over none, more in a world of single sounds alone than in one without any: the slope of a
+    line by least squares through the gains of all doses. It is their sum with weights, so that the seeds and clips of
+    all worlds give its interval; which clip of a world goes with which of another is of no account.
+    """
+    doses = np.array([*DOSED.values()]) - np.mean([*DOSED.values()])
+    gains = [
+        found["dose"].values(system, MAIN_SCORE, where) - found["dose"].values(NONE, MAIN_SCORE, where)
+        for where in ({"world": world} for world in DOSED)
+    ]
+    return difference(np.tensordot(doses / (doses**2).sum(), np.stack(gains), axes=1))
+
+
 MEASURES: Mapping[str, Measure] = {
+    "ambiguity-slope": Measure(("dose",), partial(slope, "soft labels")),
+    "ambiguity-slope-truth": Measure(("dose",), partial(slope, "truth")),
     "teacher-temperature": Measure(
         ("softness",), partial(best_over_worst, "softness", lambda trial: trial.where["setting"] != "weight")
     ),
