@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import field, make_dataclass
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ def test_content_key_is_the_same_in_another_process():
     program = "from pullpush.cache import content_key; print(content_key({'b': [1.5, None], 'a': 'é'}))"
     other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert other.strip() == cache.content_key({"a": "é", "b": (1.5, None)})
+
+
+def test_a_field_that_came_later_changes_no_key_until_it_is_set():
+    before, after = (
+        make_dataclass("Settings", fields)
+        for fields in (["a"], ["a", ("b", int, field(default=0, metadata=cache.LATER))])
+    )
+    assert cache.content_key(before(1)) == cache.content_key(after(1)) != cache.content_key(after(1, 2))
 
 
 def test_content_key_refuses_what_has_no_lasting_form():

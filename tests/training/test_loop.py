@@ -24,7 +24,7 @@ from pullpush.training.loop import numbers
 from pullpush.training.objective import Objective
 from pullpush.training.optimiser import clip_gradients, make_optimiser, rate, update
 
-RECIPE_FIELDS = ("epochs", "batch_size", "lr", "scalar_lr", "balance", "optimiser")
+RECIPE_FIELDS = ("epochs", "batch_size", "lr", "scalar_lr", "balance", "optimiser", "checkpoint")
 TINY = {"epochs": 3, "batch_size": 7, "dim": 8}
 
 
@@ -85,6 +85,14 @@ def test_model_has_the_weights_of_the_best_epoch(tmp_path):
     assert result.best["R@1"] == result.history["R@1"].max()
     for name, value in result.model.state_dict().items():
         assert torch.equal(value, saved[f"model.{name}"])
+
+
+def test_the_last_epoch_may_be_kept_and_nothing_else_changes(tmp_path):
+    best, last = fit(epochs=6, lr=3e-2), fit(tmp_path, epochs=6, lr=3e-2, checkpoint="last")
+    assert_frame_equal(best.history, last.history, check_exact=True)
+    assert last.best["epoch"] == 6 != best.best["epoch"]
+    saved, _ = checkpoints.read(tmp_path / "best.safetensors")
+    assert all(torch.equal(value, saved[f"model.{name}"]) for name, value in last.model.state_dict().items())
 
 
 def test_diagnostics_do_not_change_the_run():

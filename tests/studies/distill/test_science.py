@@ -22,7 +22,7 @@ from pullpush.metrics.cards import METRICS
 from pullpush.metrics.ensembles import combine, score
 from pullpush.site import verify
 from pullpush.studies.distill import experiments, science
-from pullpush.studies.distill.data import ENCODERS, GRID, SYSTEMS, Context
+from pullpush.studies.distill.data import DOSED, ENCODERS, GRID, SYSTEMS, Context
 
 LAB = "06-distill-cluster-lab"
 SEEDS = (0, 1, 2)
@@ -58,6 +58,7 @@ def scores(experiment, level, *, clips=60, noise=0.01):
 
 
 STEPS = {"1": 0.3, "1, finetuned": 0.32, "1, again": 0.33, "2": 0.4, "2, again": 0.41, "3": 0.42, "3, again": 0.43}
+SLOPES = {"soft labels": 0.1, "truth": 0.2}
 STEPS |= {"4": 0.46, "5": 0.48}
 
 
@@ -73,6 +74,7 @@ def found(declared):
         "teachers": lambda trial, metric: 0.4 + 0.05 * (trial.system == "ensemble"),
         "softness": lambda trial, metric: 0.4 - 0.1 * (trial.where["at"] == 0.4),
         "ambiguity": lambda trial, metric: 0.4 + 0.1 * (trial.where["world"] == "single") * ("topics" in trial.system),
+        "dose": lambda trial, metric: 0.4 + SLOPES.get(trial.system, 0) * DOSED[trial.where["world"]],
         "augmentation": lambda trial, metric: 0.4 + 0.03 * (trial.system == "mix"),
         "topics": lambda trial, metric: 0.4 + 0.02 * (trial.system == "generic, 48"),
     }
@@ -89,7 +91,9 @@ def test_systems_called_by_numbers_are_found_in_what_was_kept(found):
 def test_planted_gains_are_found(found):
     values = {name: measure.of(found).value for name, measure in experiments.MEASURES.items()}
     assert values == pytest.approx(
-        {"teacher-temperature": 0.1, "number-of-topics": 0.02, "cluster-gain-by-ears": 0.02}, abs=0.006
+        {"teacher-temperature": 0.1, "number-of-topics": 0.02, "cluster-gain-by-ears": 0.02}
+        | {"ambiguity-slope": 0.1, "ambiguity-slope-truth": 0.2},
+        abs=0.006,
     )
 
 

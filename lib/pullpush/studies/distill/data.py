@@ -78,9 +78,7 @@ CHOSEN: Mapping[tuple[str, str], float] = {
 
 
 class Ambiguity(NamedTuple):
-    """How ambiguous a world is. scene: fields of SceneConfig; vocabulary: see `language.wording`; checkpoint: of all
-    its runs, see Recipe.
-    """
+    """How ambiguous a world is. scene: of SceneConfig; vocabulary: see `language.wording`; checkpoint: of its runs."""
 
     about: str = ""
     scene: Mapping[str, Any] = {}
