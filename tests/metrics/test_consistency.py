@@ -34,29 +34,24 @@ def norm(values):
 
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 6), k=st.integers(1, 4), seed=st.integers(0, 10_000))
-def test_gap_and_distance_equal_the_loops_over_what_is_present(n, k, seed):
+def test_gap_and_distance_equal_the_loops(n, k, seed):
     english, other = sphere(n, 4, seed=seed), sphere(n, k, 4, seed=seed + 1)
-    present = torch.rand(n, k, generator=torch.Generator().manual_seed(seed)) < 0.6
-    present[seed % n] = True
     gaps, distances = [], []
     for language in range(k):
-        rows = [i for i in range(n) if present[i, language]]
-        differences = [[float(english[i, c] - other[i, language, c]) for c in range(4)] for i in rows]
-        gaps.append(norm([sum(column) / len(rows) for column in zip(*differences, strict=True)]))  # Eq. 14
-        distances.append(sum(norm(row) for row in differences) / len(rows))  # Eq. 15
-    other[~present] = math.nan
-    assert gap(english, other, present=present).tolist() == pytest.approx(gaps)
-    assert distance(english, other, present=present).tolist() == pytest.approx(distances)
-    assert (gap(english, other, present=present) <= distance(english, other, present=present) + 1e-12).all()
+        differences = [[float(english[i, c] - other[i, language, c]) for c in range(4)] for i in range(n)]
+        gaps.append(norm([sum(column) / n for column in zip(*differences, strict=True)]))  # Eq. 14
+        distances.append(sum(norm(row) for row in differences) / n)  # Eq. 15
+    assert gap(english, other).tolist() == pytest.approx(gaps)
+    assert distance(english, other).tolist() == pytest.approx(distances)
+    assert (gap(english, other) <= distance(english, other) + 1e-12).all()
 
 
-def test_one_language_gives_a_number_and_all_present_changes_nothing():
+def test_one_language_gives_a_number():
     english, other = sphere(5, 4), sphere(5, 3, 4, seed=1)
     for measure in (gap, distance):
         many = measure(english, other)
         assert many.shape == (3,)
         assert torch.allclose(measure(english, other[:, 1]), many[1])
-        assert torch.allclose(measure(english, other, present=torch.ones(5, 3, dtype=torch.bool)), many)
         assert measure(english, english) == 0
 
 
@@ -65,10 +60,6 @@ def test_bad_shapes_and_empty_languages_are_named():
         gap(torch.zeros(3, 4), torch.zeros(2, 4))
     with pytest.raises(ValueError, match="need english"):
         distance(torch.zeros(0, 4), torch.zeros(0, 4))
-    with pytest.raises(ValueError, match="no text at all"):
-        gap(torch.zeros(3, 4), torch.zeros(3, 4), present=torch.zeros(3, dtype=torch.bool))
-    with pytest.raises(ValueError, match="present must be boolean"):
-        gap(torch.zeros(3, 4), torch.zeros(3, 4), present=torch.ones(3))
 
 
 # Ranks
@@ -129,18 +120,14 @@ def test_rank_variance_of_the_cases_of_table_5():
 def test_rank_variance_equals_the_loop_and_knows_no_order(n, k, seed):
     generator = torch.Generator().manual_seed(seed)
     values = torch.randint(1, 30, (n, k), generator=generator)
-    present = torch.rand(n, k, generator=generator) < 0.6
-    present[:, seed % k] = True
-    expected = [np.var([int(values[i, j]) for j in range(k) if present[i, j]]) for i in range(n)]
-    assert rank_variance(values, present=present).tolist() == pytest.approx(expected)
-    assert mean_rank_variance(values, present=present).item() == pytest.approx(float(np.mean(expected)))
+    expected = [np.var(values[i].tolist()) for i in range(n)]
+    assert rank_variance(values).tolist() == pytest.approx(expected)
+    assert mean_rank_variance(values).item() == pytest.approx(float(np.mean(expected)))
     items, languages = torch.randperm(n, generator=generator), torch.randperm(k, generator=generator)
     assert torch.allclose(mean_rank_variance(values[items][:, languages]), mean_rank_variance(values))
 
 
 def test_ranks_that_cannot_be_are_named():
-    with pytest.raises(ValueError, match=r"items \[1\] have no language"):
-        rank_variance(torch.ones(2, 2), present=torch.tensor([[True, False], [False, False]]))
     with pytest.raises(ValueError, match=r"shape \(N, K\)"):
         rank_variance(torch.ones(2))
     with pytest.raises(ValueError, match="which clip each belongs to"):

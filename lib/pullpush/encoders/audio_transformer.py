@@ -70,7 +70,6 @@ class SpectrogramTransformer(AudioEncoder):
         self.layers = transformer_layers(width, layers, heads, dropout)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)` features, not normalised."""
         mel, mask = self.frontend(audio, lengths)
         mel = F.pad(mel, (0, -mel.shape[2] % self.patch, 0, -mel.shape[1] % self.patch))
         x = self.embed(mel[:, None])  # (B, width, rows, columns)
@@ -125,7 +124,6 @@ class AudioTransformer(AudioEncoder):
         width: size of a token, and of the features.
         layers: transformer layers.
         heads: attention heads; divides `width`.
-        frozen: keep the weights.
 
     Raises:
         UnknownNameError: there are no such weights.
@@ -160,7 +158,6 @@ class AudioTransformer(AudioEncoder):
         return patches, mask[:, ::FRAMES]  # a patch is the clip's own if its first frame is
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)` features, not normalised."""
         patches, mask = self.patches(audio, lengths)
         return masked_mean(self.network(patches, mask).float().mT, mask)
 

@@ -176,8 +176,6 @@ class BEATs(WindowedEncoder):
     Args:
         model: one of the authors' files, or its name in the folder that `$PULLPUSH_WEIGHTS` names; or a `BEATsSize`
             for random weights.
-        frozen: keep the weights.
-        pretrained: take the published weights; else random ones in the same architecture.
 
     >>> BEATs(model=BEATsSize(width=8, depth=2, heads=2, patch_width=4))(torch.zeros(1, 16_000)).shape
     torch.Size([1, 8])

@@ -71,7 +71,6 @@ class CNN(AudioEncoder):
         self.dim = channels[-1] * bands
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)` features, not normalised."""
         mel, mask = self.frontend(audio, lengths)
         x = mel.mT[:, None].to(memory_format=torch.channels_last)  # (B, 1, F, M); twice as fast on a CPU
         for block in self.blocks:

@@ -183,7 +183,6 @@ class FrozenText(TextEncoder):
         self.register_buffer("place", torch.empty(0), persistent=False)  # knows the module's device and dtype
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        """Texts → `(B, dim)`; the languages are not needed."""
         return torch.from_numpy(self.store(texts)).to(self.place)
 
     def precompute(self, texts: Sequence[str]) -> None:
@@ -266,7 +265,6 @@ class DropoutText(TextEncoder):
         self.dropout = nn.Dropout(rate)
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        """Texts → `(B, dim)`."""
         return self.dropout(self.features(texts, languages))
 
     def precompute(self, texts: Sequence[str]) -> None:

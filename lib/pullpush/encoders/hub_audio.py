@@ -97,7 +97,6 @@ class WavLM(AudioEncoder):
         self.by_length, self.dim = config.feat_extract_norm == "group", config.hidden_size
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
         clips = [self._prepare(clip) for clip in split_rows(audio.to(self.network.device), lengths)]
         return by_length(self._encode, clips) if self.by_length else self._encode(clips)
 

@@ -83,7 +83,6 @@ class MiniLM(TextEncoder):
         self.register_buffer("place", torch.empty(0), persistent=False)  # knows the module's device and dtype
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        """B texts → `(B, dim)`; the languages are not needed."""
         if self.store is None:
             rows = [torch.tensor(row) for row in self.tokens(texts)]
         else:

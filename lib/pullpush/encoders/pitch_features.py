@@ -109,10 +109,6 @@ class PitchFeatures(AudioEncoder):
     hardly timbre. Its posteriors are its features, for the layers before them have eight channels at each place of the
     spectrogram. Of windows of 2 s that follow each other; the last one is completed with silence.
 
-    Args:
-        pretrained: take the published weights, fetched when first needed; else random ones.
-        frozen: keep the weights.
-
     >>> PitchFeatures(pretrained=False)(torch.zeros(1, 22_050)).shape
     torch.Size([1, 264])
     """
@@ -129,7 +125,6 @@ class PitchFeatures(AudioEncoder):
         self.network = Pretrained(network, frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 22.05 kHz, `(B,)` samples → `(B, dim)`."""
         audio, lengths = zero_padding(audio, lengths)
         counts = (lengths + SAMPLES - 1) // SAMPLES
         most = int(counts.max())

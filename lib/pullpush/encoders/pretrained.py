@@ -79,7 +79,6 @@ class WindowedEncoder(AudioEncoder):
     window: int
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` at the encoder's rate, `(B,)` samples → `(B, dim)`."""
         return over_windows(self._encode, audio.to(self.network.device), lengths, self.window)
 
     def _encode(self, audio: Tensor, lengths: Tensor) -> Tensor:

@@ -27,10 +27,8 @@ class PretrainedText(TextEncoder):
         architecture: class of the model, as "module:class"; imported when it is needed.
         model: name, folder or configuration.
         tokenizer: needed with a configuration; otherwise the model's own.
-        pretrained: take the published weights; else random ones in the same architecture.
         codes: gives ISO 639-3 → the tokenizer's language codes; None for a tokenizer that marks no language.
         language: what texts are written in when nobody says.
-        frozen: keep the weights.
         max_tokens: longer texts are cut.
         settings: what the configuration or the class is to be told besides.
     """
@@ -58,7 +56,6 @@ class PretrainedText(TextEncoder):
         self._mark(language)
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        """B texts, their ISO 639-3 codes → `(B, dim)`."""
         languages = [self.language] * len(texts) if languages is None else list(languages)
         if len(languages) != len(texts):
             raise ValueError(f"{len(texts)} texts need as many languages, got {len(languages)}")

@@ -58,7 +58,6 @@ class EAT(WindowedEncoder):
     Args:
         model: a folder, or "worstchan/EAT-base_epoch30_pretrain@COMMIT" with the commit whose code you have read; or
             the network itself.
-        frozen: keep the weights.
         pretrained: must be true: the architecture is in the code that comes with the weights.
         trust_remote_code: run that code.
     """

@@ -63,8 +63,6 @@ class SFX(SplitAudioEncoder):
     written anew here, see tests/encoders/test_sfx.py.
 
     Args:
-        pretrained: take the published weights, fetched when first needed; else random ones.
-        frozen: keep the weights.
         trainable: "all", or "upper": the last two of the eight convolutions, three quarters of all weights.
         step: frames between two blocks; 100 takes blocks that do not overlap, twice as fast.
         widths: channels of the four pairs of convolutions; the published weights have these.

@@ -8,7 +8,7 @@ PaSST, the audio encoder of the DCASE baselines, takes 32 kHz, and its patches o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -106,23 +106,14 @@ class SpectrogramViT(nn.Module):
 
 
 class SpectrogramEncoder(WindowedEncoder):
-    """The network as an encoder: mean over the clip's patches; of clips beyond 10 s, windows of 10 s are averaged.
+    """A network on windows of 10 s, what all were trained on; nothing is dropped in training (no patchout).
 
-    Args:
-        model: a name on the hub, a folder, a file of the authors', or a `Size` for random weights.
-        frozen: keep the weights.
-        pretrained: take the published weights; else random ones in the same architecture.
-        sizes: names on the hub, without commits → their sizes, which tell the heads of a width.
-        patch, columns: see `SpectrogramViT`.
+    model: a name on the hub or of `addresses`, a folder, a file of the authors', or a `Size` for random weights; make:
+    size → the network; sizes: published names, without commits → their sizes, which tell the heads of a width.
 
-    Raises:
-        DataNotFoundError, WeightsError: the weights are not to be had, or are of another network.
-
-    >>> CED(model=Size(8, 1, 2))(torch.zeros(1, 16_000)).shape
-    torch.Size([1, 8])
+    >>> CED(model=Size(8, 1, 2))(torch.zeros(1, 16_000)).shape, PaSST(model=Size(8, 1, 2))(torch.zeros(1, 32_000)).shape
+    (torch.Size([1, 8]), torch.Size([1, 8]))
     """
-
-    window = 10 * SAMPLE_RATE  # what both were trained on; their positions reach a little further
 
     def __init__(
         self,
@@ -130,40 +121,38 @@ class SpectrogramEncoder(WindowedEncoder):
         model: str | Size,
         frozen: bool = False,
         pretrained: bool = True,
+        make: Callable[[Size], nn.Module],
         sizes: Mapping[str, Size],
-        patch: tuple[int, int],
-        columns: int,
+        addresses: Mapping[str, str] | None = None,
+        sample_rate: int = SAMPLE_RATE,
     ) -> None:
         super().__init__()
         tensors = {}
         if not isinstance(model, str):
             size = model
         elif pretrained or model.partition("@")[0] not in sizes:
-            tensors = renamed(read_tensors(weight_file(model))[0])
+            tensors = renamed(read_tensors(weight_file(model, addresses=addresses))[0])
             size = size_of(tensors, {size.width: size.heads for size in sizes.values()}, model)
         else:
             size = sizes[model.partition("@")[0]]
-        network = SpectrogramViT(size, patch=patch, columns=columns)
+        network = make(size)
         if tensors and pretrained:
             fill(network, tensors, model)
         self.network, self.dim = Pretrained(network, frozen=frozen), size.width
+        self.sample_rate, self.window = sample_rate, 10 * sample_rate
 
 
 def renamed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Published names → those of `SpectrogramViT`, without classifiers and constants.
+    """Published names → those of the networks here, without classifiers and constants.
 
     On the hub the network lies below `encoder.`; in the authors' own files its first norm is the second layer of three.
 
     >>> list(renamed({"encoder.init_bn.1.weight": torch.ones(1), "outputlayer.0.weight": torch.ones(1)}))
     ['init_bn.weight']
     """
-    left_out = ("outputlayer.", "front_end.", "init_bn.num_batches_tracked")
+    left_out = ("outputlayer.", "front_end.", "init_bn.num_batches_tracked", "head.", "head_dist.")
     names = {name: name.removeprefix("encoder.").replace("init_bn.1.", "init_bn.") for name in tensors}
     return {new: tensors[name] for name, new in names.items() if not new.startswith(left_out)}
-
-
-CED = partial(SpectrogramEncoder, model=CED_MODEL, sizes=CED_SIZES, patch=(16, 16), columns=63)
-Dasheng = partial(SpectrogramEncoder, model=DASHENG_MODEL, sizes=DASHENG_SIZES, patch=(64, 4), columns=252)
 
 
 RELEASES = "https://github.com/kkoutini/PaSST/releases/download"
@@ -172,7 +161,6 @@ ADDRESSES = {
     "passt_s_kd_p16_128_ap486": f"{RELEASES}/v.0.0.9/passt-s-kd-ap.486.pt",
 }
 PASST_MODEL = "passt_s_swa_p16_128_ap476"
-PASST_SIZE = Size(768, 12, 12)
 PASST_RATE = 32_000
 PASST_MELS, FFT, PASST_WINDOW, PASST_HOP, HIGHEST = 128, 1024, 800, 320, 15_000  # bands, samples, samples, samples, Hz
 PATCH, STRIDE = 16, 10  # bands and frames
@@ -227,33 +215,26 @@ class PaSSTNetwork(nn.Module):
             return ((mel + 1e-5).log() + 4.5) / 5
 
 
-class PaSST(WindowedEncoder):
-    """PaSST at 32 kHz; of clips longer than 10 s windows are averaged. Nothing is dropped in training (no patchout).
-
-    Args:
-        model: a name of `ADDRESSES`, a file of the authors', or a `Size` for random weights.
-        frozen: keep the weights.
-        pretrained: take the published weights; else random ones in the same architecture.
-
-    >>> PaSST(model=Size(8, 1, 2))(torch.zeros(1, 32_000)).shape
-    torch.Size([1, 8])
-    """
-
-    sample_rate = PASST_RATE
-    window = 10 * PASST_RATE
-
-    def __init__(self, *, model: str | Size = PASST_MODEL, frozen: bool = False, pretrained: bool = True) -> None:
-        super().__init__()
-        tensors, size = {}, PASST_SIZE if isinstance(model, str) else model
-        if isinstance(model, str) and (pretrained or model not in ADDRESSES):
-            tensors = read_tensors(weight_file(model, addresses=ADDRESSES))[0]
-            tensors = {name: value for name, value in tensors.items() if not name.startswith(("head.", "head_dist."))}
-            size = size_of(tensors, {PASST_SIZE.width: PASST_SIZE.heads}, model)
-        network = PaSSTNetwork(size)
-        if tensors and pretrained:
-            fill(network, tensors, model)
-        self.network, self.dim = Pretrained(network, frozen=frozen), size.width
-
+CED = partial(
+    SpectrogramEncoder,
+    model=CED_MODEL,
+    make=partial(SpectrogramViT, patch=(16, 16), columns=63),
+    sizes=CED_SIZES,
+)
+Dasheng = partial(
+    SpectrogramEncoder,
+    model=DASHENG_MODEL,
+    make=partial(SpectrogramViT, patch=(64, 4), columns=252),
+    sizes=DASHENG_SIZES,
+)
+PaSST = partial(
+    SpectrogramEncoder,
+    model=PASST_MODEL,
+    make=PaSSTNetwork,
+    sizes=dict.fromkeys(ADDRESSES, Size(768, 12, 12)),
+    addresses=ADDRESSES,
+    sample_rate=PASST_RATE,
+)
 
 CARDS = (
     AudioEncoderCard(

@@ -97,10 +97,6 @@ class SpeechEmbedding(AudioEncoder):
     silence, so that every sample is heard; apart from that its features are those of openWakeWord, see
     tests/encoders/test_speech_embedding.py.
 
-    Args:
-        pretrained: take the published weights, fetched when first needed; else random ones.
-        frozen: keep the weights.
-
     >>> SpeechEmbedding(pretrained=False)(torch.zeros(2, 16_000)).shape
     torch.Size([2, 192])
     """

@@ -44,7 +44,6 @@ class ByteTransformer(TextEncoder):
         self.layers = transformer_layers(width, layers, heads, dropout)
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        """Texts → `(B, dim)`; the languages are not needed."""
         codes, lengths = encode_bytes(texts, self.max_bytes)
         codes, lengths = codes.to(self.embed.weight.device), lengths.to(self.embed.weight.device)
         x = self.embed(codes).masked_fill(~length_mask(lengths, codes.shape[1])[:, :, None], 0.0)

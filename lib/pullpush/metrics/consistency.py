@@ -20,7 +20,7 @@ from pullpush.metrics.inference import gap_pseudo_values, pseudo_values
 Direction = Literal["t2a", "a2t"]
 
 
-def gap(english: Tensor, other: Tensor, *, vector: bool = False, present: Tensor | None = None) -> Tensor:
+def gap(english: Tensor, other: Tensor) -> Tensor:
     """Distance between the centroids of two languages (ATRI Eq. 14).
 
     Eq. 14 is a vector and Table 2 a number: the number here is the vector's Euclidean norm.
@@ -28,30 +28,25 @@ def gap(english: Tensor, other: Tensor, *, vector: bool = False, present: Tensor
     Args:
         english: `(N, d)` text embeddings.
         other: `(N, d)` embeddings of the same texts in another language, or `(N, K, d)` in K of them.
-        vector: return the vector of Eq. 14 rather than its norm.
-        present: `(N,)` or `(N, K)` boolean, False where a translation is missing: that text then counts in neither
-            centroid. None: all are there.
 
     Returns:
-        0-d, or `(K,)`; with `vector` `(d,)`, or `(K, d)`. Never more than `distance`.
+        0-d, or `(K,)`. Never more than `distance`.
 
     >>> gap(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
     tensor(0.)
 
     Raises:
-        ValueError: shapes that do not match, or a language without any text.
+        ValueError: shapes that do not match, or no text.
     """
-    centroid = _mean(_differences(english, other), present)
-    return centroid if vector else centroid.norm(dim=-1)
+    return _differences(english, other).mean(dim=0).norm(dim=-1)
 
 
-def distance(english: Tensor, other: Tensor, *, present: Tensor | None = None) -> Tensor:
+def distance(english: Tensor, other: Tensor) -> Tensor:
     """Mean distance between each text and its translation (ATRI Eq. 15).
 
     Args:
         english: `(N, d)` text embeddings.
         other: `(N, d)`, or `(N, K, d)` for K languages.
-        present: as for `gap`.
 
     Returns:
         0-d, or `(K,)`.
@@ -60,10 +55,9 @@ def distance(english: Tensor, other: Tensor, *, present: Tensor | None = None) -
     tensor(1.4142)
 
     Raises:
-        ValueError: shapes that do not match, or a language without any text.
+        ValueError: shapes that do not match, or no text.
     """
-    lengths = _differences(english, other).norm(dim=-1, keepdim=True)
-    return _mean(lengths, present)[..., 0]
+    return _differences(english, other).norm(dim=-1).mean(dim=0)
 
 
 def language_ranks(audio: Tensor, texts: Tensor, *, direction: Direction = "t2a", clip: Tensor | None = None) -> Tensor:
@@ -103,12 +97,11 @@ def language_ranks(audio: Tensor, texts: Tensor, *, direction: Direction = "t2a"
     return torch.stack([_ranks(audio, texts[:, k], clip, direction) for k in range(texts.shape[1])], dim=1)
 
 
-def rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
+def rank_variance(ranks: Tensor) -> Tensor:
     """Variance of each item's rank over the languages, the inner mean of ATRI Eq. 16.
 
     Args:
         ranks: `(N, K)` ranks, counted from 0 or 1 alike.
-        present: `(N, K)` boolean, False where there is no translation; None: all are there.
 
     Returns:
         `(N,)` float64, to bootstrap over items. An item with one language has variance 0.
@@ -117,33 +110,24 @@ def rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
     [1.0, 0.0]
 
     Raises:
-        ValueError: wrong shapes, or items without any language (named).
+        ValueError: wrong shapes.
     """
     if ranks.ndim != 2 or 0 in ranks.shape:
         raise ValueError(f"ranks must have shape (N, K) with N, K ≥ 1, got {tuple(ranks.shape)}")
     if ranks.min() < 0:
         raise ValueError(f"ranks are counted from 0 or 1, got {ranks.min():g}")
-    present = torch.ones_like(ranks, dtype=torch.bool) if present is None else present
-    if present.shape != ranks.shape or present.dtype != torch.bool:
-        raise ValueError(f"present must be boolean (N, K) = {tuple(ranks.shape)}, got {tuple(present.shape)}")
-    count = present.sum(dim=1)
-    if not count.all():
-        raise ValueError(f"items {(count == 0).nonzero().flatten().tolist()[:10]} have no language: leave them out")
-    values = torch.where(present, ranks.double(), 0)
-    mean = values.sum(dim=1) / count
-    return torch.where(present, (values - mean[:, None]).square(), 0).sum(dim=1) / count
+    values = ranks.double()
+    return (values - values.mean(dim=1, keepdim=True)).square().mean(dim=1)
 
 
-def mean_rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tensor:
+def mean_rank_variance(ranks: Tensor) -> Tensor:
     """Mean rank variance, MRV (ATRI Eq. 16); 0 when every item has one rank in all languages.
 
     Eq. 16 subtracts a mean rank with index j from item i's ranks; the text below it defines the mean of item i, which
-    is what is subtracted here. Where translations are missing each item averages over those it has, and every item
-    counts once.
+    is what is subtracted here.
 
     Args:
         ranks: `(N, K)`, see `language_ranks`.
-        present: `(N, K)` boolean, see `rank_variance`.
 
     Returns:
         0-d float64.
@@ -151,7 +135,7 @@ def mean_rank_variance(ranks: Tensor, *, present: Tensor | None = None) -> Tenso
     >>> mean_rank_variance(torch.tensor([[1, 3], [2, 2]]))
     tensor(0.5000, dtype=torch.float64)
     """
-    return rank_variance(ranks, present=present).mean()
+    return rank_variance(ranks).mean()
 
 
 def angle(one: Tensor, other: Tensor) -> Tensor:
@@ -192,20 +176,6 @@ def direction_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
         raise ValueError("every clip needs at least one language that is taken")
     weight = taken.to(texts.dtype) / taken.sum(dim=1, keepdim=True)
     return angle((texts * weight[..., None]).sum(dim=1) - audio, texts.mean(dim=1) - audio)
-
-
-def _mean(values: Tensor, present: Tensor | None) -> Tensor:
-    """Mean over the first dimension of `(N, …, c)`, of those present `(N, …)`."""
-    if present is None:
-        return values.mean(dim=0)
-    if present.dtype != torch.bool or present.shape != values.shape[:-1]:
-        raise ValueError(
-            f"present must be boolean {tuple(values.shape[:-1])}, got {present.dtype} {tuple(present.shape)}"
-        )
-    count = present.sum(dim=0)
-    if not count.all():
-        raise ValueError("a language has no text at all: leave it out and say so")
-    return torch.where(present[..., None], values, 0).sum(dim=0) / count[..., None]
 
 
 def _differences(english: Tensor, other: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ functions here are what such functions have in common.
 from __future__ import annotations
 
 import os
-import tarfile
 import warnings
 import zipfile
 import zlib
@@ -22,6 +21,7 @@ import pandas as pd
 from pullpush.cache import home
 from pullpush.catalogue import Card, Catalogue
 from pullpush.data.languages import read_table
+from pullpush.data.recordings import debian
 from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
 
 DATA = "PULLPUSH_DATA"
@@ -142,34 +142,21 @@ def fetch(name: str) -> Path:
 def unpack(root: Path, url: str, checksum: str | None = None) -> None:
     """Download an archive to `root`/archives and unpack it to `root`; checksum: such as "md5:…", None for any.
 
-    Every file's own checksum is held in the archive. What is damaged is thrown away, so that the next try fetches it
-    anew; nothing is unpacked of an archive that would write elsewhere.
+    What is damaged, by the checksums of the files in it, is thrown away, so that the next try fetches it anew; nothing
+    is written elsewhere.
     """
     import pooch
 
-    processor = (pooch.Unzip if url.endswith(".zip") else pooch.Untar)(extract_dir=str(root))
-    name = url.rpartition("/")[2]
-
-    def checked(path: str, action: str, pup: Any) -> Any:
-        if outside := [each for each in _members(path) if each.startswith("/") or ".." in Path(each).parts]:
-            Path(path).unlink()
-            raise OSError(f"{url} would write outside of {root}: {few(outside)}")
-        return processor(path, action, pup)
-
+    path = Path(pooch.retrieve(url, checksum, fname=url.rpartition("/")[2], path=root / "archives"))
     try:
-        pooch.retrieve(url, checksum, fname=name, path=root / "archives", processor=checked)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
-        (root / "archives" / name).unlink(missing_ok=True)
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                archive.extractall(root)  # below it, whatever its names say
+        else:
+            debian.unpack(path, root)
+    except (zipfile.BadZipFile, EOFError, zlib.error, PullPushError) as error:
+        path.unlink()
         raise OSError(f"{url} came damaged ({error}) and was thrown away: try again") from error
-
-
-def _members(path: str) -> list[str]:
-    """Names in an archive."""
-    if path.endswith(".zip"):
-        with zipfile.ZipFile(path) as archive:
-            return archive.namelist()
-    with tarfile.open(path) as archive:
-        return archive.getnames()
 
 
 # ------------------------------------------------------------------------------------------- what files of sets share

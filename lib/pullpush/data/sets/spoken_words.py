@@ -6,7 +6,8 @@
 - Prompts are what the telephone exchange Asterisk says, by professional speakers in five languages, with transcripts,
   at 8 kHz. English and Spanish have one speaker.
 
-A reader of one of them takes a folder that holds the unpacked packages under their names, and gives a `Spoken`.
+A reader of one of them takes a folder that holds the unpacked packages under their names, and gives what is spoken:
+texts without a recording and recordings without a text are left out.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from pullpush.data.draws import share
 from pullpush.data.languages import read_table
 from pullpush.data.recordings.debian import Package, packages, trees
 from pullpush.data.recordings.registry import DatasetCard, Listing
-from pullpush.data.speech import Spoken, Utterance, normalised
-from pullpush.errors import DataNotFoundError, few, unknown
-from pullpush.progress import tell
+from pullpush.data.speech import Utterance, normalised
+from pullpush.errors import DataNotFoundError, unknown
 
 CODES = {  # of the packages, without what stands behind "@" or "_" → ISO 639-3
     **{"ar": "ara", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa"},
@@ -73,46 +73,33 @@ def texts() -> dict[str, dict[str, str]]:
     return read_table(Path(__file__).with_name("keywords.yaml"))
 
 
-def keywords(place: Path) -> Spoken:
+def keywords(place: Path) -> list[Utterance]:
     """The words of all languages, once each."""
     folder = tree_in(place, KTUBERLING, "usr/share/ktuberling/sounds")
-    words, spoken, unspoken, unwritten = texts(), [], [], []
-    for table in sorted(folder.glob("*.soundtheme"), key=lambda path: path.stem):
-        variant, language = table.stem, language_of(table.stem)
-        sounds = {name: path for _, name, path in _sounds(table, folder)}
-        written = {key for key in sounds if language in words.get(key, {})}
-        for key, path in sounds.items():
-            if not path.is_file():
-                unspoken.append(f"{variant}/{key}")
-            elif key in written:
-                voice = f"KTuberling {variant.partition('@')[0]}"
-                spoken.append(Utterance(path, language, voice, "word", f"keywords/{key}", words[key][language]))
-        files = {file for path in list(sounds.values())[:1] for file in path.parent.glob("*.*")}
-        unwritten += sorted(f"{variant}/{path.name}" for path in files - {sounds[key] for key in written})
+    words = texts()
     # Each recording once for each text: variants of a language share files, and one word serves two keys.
     first: dict[tuple[str, str, str], Utterance] = {}
-    for each in spoken:
-        first.setdefault((hashlib.sha256(each.path.read_bytes()).hexdigest(), each.language, each.text), each)
-    return Spoken(list(first.values()), unspoken, unwritten)
+    for table in sorted(folder.glob("*.soundtheme"), key=lambda path: path.stem):
+        language, voice = language_of(table.stem), f"KTuberling {table.stem.partition('@')[0]}"
+        for key, path in {name: path for _, name, path in _sounds(table, folder)}.items():
+            if path.is_file() and language in words.get(key, {}):
+                each = Utterance(path, language, voice, "word", f"keywords/{key}", words[key][language])
+                first.setdefault((hashlib.sha256(path.read_bytes()).hexdigest(), language, each.text), each)
+    return list(first.values())
 
 
-def letters(place: Path) -> Spoken:
+def letters(place: Path) -> list[Utterance]:
     """The letters and syllables of all languages; texts are in lower case, since syllables are words as well."""
     folder = tree_in(place, KLETTRES, "usr/share/klettres")
-    spoken, unspoken, unwritten = [], [], []
+    spoken: dict[Path, Utterance] = {}
     for table in sorted(folder.glob("*/sounds.xml")):
-        variant, named = table.parent.name, set()
+        variant = table.parent.name
         for kind, name, path in _sounds(table, folder, {"alphabet": "letter", "syllables": "syllable"}):
             text = name.lower()
-            if not path.is_file():
-                unspoken.append(f"{variant}/{text}")
-            elif path not in named:  # a file that two texts name holds the first
+            if path.is_file():  # a file that two texts name holds the first
                 key, voice = f"letters/{normalised(text)}", f"KLettres {variant}"
-                spoken.append(Utterance(path, language_of(variant), voice, kind, key, text))
-            named.add(path)
-        files = {path for path in table.parent.rglob("*.*") if path.is_file() and path != table}
-        unwritten += sorted(str(path.relative_to(folder)) for path in files - named)
-    return Spoken(spoken, unspoken, unwritten)
+                spoken.setdefault(path, Utterance(path, language_of(variant), voice, kind, key, text))
+    return list(spoken.values())
 
 
 def _sounds(table: Path, folder: Path, groups: dict[str, str] | None = None) -> Iterator[tuple[str, str, Path]]:
@@ -127,9 +114,9 @@ def _sounds(table: Path, folder: Path, groups: dict[str, str] | None = None) -> 
         raise DataNotFoundError(f"{table} is not a table of sounds ({error}): fetch it again") from error
 
 
-def prompts(place: Path) -> Spoken:
+def prompts(place: Path) -> list[Utterance]:
     """The prompts of all languages."""
-    spoken, unspoken, unwritten = [], [], []
+    spoken = []
     for variant in SPEAKERS:
         root = tree_in(place, RECORDINGS[variant], "usr/share/asterisk/sounds")
         # letters/a for …/en_US_f_Allison/letters/a.wav, in lower case, as some of its transcripts are
@@ -137,15 +124,10 @@ def prompts(place: Path) -> Spoken:
             "/".join(path.relative_to(root).with_suffix("").parts[1:]).lower(): path
             for path in sorted(root.rglob("*.wav"))
         }
-        written = transcripts(place, variant)
-        for name, text in written.items():
-            if name not in files:
-                unspoken.append(f"{variant}/{name}")
-            elif words := spoken_part(text):
+        for name, text in transcripts(place, variant).items():
+            if name in files and (words := spoken_part(text)):
                 spoken.append(_prompt(files[name], variant, name, words))
-        silent = (name for name in files if not name.startswith("silence/") and not written.get(name, ""))
-        unwritten += [f"{variant}/{name}" for name in silent]
-    return Spoken(spoken, unspoken, unwritten)
+    return spoken
 
 
 def transcripts(place: Path, variant: str) -> dict[str, str]:
@@ -200,12 +182,12 @@ def tree_in(place: Path, package: Package, below: str) -> Path:
 
 
 def listed(
-    read: Callable[[Path], Spoken], languages: Sequence[str], place: Path, split: str, *, labelled: bool
+    read: Callable[[Path], list[Utterance]], languages: Sequence[str], place: Path, split: str, *, labelled: bool
 ) -> Listing:
     """Utterances in some languages, all if none are named: with what is spoken as labels, in no splits; or as captions,
     split by key, the same in all languages.
     """
-    spoken = read(place).utterances
+    spoken = read(place)
     chosen = [each for each in spoken if not languages or each.language in languages]
     silent = sorted(set(languages) - {each.language for each in chosen})
     if silent or not chosen:
@@ -222,7 +204,7 @@ def listed(
     return Listing([each.path for each in some], [[each.text] for each in some])
 
 
-def fetch(read: Callable[[Path], Spoken], wanted: Sequence[Package], title: str, name: str, root: Path) -> None:
+def fetch(wanted: Sequence[Package], name: str, root: Path) -> None:
     """Fetch packages, and link to each by its name in the folder; a package that a reader put there is left."""
     place = root / name
     missing = [each for each in wanted if not (place / each.name).exists() or (place / each.name).is_symlink()]
@@ -231,24 +213,15 @@ def fetch(read: Callable[[Path], Spoken], wanted: Sequence[Package], title: str,
         target = place / package.name
         target.unlink(missing_ok=True)
         target.symlink_to(tree, target_is_directory=True)
-    tell(report(title, read(place)))
-
-
-def report(title: str, spoken: Spoken) -> str:
-    """One sentence: how many recordings there are, and what is left out.
-
-    >>> report("Words", Spoken([], ["ind/ball"], []))
-    'Words: 0 recordings in 0 languages; left out: texts without a recording 1 (ind/ball), recordings without a text 0'
-    """
-    unspoken, unwritten = (f"{len(names)}{f' ({few(names)})' if names else ''}" for names in spoken[1:])
-    return (
-        f"{title}: {len(spoken.utterances):,} recordings in {len({each.language for each in spoken.utterances})} "
-        f"languages; left out: texts without a recording {unspoken}, recordings without a text {unwritten}"
-    )
 
 
 def card(
-    read: Callable[[Path], Spoken], wanted: Sequence[Package], languages: Iterable[str], *, labelled=False, **facts
+    read: Callable[[Path], list[Utterance]],
+    wanted: Sequence[Package],
+    languages: Iterable[str],
+    *,
+    labelled=False,
+    **facts,
 ) -> DatasetCard:
     """The card of a source: `name` is all of it, `name:fra` one language, `name:fra,deu` several.
 
@@ -270,7 +243,7 @@ def card(
         folder=name,
         labelled=labelled,
         prompt="{label}" if labelled else "",
-        fetch=partial(fetch, read, wanted, facts["title"], name),
+        fetch=partial(fetch, wanted, name),
         of=of,
         version=wanted[0].version,
         megabytes=sum(package.megabytes for package in wanted),

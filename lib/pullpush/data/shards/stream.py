@@ -44,36 +44,21 @@ class Place(NamedTuple):
     position: int
 
 
-class Order:
+def one_pass(counts: Sequence[int] | np.ndarray, *, window: int, seed: Sequence[int]) -> np.ndarray:
     """One pass over shards: the shards in random order, and in windows of so many samples those in random order.
 
     Two samples of a shard are at most about a window and a shard apart, so that few shards are read at a time.
-    counts: samples of each shard.
+    counts: samples of each shard. `(N, 2)`: the number of each sample's shard, and its own there.
 
-    >>> order = Order([3, 1, 2], window=4, seed=(0,))
-    >>> [order.at(position) for position in range(6)]
-    [(0, 1), (2, 0), (0, 0), (2, 1), (1, 0), (0, 2)]
+    >>> one_pass([3, 1, 2], window=4, seed=(0,)).tolist()
+    [[0, 1], [2, 0], [0, 0], [2, 1], [1, 0], [0, 2]]
     """
-
-    def __init__(self, counts: Sequence[int] | np.ndarray, *, window: int, seed: Sequence[int]) -> None:
-        self.shards = np.random.default_rng([*seed, 0]).permutation(len(counts))
-        self.stops = np.cumsum(np.asarray(counts)[self.shards])
-        self.window, self.seed = window, tuple(seed)
-        self._shuffled = lru_cache(maxsize=4)(self._shuffle)
-
-    def __len__(self) -> int:
-        return int(self.stops[-1]) if len(self.stops) else 0
-
-    def at(self, position: int) -> tuple[int, int]:
-        """The sample at a position of the pass: number of its shard, and its number there."""
-        number, inside = divmod(position, self.window)
-        place = number * self.window + int(self._shuffled(number)[inside])
-        shard = int(np.searchsorted(self.stops, place, side="right"))
-        return int(self.shards[shard]), place - (int(self.stops[shard - 1]) if shard else 0)
-
-    def _shuffle(self, number: int) -> np.ndarray:
-        size = min(self.window, len(self) - number * self.window)
-        return np.random.default_rng([*self.seed, 1, number]).permutation(size)
+    shards = np.random.default_rng([*seed, 0]).permutation(len(counts)).tolist()
+    found = np.concatenate([np.stack([np.full(counts[one], one), np.arange(counts[one])], axis=1) for one in shards])
+    for number, start in enumerate(range(0, len(found), window)):
+        part = found[start : start + window]
+        part[:] = part[np.random.default_rng([*seed, 1, number]).permutation(len(part))]
+    return found
 
 
 def substitutes(position: int, count: int) -> Iterator[int]:
@@ -98,19 +83,21 @@ def substitutes(position: int, count: int) -> Iterator[int]:
 class Schedule:
     """Whose turn it is in every batch of every epoch.
 
-    Streams are passed over side by side, each in one random order after the other (see `Order`), and each goes on
+    Streams are passed over side by side, each in one random order after the other (see `one_pass`), and each goes on
     where the epoch before has left it. In an epoch they are mixed as evenly as clips at hand are by `balanced_order`.
     shards: of each stream the samples of each shard; counts: of each stream the samples in an epoch, at least one.
     """
 
     def __init__(self, shards: Sequence[np.ndarray], counts: Sequence[int], *, window: int) -> None:
-        self.shards, self.counts, self.window = shards, tuple(counts), window
+        self.counts = tuple(counts)
         self.totals = [int(each.sum()) for each in shards]
         # Of an epoch's samples, in their order: the stream, and the number there. The same in every epoch.
         due = np.argsort(np.concatenate([(np.arange(count) + 0.5) / count for count in counts]), kind="stable")
         self.stream = np.repeat(np.arange(len(counts), dtype=np.int32), counts)[due]
         self.number = np.concatenate([np.arange(count) for count in counts])[due]
-        self._order = lru_cache(maxsize=4 * len(shards))(self._new_order)
+        self._order = lru_cache(maxsize=4 * len(shards))(
+            lambda *seed: one_pass(shards[seed[1]], window=window, seed=seed)
+        )
 
     def __len__(self) -> int:
         return len(self.stream)
@@ -135,18 +122,15 @@ class Schedule:
 
     def samples(self, place: Place, *, seed: int) -> Iterator[tuple[int, int]]:
         """The sample whose turn it is, as number of its shard in the stream and number there; then its substitutes."""
-        order = self._order(place.stream, place.turn, seed)
+        order = self._order(seed, place.stream, place.turn)
         for position in substitutes(place.position, len(order)):
-            yield order.at(position)
-
-    def _new_order(self, stream: int, turn: int, seed: int) -> Order:
-        return Order(self.shards[stream], window=self.window, seed=(seed, stream, turn))
+            yield tuple(order[position].tolist())
 
 
 class ShardDataset:
     """Pairs from shards, a caption each (or one per language) drawn anew every epoch; a `TrainingData`.
 
-    The order is a function of (seed, epoch) alone (see `Order`). Each process reads its own samples alone; what a
+    The order is a function of (seed, epoch) alone (see `one_pass`). Each process reads its own samples alone; what a
     resumed run skips is not read. A damaged sample (a shard cut short, a recording or JSON that cannot be read, no
     caption) is replaced by another one of the epoch, the same one whatever the number of processes. A warning at the
     end of the epoch says how many there were, `damaged` which.

@@ -36,14 +36,6 @@ class Utterance(NamedTuple):
     text: str
 
 
-class Spoken(NamedTuple):
-    """What a source holds, and what is left out of it: texts without a recording, recordings without a text."""
-
-    utterances: list[Utterance]
-    unspoken: list[str]
-    unwritten: list[str]
-
-
 def normalised(text: str) -> str:
     """What makes two texts the same: capital letters and signs do not count, accents do.
 

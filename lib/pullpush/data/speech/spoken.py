@@ -34,7 +34,7 @@ from pullpush.data.clips import Clips, Columns, StoredClips, World
 from pullpush.data.draws import share
 from pullpush.data.recordings.registry import datasets_home, fetch, find
 from pullpush.data.sets import spoken_words
-from pullpush.data.speech import Spoken, decoded, normalised, split_clips, translations
+from pullpush.data.speech import Utterance, decoded, normalised, split_clips, translations
 from pullpush.data.speech.stamps import caption_groups
 from pullpush.data.store import fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, unknown
@@ -152,7 +152,7 @@ def _words(columns: Columns) -> list[str]:
 
 def _table(config: SpokenConfig) -> pd.DataFrame:
     """The utterances that a configuration asks for, as a table with their fields."""
-    table = pd.DataFrame([each for source in config.sources for each in _read(source).utterances])
+    table = pd.DataFrame([each for source in config.sources for each in _read(source)])
     languages = (*config.languages, *config.new_languages) if config.languages else ()
     filters = [
         ("language", languages or config.new_languages, bool(languages)),
@@ -168,7 +168,7 @@ def _table(config: SpokenConfig) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def _read(source: str) -> Spoken:
+def _read(source: str) -> list[Utterance]:
     place = find(source).where(datasets_home())
     try:
         return SOURCES[source](place)
