@@ -17,9 +17,8 @@ from pullpush.data import languages
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.languages import LANGUAGES
-from pullpush.encoders.pictures import as_images
 from pullpush.errors import UnknownNameError
-from pullpush.show.markup import Markup, compress_png, safe
+from pullpush.show.markup import Markup, safe
 
 GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em;overflow-wrap:anywhere"
 # libsndfile's scale from 0 (best) to 1 (smallest); 0.6 is about 3 kB a second at 16 kHz.
@@ -29,11 +28,10 @@ COLOURS = 64  # of a small picture: a palette makes it three times smaller
 LEFT, RIGHT = "text-align:left", "text-align:right;padding:0.1em 0.8em"
 
 
-def scenes(clips: Clips, rows: Sequence[int], *, language: str = "eng") -> Markup:
-    """Cards of some clips, each with its first caption in a language; of those rows that there are."""
-    captions = clips.captions(language)
-    there = [row for row in rows if row < len(clips)]
-    return in_grid([card(waveform(clips, row), captions[row][0], language) for row in there])
+def scenes(clips: Clips, rows: Sequence[int]) -> Markup:
+    """Cards of some clips, each with its first caption in English; of those rows that there are."""
+    captions = clips.captions("eng")
+    return in_grid([card(waveform(clips, row), captions[row][0], "eng") for row in rows if row < len(clips)])
 
 
 def translations(
@@ -142,57 +140,3 @@ def thumbnail(wave: Tensor) -> str:
     plt.imsave(drawn, log_power(wave)[::2, ::3].numpy()[::-1], vmin=-DEPTH, vmax=0, cmap="magma", format="png")
     Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
-
-
-PICTURES = "display:grid;grid-template-columns:repeat(auto-fill,minmax(8em,1fr));gap:0.8em;overflow-wrap:anywhere"
-FIGURE = "margin:0;text-align:center"
-PAPER = "background:#fff;max-width:100%;border-radius:4px"  # pictures are on white, in dark pages too
-
-
-def pictures(
-    clips: Clips, rows: Sequence[int], *, language: str = "eng", notes: Sequence[str] = (), title: str = ""
-) -> Markup:
-    """Some pictures beside each other, each with its first caption in a language.
-
-    Args:
-        clips: with pictures, such as `PictureConfig().load().test`, not with their features.
-        rows: their numbers, in the order in which they are shown.
-        language: ISO 639-3, of the captions; a picture that has none in it goes without.
-        notes: a line below each, such as the rank that it got.
-        title: a line above all.
-
-    Raises:
-        AudioError: the clips hold no pictures.
-        ValueError: not as many notes as rows.
-    """
-    if notes and len(notes) != len(rows):
-        raise ValueError(f"{len(rows)} pictures need as many notes, got {len(notes)}")
-    captions, images = clips.captions(language), as_images(clips.audio(rows)[0]).permute(0, 2, 3, 1).numpy()
-    texts = [(captions[row] or [""])[0] for row in rows]
-    lines = notes or [""] * len(rows)
-    cards = [_card(image, text, line, language) for image, text, line in zip(images, texts, lines, strict=True)]
-    head = f"<p><b>{safe(title)}</b></p>" if title else ""
-    plain = [" · ".join(filter(None, told)) for told in zip(texts, lines, strict=True)]
-    return Markup(
-        f'{head}<div style="{PICTURES}">{"".join(cards)}</div>', "\n".join(text for text in [title, *plain] if text)
-    )
-
-
-def _card(image: np.ndarray, caption: str, note: str, language: str) -> str:
-    """HTML of one picture, `(S, S, 3)` in [-1, 1]."""
-    lang = languages.language(language).html
-    told = f'<figcaption lang="{lang}">{safe(caption)}</figcaption>' if caption else ""
-    below = f"<small>{safe(note)}</small>" if note else ""
-    alt = safe(caption or "a picture without a caption in this language")
-    size = image.shape[0]
-    return (
-        f'<figure style="{FIGURE}"><img src="{_source(image)}" alt="{alt}" width="{size}" height="{size}" '
-        f'style="{PAPER}">{told}{below}</figure>'
-    )
-
-
-def _source(image: np.ndarray) -> str:
-    """A picture as a PNG that lies in the page."""
-    buffer = io.BytesIO()
-    Image.fromarray(((image + 1) * 127.5).round().clip(0, 255).astype(np.uint8)).save(buffer, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(compress_png(buffer.getvalue())).decode('ascii')}"
