@@ -100,14 +100,7 @@ def test_training_asks_clips_for_the_rate_of_its_model(ground):
     assert np.isfinite(end_to_end.history["loss"]).all()
 
 
-def test_audio_at_another_rate_is_refused(ground):
-    wide, low = create("wide", "hashed", dim=4), create("cnn", "hashed", dim=4)
-    audio, _ = ground.data().test.audio(0)
-    assert wide.encode_audio(audio, sample_rate=RATE).shape == (1, 4)
-    with pytest.raises(AudioError, match=r"CNN hears audio at 16000 Hz, got 48000 Hz: .*sample_rate=16000"):
-        low.encode_audio(audio, sample_rate=RATE)
+def test_features_are_asked_for_at_no_rate(ground):
     features = encoded(ground.data(), Published("wide"))
     with pytest.raises(AudioError, match="features have no sample rate, got 48000"):
-        embed(wide, features.test)
-    with pytest.raises(AudioError, match="takes features, not audio at 48000 Hz"):
-        create("features", "hashed", audio_dim=2).encode_audio(audio, sample_rate=RATE)
+        embed(create("wide", "hashed", dim=4), features.test)

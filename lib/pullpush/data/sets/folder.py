@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from pullpush.data.recordings.registry import DatasetCard, Listing, require_all
-from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, few
 
 SPLITS = {"train": "train", "valid": "valid", "val": "valid", "test": "test"}
 MARKS = (";", "\t", "|")
@@ -54,20 +54,13 @@ def located(card: DatasetCard, path: str) -> DatasetCard:
     return replace(card, title=Path(path).name, folder=str(Path(path).expanduser().absolute()))
 
 
-def read_captions(path: str | Path, *, split: str | None = None) -> dict[str, list[str]]:
+def read_captions(path: str | Path) -> dict[str, list[str]]:
     """Captions of each recording: file name → captions, in the order of the file.
 
     The CSV has a column `file_name` and either `caption` (one row per caption; rows of one file are gathered) or
-    `caption_1`, `caption_2`, …; empty cells are left out. Where it has a column `split`, `split` selects rows.
+    `caption_1`, `caption_2`, …; empty cells are left out.
     """
-    path = Path(path)
-    rows = rows_of(path)
-    if split is not None:
-        known = {row.split for row in rows} - {""}
-        if split not in known:
-            raise unknown(f"split in {path.name}", split, known)
-        rows = [row for row in rows if row.split == split]
-    return gathered(path, rows)
+    return gathered(Path(path), rows_of(Path(path)))
 
 
 def gathered(path: Path, rows: Iterable[Row]) -> dict[str, list[str]]:
