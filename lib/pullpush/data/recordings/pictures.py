@@ -1,8 +1,7 @@
 """Pictures as a world: Tux Paint's stamps with the captions that people wrote and translated into 77 languages.
 
     world = load_data(PictureConfig())
-    model = create("picture-cnn", "hashed")            # an encoder of pictures in the place of one of audio
-    encoded(world, Published("efficientnet-lite"))     # or features of a published one
+    encoded(world, Published("efficientnet-lite"))     # an encoder of pictures in the place of one of audio
 
 Train, valid and test share no picture, no caption, and nothing that is nearly the same (see `groups`).
 "singles" are the pictures of test once more: each has a category as its label.
@@ -144,7 +143,7 @@ class Pixels(Waveforms):
         """Some pictures, `(B, 3 S²)` float32 in [-1, 1], and the numbers in each, `(B,)` int64."""
         if sample_rate is not None:
             raise AudioError(
-                f"pictures have no sample rate, got {sample_rate}: take an encoder of pictures, such as 'picture-cnn'"
+                f"pictures have no sample rate, got {sample_rate}: take an encoder of pictures, 'efficientnet-lite'"
             )
         return super().audio(rows)
 
