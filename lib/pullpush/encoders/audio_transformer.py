@@ -39,16 +39,8 @@ PRETRAINED = {
 class SpectrogramTransformer(AudioEncoder):
     """A small audio spectrogram transformer: square patches of the log-mel spectrogram, self-attention, mean.
 
-    Args:
-        width: size of a patch's vector, and of the features.
-        layers: transformer layers.
-        heads: attention heads; divides `width`.
-        patch: bands and frames in a patch.
-        dropout: in attention and feed-forward layers.
-        spec_augment: blank parts of the spectrogram in training mode.
-
-    >>> SpectrogramTransformer(width=16, layers=1, heads=2)(torch.zeros(2, 16_000)).shape
-    torch.Size([2, 16])
+    width: of a patch's vector, and of the features; patch: bands and frames in a patch; spec_augment: blank parts of
+    the spectrogram in training mode.
     """
 
     def __init__(
@@ -81,12 +73,7 @@ class SpectrogramTransformer(AudioEncoder):
 
 
 class Network(nn.Module):
-    """Patches of a log-mel spectrogram to tokens; where a patch lies is told by sinusoids, so that any length goes.
-
-    >>> network = Network(width=8, layers=1, heads=2)
-    >>> network(torch.zeros(1, 3, PATCH), torch.tensor([[True, True, False]])).shape
-    torch.Size([1, 3, 8])
-    """
+    """Patches of a log-mel spectrogram to tokens; where a patch lies is told by sinusoids, so that any length goes."""
 
     def __init__(self, width: int, layers: int, heads: int) -> None:
         super().__init__()
@@ -116,21 +103,13 @@ class Network(nn.Module):
 class AudioTransformer(AudioEncoder):
     """Self-attention over stretches of 40 ms of a log-mel spectrogram; the mean over the clip's tokens.
 
-    Weights were pretrained on clips of at most 10 s; longer ones are heard, too.
-
-    Args:
-        weights: "tagging", "transcription", "masked-prediction" or "masked-reconstruction"; or a file that
-            `python benchmarks/pretraining` wrote; None: random ones.
-        width: size of a token, and of the features.
-        layers: transformer layers.
-        heads: attention heads; divides `width`.
+    Weights were pretrained on clips of at most 10 s; longer ones are heard, too. weights: "tagging", "transcription",
+    "masked-prediction" or "masked-reconstruction"; or a file that `python benchmarks/pretraining` wrote; None: random
+    ones. width: of a token, and of the features.
 
     Raises:
         UnknownNameError: there are no such weights.
         WeightsError: they are of another size, or damaged.
-
-    >>> AudioTransformer(width=16, layers=1, heads=2)(torch.zeros(2, 16_000)).shape
-    torch.Size([2, 16])
     """
 
     def __init__(

@@ -83,12 +83,7 @@ class GatedAttention(nn.Module):
 
 
 class BEATsLayer(nn.Module):
-    """One layer. DeepNorm: the residual is scaled by (2 · depth)^(1/4) before each norm (Wang et al. 2022).
-
-    >>> size = BEATsSize(width=8, depth=2, heads=2, hidden=16)
-    >>> BEATsLayer(size)(torch.zeros(1, 3, 8), torch.zeros(2, 3, 3), torch.ones(1, 3, dtype=torch.bool)).shape
-    torch.Size([1, 3, 8])
-    """
+    """One layer. DeepNorm: the residual is scaled by (2 · depth)^(1/4) before each norm (Wang et al. 2022)."""
 
     def __init__(self, size: BEATsSize) -> None:
         super().__init__()
@@ -122,12 +117,8 @@ def relative_buckets(places: int, buckets: int, furthest: int, device: torch.dev
 
 
 class BEATsNetwork(nn.Module):
-    """The network with its front end; module names are those of the published weights.
-
-    The convolution of positions is published as direction and length (weight norm), and is one matrix here.
-
-    >>> BEATsNetwork(BEATsSize(width=8, depth=2, heads=2, patch_width=4))(torch.zeros(2, 16_000), None).shape
-    torch.Size([2, 8])
+    """The network with its front end; module names are those of the published weights, whose convolution of positions
+    is direction and length (weight norm), and one matrix here.
     """
 
     def __init__(self, size: BEATsSize) -> None:
@@ -172,13 +163,8 @@ class BEATs(WindowedEncoder):
     """BEATs at 16 kHz, averaged over the clip's patches; of clips longer than 10 s windows are averaged.
 
     Microsoft's links to the weights have died again and again: no address is given here. Dropout is off in training.
-
-    Args:
-        model: one of the authors' files, or its name in the folder that `$PULLPUSH_WEIGHTS` names; or a `BEATsSize`
-            for random weights.
-
-    >>> BEATs(model=BEATsSize(width=8, depth=2, heads=2, patch_width=4))(torch.zeros(1, 16_000)).shape
-    torch.Size([1, 8])
+    model: one of the authors' files, or its name in the folder that `$PULLPUSH_WEIGHTS` names; or a `BEATsSize` for
+    random weights.
     """
 
     window = 10 * SAMPLE_RATE

@@ -44,15 +44,8 @@ class ConvBlock(nn.Module):
 class CNN(AudioEncoder):
     """Strided convolution blocks on a log-mel spectrogram; mean + max over the clip's own frames.
 
-    The bands that remain after the last block are kept apart (frequency tells sounds apart); time is pooled.
-
-    Args:
-        channels: output channels of each block.
-        hop: step between spectrogram frames in seconds.
-        spec_augment: blank parts of the spectrogram in training mode.
-
-    >>> CNN(channels=(4, 8))(torch.zeros(2, 16_000)).shape
-    torch.Size([2, 128])
+    The bands that remain after the last block are kept apart (frequency tells sounds apart); time is pooled. channels:
+    of each block; hop: seconds between frames; spec_augment: blank parts of the spectrogram in training mode.
     """
 
     def __init__(

@@ -18,15 +18,7 @@ from pullpush.errors import AudioError, unknown
 
 
 class Features(AudioEncoder):
-    """No encoder: clips that were encoded before pass through.
-
-    Args:
-        dim: size of a clip's features.
-
-    >>> import torch
-    >>> Features(2)(torch.tensor([[1.0, 2.0]]))
-    tensor([[1., 2.]])
-    """
+    """No encoder: clips that were encoded before, as `dim` numbers each, pass through."""
 
     sample_rate = None
 
@@ -35,28 +27,17 @@ class Features(AudioEncoder):
         self.dim = dim
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, dim)` features → the same; lengths do not matter.
-
-        Raises:
-            AudioError: another size, such as that of waveforms.
-        """
         if audio.shape[1] != self.dim:
             raise AudioError(f"expected clips as {self.dim} features each, got {audio.shape[1]} samples or features")
         return audio
 
 
 class Upper(AudioEncoder):
-    """The upper part of an encoder made in two parts; clips come as activations of the lower one.
+    """The upper part of an encoder made in two parts, `of` with its options; clips come as activations of the lower
+    one.
 
     `frozen.encoded(world, Published("yamnet", level="lower"))` makes them, `frozen.on_features` gives the options. It
     learns what the whole encoder with trainable="upper" does, but for the activations' rounding to float16.
-
-    Args:
-        of: name of the encoder.
-        options: its keyword arguments.
-
-    Raises:
-        UnknownNameError: no such encoder, or one that is not made in two parts.
     """
 
     sample_rate = None
@@ -68,21 +49,15 @@ class Upper(AudioEncoder):
         self.dim = self.encoder.dim
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, S)` activations of the lower part and `(B,)` how many are each clip's → `(B, dim)`.
-
-        Raises:
-            AudioError: no lengths: rows of activations are padded to the longest.
-        """
+        """`(B, S)` activations of the lower part and `(B,)` how many are each clip's → `(B, dim)`."""
         if lengths is None:
             raise AudioError("activations need lengths (B,), how many of each row are the clip's")
         return self.encoder.upper(audio, lengths)
 
 
 def require_split(name: str) -> None:
-    """Require an audio encoder that is made in two parts, see `SplitAudioEncoder`.
-
-    Raises:
-        UnknownNameError: no such encoder, or one in a single part; those in two are named.
+    """`UnknownNameError` unless an audio encoder is made in two parts, see `SplitAudioEncoder`; those that are are
+    named.
     """
     if not AUDIO[name].split:
         raise unknown("audio encoder in two parts", name, (card.name for card in AUDIO.values() if card.split))
@@ -92,20 +67,11 @@ QUIETEST = 1e-6  # features whose root mean square is below this are divided by 
 
 
 class Several(AudioEncoder):
-    """The features of several frozen encoders, one after the other.
+    """The features of several frozen encoders of waveforms, names in `AUDIO`, one after the other.
 
     Each member's features are divided by their root mean square over the clip's features, since the scales of members
     differ by a hundred times and the projection behind would hear the loudest alone. The encoder takes audio at the
-    highest rate among its members'; those of a lower one hear it resampled.
-
-    Args:
-        members: names in `AUDIO` of encoders that take waveforms.
-        pretrained: take the members' published weights; else random ones where a member has a choice.
-        seed: of weights that are drawn.
-
-    Raises:
-        UnknownNameError: no such encoder.
-        ValueError: no members, or one that takes no waveforms.
+    highest rate among its members'; those of a lower one hear it resampled. seed: of weights that are drawn.
 
     >>> both = Several(members=("yamnet", "speech_embedding"), pretrained=False)
     >>> both.dim, both.sample_rate, both(torch.zeros(2, 16_000)).shape

@@ -33,18 +33,14 @@ Encode = Callable[[list[str]], Sequence[np.ndarray] | np.ndarray]
 class FeatureStore:
     """Remembers one feature vector a text, or several: one a token.
 
-    Features are rounded to float16 before anything else sees them (relative error under 2⁻¹⁰), so a text has the
-    same features whether they were computed just now or read back. Threads and processes may share one file:
-    each chunk of unseen texts is encoded under a lock after another look at the file.
+    Features are rounded to float16 before anything else sees them (relative error under 2⁻¹⁰), so a text has the same
+    features whether they were computed just now or read back. Threads and processes may share one file: each chunk of
+    unseen texts is encoded under a lock after another look at the file.
 
-    Which texts meet in a call of `encode` depends on what was seen before, so `encode` must give a text features
-    that do not depend on the others; then neither do those of the store. Features that are not finite are refused.
-
-    Args:
-        encode: texts → `(N, dim)` float array, or with `ragged` N arrays `(tokens, dim)`; given unseen texts only.
-        dim: size of a feature vector.
-        ragged: texts have several vectors, which `rows` gives.
-        path: SQLite file, made when the first text is encoded; None keeps features in memory only.
+    Which texts meet in a call of `encode`, texts → `(N, dim)` array, or with `ragged` N arrays `(tokens, dim)`, depends
+    on what was seen before, so it must give a text features that do not depend on the others; then neither do those of
+    the store. Features that are not finite are refused. path: SQLite file, made when the first text is encoded; None
+    keeps features in memory only.
 
     >>> store = FeatureStore(lambda texts: np.array([[len(text)] for text in texts]), dim=1)
     >>> store(["ab", "c"]).tolist()
@@ -66,11 +62,7 @@ class FeatureStore:
         return np.concatenate(self.rows(texts))
 
     def rows(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """The vectors of each text, `(tokens, dim)` float32; one row where the store is not ragged.
-
-        Raises:
-            CacheError: see `__call__`.
-        """
+        """The vectors of each text, `(tokens, dim)` float32; one row where the store is not ragged."""
         self.add(texts)
         return [self._memory[text].reshape(-1, self.dim).astype(np.float32) for text in texts]
 
@@ -193,16 +185,8 @@ class FrozenText(TextEncoder):
 class HashedNGrams(FrozenText):
     """Hashed character n-grams: frozen, nothing to download, the same on every machine.
 
-    It knows no meaning, only spelling: two captions are near when they share letters. Enough to see that the
-    machinery runs, and a floor for every other text encoder.
-
-    Args:
-        features: size of the feature vector.
-        orders: lengths of the n-grams.
-
-    >>> one, other = HashedNGrams()(["A frog.", "a frog."])
-    >>> bool((one == other).all())
-    True
+    It knows no meaning, only spelling: two captions are near when they share letters. Enough to see that the machinery
+    runs, and a floor for every other text encoder. orders: lengths of the n-grams.
     """
 
     def __init__(self, *, features: int = 512, orders: Sequence[int] = (1, 2, 3, 4)) -> None:
@@ -235,25 +219,14 @@ def hash_ngrams(texts: Sequence[str], features: int, orders: Sequence[int]) -> n
 
 
 class DropoutText(TextEncoder):
-    """The features of a frozen text encoder, some of them set to zero while a model is trained.
+    """The features of a frozen text encoder, `rate` of them set to zero while a model is trained (0.1 in SimCSE).
 
     SimCSE needs two views of a text. An encoder whose features are looked up gives one; behind dropout they are two,
     and what learns to bear the difference is the projection that follows. Within an encoder that is trained itself,
     dropout falls on every layer, and every layer learns.
 
-    Args:
-        of: name of the text encoder, one whose card says that it is frozen.
-        rate: share of a text's features that is left out, 0.1 as in SimCSE; the others grow by 1/(1 − rate).
-
     Raises:
         UnknownNameError: no such encoder, or one that is not frozen; those that are are named.
-
-    >>> text = DropoutText(of="hashed", rate=0.5)
-    >>> bool((text(["a frog"]) == text(["a frog"])).all())  # in training
-    False
-    >>> text = text.eval()
-    >>> bool((text(["a frog"]) == text(["a frog"])).all())
-    True
     """
 
     def __init__(self, *, of: str = "use", rate: float = 0.1) -> None:

@@ -108,9 +108,6 @@ class PitchFeatures(AudioEncoder):
     It tells which keys are struck, how many at once and how often, whatever plays them: registers, modes and tempi,
     hardly timbre. Its posteriors are its features, for the layers before them have eight channels at each place of the
     spectrogram. Of windows of 2 s that follow each other; the last one is completed with silence.
-
-    >>> PitchFeatures(pretrained=False)(torch.zeros(1, 22_050)).shape
-    torch.Size([1, 264])
     """
 
     dim = 3 * KEYS

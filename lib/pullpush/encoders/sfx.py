@@ -58,18 +58,10 @@ class Layers(nn.Module):
 class SFX(SplitAudioEncoder):
     """aiSFX: mean over a clip of the embeddings of blocks of 2.3 s, before the classifiers.
 
-    A block of 100 frames begins each 50, as in the paper; the last one is completed with silence, so that every sample
-    is heard. Apart from that features are those of the reference implementation, with Essentia's spectrogram, which is
-    written anew here, see tests/encoders/test_sfx.py.
-
-    Args:
-        trainable: "all", or "upper": the last two of the eight convolutions, three quarters of all weights.
-        step: frames between two blocks; 100 takes blocks that do not overlap, twice as fast.
-        widths: channels of the four pairs of convolutions; the published weights have these.
-
-    >>> encoder = SFX(pretrained=False)
-    >>> encoder(torch.zeros(1, 44_100)).shape, encoder.sample_rate
-    (torch.Size([1, 512]), 44100)
+    A block of 100 frames begins each `step`, 50 as in the paper; the last one is completed with silence, so that every
+    sample is heard. Apart from that features are those of the reference implementation, with Essentia's spectrogram,
+    which is written anew here, see tests/encoders/test_sfx.py. trainable: "upper" are the last two of the eight
+    convolutions, three quarters of all weights; widths: channels of the four pairs of convolutions.
     """
 
     sample_rate = SFX_RATE
@@ -131,12 +123,8 @@ class SFX(SplitAudioEncoder):
 
 
 def mel_bank() -> np.ndarray:
-    """Essentia's mel filters as aiSFX sets them, `(WINDOW / 2 + 1, MELS)` float32.
-
-    Their slopes are straight on HTK's mel scale, not over frequency, and the weights of a filter sum to one.
-
-    >>> mel_bank().sum(axis=0).min().round(3)
-    np.float32(1.0)
+    """Essentia's mel filters as aiSFX sets them, `(WINDOW / 2 + 1, MELS)` float32: their slopes are straight on HTK's
+    mel scale, not over frequency, and the weights of a filter sum to one.
     """
     frequency = np.arange(WINDOW // 2 + 1) * SFX_RATE / WINDOW
     mel = 1127.01048 * np.log1p(frequency / 700)

@@ -41,9 +41,8 @@ DASHENG_SIZES = {
 
 
 class BandNorm(nn.Module):
-    """Batch normalisation of each mel band by the statistics that were published, in training, too.
-
-    Statistics of a batch would hold its padding, and make a clip's features depend on the others of the batch.
+    """Batch normalisation of each mel band by the statistics that were published, in training, too: those of a batch
+    would hold its padding, and make a clip's features depend on the others of the batch.
     """
 
     def __init__(self, bands: int) -> None:
@@ -60,13 +59,8 @@ class BandNorm(nn.Module):
 class SpectrogramViT(nn.Module):
     """The network; its features are the mean over the clip's own patches, before any classifier.
 
-    Args:
-        size: of the transformer.
-        patch: bands and frames of a patch; patches do not overlap.
-        columns: patches that the learnt positions in time reach.
-
-    >>> SpectrogramViT(Size(8, 1, 2), patch=(16, 16), columns=63)(torch.zeros(2, 16_000), None).shape
-    torch.Size([2, 8])
+    patch: bands and frames of a patch; patches do not overlap; columns: patches that the learnt positions in time
+    reach.
     """
 
     def __init__(self, size: Size, *, patch: tuple[int, int], columns: int) -> None:
@@ -169,11 +163,7 @@ SHORTEST = PATCH * PASST_HOP  # samples of one patch
 
 
 class PaSSTNetwork(nn.Module):
-    """The network with its front end; module names are those of the published weights.
-
-    >>> PaSSTNetwork(Size(8, 1, 2))(torch.zeros(2, 32_000), None).shape
-    torch.Size([2, 8])
-    """
+    """The network with its front end; module names are those of the published weights."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()

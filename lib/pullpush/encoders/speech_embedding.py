@@ -96,9 +96,6 @@ class SpeechEmbedding(AudioEncoder):
     It was trained to tell spoken words apart, by whomever they are spoken. The last window of a clip is completed with
     silence, so that every sample is heard; apart from that its features are those of openWakeWord, see
     tests/encoders/test_speech_embedding.py.
-
-    >>> SpeechEmbedding(pretrained=False)(torch.zeros(2, 16_000)).shape
-    torch.Size([2, 192])
     """
 
     dim = 2 * SIZE

@@ -22,16 +22,7 @@ class ByteTransformer(TextEncoder):
     """A small transformer over UTF-8 bytes, trained from scratch: every language, no vocabulary.
 
     Two bytes that follow each other share a place (a convolution of width 3 and stride 2), which halves the sequence.
-
-    Args:
-        width: size of a place's vector, and of the features.
-        layers: transformer layers.
-        heads: attention heads; divides `width`.
-        dropout: in attention and feed-forward layers.
-        max_bytes: longer texts are cut; 384 bytes are 128 Chinese characters.
-
-    >>> ByteTransformer(width=8, layers=1, heads=2)(["a frog", "青蛙"]).shape
-    torch.Size([2, 8])
+    width: of a place's vector, and of the features; max_bytes: longer texts are cut; 384 are 128 Chinese characters.
     """
 
     def __init__(
@@ -67,20 +58,9 @@ def encode_bytes(texts: Sequence[str], max_bytes: int) -> tuple[Tensor, Tensor]:
 class WordTransformer(TextEncoder):
     """A small transformer over the words of a text, in lower case and without punctuation; mean over its words.
 
-    A word's vector is found by a hash of the word, so that no vocabulary has to be made first; with a few hundred or
-    thousand different words hardly two share one. Dropout is on while it is trained, as SimCSE needs it.
-
-    Args:
-        width: size of a word's vector, and of the features.
-        layers: transformer layers.
-        heads: attention heads; divides `width`.
-        dropout: of words' vectors, and in attention and feed-forward layers; 0.1 in On the Language Encoder (Tables 8
-            and 9).
-        slots: how many vectors there are.
-        max_words: longer texts are cut.
-
-    >>> WordTransformer(width=8, layers=1, heads=2)(["A frog croaks.", ""]).shape
-    torch.Size([2, 8])
+    A word's vector is one of `slots`, found by a hash of the word, so that no vocabulary has to be made first; with a
+    few hundred or thousand different words hardly two share one. Dropout is on while it is trained, as SimCSE needs it:
+    0.1 in On the Language Encoder (Tables 8 and 9). max_words: longer texts are cut.
     """
 
     def __init__(

@@ -54,13 +54,10 @@ class SpeakerNet(nn.Module):
 class Voice(AudioEncoder):
     """The speaker encoder of Resemblyzer: mean of its embeddings of partial utterances of 1.6 s, of unit length.
 
-    It was trained with the GE2E loss (Wan et al. 2018, Eq. 6): utterances of a speaker lie near each other, whatever
-    is said. Features are those of Resemblyzer's `embed_utterance`, see tests/encoders/test_voice.py. Its
-    `preprocess_wav` raises quiet clips to -30 dB, as here, and cuts long silences out with a voice detector, which is
-    not done here: silences stay, as they do in the clips of every other encoder.
-
-    >>> Voice(pretrained=False)(torch.zeros(2, 16_000)).shape
-    torch.Size([2, 256])
+    It was trained with the GE2E loss (Wan et al. 2018, Eq. 6): utterances of a speaker lie near each other, whatever is
+    said. Features are those of Resemblyzer's `embed_utterance`, see tests/encoders/test_voice.py. Its `preprocess_wav`
+    raises quiet clips to -30 dB, as here, and cuts long silences out with a voice detector, which is not done here:
+    silences stay, as they do in the clips of every other encoder.
     """
 
     dim = SIZE
