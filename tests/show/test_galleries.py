@@ -14,10 +14,12 @@ import torch
 from PIL import Image
 
 from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.clips import StoredClips
 from pullpush.data.languages import LANGUAGES, language
-from pullpush.errors import unknown
+from pullpush.data.recordings.pictures import Pixels
+from pullpush.errors import AudioError, unknown
 from pullpush.show import galleries
-from pullpush.show.galleries import player, thumbnail
+from pullpush.show.galleries import pictures, player, thumbnail
 
 
 def test_a_card_shows_the_sound_and_its_caption_in_its_language(world):
@@ -118,3 +120,41 @@ def test_a_thumbnail_is_a_small_picture_with_high_pitch_on_top():
     light = np.asarray(picture.convert("L")).mean(1)
     assert picture.size[1] == 129
     assert (128 - light.argmax()) * 2 * SAMPLE_RATE / 512 == pytest.approx(6000, abs=100)
+
+
+COLOURS = [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
+TEXTS = {"eng": [['A "red" <thing>.'], ["A green thing."], ["A blue thing."]]}
+
+
+@pytest.fixture
+def clips():
+    rows = np.array([np.repeat(colour, 16) for colour in COLOURS], dtype=np.uint8)
+
+    def write(columns, language):
+        return [TEXTS[language][row] for row in columns["row"]]
+
+    return StoredClips("test", "key", Pixels.of(rows), np.arange(3), {"row": [0, 1, 2]}, write)
+
+
+def shown(markup):
+    """The pictures of a page, as arrays."""
+    found = re.findall(r"data:image/png;base64,([\w+/=]+)", markup.data)
+    return [np.asarray(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB")) for text in found]
+
+
+def test_pictures_are_shown_in_the_order_that_is_asked_for(clips):
+    found = shown(pictures(clips, [2, 0]))
+    assert [image.shape for image in found] == [(4, 4, 3)] * 2
+    assert [tuple(image[0, 0].tolist()) for image in found] == [COLOURS[2], COLOURS[0]]
+
+
+def test_captions_are_read_by_eyes_and_by_screen_readers(clips):
+    markup = pictures(clips, [0, 1])
+    assert 'alt="A &quot;red&quot; &lt;thing&gt;."' in markup.data
+    assert '<figcaption lang="en">A green thing.</figcaption>' in markup.data
+    assert repr(markup) == 'A "red" <thing>.\nA green thing.'
+
+
+def test_clips_that_are_no_pictures_are_refused(world):
+    with pytest.raises(AudioError, match="pictures as 3 S² pixels"):
+        pictures(world.test.select([0]), [0])

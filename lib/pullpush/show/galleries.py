@@ -17,8 +17,9 @@ from pullpush.data import languages
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.languages import LANGUAGES
+from pullpush.encoders.pictures import as_images
 from pullpush.errors import UnknownNameError
-from pullpush.show.markup import Markup, safe
+from pullpush.show.markup import Markup, compress_png, safe
 
 GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em;overflow-wrap:anywhere"
 # libsndfile's scale from 0 (best) to 1 (smallest); 0.6 is about 3 kB a second at 16 kHz.
@@ -140,3 +141,26 @@ def thumbnail(wave: Tensor) -> str:
     plt.imsave(drawn, log_power(wave)[::2, ::3].numpy()[::-1], vmin=-DEPTH, vmax=0, cmap="magma", format="png")
     Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
+
+
+PICTURES = "display:grid;grid-template-columns:repeat(auto-fill,minmax(8em,1fr));gap:0.8em;overflow-wrap:anywhere"
+PAPER = "background:#fff;max-width:100%;border-radius:4px"  # pictures are on white, in dark pages too
+
+
+def pictures(clips: Clips, rows: Sequence[int]) -> Markup:
+    """Some pictures beside each other, each with its first caption in English; `AudioError` of other clips."""
+    texts = [clips.captions("eng")[row][0] for row in rows]
+    images = as_images(clips.audio(rows)[0]).permute(0, 2, 3, 1).numpy()
+    cards = [_picture(image, text) for image, text in zip(images, texts, strict=True)]
+    return Markup(f'<div style="{PICTURES}">{"".join(cards)}</div>', "\n".join(texts))
+
+
+def _picture(image: np.ndarray, caption: str) -> str:
+    """HTML of one picture, `(S, S, 3)` in [-1, 1]."""
+    buffer, size = io.BytesIO(), image.shape[0]
+    Image.fromarray(((image + 1) * 127.5).round().clip(0, 255).astype(np.uint8)).save(buffer, "PNG")
+    data = base64.b64encode(compress_png(buffer.getvalue())).decode("ascii")
+    return (
+        f'<figure style="margin:0;text-align:center"><img src="data:image/png;base64,{data}" alt="{safe(caption)}" '
+        f'width="{size}" height="{size}" style="{PAPER}"><figcaption lang="en">{safe(caption)}</figcaption></figure>'
+    )
