@@ -78,6 +78,16 @@ def test_pooled_conditions_are_averaged_with_equal_weights_and_points_of_their_o
     assert contrast(found, side) == pooled(each)
 
 
+def test_experiments_of_more_seeds_are_pooled_by_those_that_all_have(found):
+    longer = made_up(LEVEL, {"world": WORLDS}, metrics=ALL, seed=1, seeds=range(5))
+    points = {"scratch": {"world": "freesound"}, "pretrained": {"world": "audiocaps"}}
+    side = SIMCSE | {"experiment": [*points], "pooled": points}
+    values = gain(found | {"pretrained": longer}, side)
+    of_longer = gain({"pretrained": longer}, SIMCSE | {"experiment": "pretrained", "where": {"world": "audiocaps"}})
+    of_other = gain(found, SIMCSE | {"experiment": "scratch", "where": {"world": "freesound"}})
+    np.testing.assert_allclose(values, (of_longer[:3] + of_other) / 2)
+
+
 def test_what_is_less_replaces_what_it_names(found):
     more = contrast(found, BOTH | AT | {"less": {"where": {"world": "clotho"}}})
     assert more.low < 0.05 < more.high

@@ -61,7 +61,7 @@ def contrast(scores: Experiments, judged: Judged, *, relative: bool = False) -> 
         return difference(first)
     where = {**judged.get("where", {}), **judged["less"].get("where", {})}
     second = gain(scores, {**judged, **judged["less"], "where": where}, relative=relative)
-    return unpaired(first, second) if judged.get("apart") else difference(first, second)
+    return unpaired(first, second) if judged.get("apart") else difference(*_of_shared_seeds([first, second]))
 
 
 def gain(scores: Experiments, side: Judged, *, relative: bool = False) -> Array:
@@ -81,7 +81,7 @@ def gain(scores: Experiments, side: Judged, *, relative: bool = False) -> Array:
                 for point in points
             ]
             parts += gains if "pooled" in side else [np.mean(gains, axis=0)]
-    return np.mean(parts, axis=0) if "pooled" in side else joined(parts)
+    return np.mean(_of_shared_seeds(parts), axis=0) if "pooled" in side else joined(parts)
 
 
 def joined(tests: Sequence[Array]) -> Array:
@@ -152,6 +152,11 @@ def _gain(
         return ours - theirs[0]
     ratio = ours.mean() / theirs[0].mean()  # linearised in both: the delta method
     return (ours - ratio * theirs[0]) / theirs[0].mean() + ratio - 1
+
+
+def _of_shared_seeds(values: Sequence[Array]) -> list[Array]:
+    """Values `(S, N)` of experiments with as many seeds as the one with fewest: all begin with the same."""
+    return [each[: min(map(len, values))] for each in values]
 
 
 def _several(value: Any) -> list[Any]:
