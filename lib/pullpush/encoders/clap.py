@@ -31,11 +31,7 @@ MAX_TOKENS = 77  # as LAION's code cuts texts
 
 class CLAP(WindowedEncoder):
     """The audio tower of LAION's CLAP (HTSAT) at 48 kHz; clips shorter than its window (10 s) are repeated in it, of
-    longer ones windows are averaged.
-
-    Raises:
-        WeightsError: the model is a fused one.
-    """
+    longer ones windows are averaged. Not a fused one."""
 
     def __init__(self, *, model: str | PretrainedConfig = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
         import transformers
@@ -51,15 +47,7 @@ class CLAP(WindowedEncoder):
 
 
 class WholeCLAP(PublishedModel):
-    """LAION's CLAP (HTSAT and RoBERTa), at 48 kHz on windows of 10 s, whose embeddings are averaged.
-
-    Args:
-        model: a name on the hub, a folder, or a configuration for random weights.
-        tokenizer: needed with a configuration; otherwise the model's own.
-
-    Raises:
-        WeightsError: the model is a fused one.
-    """
+    """LAION's CLAP (HTSAT and RoBERTa), at 48 kHz on windows of 10 s, whose embeddings are averaged; none is fused."""
 
     def __init__(
         self, *, model: str | PretrainedConfig = MODEL, tokenizer: PreTrainedTokenizerBase | None = None

@@ -59,15 +59,8 @@ class LogMel(nn.Module):
         return (beyond + self.hop_length - 1) // self.hop_length + 1
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Spectrogram and mask.
-
-        Args:
-            audio: `(B, T)` float at 16 kHz.
-            lengths: `(B,)` samples per clip; None if all fill their row.
-
-        Returns:
-            `(B, mels, F)` float32, zero where masked, and `(B, F)` bool, true on the clip's own frames.
-        """
+        """`(B, T)` at 16 kHz → `(B, mels, F)` float32, zero where masked, and `(B, F)` bool, true on the clip's own
+        frames."""
         audio, lengths = zero_padding(audio, lengths)
         frames = self.frames(lengths)
         count = int(self.frames(torch.tensor(audio.shape[1])))
@@ -107,15 +100,8 @@ def spectra(audio: Tensor, window: Tensor, size: int, hop: int, count: int, befo
 class LogMelPatches(nn.Module):
     """64 mel bands of HTK's scale from 125 to 7,500 Hz, log(magnitude + 0.001), in patches of 96 frames of 10 ms.
 
-    A clip has as many patches as cover it, spread evenly from its first frame to its last; the last frame is completed
-    with zeros, and so is the patch of a clip that is shorter than one.
-
-    Args:
-        hop: at most so many seconds from patch to patch, 0.96 or less.
-
-    >>> patches, counts = LogMelPatches()(torch.zeros(2, 32_000), torch.tensor([32_000, 100]))
-    >>> patches.shape, counts
-    (torch.Size([2, 3, 96, 64]), tensor([3, 1]))
+    A clip has as many patches as cover it, at most `hop` (0.96 or less) seconds apart, spread evenly from its first
+    frame to its last; the last frame is completed with zeros, and so is the patch of a clip that is shorter than one.
     """
 
     def __init__(self, *, hop: float = 0.96) -> None:

@@ -45,18 +45,9 @@ class MiniLM(TextEncoder):
     """all-MiniLM-L6-v2, averaged over a text's tokens: 22.6 million weights, English, dropout 0.1 while it is trained.
 
     Its features are those of sentence-transformers before they are scaled to unit length, see
-    tests/encoders/test_minilm.py.
-
-    Args:
-        pretrained: take the published weights, fetched when first needed; else random ones, of words by a hash.
-        frozen: keep the weights; a text's features are computed once, and kept on disk.
-        trainable: "all", or "upper": the last layers alone, on what the lower ones make of a text, which is computed
-            once, without dropout, and kept on disk in float16 (about 9 kB a caption).
-        upper: how many layers those are, of six.
-        max_tokens: longer texts are cut.
-
-    >>> MiniLM(pretrained=False, trainable="upper").eval()(["a frog croaks"]).shape
-    torch.Size([1, 384])
+    tests/encoders/test_minilm.py. Random weights know words by a hash; frozen ones compute a text's features once, and
+    keep them on disk. trainable: "upper" are the last `upper` of six layers alone, on what the lower ones make of a
+    text, which is computed once, without dropout, and kept on disk in float16 (about 9 kB a caption).
     """
 
     dim = SIZE
@@ -142,11 +133,7 @@ def read(folder: Path) -> dict[str, Tensor]:
 
 
 def part(tensors: Mapping[str, Tensor], first: int, last: int) -> dict[str, Tensor]:
-    """Those of layers `first` … `last` − 1, numbered anew, and of the embeddings where `first` is 0.
-
-    >>> sorted(part({"embeddings.a": torch.ones(1), "encoder.layer.4.b": torch.ones(1)}, 4, 6))
-    ['encoder.layer.0.b']
-    """
+    """Those of layers `first` … `last` − 1, numbered anew, and of the embeddings where `first` is 0."""
     found = {}
     for name, tensor in tensors.items():
         layer = re.fullmatch(r"encoder\.layer\.(\d+)\.(.+)", name)

@@ -56,10 +56,6 @@ class WholePEAudio(PublishedModel):
 
     Its own score is the dot product of embeddings of nearly equal length. Here they are of unit length, as all are that
     forces and metrics compare.
-
-    Args:
-        model: a name on the hub, a folder, or a configuration for random weights.
-        tokenizer: needed with a configuration; otherwise the model's own.
     """
 
     def __init__(
@@ -84,11 +80,7 @@ class WholePEAudio(PublishedModel):
 
 
 def pe_classes() -> Any:
-    """The library that has PE-Audio's classes.
-
-    Raises:
-        PullPushError: the installed release has them not yet.
-    """
+    """The library that has PE-Audio's classes; `PullPushError` where the installed release has them not yet."""
     import transformers
 
     if not hasattr(transformers, "PeAudioModel"):

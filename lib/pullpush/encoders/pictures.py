@@ -22,15 +22,8 @@ from pullpush.errors import AudioError
 
 
 def as_images(rows: Tensor) -> Tensor:
-    """`(B, 3 S²)`, red, green and blue one after the other, → `(B, 3, S, S)`.
-
-    >>> import torch
-    >>> as_images(torch.zeros(2, 12)).shape
-    torch.Size([2, 3, 2, 2])
-
-    Raises:
-        AudioError: a row is no square of three channels, such as that of a waveform.
-    """
+    """`(B, 3 S²)`, red, green and blue one after the other, → `(B, 3, S, S)`; `AudioError` of rows that are no square
+    of three channels, such as those of a waveform."""
     side = round((rows.shape[1] / 3) ** 0.5)
     if 3 * side * side != rows.shape[1]:
         raise AudioError(f"expected pictures as 3 S² pixels in a row, got {rows.shape[1]} numbers")
@@ -116,14 +109,7 @@ class Network(nn.Module):
 class EfficientNetLite(AudioEncoder):
     """EfficientNet-Lite0; the features before its classifier.
 
-    Args:
-        size: pixels that pictures are scaled to where they have others; a multiple of 32.
-
-    >>> EfficientNetLite(pretrained=False, size=32)(torch.zeros(2, 3 * 32 * 32)).shape
-    torch.Size([2, 1280])
-
-    Raises:
-        ValueError: another size.
+    size: pixels that pictures are scaled to where they have others; a multiple of 32.
     """
 
     dim = LAST
@@ -142,11 +128,6 @@ class EfficientNetLite(AudioEncoder):
         self.network = Pretrained(network.layers, frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`(B, 3 S²)` pixels in [-1, 1] → `(B, 1280)` features, not normalised; lengths do not matter.
-
-        Raises:
-            AudioError: rows that are no squares of three channels.
-        """
         images = as_images(audio)
         if images.shape[-1] != self.size:
             images = F.interpolate(images, (self.size, self.size), mode="bicubic", antialias=True).clamp(-1, 1)

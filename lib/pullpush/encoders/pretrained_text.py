@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 class PretrainedText(TextEncoder):
     """A pretrained text encoder, averaged over the text's own tokens.
 
-    Args:
-        architecture: class of the model, as "module:class"; imported when it is needed.
-        model: name, folder or configuration.
-        tokenizer: needed with a configuration; otherwise the model's own.
-        codes: gives ISO 639-3 → the tokenizer's language codes; None for a tokenizer that marks no language.
-        language: what texts are written in when nobody says.
-        max_tokens: longer texts are cut.
-        settings: what the configuration or the class is to be told besides.
+    architecture: class of the model, as "module:class", imported when it is needed; tokenizer: needed with a
+    configuration, otherwise the model's own; codes: gives ISO 639-3 → the tokenizer's language codes, None for a
+    tokenizer that marks no language; language: what texts are written in when nobody says; max_tokens: longer texts are
+    cut; settings: what the configuration or the class is to be told besides.
     """
 
     def __init__(
@@ -92,11 +88,7 @@ FURTHER = {
 
 
 def flores_codes() -> dict[str, str]:
-    """ISO 639-3 → the codes that NLLB's and SONAR's tokenizer put before a text, of the languages that have one.
-
-    >>> flores_codes()["zho"]
-    'zho_Hans'
-    """
+    """ISO 639-3 → the codes that NLLB's and SONAR's tokenizer put before a text, of the languages that have one."""
     return FURTHER | {code: language.flores for code, language in load_languages().items() if language.flores}
 
 

@@ -24,15 +24,10 @@ GLAP_SCALE = 100  # of GLAP's scores
 
 
 def remote_model(model: str, *, trust_remote_code: bool) -> Any:
-    """A model on the hub, or in a folder, by the code that lies beside its weights.
-
-    Args:
-        model: a folder, or "owner/name@commit"; without a commit the code could change from one run to the next.
-        trust_remote_code: whether the reader has read that code and wants it to run.
+    """A model in a folder or on the hub, "owner/name@commit", by the code that lies beside its weights.
 
     Raises:
-        PullPushError: the reader has not asked for it, or names no commit.
-        DataNotFoundError: the model is not to be had.
+        PullPushError: the reader has not asked for it, or names no commit, without which the code could change.
     """
     import transformers
 
@@ -53,13 +48,9 @@ class EAT(WindowedEncoder):
     """EAT at 16 kHz: its utterance token on a window of 1,024 frames (10.24 s), filled up as in its training.
 
     Its code has `extract_features(spectrogram)`, `(B, 1, 1024, 128)` → `(B, places, 768)`, the token first. Of longer
-    clips windows are averaged.
-
-    Args:
-        model: a folder, or "worstchan/EAT-base_epoch30_pretrain@COMMIT" with the commit whose code you have read; or
-            the network itself.
-        pretrained: must be true: the architecture is in the code that comes with the weights.
-        trust_remote_code: run that code.
+    clips windows are averaged. model: a folder, or "worstchan/EAT-base_epoch30_pretrain@COMMIT" with the commit whose
+    code you have read; or the network itself. The architecture is in the code that comes with the weights: there are no
+    random ones.
     """
 
     dim, window = EAT_DIM, EAT_FRAME + (EAT_FRAMES - 1) * EAT_HOP
@@ -107,11 +98,8 @@ class Drawn(nn.Module):
 class GLAP(PublishedModel):
     """GLAP (Dasheng and SONAR) at 16 kHz on windows of 10 s, whose embeddings are averaged; texts in SONAR's languages.
 
-    Its code has `encode_audio(audio)` and `encode_text(texts, device=…, source_lang=…)`.
-
-    Args:
-        model: a folder, or "mispeech/GLAP@COMMIT" with the commit whose code you have read.
-        trust_remote_code: run that code.
+    Its code has `encode_audio(audio)` and `encode_text(texts, device=…, source_lang=…)`. model: a folder, or
+    "mispeech/GLAP@COMMIT" with the commit whose code you have read.
     """
 
     def __init__(self, *, model: str = "mispeech/GLAP", trust_remote_code: bool = False) -> None:

@@ -116,11 +116,7 @@ def unpacked(wheel: Wheel, read: Read) -> Path:
 
 
 def tensors_key(tensors: Mapping[str, Tensor]) -> str:
-    """A name for tensors, by their names, types, shapes and bytes.
-
-    >>> tensors_key({"w": torch.zeros(2)}) == tensors_key({"w": torch.zeros(2)}) != tensors_key({"w": torch.ones(2)})
-    True
-    """
+    """A name for tensors, by their names, types, shapes and bytes."""
     found = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
@@ -242,15 +238,11 @@ QUANTISERS = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
 
 def weight_file(model: str, *, addresses: Mapping[str, str] | None = None) -> Path:
-    """The file with a model's weights, fetched first if it is not on this disk.
+    """The file with a model's weights, fetched first if it is not on this disk; `DataNotFoundError` says what to do.
 
-    Args:
-        model: a file; a folder; the name of a file in the folder that `$PULLPUSH_WEIGHTS` names; a name of
-            `addresses`; or a name on the Hugging Face hub, with the commit after an `@` where one is wanted.
-        addresses: published names → where their file lies in the web.
-
-    Raises:
-        DataNotFoundError: it is in none of these places; the message says what to do.
+    model: a file; a folder; the name of a file in the folder that `$PULLPUSH_WEIGHTS` names; a name of `addresses`
+    (published names → where their file lies in the web); or a name on the Hugging Face hub, with the commit after an
+    `@` where one is wanted.
     """
     for path in [Path(model).expanduser(), Path(os.environ.get(PLACE, "")) / model]:
         if path.is_file():
@@ -281,11 +273,8 @@ def _of_address(address: str) -> Path:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of a file, on the CPU, and what a checkpoint says beside them (its configuration), else nothing.
-
-    Raises:
-        WeightsError: the file is damaged, or holds more than tensors and plain values.
-    """
+    """The tensors of a file, on the CPU, and what a checkpoint says beside them (its configuration), else nothing;
+    `WeightsError` where it is damaged, or holds more than tensors and plain values."""
     try:
         safe = path.suffix == ".safetensors"
         found: Any = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
@@ -338,11 +327,7 @@ def pinned(model: str) -> tuple[str, dict[str, str]]:
 
 
 def fetch(load: Callable[[], Any], name: str) -> Any:
-    """Run `load`, which takes `name` from the local cache or the hub.
-
-    Raises:
-        DataNotFoundError: the model is in neither; the message says what to do.
-    """
+    """Run `load`, which takes `name` from the local cache or the hub; `DataNotFoundError` says what to do."""
     try:
         return load()
     except OSError as error:

@@ -25,14 +25,8 @@ def length_mask(lengths: Tensor, size: int) -> Tensor:
 
 
 def zero_padding(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Set `(B, T)` samples beyond their clip's length to zero; no lengths means that every clip fills its row.
-
-    Returns:
-        `(B, T)` audio and `(B,)` int64 lengths on the same device.
-
-    >>> zero_padding(torch.ones(1, 3), torch.tensor([2]))
-    (tensor([[1., 1., 0.]]), tensor([2]))
-    """
+    """Set `(B, T)` samples beyond their clip's length to zero; no lengths means that every clip fills its row: `(B, T)`
+    audio and `(B,)` int64 lengths on the same device."""
     if lengths is None:
         return audio, torch.full((len(audio),), audio.shape[1], dtype=torch.int64, device=audio.device)
     lengths = lengths.to(audio.device, torch.int64)
@@ -165,16 +159,10 @@ def over_windows(
 
 
 def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST) -> tuple[Tensor, Tensor]:
-    """`(B, T)` audio with zeros beyond each length, and `(B,)` int64 lengths on its device.
+    """`(B, T)` audio with zeros beyond each length, and `(B,)` int64 lengths on its device; else `AudioError`.
 
     most: that a sample may be. Lengths and samples are looked at on the CPU alone, for a GPU would have to be waited
     for: look before they go there.
-
-    >>> check_audio(torch.ones(1, 3), torch.tensor([2]))
-    (tensor([[1., 1., 0.]]), tensor([2]))
-
-    Raises:
-        AudioError: wrong shape or dtype, lengths outside 1 … T, or samples that are not finite or far beyond 1.
     """
     if not isinstance(audio, Tensor) or audio.ndim != 2 or 0 in audio.shape:
         found = tuple(audio.shape) if isinstance(audio, Tensor) else type(audio).__name__
@@ -216,11 +204,7 @@ def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
 
 
 def check_seconds(lengths: Tensor, encoder: AudioEncoder) -> None:
-    """Require clips, `(B,)` samples each, to be no longer than an encoder takes.
-
-    Raises:
-        AudioError: some are; the message names them and the longest.
-    """
+    """Require clips, `(B,)` samples each, to be no longer than an encoder takes; else `AudioError` names them."""
     if encoder.max_seconds is None or encoder.sample_rate is None or lengths.device.type != "cpu":
         return
     seconds = lengths.double() / encoder.sample_rate
@@ -234,15 +218,7 @@ def check_seconds(lengths: Tensor, encoder: AudioEncoder) -> None:
 
 
 def check_texts(texts: Sequence[str], languages: Sequence[str] | None = None) -> list[str]:
-    """The texts as a list; languages: one code a text, None for none.
-
-    >>> check_texts(("a frog",))
-    ['a frog']
-
-    Raises:
-        TypeError: one string instead of a list of them, or something in the list that is not a string.
-        ValueError: no text at all, or another number of languages.
-    """
+    """The texts as a list of at least one string, and one language for each, or None; else TypeError or ValueError."""
     if isinstance(texts, str):
         raise TypeError("texts must be a list of strings, got one string: wrap it in [ ]")
     texts = list(texts)

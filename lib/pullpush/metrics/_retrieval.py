@@ -244,11 +244,7 @@ def audio_text(
 
 
 def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:
-    """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be.
-
-    >>> relevant_items(torch.zeros(1, 2), torch.tensor([[0.5, 1.0]]), 1.0)
-    tensor([[False,  True]])
-    """
+    """Which items are relevant, `(Q, M)` boolean, once all inputs are as they must be."""
     check_floats(similarity=similarity)
     check_relevance(relevance)
     check_number("threshold", threshold)
@@ -268,13 +264,8 @@ def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> T
 
 
 def first_items(similarity: Tensor, relevance: Tensor, k: int) -> Tensor:
-    """The first k items (all, if there are fewer) of `sorted_items`, `(Q, k)`.
-
-    Only queries with ties among their first k + 1 items need to be sorted; that is much of the time and memory.
-
-    >>> first_items(torch.tensor([[0.1, 0.9, 0.5]]), torch.tensor([[True, False, False]]), 2)
-    tensor([[1, 2]])
-    """
+    """The first k items (all, if there are fewer) of `sorted_items`, `(Q, k)`. Only queries with ties among their first
+    k + 1 items need to be sorted; that is much of the time and memory."""
     if similarity.shape[1] <= k:
         return sorted_items(similarity, relevance)
     values, order = similarity.topk(k + 1, dim=1)
@@ -286,11 +277,7 @@ def first_items(similarity: Tensor, relevance: Tensor, k: int) -> Tensor:
 
 
 def sorted_items(similarity: Tensor, relevance: Tensor) -> Tensor:
-    """The items `(Q, M)`, most similar first and ties by least relevance.
-
-    >>> sorted_items(torch.tensor([[0.5, 0.5, 0.9]]), torch.tensor([[True, False, False]]))
-    tensor([[2, 1, 0]])
-    """
+    """The items `(Q, M)`, most similar first and ties by least relevance."""
     # Two stable sorts: the second keeps the first's order among ties, the least relevant in front.
     by_relevance = relevance.double().argsort(dim=1, stable=True)
     by_similarity = similarity.gather(1, by_relevance).argsort(dim=1, descending=True, stable=True)
@@ -326,11 +313,7 @@ def precision_by_chance(k: int, relevant: int, items: int) -> float:
 
 
 def scores_of(ks: Sequence[int], map_at: Sequence[int]) -> tuple[Score, ...]:
-    """What `by_clip` gives for these cut-offs, with what chance gives.
-
-    >>> [score.name for score in scores_of((1,), (10,))]
-    ['T2A R@1', 'T2A mAP@10', 'A2T R@1', 'A2T mAP@10']
-    """
+    """What `by_clip` gives for these cut-offs, with what chance gives."""
     kinds = [(f"R@{k}", partial(recall_by_chance, k)) for k in ks]
     kinds += [(f"mAP@{k}", partial(precision_by_chance, k)) for k in map_at]
     return tuple(
@@ -363,13 +346,7 @@ def retrieval_by_clip(embedded: Embeddings) -> Values:
 
 
 def recall_at_1_by_clip(embedded: Embeddings) -> Values:
-    """R@1 of both directions on the test clips with all their captions, and the mean of both: `(N,)`, or `(N, K)`.
-
-    >>> from types import SimpleNamespace
-    >>> pairs = SimpleNamespace(languages=("eng",), audio=torch.eye(2), texts=lambda language: torch.eye(2)[:, None])
-    >>> recall_at_1_by_clip(pairs)["R@1"].tolist()
-    [1.0, 1.0]
-    """
+    """R@1 of both directions on the test clips with all their captions, and the mean of both: `(N,)`, or `(N, K)`."""
     return _both(embedded, (1,), ())
 
 

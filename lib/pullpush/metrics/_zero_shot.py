@@ -94,21 +94,9 @@ def accuracy_by_class(embedded: Embeddings) -> Values:
 
 
 def prompt_accuracies(clips: Tensor, prompts: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Share of each class's clips that are classified rightly.
-
-    Args:
-        clips: `(M, d)` L2-normalised.
-        prompts: `(classes, P, d)`, P prompts a class, L2-normalised.
-        labels: `(M,)` int64; classes without clips are left out.
-
-    Returns:
-        By the mean of a class's prompts, normalised again (CLIP's ensemble), `(C,)` float64; by each prompt alone,
-        `(C, P)`.
-
-    >>> prompts = torch.stack([torch.eye(2), torch.eye(2).flip(0)], dim=1)  # the second names the other class
-    >>> prompt_accuracies(torch.eye(2), prompts, torch.arange(2))[1].tolist()
-    [[1.0, 0.0], [1.0, 0.0]]
-    """
+    """Share of each class's clips `(M, d)` that are classified rightly, of P prompts a class `(classes, P, d)`: by the
+    mean of a class's prompts, normalised again (CLIP's ensemble), `(C,)` float64; by each prompt alone, `(C, P)`.
+    Classes without clips are left out."""
     single = [_right(clips, each, labels) for each in prompts.unbind(dim=1)]
     return _right(clips, prompts, labels).numpy(), torch.stack(single, dim=1).numpy()
 
@@ -145,13 +133,10 @@ def accuracy_by_prompts(templates: Sequence[str], embedded: Embeddings) -> Value
 
 
 def accuracy_by_language(kind: str, embedded: Embeddings) -> Values:
-    """ "accuracy eng", "accuracy deu" … of each class `(C,)`: one prompt of GLAP's in each language.
+    """ "accuracy eng", "accuracy deu" … of each class `(C,)`: by a prompt of GLAP in each, of a kind of `GLAP`.
 
-    kind: of the prompt, a key of `GLAP`. Languages in which nothing says what the classes are called are left out:
-    spoken words have one language, and the array of that one.
-
-    Raises:
-        UnknownNameError: there is none but those.
+    Languages in which nothing says what the classes are called are left out, where there are others: spoken words have
+    one language, and the array of that one.
     """
     values, lacking = {}, None
     for language, template in GLAP[kind].items():

@@ -75,26 +75,12 @@ def annotated(embedded: Embeddings) -> Values:
 
 
 def graded_by_clip(audio: Tensor, text: Tensor, relevance: Tensor) -> dict[str, Tensor]:
-    """nDCG@10 of both directions for each of N clips with C captions, whose captions fit alike.
+    """nDCG@10 of both directions for each of N clips `(N, d)` with C captions `(N, C, d)`, whose captions fit alike.
 
-    The gain of an item is its relevance to the query (Järvelin & Kekäläinen 2002, with relevance as it is):
-    nDCG = Σ relᵢ / log₂(i + 1) over the first ten, over the same sum in the best order.
-
-    >>> fits = torch.tensor([[1.0, 0.5], [0.5, 1.0]])
-    >>> graded_by_clip(torch.eye(2), torch.eye(2)[:, None], fits)["T2A nDCG@10"].tolist()
-    [1.0, 1.0]
-
-    Args:
-        audio: `(N, d)` L2-normalised clip embeddings.
-        text: `(N, C, d)` L2-normalised caption embeddings.
-        relevance: `(N, N)` in [0, 1], of the captions of each clip (rows) to each clip (columns).
-
-    Returns:
-        "T2A nDCG@10", "A2T nDCG@10" → `(N,)` float64 fractions; T2A is the mean over the clip's captions.
-
-    Raises:
-        ValueError: shapes that do not match, or values that are not finite.
-        TypeError: what is no floating-point tensor.
+    The gain of an item is its relevance to the query (Järvelin & Kekäläinen 2002, with relevance as it is), `(N, N)` in
+    [0, 1] of the captions of each clip (rows) to each clip: nDCG = Σ relᵢ / log₂(i + 1) over the first ten, over the
+    same sum in the best order. "T2A nDCG@10", "A2T nDCG@10" → `(N,)` float64 fractions; T2A is the mean over the clip's
+    captions.
     """
     check_embeddings(audio=audio, text=text)
     check_tensors(relevance=relevance)

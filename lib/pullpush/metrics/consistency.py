@@ -230,17 +230,9 @@ def consistency_by_clip(embedded: Embeddings) -> Values:
 
 
 def rank_agreement_by_clip(embedded: Embeddings) -> Values:
-    """Variance over languages of the log rank of each test clip, text to audio, a mean over its captions: `(N,)`.
-
-    The same number as "consistency" gives (ATRI Eq. 16 of log ranks, so that a place at the top counts more than one at
-    the bottom), without what that one says of each language.
-
-    >>> from types import SimpleNamespace
-    >>> texts = {"eng": torch.eye(2), "fra": torch.eye(2).flip(0)}  # right in English, wrong in French
-    >>> pairs = SimpleNamespace(languages=tuple(texts), audio=torch.eye(2), texts=lambda one: texts[one][:, None])
-    >>> rank_agreement_by_clip(pairs)["log rank variance"].round(2).tolist()
-    [0.12, 0.12]
-    """
+    """Variance over languages of the log rank of each test clip, text to audio, a mean over its captions: `(N,)`. The
+    same number as "consistency" gives (ATRI Eq. 16 of log ranks, so that a place at the top counts more than one at the
+    bottom), without what that one says of each language."""
     spaces = torch.stack([embedded.texts(language) for language in embedded.languages], dim=2)  # (N, C, K, d)
     return {"log rank variance": _spread_of_ranks(embedded.audio, spaces)["log rank variance"]}
 

@@ -170,18 +170,9 @@ def merged(
     """Labels of `count` topics: agglomerative clustering of the topics, average linkage, cosine distance.
 
     Which two go first is decided by small differences, so that two runs whose topics agree may agree less once these
-    are merged: their `agreement` with `count` beside that without says how much.
-
-    Args:
-        labels: `(N,)`, 0 to K − 1 or OUTLIER, which stays.
-        count: topics to keep, outliers not among them (BERTopic counts them as one).
-        by: "c-tf-idf", the weighted words of a topic, or "embeddings", their mean.
-        embeddings: `(N, d)`.
-        texts: N captions.
-
-    Raises:
-        TopicsError: one topic is asked for, or more than there are.
-        UnknownNameError: another likeness.
+    are merged: their `agreement` with `count` beside that without says how much. labels: `(N,)`, 0 to K − 1 or OUTLIER,
+    which stays; count: without the outliers (BERTopic counts them as one); by: "c-tf-idf", the weighted words of a
+    topic, or "embeddings", their mean.
     """
     if by not in LIKENESS:
         raise unknown("likeness of topics", by, LIKENESS)
@@ -237,11 +228,7 @@ def reassigned(
     embeddings: NDArray[np.float32],
     texts: Sequence[str],
 ) -> NDArray[np.int64]:
-    """Labels in which outliers have the topic that a strategy gives them; the others keep theirs.
-
-    Raises:
-        UnknownNameError: another strategy.
-    """
+    """Labels in which outliers have the topic that a strategy gives them; the others keep theirs."""
     if strategy not in STRATEGIES:
         raise unknown("strategy for outliers", strategy, STRATEGIES)
     outliers = labels == OUTLIER

@@ -56,12 +56,7 @@ class Dense(NamedTuple):
 
 
 def check_captions(embeddings: ArrayLike, texts: Sequence[str]) -> NDArray[np.float32]:
-    """The embeddings `(N, d)` as float32, once there is one of finite numbers for each text.
-
-    Raises:
-        TopicsError: another shape, another number of texts, a text that is none, or embeddings with NaN or infinity
-            (the first rows are named).
-    """
+    """The embeddings `(N, d)` as float32, once there is one of finite numbers for each text; else `TopicsError`."""
     if isinstance(embeddings, torch.Tensor):
         embeddings = embeddings.detach().float().cpu()
     values = np.asarray(embeddings, np.float32)
@@ -148,11 +143,7 @@ def _reduced(embeddings: NDArray[np.float32], how: Density, seed: int) -> NDArra
 
 
 def umap_options(count: int, how: Density, seed: int) -> dict[str, Any]:
-    """What UMAP is asked for, of so many embeddings.
-
-    >>> umap_options(10, Density(), seed=0)["n_neighbors"], umap_options(10, Density(), seed=0)["metric"]
-    (9, 'precomputed')
-    """
+    """What UMAP is asked for, of so many embeddings."""
     return {
         "n_neighbors": min(how.neighbours, count - 1),
         "n_components": how.dimensions,

@@ -50,9 +50,6 @@ def count_words(texts: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
 
     Words are of two letters or digits or more, in lower case. Signs are left out and join what they divide ("dog's" is
     "dogs"), as in BERTopic, which keeps Latin letters alone; for English captions that is the same.
-
-    Raises:
-        TopicsError: no text holds a word.
     """
     vectorizer = CountVectorizer()
     try:
