@@ -22,10 +22,10 @@ def unit(seed: int) -> torch.Tensor:
     return F.normalize(torch.randn(N, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=1)
 
 
-def page(captions: list[str] | None = None, **options) -> str:
+def page(captions: list[str] | None = None) -> str:
     """The document inside the frame."""
     captions = captions or [f"caption {i}" for i in range(N)]
-    shown = force_lab(unit(0), unit(1), captions, [3, 7], tau=TAU, **options).data
+    shown = force_lab(unit(0), unit(1), captions, [3, 7], tau=TAU).data
     (document,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
     return html.unescape(document)
 
@@ -35,8 +35,9 @@ def data(document: str) -> dict:
     return json.loads(line.removeprefix("const data = ").rstrip(";"))
 
 
-def test_the_data_is_that_of_the_anchors():
-    read = data(page(negatives=5))
+def test_the_data_is_that_of_the_anchors(monkeypatch):
+    monkeypatch.setattr("pullpush.show.interactive.NEGATIVES", 5)
+    read = data(page())
     assert read["tau"] == TAU
     assert [anchor["caption"] for anchor in read["anchors"]] == ["caption 3", "caption 7"]
     first = read["anchors"][0]

@@ -23,14 +23,9 @@ PRECIOUS = ("datasets", "answers")
 
 @dataclass(frozen=True)
 class Entry:
-    """One folder or file of the cache.
-
-    Attributes:
-        kind: the folder of `home()` that it lies in, such as "runs".
-        path: where it is.
-        size: bytes, of all its files.
-        made: when anything in it was last written, in seconds since 1970.
-        used: when it was last opened, as far as that is known; else `made`.
+    """One folder or file of the cache: the folder of `home()` that it lies in, such as "runs", and where; bytes of all
+    its files; when anything in it was last written, in seconds since 1970, and when it was last opened, as far as is
+    known.
     """
 
     kind: str

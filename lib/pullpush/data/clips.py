@@ -80,10 +80,10 @@ class Clips(Protocol):
         """The first `n` clips; all, if there are fewer."""
 
 
-def identity(columns: Columns, other: Columns) -> Tensor:
-    """1 where the files are the same and 0 elsewhere, `(N, M)` float32: all that captioned recordings know."""
-    number = {name: place for place, name in enumerate([*columns["file"], *other["file"]])}
-    rows, items = (torch.tensor([number[name] for name in held["file"]]) for held in (columns, other))
+def identity(columns: Columns, other: Columns, *, column: str = "file") -> Tensor:
+    """1 where a column is the same, 0 elsewhere, `(N, M)` float32; of files all that captioned recordings know."""
+    number = {value: place for place, value in enumerate([*columns[column], *other[column]])}
+    rows, items = (torch.tensor([number[value] for value in held[column]]) for held in (columns, other))
     return (rows[:, None] == items).float()
 
 

@@ -165,13 +165,7 @@ def shared_scene(scenes: Sequence[Scene]) -> Scene:
     """What a caption of all these scenes may be taken to tell: their graph, and what of the rest all of them share.
 
     Distance, repetition and noise stay where every scene has them; pitch, level and time, which no caption tells, go.
-
-    Raises:
-        RewritingError: the scenes differ in their graphs.
-
-    >>> near, far = (Scene((Sound(2, 1, 0.4, 3, far=far),), "single", 9.0, 3.0) for far in (False, True))
-    >>> shared_scene([far]).sounds[0].far, shared_scene([near, far]).sounds[0].far
-    (True, False)
+    `RewritingError` where the scenes differ in their graphs.
     """
     relation, events = scenes[0].graph
     if any(scene.graph != (relation, events) for scene in scenes):

@@ -99,12 +99,8 @@ def in_grid(cards: Sequence[str]) -> Markup:
 def player(wave: Tensor) -> str:
     """HTML of a player with the sound inside the page, so that it also works in the published book.
 
-    The sound is an MP3: every browser plays it, and unlike Ogg the same samples give the same bytes.
-
-    wave: `(T,)` at 16 kHz, in [-1, 1]; values outside are clipped.
-
-    Raises:
-        ValueError: not a one-dimensional, finite, non-empty waveform.
+    The sound is an MP3: every browser plays it, and unlike Ogg the same samples give the same bytes. wave: `(T,)` at
+    16 kHz, finite, in [-1, 1]; values outside are clipped.
     """
     samples = wave.detach().cpu().numpy()
     if samples.ndim != 1 or samples.size == 0 or not np.isfinite(samples).all():
@@ -121,22 +117,14 @@ def player(wave: Tensor) -> str:
 
 
 def log_power(wave: Tensor) -> Tensor:
-    """Power spectrogram of a `(T,)` waveform in dB below its maximum, `(257, frames)`; windows of 512, steps of 160.
-
-    Example:
-        >>> log_power(torch.ones(16_000)).shape
-        torch.Size([257, 101])
-    """
+    """Power spectrogram of a `(T,)` waveform in dB below its maximum, `(257, frames)`; windows of 512, steps of 160."""
     window = torch.hann_window(512)
     power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
     return 10 * (power / power.max()).log10()
 
 
 def thumbnail(wave: Tensor) -> str:
-    """Spectrogram of a `(T,)` waveform as the address of a small PNG.
-
-    Half the frequencies and a third of the frames are enough for a glance.
-    """
+    """Spectrogram of a `(T,)` waveform as the address of a small PNG: half its frequencies, a third of its frames."""
     drawn, small = io.BytesIO(), io.BytesIO()
     plt.imsave(drawn, log_power(wave)[::2, ::3].numpy()[::-1], vmin=-DEPTH, vmax=0, cmap="magma", format="png")
     Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True)

@@ -18,6 +18,7 @@ from pullpush.show.markup import Markup, brief
 FORCE_TITLE = "Forces on a text embedding, interactive"
 RADIUS_TITLE = "The semantic radius of SVR, interactive"
 DIGITS = 5  # of the numbers in a page
+NEGATIVES = 60  # of an anchor
 
 
 def force_lab(
@@ -27,8 +28,6 @@ def force_lab(
     anchors: Sequence[int],
     *,
     tau: float = 0.07,
-    negatives: int = 60,
-    height: int = 640,
 ) -> Markup:
     """SupCLAP Figure 2 from real embeddings, with a slider for τ and a choice of anchors.
 
@@ -37,12 +36,10 @@ def force_lab(
 
     Args:
         text: `(N, d)` L2-normalised anchors.
-        audio: `(N, d)` their positives; for each anchor the others' first `negatives` are its negatives.
+        audio: `(N, d)` their positives; for each anchor the others' first `NEGATIVES` are its negatives.
         captions: N captions.
         anchors: rows to choose from.
         tau: temperature at which the page opens.
-        negatives: negatives per anchor.
-        height: of the frame, CSS pixels.
 
     Returns:
         A frame that holds page and data, and needs neither a server nor a network.
@@ -51,8 +48,8 @@ def force_lab(
         >>> force_lab(torch.eye(3), torch.eye(3).flip(0), ["a dog", "a cat", "rain"], [0])
         Forces on a text embedding, interactive
     """
-    shown = [_force_data(text.double(), audio.double(), captions, i, negatives) for i in anchors]
-    return _frame("force_lab.html", {"tau": tau, "anchors": shown}, FORCE_TITLE, height)
+    shown = [_force_data(text.double(), audio.double(), captions, i) for i in anchors]
+    return _frame("force_lab.html", {"tau": tau, "anchors": shown}, FORCE_TITLE)
 
 
 def radius_lab(
@@ -62,8 +59,6 @@ def radius_lab(
     anchors: Sequence[int],
     *,
     tau: float = 0.07,
-    negatives: int = 60,
-    height: int = 640,
 ) -> Markup:
     """What SVR makes of each negative's push (SupCLAP Eq. 17–18), with sliders for R and τ; arguments of `force_lab`.
 
@@ -73,8 +68,8 @@ def radius_lab(
         >>> radius_lab(torch.eye(3), torch.eye(3).flip(0), ["a dog", "a cat", "rain"], [0])
         The semantic radius of SVR, interactive
     """
-    shown = [_radius_data(text.double(), audio.double(), captions, i, negatives) for i in anchors]
-    return _frame("radius_lab.html", {"tau": tau, "anchors": shown}, RADIUS_TITLE, height)
+    shown = [_radius_data(text.double(), audio.double(), captions, i) for i in anchors]
+    return _frame("radius_lab.html", {"tau": tau, "anchors": shown}, RADIUS_TITLE)
 
 
 FRAME = re.compile(r'<div><iframe srcdoc="([^"]*)" title="([^"]*)"[^>]*></iframe></div>')
@@ -91,7 +86,7 @@ def _renewed(match: re.Match[str]) -> str:
     return _frame(page, json.loads(data[1]), match[2], 760).data if page and data else match[0]
 
 
-def _frame(page: str, data: dict, title: str, height: int) -> Markup:
+def _frame(page: str, data: dict, title: str, height: int = 640) -> Markup:
     """A page of this package with its data, in a frame of its own."""
     read = {name: files("pullpush.show").joinpath(name).read_text("utf-8") for name in (page, "frame.css", "frame.js")}
     document = read[page].replace("/*STYLE*/", read["frame.css"]).replace("/*SHARED*/", read["frame.js"])
@@ -115,8 +110,8 @@ class _Surroundings(NamedTuple):
     """What both pages hold of it."""
 
 
-def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int, count: int) -> _Surroundings:
-    others = [other for other in range(len(audio)) if other != row][:count]
+def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int) -> _Surroundings:
+    others = [other for other in range(len(audio)) if other != row][:NEGATIVES]
     anchor, positive, negatives = text[row], audio[row], audio[others]
     unit = F.normalize(positive - anchor, dim=0)
     shared = {
@@ -131,8 +126,8 @@ def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int
     return _Surroundings(anchor, positive, negatives, unit, shared)
 
 
-def _force_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int, count: int) -> dict:
-    anchor, positive, negatives, unit, shared = _surroundings(text, audio, captions, row, count)
+def _force_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int) -> dict:
+    anchor, positive, negatives, unit, shared = _surroundings(text, audio, captions, row)
     points = torch.cat([anchor[None], negatives])
     across = points - (points @ unit)[:, None] * unit
     return shared | {
@@ -142,8 +137,8 @@ def _force_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int, 
     }
 
 
-def _radius_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int, count: int) -> dict:
-    _, _, negatives, unit, shared = _surroundings(text, audio, captions, row, count)
+def _radius_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int) -> dict:
+    _, _, negatives, unit, shared = _surroundings(text, audio, captions, row)
     across = negatives - (negatives @ unit)[:, None] * unit
     return shared | {"across": _rounded(across.norm(dim=1))}
 

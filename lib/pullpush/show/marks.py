@@ -143,11 +143,6 @@ def density(
     """How dense `(N,)` values lie: Gaussian kernels, Scott's bandwidth.
 
     limits: where values can lie; the curve ends a bandwidth outside of the values, and never outside of these.
-
-    Example:
-        >>> from pullpush.show.layout import panels
-        >>> figure, (ax,) = panels(1)
-        >>> density(ax, [0.2, 0.5, 0.6], limits=(-1, 1))
     """
     numbers = np.asarray(values, dtype=float)
     sns.kdeplot(x=numbers, ax=ax, color=colour, label=label, clip=limits, cut=1, gridsize=300)
@@ -165,13 +160,7 @@ def scatter(
     label: str = "",
     alpha: float = 1.0,
 ) -> None:
-    """Points of a map; `sizes` are areas in square points, for all or for each.
-
-    Example:
-        >>> from pullpush.show.layout import panels
-        >>> figure, (ax,) = panels(1)
-        >>> scatter(ax, [0.0, 1.0], [2.0, 3.0], label="clips")
-    """
+    """Points of a map; `sizes` are areas in square points, for all or for each."""
     edge: dict[str, Any] = {} if marker in "+x|_" else {"edgecolors": "#44444466", "linewidths": 0.4}
     ax.scatter(x, y, s=sizes, c=colours, marker=marker, label=label, alpha=alpha, zorder=2, **edge)
 
@@ -184,14 +173,7 @@ def matrix(
     label: str = "",
     colours: str = "cividis",
 ) -> AxesImage:
-    """An image of `(rows, columns)` numbers, the first row on top, with its scale beside it if that has a label.
-
-    Example:
-        >>> from pullpush.show.layout import panels
-        >>> figure, (ax,) = panels(1)
-        >>> matrix(ax, np.eye(3), label="relevance").get_clim()
-        (0.0, 1.0)
-    """
+    """An image of `(rows, columns)` numbers, the first row on top, with its scale beside it if that has a label."""
     image = ax.imshow(
         np.asarray(values), cmap=colours, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect="auto"
     )

@@ -54,24 +54,11 @@ def retrieve(
     return Markup("".join(blocks), "\n".join(f"{query}\n{answers[code].text}" for code, query in queries.items()))
 
 
-def search_box(
-    answer: Callable[[str], Any], *, examples: Sequence[str] = (), placeholder: str = "a sound, in any language"
-) -> Any:
-    """A text box that shows `answer(query)` below it: in JupyterLab on enter or a click on an example.
-
-    A published page has no kernel behind it: show `gallery`s of some queries there (`session.published()` tells).
-
-    Args:
-        answer: takes the query, returns anything that can be displayed; an exception's message is shown in its place.
-        examples: queries that a click fills in.
-        placeholder: shown while the box is empty.
-
-    Returns:
-        The ipywidgets box.
-    """
+def search_box(answer: Callable[[str], Any], *, examples: Sequence[str]) -> Any:
+    """A text box that shows `answer(query)`, or what went wrong, on enter or a click on an example."""
     import ipywidgets as widgets  # only readers in JupyterLab need it
 
-    box = widgets.Text(placeholder=placeholder, continuous_update=False, layout={"width": "40em"})
+    box = widgets.Text(placeholder="a sound, in any language", continuous_update=False, layout={"width": "40em"})
     output = widgets.Output()
 
     def respond(change: dict) -> None:

@@ -29,6 +29,7 @@ from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number
 from pullpush.data.languages import VocabularyError, read_table
 from pullpush.data.recordings import tuxpaint
+from pullpush.data.speech import translations
 from pullpush.data.store import Waveforms
 from pullpush.errors import AudioError, DataNotFoundError, unknown
 from pullpush.golden import versions
@@ -255,7 +256,7 @@ class PictureConfig:
             read_pixels(folder),
             np.arange(len(stamps)),
             columns,
-            partial(write_captions, root),
+            partial(translations, _captions(root), column="stamp"),
             grade,
             ask,
             graded=True,
@@ -263,14 +264,6 @@ class PictureConfig:
         splits = {name: whole.select(rows[name], name=name) for name in ("train", "valid", "test")}
         splits["singles"] = splits["test"]
         return World(self, splits, content_key(_captions(root)), parts=("data/pictures", "data/relevance"))
-
-
-def write_captions(root: Path, columns: Columns, language: str) -> list[list[str]]:
-    texts = _captions(root)
-    if language not in texts:
-        raise unknown("language of captions", language, texts)
-    found = (texts[language].get(stamp) for stamp in columns["stamp"])
-    return [[text] if text else [] for text in found]
 
 
 def grade(columns: Columns, other: Columns) -> Tensor:

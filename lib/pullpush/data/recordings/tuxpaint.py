@@ -173,9 +173,6 @@ def parse_captions(content: bytes) -> list[tuple[str, str, str]]:
 
     The first line is English, the others read `fr.utf8=Une grenouille.`; a byte-order mark, bytes that are not UTF-8,
     superfluous spaces, empty translations and lines of another form are tolerated.
-
-    >>> parse_captions(b"A frog.\\nfr.utf8=Une grenouille.")
-    [('eng', 'A frog.', 'en'), ('fra', 'Une grenouille.', 'fr')]
     """
     lines = content.decode("utf-8-sig", errors="replace").splitlines()
     texts = {"en": " ".join(lines[0].split())} if lines and not TRANSLATED.fullmatch(lines[0]) else {}

@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
 from pullpush.cache import bytes_key, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, Columns, World
+from pullpush.data.clips import Clips, World, identity
 from pullpush.data.draws import share
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings import tuxpaint
@@ -31,6 +28,7 @@ from pullpush.golden import versions
 
 SPOKEN = {"fra": "French", "ru": "Russian", "bg": "Bulgarian"}  # in the stamps' codes; about 900 recordings each
 PARTS = ("data/decoding", "data/speech", "data/relevance")
+same_group = partial(identity, column="group")
 
 
 @dataclass(frozen=True)
@@ -99,11 +97,6 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     masks, columns = _membership(table, config), ("stamp", "group", "spoken")
     splits = split_clips(table, masks, columns, store.read(folder), bytes_key(folder), write, same_group)
     return World(config, splits, content_key(texts), parts=PARTS)
-
-
-def same_group(columns: Columns, other: Columns) -> Tensor:
-    mine, theirs = (np.array(each["group"], dtype=object) for each in (columns, other))
-    return torch.from_numpy((mine[:, None] == theirs[None]).astype(np.float32))
 
 
 def caption_groups(texts: dict[str, dict[str, str]]) -> dict[str, str]:
