@@ -43,9 +43,14 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FI
     check_floats(similarity=similarity)
     check_relevance(relevance)
     check_number("fits", fits)
-    check_annotated(similarity, relevance)
     clips = len(relevance)
-    captions = len(similarity) // clips
+    if relevance.shape != (clips, clips) or similarity.ndim != 2 or similarity.shape[1] != clips or not clips:
+        raise ValueError(
+            f"need similarity (N·C, N) and relevance (N, N), got {tuple(similarity.shape)} and {tuple(relevance.shape)}"
+        )
+    captions, rest = divmod(len(similarity), clips)
+    if rest:
+        raise ValueError(f"{len(similarity)} captions are no multiple of {clips} clips")
     own = caption_relevance(clips, captions).to(similarity.device)
     degrees = torch.maximum(relevance.float().repeat_interleave(captions, dim=0), own.float())
     right = degrees >= fits
@@ -55,17 +60,6 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FI
     values = {f"{name} single": single[name] for name in SINGLE}
     values |= {f"{name} multiple": multiple[name] for name in MULTIPLE} | {DEGREES: graded[DEGREES]}
     return {name: value.view(clips, -1).mean(dim=1) for name, value in values.items()}
-
-
-def check_annotated(similarity: Tensor, relevance: Tensor) -> None:
-    """Require `(N·C, N)` and `(N, N)`."""
-    clips = len(relevance)
-    if relevance.shape != (clips, clips) or similarity.ndim != 2 or similarity.shape[1] != clips or not clips:
-        raise ValueError(
-            f"need similarity (N·C, N) and relevance (N, N), got {tuple(similarity.shape)} and {tuple(relevance.shape)}"
-        )
-    if len(similarity) % clips:
-        raise ValueError(f"{len(similarity)} captions are no multiple of {clips} clips")
 
 
 def annotated(embedded: Embeddings) -> Values:
@@ -84,24 +78,18 @@ def graded_by_clip(audio: Tensor, text: Tensor, relevance: Tensor) -> dict[str, 
     """
     check_embeddings(audio=audio, text=text)
     check_tensors(relevance=relevance)
-    check_graded(audio, text, relevance)
-    clips, captions, _ = text.shape
-    similarity = text.flatten(0, 1) @ audio.T
-    fits = relevance.repeat_interleave(captions, dim=0)
-    return {
-        f"{side} nDCG@{K}": retrieval_per_query(rows, truth, (), (K,))[f"nDCG@{K}"].view(clips, -1).mean(dim=1)
-        for side, rows, truth in (("T2A", similarity, fits), ("A2T", similarity.T, fits.T.contiguous()))
-    }
-
-
-def check_graded(audio: Tensor, text: Tensor, relevance: Tensor) -> None:
-    """Require shapes that fit one another."""
     clips = len(audio)
     if audio.ndim != 2 or text.ndim != 3 or len(text) != clips or relevance.shape != (clips, clips):
         raise ValueError(
             "need audio (N, d), text (N, C, d) and relevance (N, N), got "
             f"{tuple(audio.shape)}, {tuple(text.shape)} and {tuple(relevance.shape)}"
         )
+    similarity = text.flatten(0, 1) @ audio.T
+    fits = relevance.repeat_interleave(text.shape[1], dim=0)
+    return {
+        f"{side} nDCG@{K}": retrieval_per_query(rows, truth, (), (K,))[f"nDCG@{K}"].view(clips, -1).mean(dim=1)
+        for side, rows, truth in (("T2A", similarity, fits), ("A2T", similarity.T, fits.T.contiguous()))
+    }
 
 
 def graded(embedded: Embeddings) -> Values:
