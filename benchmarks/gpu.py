@@ -6,6 +6,7 @@
 
 correct       every loss in float32 and bfloat16 against float64 on the CPU
 throughput    the library's loop against a plain one of Hugging Face and open_clip
+stacked       many small runs on features together against one after the other
 tables        SupCLAP's Table 14 and ATRI's Table 4: time and memory of a step, in bfloat16 and float32
 tiles         InfoNCE, SigLIP and SVR in tiles against the N × N matrix, up to N = 131,072
 adam8bit      Adam in eight bits, where bitsandbytes is installed
@@ -36,7 +37,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
-from on_gpu import adam8bit, correct, tables, throughput, tiles
+from on_gpu import adam8bit, correct, stacked, tables, throughput, tiles
 from on_gpu.meter import NotHereError, Run
 
 from pullpush import golden
@@ -58,8 +59,9 @@ class Part(NamedTuple):
 PARTS = {
     "correct": Part(correct.measure, correct.COLUMNS, 40),
     "throughput": Part(throughput.measure, throughput.COLUMNS, 150),
-    "tables": Part(tables.measure, tables.COLUMNS, 130),
-    "tiles": Part(tiles.measure, tiles.COLUMNS, 100),
+    "stacked": Part(stacked.measure, stacked.COLUMNS, 60),
+    "tables": Part(tables.measure, tables.COLUMNS, 110),
+    "tiles": Part(tiles.measure, tiles.COLUMNS, 80),
     "adam8bit": Part(adam8bit.measure, adam8bit.COLUMNS, 35),
 }
 NO_GPU = (

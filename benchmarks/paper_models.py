@@ -59,6 +59,7 @@ def systems(clips: int) -> dict[str, dict[str, dict[str, Any]]]:
             "ML-CLAP": {"name": "ml-clap"},
             "CACL": {"name": "cacl"},
             "KCL": {"name": "kcl", "text_chunk": 0},
+            "KCL, packed": {"name": "kcl", "text_chunk": -1},
             **chunks,
         },
     }

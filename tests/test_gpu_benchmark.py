@@ -31,7 +31,7 @@ def call(*arguments: str) -> subprocess.CompletedProcess[str]:
 def measured(tmp_path_factory) -> Path:
     """A folder with the tables of three parts."""
     folder = tmp_path_factory.mktemp("measured")
-    done = call("correct", "tables", "tiles", "adam8bit", "--device", "cpu", "--quick", "--out", str(folder))
+    done = call("correct", "stacked", "tables", "tiles", "adam8bit", "--device", "cpu", "--quick", "--out", str(folder))
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -51,6 +51,10 @@ def test_the_tables_hold_the_systems_that_were_counted(measured):
         for precision in ("bf16", "float32"):
             assert (found[f"{precision}: ms"].astype(float) >= 0).all()
             assert found[f"{precision}: time"][0] == "×1.000 [1.000, 1.000]"
+
+
+def test_runs_together_end_where_they_end_alone(measured):
+    assert (reader.read("gpu-stacked", folder=measured)["loss off"] < 1e-4).all()
 
 
 def test_tiles_are_exact(measured):

@@ -37,7 +37,7 @@ def measure(run: Run) -> Iterator[Row]:
     for precision in PRECISIONS:
         for chapter, own in systems(clips).items():
             plans = {name: recipe_of(sizes, {**arguments, "lr": LR}) for name, arguments in own.items()}
-            plans = {name: one for name, one in plans.items() if one.text_chunk in (None, 0, clips)}
+            plans = {name: one for name, one in plans.items() if one.text_chunk in (None, 0, -1, clips)}
             found = list(turns(run, sizes, model, plans, precision))
             for row in found:
                 yield {"chapter": chapter, "precision": precision, **row}

@@ -74,6 +74,34 @@ def test_kcl_in_float64_has_the_same_value_and_gradient(languages, chunk, clips)
     assert_same(*results, tolerance=1e-10)
 
 
+@pytest.mark.parametrize("text", ["transformer", "words"])
+def test_packed_languages_have_the_gradients_of_each_by_itself(text):
+    results = []
+    for chunk in (0, -1):
+        model = create("cnn", text, dim=8, audio_channels=(4, 4), text_dropout=0.0)
+        one = recipe("kcl", languages=LANGUAGES, text=text, text_chunk=chunk, batch_size=6)
+        loss = Objective(model, one)(batch()).loss
+        loss.backward()
+        results.append((loss.detach(), gradients(model)))
+    assert_same(*results, tolerance=1e-4)
+
+
+def test_packed_texts_are_padded_little_and_in_few_calls():
+    calls = []
+
+    class Model(Double):
+        def encode_text(self, texts, languages):
+            calls.append([len(text.encode()) for text in texts])
+            return super().encode_text(texts)
+
+    one = batch(clips=14)
+    embed_unique(Model(), one, 6, cached=False)
+    room = max(len(sizes) * max(sizes) for sizes in calls)
+    assert room <= 6 * max(map(max, calls))
+    assert len(calls) <= 6 * 4 / 6
+    assert sum(len(sizes) * max(sizes) for sizes in calls) < 1.15 * sum(map(sum, calls))
+
+
 @pytest.mark.parametrize("languages", [2, 3, 4])
 def test_several_steps_of_training_are_the_same(languages):
     results = []

@@ -66,6 +66,9 @@ SOURCES: Mapping[str, Source] = {
     "gpu-throughput": _of_gpu(
         "the library's loop against a plain loop of Hugging Face and open_clip", *STEP, "training/loop"
     ),
+    "gpu-stacked": _of_gpu(
+        "small runs on features together against one after the other", "losses/infonce", "losses/kcl", "training/loop"
+    ),
     "gpu-tiles": _of_gpu("losses in tiles against the N × N matrix", *LOSSES),
     "gpu-adam8bit": _of_gpu("Adam in eight bits", *STEP),
     "gpu-correct": _of_gpu("every loss on the device against float64 on the CPU", *LOSSES, "losses/kcl", "losses/cacl"),

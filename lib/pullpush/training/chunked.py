@@ -28,6 +28,7 @@ from pullpush.data.batches import Batch
 from pullpush.errors import TrainingError
 
 Part = tuple[Any, Any]  # texts and their languages, or clips and their lengths
+PACKED = -1  # in place of a size: all texts of a batch with one graph, those of like length padded together
 
 
 def chunk_size(model: nn.Module, wanted: int | None, *, sampling: str, clips: int) -> int | None:
@@ -35,23 +36,25 @@ def chunk_size(model: nn.Module, wanted: int | None, *, sampling: str, clips: in
 
     Args:
         model: its text encoder is `model.text`; a model without one counts as a text encoder as a whole.
-        wanted: `Recipe.text_chunk`: a number, 0 for None, or None to let this function decide.
+        wanted: `Recipe.text_chunk`: a number, 0 for None, PACKED for as many as clips, or None to let this function
+            decide.
         sampling: chunks are the default where each clip brings "all" languages and the text encoder is trained.
         clips: of a batch in this process; the default chunk, so that texts need no more than with one language.
     """
     if wanted is not None:
-        return wanted or None
+        return clips if wanted == PACKED else wanted or None
     trained = any(parameter.requires_grad for parameter in getattr(model, "text", model).parameters())
     return clips if sampling == "all" and trained else None
 
 
-def embed_unique(model: nn.Module, batch: Batch, chunk: int | None) -> tuple[Tensor, ...]:
+def embed_unique(model: nn.Module, batch: Batch, chunk: int | None, *, cached: bool = True) -> tuple[Tensor, ...]:
     """The batch's main and parallel texts, each distinct text of a language encoded once.
 
     Args:
         model: has `encode_text(texts, languages)`.
         batch: some texts may be missing (None or blank), not all.
-        chunk: texts encoded at once, see `in_chunks`.
+        chunk: of the longest texts encoded at once; of shorter ones as many as take no more room. None: all.
+        cached: whether one chunk's activations are all that exist at any time, as in `in_chunks`; else all stay.
 
     Returns:
         1 + K tensors `(N, d)`; rows of missing texts are zero.
@@ -65,9 +68,11 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None) -> tuple[Ten
         if is_present
     }
     # pyrefly: ignore[missing-attribute]
-    pairs = sorted(pairs, key=lambda pair: len(pair[0].encode("utf-8", "surrogatepass")))  # less padding in each chunk
-    # pyrefly: ignore[bad-argument-count, bad-argument-type]
-    table = in_chunks(model, *map(list, zip(*pairs, strict=True)), chunk)
+    pairs = sorted(pairs, key=_size)
+    rows_of_parts = _alike([_size(pair) for pair in pairs], chunk)
+    # pyrefly: ignore[bad-assignment]
+    parts: list[Part] = [tuple(map(list, zip(*pairs[rows], strict=True))) for rows in rows_of_parts]
+    table = _in_parts(_Tower(model, "encode_text"), parts, "text encoder", "text_chunk=0", cached=cached)
     row = {pair: number for number, pair in enumerate(pairs)}
     nothing = len(pairs)  # the row of zeros
     table = torch.cat([table, table.new_zeros(1, table.shape[1])])
@@ -110,19 +115,38 @@ def audio_in_chunks(model: nn.Module, audio: Tensor, lengths: Tensor, chunk: int
     return _in_parts(_Tower(model, "encode_audio"), parts, "audio encoder", "audio_chunk=0")
 
 
+def _size(pair: tuple[Any, str]) -> int:
+    """Bytes of a text, which its tokens grow with."""
+    return len(pair[0].encode("utf-8", "surrogatepass"))
+
+
+def _alike(lengths: Sequence[int], most: int | None) -> list[slice]:
+    """Of ascending lengths rows that are padded together: `most` of the longest, of shorter ones as take no more room.
+
+    >>> _alike([1, 1, 2, 2, 4, 4], 2)
+    [slice(0, 4, None), slice(4, 6, None)]
+    """
+    stop, found = len(lengths), list[slice]()
+    room = (most or stop) * lengths[-1]
+    while stop:
+        found.append(slice(max(0, stop - room // lengths[stop - 1]), stop))
+        stop = found[-1].start
+    return found[::-1]
+
+
 def _chunks(count: int, chunk: int | None) -> list[slice]:
     """Rows of each chunk. A remainder comes first, so that the last one, which is not encoded twice, is full."""
     step = count if chunk is None else chunk
     return [slice(max(start, 0), start + step) for start in range(count - step, -step, -step)[::-1]]
 
 
-def _in_parts(tower: nn.Module, parts: Sequence[Part], encoder: str, remedy: str) -> Tensor:
-    """Embeddings of all parts, of which only the last keeps its activations."""
+def _in_parts(tower: nn.Module, parts: Sequence[Part], encoder: str, remedy: str, *, cached: bool = True) -> Tensor:
+    """Embeddings of all parts, of which, if `cached`, only the last keeps its activations."""
     if len(parts) == 1:
         return tower(*parts[0])
     trained = {name: parameter for name, parameter in tower.named_parameters() if parameter.requires_grad}
     before = [buffer._version for buffer in tower.buffers()]
-    if torch.is_grad_enabled() and trained:
+    if cached and torch.is_grad_enabled() and trained:
         table = _Cached.apply(tower, parts, list(trained), *trained.values())
     else:
         table = torch.cat([tower(*part) for part in parts])

@@ -17,7 +17,7 @@ from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, Offer, Output, Temperature, apply
 from pullpush.losses.contract import NEEDS
 from pullpush.losses.offer import COLUMNS
-from pullpush.training.chunked import audio_in_chunks, chunk_size, embed_unique
+from pullpush.training.chunked import PACKED, audio_in_chunks, chunk_size, embed_unique
 from pullpush.training.distributed import gather, world
 from pullpush.training.recipes import Recipe
 
@@ -78,7 +78,7 @@ class Objective(nn.Module):
     def embed_here(self, batch: Batch) -> tuple[Tensor, ...]:
         """Embeddings of the main and each list of parallel texts of this process; rows of missing ones are zero."""
         if self.chunk or not all(map(all, batch.present)):
-            local = embed_unique(self.model, batch, self.chunk)
+            local = embed_unique(self.model, batch, self.chunk, cached=self.recipe.text_chunk != PACKED)
         else:
             columns = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
             local = tuple(self.model.encode_text(*column) for column in columns)

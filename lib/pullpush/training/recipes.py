@@ -33,9 +33,9 @@ CHECKPOINTS = ("best", "last")
 RANGES = {
     "terms": "one term or more", "dim": "1 or more", "lr": "above 0", "weight_decay": "0 or more",
     "epochs": "1 or more", "batch_size": "1 or more", "warmup": "0 to 1", "clip": "0 or more",
-    "scalar_lr": "0 or more", "network_lr": "0 or more", "text_chunk": "0 or more, or None", "audio_chunk": "0 or more",
-    "balance": "weights of 0 or more, not all 0", "loss_parts": "1 to batch_size", "floor": "0 to 1",
-    "warmup_steps": "0 or more",
+    "scalar_lr": "0 or more", "network_lr": "0 or more", "text_chunk": "-1 or more, or None",
+    "audio_chunk": "0 or more", "balance": "weights of 0 or more, not all 0", "loss_parts": "1 to batch_size",
+    "floor": "0 to 1", "warmup_steps": "0 or more",
 }  # fmt: skip
 
 
@@ -63,8 +63,9 @@ class Recipe:
             linearly: `warmup` is the fraction of all steps that it takes, `warmup_steps`, unless 0, their number.
         clip: largest norm of the gradient; 0 leaves it alone.
         text_chunk: texts that a process encodes at once, with cached gradients (see chunked.py): the same training up
-            to rounding, at the memory of a chunk. 0: the whole batch. None: as many as clips where sampling is "all"
-            and the text encoder is trained, else the whole batch.
+            to rounding, at the memory of a chunk; as many of the longest, of shorter ones as take no more room. 0: the
+            whole batch, language by language. -1: the whole batch, all languages' texts of like length together. None:
+            as many as clips where sampling is "all" and the text encoder is trained, else the whole batch.
         audio_chunk: the same for clips; 0: the whole batch.
         checkpoint: "best", the weights of the epoch with the highest validation R@1, or "last", of the last epoch.
         loss_parts: 1 compares every clip with all texts of the batch. W gives the loss of W processes that each see
@@ -129,7 +130,7 @@ class Recipe:
             "clip": self.clip >= 0,
             "scalar_lr": self.scalar_lr >= 0,
             "network_lr": self.network_lr >= 0,
-            "text_chunk": self.text_chunk is None or self.text_chunk >= 0,
+            "text_chunk": self.text_chunk is None or self.text_chunk >= -1,
             "audio_chunk": self.audio_chunk >= 0,
             "balance": not self.balance or (min(self.balance.values()) >= 0 and max(self.balance.values()) > 0),
             "loss_parts": 1 <= self.loss_parts <= self.batch_size,

@@ -27,6 +27,7 @@ from tqdm.auto import tqdm
 
 from pullpush.cache import content_key, locked
 from pullpush.encoders import DualEncoder
+from pullpush.encoders.dual import Projection, normalise
 from pullpush.encoders.frozen import FrozenText
 from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Offer
@@ -116,7 +117,7 @@ class _Step(nn.Module):
 
     def embed(self, audio: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
         model: Any = self.objective.model
-        return model.audio_projection(audio), model.text_projection(text)
+        return _projected(model.audio_projection, audio), _projected(model.text_projection, text)
 
     def loss(self, audio: Tensor, texts: Tensor) -> tuple[Any, ...]:
         """`(B, D)` features of clips and `(1 + K, B, D')` of their texts → loss, terms, reports."""
@@ -128,6 +129,14 @@ class _Step(nn.Module):
         """As `loop.details`, with the weights after the update."""
         outcome = Outcome(loss, terms, reports, Offer(loss, loss))
         return {"loss": loss} | loop.details(self.objective, outcome, self.objective.recipe)
+
+
+def _projected(projection: Projection, x: Tensor) -> Tensor:
+    """As the module, but that gradients come in the layout of the weights: no copy of all runs' weights a step."""
+    rows = x.flatten(end_dim=-2)
+    for layer in projection.layers:
+        rows = (layer.weight @ rows.mT).mT + layer.bias if isinstance(layer, nn.Linear) else layer(rows)
+    return normalise(rows).view(*x.shape[:-1], -1)
 
 
 class _Stack:
@@ -193,8 +202,8 @@ class _Stack:
         for title, part in (("gradient", "model."), ("loss_gradient", "terms.")):
             if learnt := [x for name, x in self.state.items() if name.startswith(part) and x.requires_grad]:
                 found = [value.grad for value in learnt if value.grad is not None]
-                squares = [gradient.square().view(len(gradient), -1).sum(dim=1) for gradient in found]
-                norms[title] = torch.stack(squares).sum(dim=0).sqrt()
+                of_each = [torch.linalg.vector_norm(gradient.view(len(gradient), -1), dim=1) for gradient in found]
+                norms[title] = torch.linalg.vector_norm(torch.stack(of_each), dim=0)
                 share = (longest / (norms[title] + 1e-6)).clamp(max=1)
                 for gradient in found:
                     gradient.mul_(share.view(-1, *[1] * (gradient.ndim - 1)))
