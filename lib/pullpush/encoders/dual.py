@@ -80,7 +80,7 @@ class DualEncoder(Model):
         return self.text_projection.layers[0].weight.device
 
     @property
-    def sample_rate(self) -> int | None:
+    def sample_rate(self) -> int | None:  # pyrefly: ignore[bad-override]
         """The audio encoder's, in Hz; None for features."""
         return self.audio.sample_rate
 

@@ -119,10 +119,7 @@ class Model(nn.Module):
     sample_rate: in Hz, of the audio that `encode_audio` takes; None for what are no waveforms.
     """
 
-    @property
-    def sample_rate(self) -> int | None:
-        """See above."""
-        return SAMPLE_RATE
+    sample_rate: int | None = SAMPLE_RATE
 
     @abstractmethod
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:

