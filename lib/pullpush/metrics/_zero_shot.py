@@ -58,7 +58,14 @@ def zero_shot(audio: Tensor, prompts: Tensor, labels: Tensor) -> dict[str, float
         ValueError: as `zero_shot_predictions`; no clips, or a label that no class has.
         TypeError: as there; labels that are no whole numbers.
     """
-    check_labels(labels, audio, prompts)
+    check_tensors(audio=audio, prompts=prompts)
+    if audio.ndim != 2 or prompts.ndim not in (2, 3):
+        raise ValueError(
+            f"need audio (N, d) and prompts (C, d) or (C, P, d), got {tuple(audio.shape)} and {tuple(prompts.shape)}"
+        )
+    if len(audio) == 0 or len(prompts) == 0:
+        raise ValueError(f"takes at least one clip and one class, got {len(audio)} and {len(prompts)}")
+    check_numbers_of("labels", labels, len(audio), len(prompts))
     right = (zero_shot_predictions(audio, prompts) == labels).double()
     return {"accuracy": right.mean().item(), "macro accuracy": _by_class(right, labels).mean().item()}
 
@@ -70,18 +77,6 @@ def _right(clips: Tensor, prompts: Tensor, labels: Tensor) -> Tensor:
 
 def _by_class(right: Tensor, labels: Tensor) -> Tensor:
     return torch.stack([right[labels == label].mean() for label in labels.unique()])
-
-
-def check_labels(labels: Tensor, audio: Tensor, prompts: Tensor) -> None:
-    """Require one of the classes for each of one clip or more."""
-    check_tensors(audio=audio, prompts=prompts)
-    if audio.ndim != 2 or prompts.ndim not in (2, 3):
-        raise ValueError(
-            f"need audio (N, d) and prompts (C, d) or (C, P, d), got {tuple(audio.shape)} and {tuple(prompts.shape)}"
-        )
-    if len(audio) == 0 or len(prompts) == 0:
-        raise ValueError(f"takes at least one clip and one class, got {len(audio)} and {len(prompts)}")
-    check_numbers_of("labels", labels, len(audio), len(prompts))
 
 
 def accuracy_by_class(embedded: Embeddings) -> Values:

@@ -223,11 +223,7 @@ def _with_article(head: str, word: str) -> str:
 
 @dataclass(frozen=True)
 class WordNet:
-    """The files of one folder, read when they are first asked for.
-
-    Raises:
-        DataNotFoundError: the folder has no such files.
-    """
+    """The files of one folder, read when they are first asked for; `DataNotFoundError` where it has none."""
 
     folder: Path
 
@@ -284,11 +280,7 @@ class WordNet:
 
 @cache
 def load_wordnet() -> WordNet:
-    """WordNet as Debian has it, fetched once by apt (6 MB).
-
-    Raises:
-        DataNotFoundError: it cannot be had; the message says what to do.
-    """
+    """WordNet as Debian has it, fetched once by apt (6 MB)."""
     return WordNet(debian.tree(PACKAGE) / "usr/share/wordnet")
 
 

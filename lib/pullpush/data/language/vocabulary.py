@@ -141,11 +141,7 @@ class Labels(NamedTuple):
 
 @cache
 def load_labels() -> Labels:
-    """What `labels.yaml` says.
-
-    >>> load_labels().names["ita"]["owl"]
-    'gufo'
-    """
+    """What `labels.yaml` says."""
     table = read_table(LABELS)
     sentences = {code: entry.grammar["prompt"] for code, entry in load_languages().items()} | table["prompts"]
     names: dict[str, dict[str, str]] = {}

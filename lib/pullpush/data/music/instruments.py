@@ -65,12 +65,7 @@ class Instrument:
 
 @cache
 def load_instruments() -> tuple[Instrument, ...]:
-    """All instruments, in the order of the table.
-
-    >>> violin = next(item for item in load_instruments() if item.name == "violin")
-    >>> violin.called("spa"), violin.label("spa"), violin.family
-    ('un violín', 'violín', 'bowed')
-    """
+    """All instruments, in the order of the table."""
     table = read_table(TABLE)
     found = []
     for name, entry in table["instruments"].items():

@@ -145,11 +145,7 @@ Download = Callable[[Package, Path], Path]
 
 @cache
 def packages() -> dict[str, Package]:
-    """The packages that the book reads, by name: what `packages.yaml` lists.
-
-    >>> packages()["ktuberling-data"].megabytes
-    47
-    """
+    """The packages that the book reads, by name: what `packages.yaml` lists."""
     rows = read_table(Path(__file__).with_name("packages.yaml"))
     return {name: Package(name, **row | {"files": tuple(row.get("files", ("*",)))}) for name, row in rows.items()}
 

@@ -48,11 +48,7 @@ COMPARED = 96  # pixels, that pictures are compared at: the splits are the same 
 
 @cache
 def load_categories() -> dict[str, dict[str, Any]]:
-    """Category → the folders of its stamps, and what it is called by language: in the order of the labels.
-
-    >>> load_categories()["bird"]["names"]["fra"]
-    'un oiseau'
-    """
+    """Category → the folders of its stamps, and what it is called by language: in the order of the labels."""
     return read_table(TABLE)["categories"]
 
 
@@ -128,11 +124,7 @@ def _chained(values: Sequence[Hashable]) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class Pixels(Waveforms):
     """Pictures of one size, kept as waveforms are, so that all that takes clips takes pictures: one row a picture, 3 S²
-    numbers, red, green and blue one after the other, each row by row. samples: all of them, uint8.
-
-    >>> pictures = Pixels.of(np.full((2, 12), 255, np.uint8))
-    >>> len(pictures), pictures.audio([1])[0].shape, float(pictures.audio([1])[0][0, 0])
-    (2, torch.Size([1, 12]), 1.0)
+    uint8, red, green and blue one after the other, each row by row.
     """
 
     @classmethod
@@ -282,13 +274,7 @@ def grade(columns: Columns, other: Columns) -> Tensor:
 
 
 def ask(language: str, template: str | None = None) -> list[str]:
-    """One sentence a category, as captions are written: "A bird."
-
-    template: such as "A picture of {label}.", where the label is "a bird".
-
-    >>> ask("eng")[:2], ask("fra", "Une image : {label}.")[0]
-    (['A bird.', 'A sea animal.'], 'Une image : un oiseau.')
-    """
+    """One sentence a category, as captions are written, "A bird.", or by a template such as "A picture of {label}."."""
     names = [category["names"] for category in load_categories().values()]
     if language not in names[0]:
         raise unknown("language of categories", language, names[0])

@@ -288,11 +288,7 @@ SOURCES: Mapping[str, Source] = {
 
 @cache
 def load_takes() -> dict[str, tuple[str, ...]]:
-    """Event → its further recordings, sorted by event: "package/path" or "package/path:member".
-
-    >>> load_takes()["toilet"]
-    ('homedecor/homedecor_toilet_flush.ogg',)
-    """
+    """Event → its further recordings, sorted by event: "package/path" or "package/path:member"."""
     return {event: tuple(takes) for event, takes in sorted(read_table(TAKES).items())}
 
 

@@ -18,12 +18,7 @@ COMMANDS = {"v1": "speech_commands_v0.01", "v2": "speech_commands_v0.02"}
 
 
 def listed(title: str, paths: Sequence[Path], labels: Iterable[str]) -> Listing:
-    """Recordings with one label each; the classes are sorted by name.
-
-    Raises:
-        DataNotFoundError: recordings are missing; the first are named.
-        PullPushError: a label is empty.
-    """
+    """Recordings with one label each, none empty, all of them there; the classes are sorted by name."""
     labels = list(labels)
     require_all(title, paths, "its table")
     for path, label in zip(paths, labels, strict=True):
@@ -51,15 +46,10 @@ def esc50(place: Path, split: str, folds: tuple[str, ...] = ()) -> Listing:
         raise DataNotFoundError(f"ESC-50: {place / 'meta' / 'esc50.csv'} has no fold {', '.join(absent)}, but {there}")
     table = table[table["fold"].isin(folds)] if folds else table
     named = [place / "audio" / name for name in table["filename"]]
-    paths = [path if path.is_file() else packed(path) for path in named]
+    paths = [next((each for each in (path, path.with_suffix(".flac")) if each.is_file()), path) for path in named]
     if count := sum(path != name for path, name in zip(paths, named, strict=True)):
         tell(f"ESC-50: {count} of {len(paths)} recordings are FLAC where the table names WAV")
     return listed("ESC-50", paths, table["category"])
-
-
-def packed(path: Path) -> Path:
-    """The FLAC beside a missing WAV, or what was named where there is none."""
-    return flac if (flac := path.with_suffix(".flac")).is_file() else path
 
 
 def some_folds(card: DatasetCard, argument: str) -> DatasetCard:

@@ -65,11 +65,7 @@ def language_of(variant: str) -> str:
 
 @cache
 def texts() -> dict[str, dict[str, str]]:
-    """Key of KTuberling → language → word.
-
-    >>> texts()["egypt_camel"]["dan"]
-    'kamel'
-    """
+    """Key of KTuberling → language → word."""
     return read_table(Path(__file__).with_name("keywords.yaml"))
 
 
