@@ -12,9 +12,9 @@ from pullpush.data.clips import load_data
 from pullpush.lab import compute, session
 from pullpush.losses import TERMS, Offer
 from pullpush.losses.offer import apply
-from pullpush.studies.taught import labels_column
+from pullpush.studies.taught import TEACHERS, labels_column
 from pullpush.studies.together import experiments, models, plots, science
-from pullpush.studies.together.data import TEACHERS, Context
+from pullpush.studies.together.data import Context
 from pullpush.training import recipe as make
 from pullpush.training.evaluate import embed
 

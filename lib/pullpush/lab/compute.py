@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -58,23 +58,32 @@ class View(NamedTuple):
     before: Callable[[int], Sequence[Sequence[Plan]]] | None = None
 
 
-class Ground(Protocol):
+class Ground:
     """What experiments stand on: `material.of(book)` gives one.
 
-    book: the chapter's session; name: of the data, such as "scenes"; compute_long: whether to compute what is long;
-    parts: the components that make the data, as `golden.versions` takes them.
+    book: the chapter's session; compute_long: whether to compute what is long and was not kept; name: of the data, such
+    as "scenes"; parts: the components that make the data, as `golden.versions` takes them.
     """
 
-    book: Session
     name: str
-    compute_long: bool
+
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        self.book, self.compute_long = book, compute_long
+        self._views: dict[str, View] = {}
 
     @property
     def parts(self) -> Sequence[str]:
         """See above."""
+        raise NotImplementedError
 
     def view(self, name: str) -> View:
-        """Data by its name: "frozen", "whole", …; UnknownNameError for others."""
+        """Data by its name, such as "frozen"; each is made once. UnknownNameError for names that there are not."""
+        if name not in self._views:
+            self._views[name] = self._view(name)
+        return self._views[name]
+
+    def _view(self, name: str) -> View:
+        raise NotImplementedError
 
 
 def run(ground: Ground, experiment: Experiment, chapter: str = "") -> Scores:

@@ -10,7 +10,7 @@ All kinds answer the same questions (see `Material`), so that a chapter reads th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from pullpush.data.scenes.world import KNOWN, SCENES as RENDERED, WorldConfig, l
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common, gaps, trunks
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.session import Session
 from pullpush.training.frozen import Base, encoded, splits_encoder
 from pullpush.training.runs import Plan
@@ -71,26 +71,27 @@ class Labelled(NamedTuple):
     prompts: list[str]
 
 
-class Material(ABC):
+class Material(Ground, ABC):
     """What chapter 2 asks of its data.
 
     Attributes:
         book: the session at the size of a chapter of many runs; full: at the profile's.
-        compute_long: whether experiments that are long are computed where nothing was kept of them.
-        name: of the data.
-        parts: the components that make the data, as `golden.versions` takes them; see `compute.Ground`.
         pair_names: the views that `pair` makes.
         random_text: what a recipe needs for a text encoder that has learnt nothing.
+
+    A view is "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and the like,
+    with so many times the training clips; "upper", stored activations of its lower part, for training its upper one
+    (the clips as they are, where it is no published encoder made in two parts); "whole", all clips of the profile at
+    its full size, for training end to end; "noise", features of a trunk that has learnt nothing, with texts likewise;
+    or a name of `pair`.
     """
 
-    name: str
-    parts: Sequence[str]
     pair_names: tuple[str, ...]
     random_text: Mapping[str, Any]
 
     def __init__(self, book: Session, full: Session, compute_long: bool) -> None:
-        self.book, self.full, self.compute_long = book, full, compute_long
-        self._views: dict[str, View] = {}
+        super().__init__(book, compute_long)
+        self.full = full
 
     @abstractmethod
     def data(self, n_train: int | None = None) -> World:
@@ -115,19 +116,6 @@ class Material(ABC):
     @abstractmethod
     def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
-
-    def view(self, name: str) -> View:
-        """Data by its name, with the session that gives the sizes; each is made once.
-
-        name: "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and the
-            like, with so many times the training clips; "upper", stored activations of its lower part, for
-            training its upper one (the clips as they are, where it is no published encoder made in two parts);
-            "whole", all clips of the profile at its full size, for training end to end; "noise", features of a trunk
-            that has learnt nothing, with texts likewise; or a name of `pair`. UnknownNameError for others.
-        """
-        if name not in self._views:
-            self._views[name] = self._view(name)
-        return self._views[name]
 
     def _view(self, name: str) -> View:
         if name in SHARES:

@@ -1,61 +1,79 @@
-"""What a training step costs: systems take turns, so that a busy machine slows all of them alike."""
+"""What a training step costs: systems take turns, so that a busy machine slows all of them alike.
+
+Seconds are of this thread alone, whatever else runs on the machine; of each system the median over the rounds is
+compared with the first one's.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.optim import Optimizer
 
 from pullpush.data.batches import Batch
+from pullpush.parallel import one_thread
 from pullpush.training.objective import Objective
 from pullpush.training.optimiser import make_optimiser
 from pullpush.training.recipes import Recipe
 
 
+class Step(NamedTuple):
+    """All that one step takes."""
+
+    objective: Objective
+    optimiser: Optimizer
+    batch: Batch
+
+    def __call__(self) -> None:
+        """Encode, compare, go back, move."""
+        self.objective(self.batch).loss.backward()
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+
+
 def overhead(
     plans: Mapping[str, Recipe], model: torch.nn.Module, batch: Batch | Mapping[str, Batch], *, rounds: int = 7
 ) -> pd.DataFrame:
-    """What a training step costs: plans take turns, so that a busy machine slows all of them alike.
+    """What a training step of a model costs.
 
     Args:
         batch: of all plans, or one for each.
 
     Returns:
-        Columns system, seconds (median), time and memory, the ratios to the first plan. Memory is what a step holds
-        for its backward pass plus weights, gradients and the two moments of Adam.
+        Columns system, seconds and time, see `step_times`; memory, the ratio to the first plan of what a step holds for
+        its backward pass plus weights, gradients and the two moments of Adam.
     """
     batches = batch if isinstance(batch, Mapping) else dict.fromkeys(plans, batch)
     made = {name: Objective(model, plan) for name, plan in plans.items()}
-    steps = {name: _stepper(objective, plans[name], batches[name]) for name, objective in made.items()}
-    held = {name: _held_bytes(objective, batches[name]) for name, objective in made.items()}
-    for step in steps.values():
-        step()
-    table = pd.DataFrame([{name: step() for name, step in steps.items()} for _ in range(rounds)])
-    first = next(iter(plans))
-    return pd.DataFrame(
-        {
-            "system": list(plans),
-            "seconds": table.median().to_numpy(),
-            "time": table.div(table[first], axis=0).median().to_numpy(),
-            "memory": [held[name] / held[first] for name in plans],
-        }
-    )
+    held = [_held_bytes(objective, batches[name]) for name, objective in made.items()]
+    steps = {name: Step(one, make_optimiser(one, plans[name]), batches[name]) for name, one in made.items()}
+    times = step_times(steps, rounds=rounds).drop(columns=["low", "high"])
+    return times.assign(memory=[each / held[0] for each in held])
 
 
-def _stepper(objective: Objective, plan: Recipe, batch: Batch) -> Callable[[], float]:
-    optimiser = make_optimiser(objective, plan)
+def step_times(steps: Mapping[str, Step], *, rounds: int = 9) -> pd.DataFrame:
+    """How long steps take, in turns, by one thread, after one of each that warms up.
 
-    def step() -> float:
-        start = time.process_time()
-        optimiser.zero_grad()
-        objective(batch).loss.backward()
-        optimiser.step()
-        return time.process_time() - start
-
-    return step
+    Returns:
+        A row a system: system, seconds (median), time (ratio to the first system, median over the rounds), low, high
+        (quartiles of that ratio).
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    with one_thread():
+        for _ in range(rounds + 1):
+            for name, step in steps.items():
+                began = time.thread_time()
+                step()
+                seconds[name].append(time.thread_time() - began)
+    times = pd.DataFrame(seconds).iloc[1:]
+    ratios = times.div(times.iloc[:, 0], axis=0)
+    table = {"system": list(steps), "seconds": times.median().to_numpy(), "time": ratios.median().to_numpy()}
+    return pd.DataFrame(table).assign(low=ratios.quantile(0.25).to_numpy(), high=ratios.quantile(0.75).to_numpy())
 
 
 def _held_bytes(objective: Objective, batch: Batch) -> int:

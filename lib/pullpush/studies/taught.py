@@ -15,13 +15,17 @@ from torch.nn import functional as F
 
 from pullpush.cache import cached_file, content_key, home
 from pullpush.data.clips import Clips, Config, StoredClips, World, load_data
+from pullpush.encoders import TEXT
 from pullpush.encoders.interface import Model
 from pullpush.errors import DataNotFoundError
 from pullpush.golden import versions
+from pullpush.topics import cluster
 from pullpush.training.evaluate import embed_audio, embed_captions
+from pullpush.training.recipes import Recipe
 from pullpush.training.runs import Plan
 
 KIND = "columns"
+TEACHERS, APART = 3, 900  # runs, and where their seeds begin: no comparison uses them
 PARTS = ("studies/teachers", "training/evaluate")  # what soft labels go through; what teachers are, their runs say
 
 
@@ -49,6 +53,22 @@ class TaughtConfig:
         train = replace(train, columns={**train.columns, **further})
         words = content_key([world.words, [list(column) for column in self.columns]])
         return replace(world, config=self, splits={**world.splits, "train": train}, words=words)
+
+
+def by_ensemble(scenes: World, data: World, base: Recipe, text: str) -> TaughtConfig:
+    """Scenes with what an ensemble of runs makes of them, and with the topics of their first captions.
+
+    data: the scenes as teachers learn from them; base: their recipe; text: the encoder whose space topics are of, ""
+    for the first event of a scene in place of a topic.
+    """
+    plans = [Plan(data, base, APART + number) for number in range(TEACHERS)]
+    if text:
+        captions = [texts[0] for texts in scenes.train.captions("eng")]
+        labels = cluster(TEXT[text].make()(captions).numpy(), captions).labels.tolist()
+    else:
+        labels = [scene.events[0] for scene in scenes.train.columns["scene"]]
+    columns = {"teachers": teachers_column(plans, data.train), "clusters": labels_column(labels)}
+    return TaughtConfig(scenes.config, tuple(columns.items()))
 
 
 def _kept(name: str, key: str) -> np.ndarray:

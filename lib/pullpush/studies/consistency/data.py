@@ -33,7 +33,7 @@ from pullpush.data.recordings.registry import datasets_home, find
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.gaps import NotKeptError
 from pullpush.lab.material import SCENES, Material
 from pullpush.studies import own_data
@@ -73,14 +73,17 @@ STAGES: Mapping[str, Stage] = {
 }
 
 
-class Grounds:
+class Grounds(Ground):
     """The chapter's views by their names; see `compute.Ground` and the top of this module."""
 
     def __init__(self, material: Material) -> None:
-        self.material = material
-        self.book, self.name, self.compute_long = material.book, material.name, material.compute_long
-        self.parts: Sequence[str] = (*material.parts, *(["data/wording"] if self.name == SCENES else []))
-        self._views: dict[str, View] = {}
+        super().__init__(material.book, material.compute_long)
+        self.material, self.name = material, material.name
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return *self.material.parts, *(["data/wording"] if self.name == SCENES else [])
 
     @property
     def maps(self) -> tuple[str, ...]:
@@ -122,15 +125,11 @@ class Grounds:
         """The audio encoder that all systems share."""
         return self.material.trunk()
 
-    def view(self, name: str) -> View:
-        """Data by its name, see the top of this module; UnknownNameError, or LanguagesError if its captions are in one
-        language alone, or not as many in each.
-        """
-        if name not in self._views:
-            if name.startswith("aligned") and name not in STAGES:
-                raise unknown("stage", name, STAGES)
-            self._views[name] = self._stage(name) if name in STAGES else self._of_material(name)
-        return self._views[name]
+    def _view(self, name: str) -> View:
+        """See the top of this module; LanguagesError if captions are in one language alone, or not as many in each."""
+        if name.startswith("aligned") and name not in STAGES:
+            raise unknown("stage", name, STAGES)
+        return self._stage(name) if name in STAGES else self._of_material(name)
 
     def first_run(self, name: str) -> Plan:
         """The long run of ML-CLAP from nothing that all runs of a stage go on from."""

@@ -26,7 +26,7 @@ from pullpush.data.language.wording import LexiconConfig
 from pullpush.data.scenes.augmented import AugmentedConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.lab import common
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import System, Trial
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
@@ -177,17 +177,16 @@ SYSTEMS: Mapping[str, Stage] = {
 }
 
 
-class Context:
+class Context(Ground):
     """The lab's data and runs by their stages; see `compute.Ground` and the top of this module."""
 
     name = "three stages"
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
-        self.book, self.compute_long = book, compute_long
+        super().__init__(book, compute_long)
         self.is_small = is_small(book.settings)  # encoders have random weights, as in the profile smoke
         self.dim = max(8, book.settings.dim // 2)
         self._stages: dict[str, Stage] = {}
-        self._views: dict[Stage, View] = {}
         self._worlds: dict[tuple[str, str], World] = {}
         self._plans: dict[tuple[Stage, int], Plan] = {}
         tell_scenes(book.settings)
@@ -212,19 +211,17 @@ class Context:
         self._stages[stage.name] = stage
         return stage.name
 
-    def view(self, name: str) -> View:
-        """The data of a stage that was named, and the runs that come before it."""
-        return self.view_of(self._stages[name])
-
     def view_of(self, stage: Stage) -> View:
-        """See `view`."""
-        if stage not in self._views:
-            plain = self._encoded(self.config(stage), stage.encoder)
-            options: dict[str, Any] = {"taught": partial(self._taught, stage)} if stage.teacher or stage.topics else {}
-            if stage.start:
-                options |= {"base": partial(self.plan, stage.start), "before": partial(self._before, stage)}
-            self._views[stage] = View(self.book, plain, self._overrides(stage), **options)
-        return self._views[stage]
+        """The data of a stage, and the runs that come before it."""
+        return self.view(self.named(stage))
+
+    def _view(self, name: str) -> View:
+        stage = self._stages[name]
+        plain = self._encoded(self.config(stage), stage.encoder)
+        options: dict[str, Any] = {"taught": partial(self._taught, stage)} if stage.teacher or stage.topics else {}
+        if stage.start:
+            options |= {"base": partial(self.plan, stage.start), "before": partial(self._before, stage)}
+        return View(self.book, plain, self._overrides(stage), **options)
 
     def plan(self, stage: Stage, seed: int) -> Plan:
         """The run of a stage that others start from, or learn from."""

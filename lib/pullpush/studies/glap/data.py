@@ -38,7 +38,7 @@ from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
 from pullpush.errors import unknown
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
@@ -118,19 +118,16 @@ STAND_IN = (
 Either = TypeVar("Either", StoredClips, Mixed)
 
 
-class Grounds:
-    """The chapter's mixtures and tests by their names; see `compute.Ground`.
-
-    book: the session; compute_long: whether long experiments are computed where nothing was kept of them.
+class Grounds(Ground):
+    """The chapter's mixtures and tests by their names, see the top of this module: "<mix>/<encoder>" to learn from,
+    "test/<encoder>/<test>" to test on, with "@<alteration> <level>" for altered clips.
     """
 
     name = "sound, music and speech"
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
-        self.book = replace(book, settings=book.settings.listening)
-        self.compute_long = compute_long
+        super().__init__(replace(book, settings=book.settings.listening), compute_long)
         tell_scenes(book.settings, MUSIC_AND_SPEECH if self.has_recordings else STAND_IN)
-        self._views: dict[str, View] = {}
         self._worlds: dict[str, World] = {}
 
     @property
@@ -175,23 +172,16 @@ class Grounds:
         found |= {f"prompts {each}": Test("prompts", each) for each in PROMPTS}
         return found | {f"keywords {each}": Test("keywords", each) for each in self.keyword_languages}
 
-    def view(self, name: str) -> View:
-        """Data by its name: "<mix>/<encoder>" to learn from, "test/<encoder>/<test>"; see the top of this module.
-
-        Raises:
-            UnknownNameError: no such mix, encoder, test or alteration of its clips.
-        """
-        if name not in self._views:
-            name, _, condition = name.partition("@")
-            mix, _, rest = name.partition("/")
-            encoder, _, test = rest.partition("/")
-            if encoder not in ENCODERS:
-                raise unknown("encoder", encoder, ENCODERS)
-            if condition:
-                return self._views.setdefault(f"{name}@{condition}", alter(self.view(name), condition))
-            world = self.test(test) if mix == "test" else self.mixture(mix)
-            self._views[name] = View(self.book, encoded(world, self._trunk(encoder)), self._overrides)
-        return self._views[name]
+    def _view(self, name: str) -> View:
+        plain, _, condition = name.partition("@")
+        mix, _, rest = plain.partition("/")
+        encoder, _, test = rest.partition("/")
+        if encoder not in ENCODERS:
+            raise unknown("encoder", encoder, ENCODERS)
+        if condition:
+            return alter(self.view(plain), condition)
+        world = self.test(test) if mix == "test" else self.mixture(mix)
+        return View(self.book, encoded(world, self._trunk(encoder)), self._overrides)
 
     def mixture(self, name: str) -> World:
         """What is learnt from, as audio.

@@ -27,7 +27,7 @@ from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import unknown
 from pullpush.lab import common, trunks
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import System, Trial
 from pullpush.lab.material import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
@@ -149,19 +149,14 @@ FEW = {"n_train": 8, "n_valid": 8, "n_test": 8}  # of a view that is about its s
 PART = 2 / 3  # of the profile's training scenes: a chapter of many runs
 
 
-class Grounds:
-    """The chapter's worlds by their names, through a frozen published encoder; see `compute.Ground`.
-
-    book: the session; compute_long: whether long experiments are computed where nothing was kept of them.
-    """
+class Grounds(Ground):
+    """The chapter's worlds by their names, through a frozen published encoder; see the top of this module."""
 
     name = "captions, pictures and music"
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
-        self.book = replace(book, settings=book.settings.listening)
+        super().__init__(replace(book, settings=book.settings.listening), compute_long)
         self._plain = book  # with the audio encoder that chapters 1 to 3 train themselves
-        self.compute_long = compute_long
-        self._views: dict[str, View] = {}
 
     @property
     def parts(self) -> Sequence[str]:
@@ -174,16 +169,6 @@ class Grounds:
     def has_stamps(self) -> bool:
         """Whether there are pictures and music; where not (the profile smoke fetches nothing), scenes stand in."""
         return self.book.settings.world["bank"] == "tuxpaint"
-
-    def view(self, name: str) -> View:
-        """A world by its name; see the top of this module.
-
-        Raises:
-            UnknownNameError: there is none of that name.
-        """
-        if name not in self._views:
-            self._views[name] = self._view(name)
-        return self._views[name]
 
     def config(self, name: str) -> Config:
         """What describes a world."""

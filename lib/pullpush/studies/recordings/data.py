@@ -17,7 +17,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import yaml
 from IPython.display import Markdown
@@ -26,19 +25,16 @@ from pullpush.data.clips import Clips, World, load_data
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings.corpora import load_labelled
 from pullpush.data.scenes.world import WorldConfig
-from pullpush.encoders import TEXT
 from pullpush.errors import DataNotFoundError, unknown
 from pullpush.lab import common
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session, published
 from pullpush.show import galleries
 from pullpush.show.markup import Markup
 from pullpush.studies import taught
 from pullpush.studies.own_data import is_small, tell_scenes
-from pullpush.topics import cluster
 from pullpush.training.frozen import encoded, on_features, splits_encoder
-from pullpush.training.runs import Plan
 from pullpush.training.terms import Term
 from pullpush.training.trunk import Published, parts_of
 
@@ -71,25 +67,19 @@ FURTHER = (
 )
 CLASSES = sorted([*NAMED, *RELATED, *FURTHER.split()])
 NAMES = yaml.safe_load(Path(__file__).with_name("labels.yaml").read_text(encoding="utf-8"))
-TEACHERS, APART = 3, 900  # how many give soft labels, and their first seed, which nothing else uses
 LOSS = Term("kcl", 2.0, {"learnable": True})  # InfoNCE where a clip has one language, which is drawn for each
 BASE: Mapping[str, Any] = {"terms": (LOSS,), "languages": LANGUAGES, "sampling": "random"}
 
 
-class Recordings:
-    """The chapter's views by their names; see `compute.Ground`.
-
-    book: the session; compute_long: whether long experiments are computed where nothing was kept of them.
-    """
+class Recordings(Ground):
+    """The chapter's views by their names; see the top of this module."""
 
     name = f"scenes in eight languages, tested on {SET}"
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         settings = book.settings.listening
         scenes = {**settings.world, "n_train": max(16, settings.world["n_train"] // 4)}
-        self.book = replace(book, settings=replace(settings, world=scenes, dim=settings.dim // 2))
-        self.compute_long = compute_long
-        self._views: dict[str, View] = {}
+        super().__init__(replace(book, settings=replace(settings, world=scenes, dim=settings.dim // 2)), compute_long)
         tell_scenes(book.settings)
 
     @property
@@ -122,7 +112,7 @@ class Recordings:
     @cached_property
     def scenes(self) -> World:
         """The scenes as audio."""
-        return load_data(self._config)
+        return load_data(WorldConfig(**self.book.settings.world, captions_per_scene=2))
 
     @property
     def classes(self) -> Sequence[str]:
@@ -171,25 +161,16 @@ class Recordings:
         words = {row: self.classes[labels[row]].replace("_", " ") for row in rows}
         return galleries.in_grid([galleries.card(galleries.waveform(clips, row), words[row], "eng") for row in rows])
 
-    def view(self, name: str) -> View:
-        """Data by its name; see the top of this module. UnknownNameError for others."""
-        if name not in self._views:
-            self._views[name] = self._view(*name.rpartition("/")[::2])
-        return self._views[name]
-
-    def _view(self, kind: str, name: str) -> View:
-        trunk = self.trunk(name)
+    def _view(self, name: str) -> View:
+        kind, _, encoder = name.rpartition("/")
+        trunk = self.trunk(encoder)
         if kind in ("test", "words"):  # never learnt from: the test clips of the scenes, and the clips to be named
             heard = encoded(self.scenes, trunk)
             clips = self.others if kind == "test" else self.words
             splits = {**heard.splits, "singles": splits_encoder(trunk)(clips)}
             return View(self.book, replace(heard, splits=splits))
-        world = load_data(self._taught) if name == YAMNET and kind != "plain" else self.scenes
+        world = load_data(self._taught) if name == YAMNET else self.scenes
         return View(self.book, encoded(world, trunk), self._overrides)
-
-    @property
-    def _config(self) -> WorldConfig:
-        return WorldConfig(**self.book.settings.world, captions_per_scene=2)
 
     @property
     def _overrides(self) -> dict[str, Any]:
@@ -204,23 +185,10 @@ class Recordings:
     @cached_property
     def _taught(self) -> taught.TaughtConfig:
         """The scenes with what an ensemble of the baseline makes of them, and with the topics of their captions."""
-        plain = self._view("plain", YAMNET)
-        fields = common.merged(on_features(plain.data), plain.overrides, BASE)
-        sized = common.sized(self.book, "kcl", **fields)
-        plans = [Plan(plain.data, sized, APART + number) for number in range(TEACHERS)]
-        columns = {
-            "teachers": taught.teachers_column(plans, plain.data.train),
-            "clusters": taught.labels_column(self._topics),
-        }
-        return taught.TaughtConfig(self._config, tuple(columns.items()))
-
-    @property
-    def _topics(self) -> list[int]:
-        if not self.has_recordings:
-            return [scene.events[0] for scene in self.scenes.train.columns["scene"]]
-        captions = [texts[0] for texts in self.scenes.train.captions("eng")]
-        found = cluster(TEXT[self.book.settings.text].make()(captions).numpy(), captions)
-        return np.asarray(found.labels).tolist()
+        plain = self.view(f"plain/{YAMNET}")
+        base = common.sized(self.book, "kcl", **common.merged(on_features(plain.data), plain.overrides, BASE))
+        text = self.book.settings.text if self.has_recordings else ""
+        return taught.by_ensemble(self.scenes, plain.data, base, text)
 
 
 def _asked(ask: Callable[..., list[str]], language: str, template: str | None = None) -> list[str]:

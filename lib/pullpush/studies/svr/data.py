@@ -25,7 +25,7 @@ from typing import Any
 from pullpush.data.scenes.held_out import OwnHeldOutConfig
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common, trunks
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.material import PARTS, Material, pretrained, reduced
 from pullpush.lab.session import Session
@@ -49,20 +49,19 @@ RATE = 1e-3  # of new weights
 FINE = 0.3  # where a trained encoder goes on learning, as a share of it
 
 
-class Protocols:
-    """The page's views by their names; see `compute.Ground`.
-
-    book: the session; compute_long: whether long experiments are computed where nothing was kept of them.
-    """
+class Protocols(Ground):
+    """The page's views by their names: those of TITLES, GRADED and FURTHER; see the top of this module."""
 
     name = "scenes, four protocols"
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
-        self.book, self.compute_long = reduced(book), compute_long
+        super().__init__(reduced(book), compute_long)
         self._published = replace(self.book, settings=self.book.settings.listening)
-        self._views: dict[str, View] = {}
-        audio = f"audio/{self._published.settings.audio}"
-        self.parts: Sequence[str] = (*PARTS, "data/held_out", audio, "audio/upper")
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return *PARTS, "data/held_out", f"audio/{self._published.settings.audio}", "audio/upper"
 
     def epochs(self, protocol: str) -> int:
         """Passes over the clips."""
@@ -72,15 +71,11 @@ class Protocols:
         """The learning rate that a search goes out from."""
         return FINE * RATE if protocol.startswith("tuned") else RATE
 
-    def view(self, name: str) -> View:
-        """Data by the protocol's name, or GRADED or FURTHER; UnknownNameError for others."""
-        if name not in (*TITLES, GRADED, FURTHER):
+    def _view(self, name: str) -> View:
+        if name in TITLES:
+            return self._protocol(*name.split("/"))
+        if name not in (GRADED, FURTHER):
             raise unknown("protocol", name, TITLES)
-        if name not in self._views:
-            self._views[name] = self._view(*name.split("/")) if name in TITLES else self._told_apart(name)
-        return self._views[name]
-
-    def _told_apart(self, name: str) -> View:
         plain = self.view(LEARNT)
         if name == GRADED:
             columns = (("teachers", truth_column(plain.data.train)),)
@@ -88,7 +83,7 @@ class Protocols:
         tests = OwnHeldOutConfig(plain.data.config, takes="takes", share=1e-9).load()  # training has met all events
         return plain._replace(data=replace(tests, splits={"test": tests.split("recordings")}))
 
-    def _view(self, start: str, trunk: str) -> View:
+    def _protocol(self, start: str, trunk: str) -> View:
         session = self.book if trunk == "cnn" else self._published
         data, size = common.world(self.book), {"epochs": self.epochs(f"{start}/{trunk}")}
         if start == "random":

@@ -21,46 +21,37 @@ from typing import Any
 
 from pullpush.data.clips import World, load_data
 from pullpush.data.scenes.world import WorldConfig
-from pullpush.encoders import TEXT
 from pullpush.lab import common
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes
-from pullpush.studies.taught import PARTS as SOFT_LABELS, TaughtConfig, labels_column, teachers_column
+from pullpush.studies.taught import PARTS as SOFT_LABELS, TaughtConfig, by_ensemble
 from pullpush.studies.together.experiments import FROZEN, UPPER, VALID, system
-from pullpush.topics import cluster
 from pullpush.training.frozen import encoded, on_features
-from pullpush.training.runs import Plan
 
 PLAIN = "plain"
 PART = 1 / 4  # of the profile's training scenes: a chapter of very many runs
 EPOCHS = 3  # passes, as a multiple of the profile's
 FEWER = 2  # of them where the audio encoder is in training
 BATCH, LEAST = 48, 4  # clips in a step, and however few there are
-TEACHERS, APART = 3, 900  # runs, and where their seeds begin: no comparison uses them
 CAPTIONS = 2  # of a clip in each language; the first is learnt from
 TOPICS = ("studies/regions", "studies/topics")
 
 
-class Context:
-    """The chapter's views by their names; see `compute.Ground`.
-
-    book: the session; compute_long: whether long experiments are computed where nothing was kept of them.
-    """
+class Context(Ground):
+    """The chapter's views by their names; see the top of this module."""
 
     name = "scenes in eight languages, with teachers and topics"
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         settings = book.settings.listening
         scenes: dict[str, Any] = {**settings.world, "n_train": max(16, round(PART * settings.world["n_train"]))}
-        self.book = replace(book, settings=replace(settings, world=scenes, dim=settings.dim // 2))
-        self.compute_long, self.dim = compute_long, self.book.settings.dim
+        super().__init__(replace(book, settings=replace(settings, world=scenes, dim=settings.dim // 2)), compute_long)
+        self.dim = self.book.settings.dim
         self.is_small = is_small(settings)  # encoders have not learnt from recordings; scenes are too few for topics
         self.languages = languages_of(scenes["bank"])  # eight, or those of a bank of one's own
         self.batch_size = max(LEAST, min(BATCH, scenes["n_train"] // 4))
-        self._config = WorldConfig(**scenes, captions_per_scene=CAPTIONS)
-        self._views: dict[str, View] = {}
         tell_scenes(book.settings)
 
     @property
@@ -72,19 +63,16 @@ class Context:
     @cached_property
     def scenes(self) -> World:
         """The scenes as audio."""
-        return load_data(self._config)
+        return load_data(WorldConfig(**self.book.settings.world, captions_per_scene=CAPTIONS))
 
-    def view(self, name: str) -> View:
-        """Data by its name; see the top of this module."""
-        if name not in self._views:
-            if name == VALID:
-                data = self.view(FROZEN).data
-                return View(self.book, replace(data, splits={**data.splits, "test": data.valid}))
-            world = self.scenes if name == PLAIN else load_data(self.taught)
-            level = "lower" if name == UPPER else "features"
-            clips = encoded(world, common.published_trunk(self.book), level=level)
-            self._views[name] = View(self.book, clips, self._overrides(fine_tuned=name == UPPER))
-        return self._views[name]
+    def _view(self, name: str) -> View:
+        if name == VALID:
+            data = self.view(FROZEN).data
+            return View(self.book, replace(data, splits={**data.splits, "test": data.valid}))
+        world = self.scenes if name == PLAIN else load_data(self.taught)
+        level = "lower" if name == UPPER else "features"
+        clips = encoded(world, common.published_trunk(self.book), level=level)
+        return View(self.book, clips, self._overrides(fine_tuned=name == UPPER))
 
     def _overrides(self, *, fine_tuned: bool) -> dict[str, Any]:
         settings = self.book.settings
@@ -99,26 +87,9 @@ class Context:
         tuned = {**settings.fine_tuning, "epochs": max(1, round(epochs / FEWER))}
         return options | tuned if fine_tuned else options
 
-    # ---------------------------------------------------------------- what comes with the clips
-
     @cached_property
     def taught(self) -> TaughtConfig:
         """The scenes with both columns."""
-        clips = self.view(PLAIN).data.train
-        plans = [self.teacher(APART + number) for number in range(TEACHERS)]
-        columns = {"teachers": teachers_column(plans, clips), "clusters": labels_column(self.labels)}
-        return TaughtConfig(self._config, tuple(columns.items()))
-
-    def teacher(self, seed: int) -> Plan:
-        """A run of the baseline."""
-        view, (name, options) = self.view(PLAIN), system((), dim=self.dim)
-        overrides = common.merged(on_features(view.data), view.overrides, options)
-        return Plan(view.data, common.sized(self.book, name, **overrides), seed)
-
-    @property
-    def labels(self) -> Sequence[int]:
-        """The topic of each training clip's first caption by the frozen text encoder, or its first event."""
-        if self.is_small:
-            return [scene.events[0] for scene in self.scenes.train.columns["scene"]]
-        captions = [text for texts in self.scenes.train.captions("eng") for text in texts[:1]]
-        return cluster(TEXT[self.book.settings.text].make()(captions).numpy(), captions).labels.tolist()
+        plain, (name, options) = self.view(PLAIN), system((), dim=self.dim)
+        base = common.sized(self.book, name, **common.merged(on_features(plain.data), plain.overrides, options))
+        return by_ensemble(self.scenes, plain.data, base, "" if self.is_small else self.book.settings.text)

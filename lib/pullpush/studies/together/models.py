@@ -1,26 +1,20 @@
 """Models of chapter 7: what a step of each combination costs, and the forces of its terms at the end of training.
 
-Seconds are of this processor alone, by one thread, and what else runs on the machine does not count: the steps of all
-combinations take turns, and of each the median over the rounds is compared with the baseline's. FLOPs and kept bytes
-are counted and are the same everywhere.
+Seconds are measured, see `lab.overhead`; FLOPs and kept bytes are counted and are the same everywhere.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
-from pullpush.data.batches import Batch
 from pullpush.data.clips import Clips
 from pullpush.lab import common
 from pullpush.lab.compute import View
-from pullpush.parallel import one_thread
+from pullpush.lab.overhead import Step, step_times
 from pullpush.studies.counting import cost
 from pullpush.studies.means import by_clip, plain
 from pullpush.studies.push_parts import SHARES, forces_in_batches
@@ -35,20 +29,6 @@ from pullpush.training.runs import drawn, ready
 
 # Of a recipe: what its terms and its model are.
 FIELDS = ("terms", "languages", "sampling", "captions", "batch_size", "dim", "audio", "text", "encoder_options")
-
-
-class Step(NamedTuple):
-    """All that one step takes."""
-
-    objective: Objective
-    optimiser: Optimizer
-    batch: Batch
-
-    def __call__(self) -> None:
-        """Encode, compare, go back, move."""
-        self.objective(self.batch).loss.backward()
-        self.optimiser.step()
-        self.optimiser.zero_grad()
 
 
 def steps_of(view: View, combinations: Iterable[Collection[str]], *, seed: int = 0) -> dict[str, Step]:
@@ -75,26 +55,6 @@ def step_costs(steps: Mapping[str, Step], *, rounds: int = 9) -> pd.DataFrame:
     )
     ratios = table[["FLOPs", "kept"]] / table[["FLOPs", "kept"]].iloc[0]
     return table.assign(**{"FLOPs ratio": ratios["FLOPs"], "memory ratio": ratios["kept"]})
-
-
-def step_times(steps: Mapping[str, Step], *, rounds: int = 9) -> pd.DataFrame:
-    """How long steps take, in turns, by one thread, after one of each that warms up.
-
-    Returns:
-        A row a system: system, seconds (median), time (ratio to the first system, median over the rounds), low, high
-        (quartiles of that ratio).
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    with one_thread():
-        for _ in range(rounds + 1):
-            for name, step in steps.items():
-                began = time.thread_time()
-                step()
-                seconds[name].append(time.thread_time() - began)
-    times = pd.DataFrame(seconds).iloc[1:]
-    ratios = times.div(times.iloc[:, 0], axis=0)
-    table = {"system": list(steps), "seconds": times.median().to_numpy(), "time": ratios.median().to_numpy()}
-    return pd.DataFrame(table).assign(low=ratios.quantile(0.25).to_numpy(), high=ratios.quantile(0.75).to_numpy())
 
 
 def forces_at_the_end(run: Result, clips: Clips, *, seed: int = 0) -> pd.DataFrame:

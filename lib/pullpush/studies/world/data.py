@@ -21,7 +21,7 @@ from pullpush.data.clips import Clips, World
 from pullpush.data.scenes.held_out import HeldOutConfig, OwnHeldOutConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.lab.comparisons import levels
-from pullpush.lab.compute import View
+from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.material import PARTS
 from pullpush.lab.scores import Scores
@@ -66,17 +66,14 @@ def systems_of(book: Session) -> dict[str, System]:
     }
 
 
-class Context:
+class Context(Ground):
     """What the experiments stand on (see `compute.Ground`): one world with held-out recordings and events.
 
-    book: the session, at the profile's size; compute_long: whether to compute what is long and was not kept.
+    A view is "sound", or what YAMNet made of it: "frozen", "random", "upper"; each is tested on new combinations, and
+    with "/heard", "/recordings" or "/events" behind it on that split.
     """
 
     name = "ears"
-
-    def __init__(self, book: Session, compute_long: bool = False) -> None:
-        self.book, self.compute_long = book, compute_long
-        self._views: dict[str, View] = {}
 
     @property
     def parts(self) -> Sequence[str]:
@@ -106,15 +103,8 @@ class Context:
             return OwnHeldOutConfig(world)
         return HeldOutConfig(world, takes="" if world.bank == "synthetic" else "takes")
 
-    def view(self, name: str) -> View:
-        """Data by its name: "sound", or what YAMNet made of it: "frozen", "random", "upper"; each is tested on new
-        combinations, and with "/heard", "/recordings" or "/events" behind it on that split.
-        """
-        if name not in self._views:
-            self._views[name] = self._view(*name.split("/"))
-        return self._views[name]
-
-    def _view(self, way: str, test: str = "") -> View:
+    def _view(self, name: str) -> View:
+        way, _, test = name.partition("/")
         if test:
             data = self.view(way).data
             return View(self.book, replace(data, splits={**data.splits, "test": data.split(test)}))
