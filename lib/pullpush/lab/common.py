@@ -139,17 +139,16 @@ def untrained(book: Session, *, seed: int | None = None) -> nn.Module:
     return create(size.audio, size.text, dim=size.dim, seed=seed, **size.encoder_options).eval()
 
 
-def zero_shot_by_language(model: nn.Module, data: World, languages: Sequence[str] = LANGUAGES) -> pd.DataFrame:
+def zero_shot_by_language(model: nn.Module, data: World) -> pd.DataFrame:
     """Zero-shot accuracy on single-event clips, with the prompt and the labels of each language that the bank speaks.
 
     Columns: language, value, low, high (95 %, whole classes resampled), chance.
     """
     known = set.intersection(*(set(event.phrases) for event in data.bank.events))
     rows = []
-    for language in languages:
-        if language in known:
-            table = zero_shot(model, data.singles, prompts(data.bank.events, language)).set_index("metric")
-            rows.append({"language": language, **table.loc["accuracy"].to_dict()})
+    for language in (each for each in LANGUAGES if each in known):
+        table = zero_shot(model, data.singles, prompts(data.bank.events, language)).set_index("metric")
+        rows.append({"language": language, **table.loc["accuracy"].to_dict()})
     return pd.DataFrame(rows)
 
 
@@ -173,14 +172,14 @@ def mean_and_spread(table: pd.DataFrame, by: str, columns: Sequence[str], *, per
 # ---------------------------------------------------------------- captions that several clips have
 
 
-def shared_captions(clips: Clips, language: str = "eng") -> Markdown:
+def shared_captions(clips: Clips) -> Markdown:
     """How many clips share a caption with another, and the highest R@1 that is left; or that there is one clip alone;
     nothing else.
 
     A caption counts as right for its own clip alone, and ties count against a system (metrics/retrieval.py): where one
     text is the caption of several clips, no system ranks them all first.
     """
-    captions, name = clips.captions(language), escape(clips.name)
+    captions, name = clips.captions("eng"), escape(clips.name)
     if len(captions) == 1:
         return Markdown(f"**There is one {name} clip:** among one, recall is 100 % whatever a system has learnt.")
     shared = sharing(captions)

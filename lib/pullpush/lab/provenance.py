@@ -167,10 +167,10 @@ def _cpuinfo() -> str:
         return ""
 
 
-def installed(names: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """Installed versions of packages; those that are not installed are left out."""
+def installed() -> dict[str, str]:
+    """Installed versions of PACKAGES; those that are not installed are left out."""
     found = {}
-    for name in names:
+    for name in PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

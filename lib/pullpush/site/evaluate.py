@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from torch.nn import functional as F
 
 from pullpush.data.batches import is_missing
 from pullpush.data.clips import Clips
-from pullpush.data.recordings.corpora import CorpusConfig, load_labelled, load_split
+from pullpush.data.recordings.corpora import CorpusConfig, load_labelled, load_split, shared_captions
 from pullpush.data.recordings.registry import find
 from pullpush.encoders.interface import SAMPLE_RATE, Model
 from pullpush.errors import PullPushError
@@ -155,10 +154,8 @@ def counts(clips: Clips, whole: int = 0) -> list[tuple]:
 
 def caption_counts(captions: Sequence[Sequence[str]], language: str) -> list[tuple]:
     """How many captions there are, and how many of them are another clip's, too, at which R@1 cannot be had by all."""
-    clips_of = Counter(text for texts in captions for text in set(texts))
-    shared = sum(clips_of[text] > 1 for texts in captions for text in texts)
     found = {"clips with captions": len(captions), "captions": sum(map(len, captions))}
-    return _rows("counts", language, found | {"captions that another clip has, too": shared})
+    return _rows("counts", language, found | {"captions that another clip has, too": shared_captions(captions)})
 
 
 def retrieval(pairs: Pairs, language: str) -> list[tuple]:

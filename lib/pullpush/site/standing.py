@@ -74,17 +74,17 @@ class Checked(NamedTuple):
         return f"{self.name}: {self.how}{further}"
 
 
-def check(names: Sequence[str] = (), *, root: Path | None = None) -> Iterator[Checked]:
+def check(names: Sequence[str] = ()) -> Iterator[Checked]:
     """The components, all or those that are named, that disagree with their golden files."""
-    known, faults = notes(root or find_root())
+    known, faults = notes(find_root())
     for name, how in golden.check(names):
         yield Checked(name, how, on(name, known))
     yield from (Checked(name, fault) for name, fault in faults.items())
 
 
-def accept(names: Sequence[str], *, root: Path | None = None) -> Iterator[str]:
+def accept(names: Sequence[str]) -> Iterator[str]:
     """Let the golden files of components say what these do today; a line for each, with what is stale by it."""
-    known, _ = notes(root or find_root())
+    known, _ = notes(find_root())
     for name in names:
         if not golden.accept(name):
             yield f"{name}: does what its golden file says"

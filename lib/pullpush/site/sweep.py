@@ -285,7 +285,7 @@ class Cell:
         running.run(chapter.name, profile=self.profile, parameters=self.parameters, threads=threads, **places)
 
 
-def sweep_grid(path: Path, *, jobs: int = 2, root: Path | None = None, **options: Any) -> Swept:
+def sweep_grid(path: Path, *, jobs: int = 2, **options: Any) -> Swept:
     """Run the cells of a sweep file that are not finished yet, and gather the tables of all that are.
 
     jobs, options: as for `work_through`; the cores are shared out among processes.
@@ -293,7 +293,7 @@ def sweep_grid(path: Path, *, jobs: int = 2, root: Path | None = None, **options
     Raises:
         SweepError: another process is running this sweep; or see `read_grid` and `work_through`.
     """
-    cells, out = read_grid(path, root=root)
+    cells, out = read_grid(path)
     holder = out / ".holder"
     refusal = SweepError(
         f"another sweep is writing to {out} ({who(holder)}): wait for it, or give this one another `out`"

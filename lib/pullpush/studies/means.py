@@ -19,11 +19,10 @@ def by_seed(values: pd.Series) -> Difference:
     return difference(values.to_numpy(float)[:, None])
 
 
-def plain(found: Difference, *, percent: bool = False) -> str:
-    """A mean and its half-width, without a sign: "0.972 ± 0.004", "97.2 ± 0.4 %".
+def plain(found: Difference) -> str:
+    """A mean and its half-width, without a sign.
 
     >>> plain(by_clip(pd.Series([0.1, 0.2, 0.3])))
     '0.200 ± 0.248'
     """
-    scale, digits, unit = (100, 1, " %") if percent else (1, 3, "")
-    return f"{scale * found.value:.{digits}f} ± {scale * found.half_width:.{digits}f}{unit}"
+    return f"{found.value:.3f} ± {found.half_width:.3f}"

@@ -199,12 +199,12 @@ def extra(chapter: str, system: str, quantity: str, text_encoder: str = "trained
     return exact(float(rows["ratio"].item()) - 1)
 
 
-def extra_seconds(chapter: str, system: str, precision: str = "bf16", *, folder: Path | None = None) -> Difference:
+def extra_seconds(chapter: str, system: str) -> Difference:
     """What a step of a system took longer on a GPU than one of the chapter's first, as a fraction, with the quartiles
     over rounds as its interval; UnknownNameError as for `extra`.
     """
-    wanted = {"quantity": "seconds", "system": system, "precision": precision}
-    row = read("gpu-tables", folder=folder, chapter=chapter, **wanted).iloc[0]
+    wanted = {"quantity": "seconds", "system": system, "precision": "bf16"}
+    row = read("gpu-tables", chapter=chapter, **wanted).iloc[0]
     low, high = float(row["low"]) - 1, float(row["high"]) - 1
     return replace(exact(float(row["ratio"]) - 1), low=low, high=high, half_width=(high - low) / 2)
 

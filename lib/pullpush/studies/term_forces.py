@@ -97,7 +97,7 @@ def force_name(term: str, part: str) -> str:
     return title(term) if part == "whole" else f"{title(term)}, {part}"
 
 
-def gradient_cosines(model: nn.Module, one: Recipe, given: Iterable[Batch], *, seed: int = 0) -> pd.DataFrame:
+def gradient_cosines(model: nn.Module, one: Recipe, given: Iterable[Batch]) -> pd.DataFrame:
     """Whether the terms of a recipe pull the trained weights of each encoder one way; see `term_forces`.
 
     Parts of the model named "text…" are the encoder of texts, the others that of clips.
@@ -111,7 +111,7 @@ def gradient_cosines(model: nn.Module, one: Recipe, given: Iterable[Batch], *, s
         if parameter.requires_grad:
             weights["text" if name.startswith("text") else "clip"].append(parameter)
     rows = []
-    with _as_in_training(model, seed):
+    with _as_in_training(model, 0):
         objective = Objective(model, one)
         for number, batch in enumerate(given):
             values = objective(batch).terms

@@ -36,4 +36,3 @@ def test_published_captions_are_read_where_they_are(tmp_path, monkeypatch):
         "file_name,caption_1,caption_2\na.wav,A dog barks,A dog is barking\nb.wav,It rains,\n", encoding="utf-8"
     )
     assert published_captions() == {"clotho": ["A dog barks", "A dog is barking", "It rains"]}
-    assert published_captions(split="test") == {}

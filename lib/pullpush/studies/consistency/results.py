@@ -150,12 +150,12 @@ def doublings(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-
     return pd.DataFrame.from_dict(shifts, orient="index", columns=others), fit
 
 
-def worth_of_texts(scores: Scores, metric: str = "T2A R@1") -> pd.DataFrame:
+def worth_of_texts(scores: Scores) -> pd.DataFrame:
     """What "all" texts of a clip are worth over "one" of them: a row for each kind of texts and their number K, with
     the columns of `worth_of_steps`; on English captions.
     """
     of_kinds = _of_english(scores).groupby(["texts", "K"], sort=False)
-    found = [worth_of_steps(rows, metric, "one").tail(1).assign(texts=kind, K=k) for (kind, k), rows in of_kinds]
+    found = [worth_of_steps(rows, baseline="one").tail(1).assign(texts=kind, K=k) for (kind, k), rows in of_kinds]
     return pd.concat(found, ignore_index=True)[["texts", "K", "value", "low", "high", "fit"]]
 
 

@@ -23,7 +23,7 @@ from pullpush.losses import epsilon_of_entropy
 from pullpush.metrics.annotations import FITS, annotated_by_clip
 from pullpush.metrics.cards import Values
 from pullpush.metrics.ensembles import by_number, combine, learned, score, two_stages
-from pullpush.studies.distill.data import ENCODERS, ENSEMBLE, MAIN, SYSTEMS, Context, LessonContext, Stage
+from pullpush.studies.distill.data import ENCODERS, ENSEMBLE, MAIN, SYSTEMS, TAU, Context, LessonContext, Stage
 from pullpush.studies.distill.experiments import SOFT, TEACHERS, Row, experiment
 from pullpush.studies.distill.labels import similarities, soft_labels
 from pullpush.topics import OUTLIER, Density, agreement
@@ -181,14 +181,14 @@ def against_truth(labels: Tensor, relevance: Tensor) -> NDArray[np.float64]:
     return np.divide((ours * truth).sum(axis=1), scale, out=np.zeros(len(ours)), where=scale > 0)
 
 
-def against_scenes(context: Context, seed: int, tau: float = 0.05) -> dict[str, Values]:
+def against_scenes(context: Context, seed: int) -> dict[str, Values]:
     """Each teacher's order of all training clips for a caption against the truth, and the shares of its soft label."""
     clips = context.source(Stage("finetune")).train
     truth = clips.relevance()
     found: dict[str, Values] = {BINARY: {RIGHT[0]: against_truth(torch.eye(len(clips)), truth)}}
     for name, teacher in TEACHERS.items():
         similarity = similarities(soft_labels(context.teachers(teacher, seed), clips)).T  # texts in rows
-        label = (similarity.double() / tau).softmax(dim=1)
+        label = (similarity.double() / TAU).softmax(dim=1)
         shares = (label * (truth >= FITS)).sum(dim=1).numpy(), label.diagonal().numpy()
         found[name] = dict(zip(RIGHT, (against_truth(similarity, truth), *shares), strict=True))
     return found
@@ -207,11 +207,11 @@ def models_topics(context: Context, seed: int) -> dict[str, Values]:
     return found
 
 
-def groups_agree(audio: Tensor, topics: NDArray[np.int64], *, seed: int = 0) -> float:
+def groups_agree(audio: Tensor, topics: NDArray[np.int64]) -> float:
     """How far k-means of audio embeddings `(N, d)` with as many groups as there are topics agrees with these: AMI."""
     known = topics != OUTLIER
     rows, topics = audio.numpy()[known], topics[known]
-    return agreement(KMeans(len(np.unique(topics)), n_init=3, random_state=seed).fit(rows).labels_, topics)["AMI"]
+    return agreement(KMeans(len(np.unique(topics)), n_init=3, random_state=0).fit(rows).labels_, topics)["AMI"]
 
 
 def smoothed(soft: Tensor) -> Tensor:
@@ -226,9 +226,7 @@ def smoothed(soft: Tensor) -> Tensor:
     return label.diagonal_scatter(1 - epsilon[:, 0])
 
 
-def push_by_truth(
-    student: Tensor, teacher: Tensor, relevance: Tensor, tau: float, *, size: int, seed: int = 0
-) -> pd.DataFrame:
+def push_by_truth(student: Tensor, teacher: Tensor, relevance: Tensor, tau: float, *, size: int) -> pd.DataFrame:
     """How labels have a text pushed by the clips of other pairs of its batch, by how well these fit in truth.
 
     The weight of clip j on text i is q_ij − label_ij: positive pushes, negative pulls. Binary labels are those of
@@ -238,12 +236,12 @@ def push_by_truth(
     Args:
         student, teacher: `(N, N)` similarities, texts in rows; tau: of both.
         relevance: `(N, N)`.
-        size: pairs in a batch, seed: of the batches, into which the pairs are dealt once.
+        size: pairs in a batch; all pairs are dealt out into batches once.
 
     Returns:
         Columns label, level (of LEVELS, those that occur), weight: the mean over such pairs, in units of 1/τ; pairs.
     """
-    order = torch.randperm(len(student), generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(len(student), generator=torch.Generator().manual_seed(0))
     batches, others = [], ~torch.eye(size, dtype=torch.bool)
     for rows in order[: len(order) - len(order) % size].view(-1, size):
         q, soft = ((each[rows][:, rows].double() / tau).softmax(dim=1) for each in (student, teacher))

@@ -22,17 +22,17 @@ def captions_of(world: World) -> list[str]:
     return [caption for several in world.train.captions("eng") for caption in several]
 
 
-def published_captions(*, split: str = "train") -> dict[str, list[str]]:
-    """The captions of those published sets that are here, by name; of the others nothing.
+def published_captions() -> dict[str, list[str]]:
+    """The training captions of those published sets that are here, by name; of the others nothing.
 
     A set's captions are in the folder `captions` of the cache, as `clotho_train.csv` (see `folder.read_captions`), or
     with its recordings (see `registry.listing`).
     """
     found = {}
     for name in PUBLISHED:
-        path = home() / "captions" / f"{name}_{split}.csv"
+        path = home() / "captions" / f"{name}_train.csv"
         try:
-            groups = list(read_captions(path).values()) if path.is_file() else listing(name, split).captions
+            groups = list(read_captions(path).values()) if path.is_file() else listing(name, "train").captions
         except PullPushError:  # not here, or the library that reads it is not
             continue
         found[name] = [caption for captions in groups for caption in captions]

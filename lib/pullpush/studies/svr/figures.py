@@ -27,10 +27,10 @@ QUANTITIES = {  # columns of `science.step_of`
 SPANS, OVER = "95 % intervals over seeds and clips", "R@1 − InfoNCE's (points)"
 
 
-def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric: str = "R@1") -> Figure:
-    """A metric at each value of some settings, which stand at equal distances, a panel a setting, a colour a system.
+def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str]) -> Figure:
+    """R@1 at each value of some settings, which stand at equal distances, a panel a setting, a colour a system.
 
-    table: columns setting, value, system, seed and the metric (a fraction); settings: setting → label of its axis.
+    table: columns setting, value, system, seed and R@1 (a fraction); settings: setting → label of its axis.
     """
     columns = min(3, len(settings))
     fig, axes = panels(columns, -(-len(settings) // columns), height=2.5)
@@ -40,14 +40,14 @@ def score_by_setting(table: pd.DataFrame, settings: Mapping[str, str], *, metric
         found = table[table["setting"] == setting]
         values, systems = sorted(found["value"].unique()), list(dict.fromkeys(found["system"]))
         for number, (system, runs) in enumerate(found.groupby("system", sort=False)):
-            spread = runs.groupby("value")[metric].agg(["mean", "min", "max"])
+            spread = runs.groupby("value")["R@1"].agg(["mean", "min", "max"])
             places = np.searchsorted(values, spread.index) + dodge(number, len(systems), 0.45)
             columns_of = {"value": "mean", "low": "min", "high": "max"}
             dots(ax, spread, places, scale=100, upright=True, **columns_of, **styles[system])
         name_places(ax, [signed(value) for value in values], axis="x")
         ax.set(xlabel=title, xlim=(-0.5, len(values) - 0.5))
     for ax in axes[::columns]:
-        ax.set_ylabel(f"{metric} (%)")
+        ax.set_ylabel("R@1 (%)")
     for ax in axes[len(settings) :]:
         ax.remove()
     return finish(fig, spread_note(table, "bar", within=("setting", "value", "system")))
@@ -120,10 +120,10 @@ def gains_by_quantity(table: pd.DataFrame) -> Figure:
     return finish(fig, f"A mark a system; {SPANS}; logarithmic beyond ±5")
 
 
-def drift_against_recall(runs: pd.DataFrame, *, metric: str = "R@1", without: Sequence[str] = ()) -> Figure:
+def drift_against_recall(runs: pd.DataFrame, *, without: Sequence[str] = ()) -> Figure:
     """Means of systems: R@1 over InfoNCE's against the cosine over InfoNCE's; table: `results.drift_and_recall`."""
-    means = runs[~runs["system"].isin(without)].groupby(["protocol", "system"])[[*DRIFTS, metric]].mean()
-    over = (means - means.xs("infonce", level="system")).rename(columns={metric: "value"}).reset_index()
+    means = runs[~runs["system"].isin(without)].groupby(["protocol", "system"])[[*DRIFTS, "R@1"]].mean()
+    over = (means - means.xs("infonce", level="system")).rename(columns={"R@1": "value"}).reset_index()
     fig, axes = panels(len(DRIFTS), sharey=True)
     for ax, (name, title) in zip(axes, DRIFTS.items(), strict=True):
         _marks(ax, over, name, "cosine − InfoNCE's:\n" + fill(title, 24))

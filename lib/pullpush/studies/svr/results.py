@@ -86,26 +86,22 @@ def drift_over(scores: Scores, system: str, baseline: str, reading: str) -> Diff
     return difference(*(np.nanmean(each[:, each.shape[1] // 2 :], axis=1, keepdims=True) for each in values))
 
 
-def _leads(
-    scores: Scores, systems: Sequence[str], baseline: str, parts: int = 4
-) -> Iterator[tuple[str, str, int, pd.Series]]:
-    """Protocol, system, part of training (1 …) and the lead in validation R@1 by seed, mean over the part's epochs.
-
-    Only where both stand at one temperature and rate, so that no search decides.
-    """
+def _leads(scores: Scores, systems: Sequence[str], baseline: str) -> Iterator[tuple[str, str, int, pd.Series]]:
+    """Protocol, system, quarter and lead in validation R@1 by seed, where both stand at one temperature and rate."""
     for protocol, trained in protocols(scores).items():
         at = {name: scores.trial(name, {"protocol": protocol}).overrides for name in trained}
         points = {name: (at[name].get("tau"), at[name].get("lr")) for name in trained}
         runs = scores.history[scores.history["protocol"] == protocol]
-        share = np.ceil(parts * runs["epoch"] / runs["epoch"].max()).astype(int)
-        means = runs.groupby(["system", "seed", share.rename("part")])["R@1"].mean()
+        share = np.ceil(4 * runs["epoch"] / runs["epoch"].max()).astype(int)
+        means = runs.groupby(["system", "seed", share.rename("quarter")])["R@1"].mean()
         for system in (name for name in systems if points.get(name) == points[baseline]):
-            for part, ahead in (means[system] - means[baseline]).groupby("part"):
-                yield protocol, system, part, ahead.droplevel("part")
+            for quarter, ahead in (means[system] - means[baseline]).groupby("quarter"):
+                yield protocol, system, quarter, ahead.droplevel("quarter")
 
 
 def lead(scores: Scores, systems: Sequence[str], baseline: str) -> pd.DataFrame:
-    """What systems have over a baseline in validation R@1 in each quarter of training, one number a seed; see `_leads`.
+    """What systems have over a baseline in validation R@1 in each quarter of training, one number a seed; only where
+    both stand at one temperature and rate, so that no search decides.
 
     Returns:
         Columns protocol, system, quarter (1 …), ahead ("9/10": of how many runs), and those of GAIN, p by Holm.
@@ -120,23 +116,21 @@ def lead(scores: Scores, systems: Sequence[str], baseline: str) -> pd.DataFrame:
 
 def head_start(scores: Scores, system: str, baseline: str) -> Difference:
     """The lead in the first quarter of training, mean over the protocols of `lead`, over the seeds that all have."""
-    early = {protocol: ahead for protocol, _, part, ahead in _leads(scores, [system], baseline) if part == 1}
+    early = {protocol: ahead for protocol, _, quarter, ahead in _leads(scores, [system], baseline) if quarter == 1}
     if not early:
         raise ExperimentError(f"{system} and {baseline} stand at one temperature and rate in no protocol")
     return difference(pd.DataFrame(early).dropna().mean(axis=1).to_numpy()[:, None])
 
 
-def epochs_to_target(
-    history: pd.DataFrame, systems: Sequence[str], *, baseline: str, within: float = 0.01
-) -> pd.DataFrame:
-    """How soon systems are where a baseline ends: `within` of the validation R@1 of its best epochs, mean over seeds;
-    history: of `Scores`, of one protocol; systems without a run are left out.
+def epochs_to_target(history: pd.DataFrame, systems: Sequence[str], *, baseline: str) -> pd.DataFrame:
+    """How soon systems are where a baseline ends: within a point of the validation R@1 of its best epochs, mean over
+    seeds; history: of `Scores`, of one protocol; systems without a run are left out.
 
     Returns:
         Columns system; runs; reached, how many come there; epoch, in which, mean over those; earlier, low, high: epochs
         before the baseline, of the seeds with which both come there, with 95 % interval (NaN of fewer than two).
     """
-    target = history[history["system"] == baseline].groupby("seed")["R@1"].max().mean() - within
+    target = history[history["system"] == baseline].groupby("seed")["R@1"].max().mean() - 0.01
     runs = history.groupby("system")["seed"].nunique()
     there = history[history["R@1"] >= target].groupby(["seed", "system"])["epoch"].min()
     first = there.unstack("system").reindex(columns=runs.index)  # NaN: never
@@ -191,12 +185,12 @@ def main_effects(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     return differences(found)
 
 
-def over(scores: Scores, baseline: str, metric: str = "R@1") -> pd.DataFrame:
+def over(scores: Scores, baseline: str) -> pd.DataFrame:
     """What every system has over one, by protocol, p by Holm within it: columns protocol, system, and those of GAIN."""
     tables = []
     for protocol, systems in protocols(scores).items():
         pairs = [(system, baseline) for system in systems if system != baseline]
-        tables.append(gains(scores, pairs, [metric], [{"protocol": protocol}]))
+        tables.append(gains(scores, pairs, ["R@1"], [{"protocol": protocol}]))
     return pd.concat(tables, ignore_index=True).drop(columns=["baseline", "metric"])
 
 
@@ -228,21 +222,21 @@ def told_apart(scores: Scores) -> pd.DataFrame:
     return differences(found)
 
 
-def searched_dose(search: Scores, protocol: str, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
-    """The rows of `scaled` for a protocol that was searched and not compared: each system at its best point over the
-    baseline at its own, on the validation clips of one seed; without an interval, and empty where it was not searched.
+def searched_dose(search: Scores, protocol: str) -> pd.DataFrame:
+    """The rows of `scaled` for a protocol that was searched and not compared: each system at its best point over
+    InfoNCE at its own, on the validation clips of one seed; without an interval, and empty where it was not searched.
     """
-    best = search.table[search.table["protocol"] == protocol].groupby("system", sort=False)[metric].max()
+    best = search.table[search.table["protocol"] == protocol].groupby("system", sort=False)["R@1"].max()
     rows = []
     for name, option in {"infonce": {"perpendicular": 1.0}, **{key: SCALED[key][1] for key in SCALED}}.items():
         parts = [option.get("part", "perpendicular")] if name != "infonce" else ["perpendicular", "sideways"]
         over_it = {"protocol": protocol, "system": name, "factor": option["perpendicular"]}
-        rows += [{**over_it, "part": part, "value": best[name] - best[baseline]} for part in parts if name in best]
+        rows += [{**over_it, "part": part, "value": best[name] - best["infonce"]} for part in parts if name in best]
     table = pd.DataFrame(rows, columns=["protocol", "system", "factor", "part", "value"])
     return table.assign(low=np.nan, high=np.nan).sort_values(["part", "factor"], ignore_index=True)
 
 
-def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str = "R@1") -> pd.DataFrame:
+def again(first: Scores, second: Scores, baseline: str = "infonce") -> pd.DataFrame:
     """What runs that two experiments declare alike, trained by both, found there and here, in points.
 
     Returns:
@@ -257,12 +251,12 @@ def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str 
         seeds = [seed for seed in second.seeds(trial.system, trial.where) if seed in there]
         if not seeds:
             continue
-        sides = [scores.values(trial.system, metric, trial.where, seeds=seeds) for scores in both]
+        sides = [scores.values(trial.system, "R@1", trial.where, seeds=seeds) for scores in both]
         one, two = (100 * side.mean(axis=1) for side in sides)
         row = {"protocol": TITLES[trial.where["protocol"]], "system": trial.system, "seeds": len(seeds)}
         row |= {"first": one.mean(), "second": two.mean(), "one run": np.abs(one - two).max()}
         for name, scores, side in zip(("first", "second"), both, sides, strict=True):
-            gain = difference(side, scores.values(baseline, metric, trial.where, seeds=seeds))
+            gain = difference(side, scores.values(baseline, "R@1", trial.where, seeds=seeds))
             text = "" if trial.system == baseline else f"{100 * gain.value:+.1f} ± {100 * gain.half_width:.1f}"
             row[f"over {baseline}, {name}"] = text.replace("-", "−")
         rows.append(row)
@@ -271,14 +265,14 @@ def again(first: Scores, second: Scores, baseline: str = "infonce", metric: str 
     return pd.DataFrame(rows)
 
 
-def drift_and_recall(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
+def drift_and_recall(scores: Scores) -> pd.DataFrame:
     """A row a run: protocol, system, seed, the three readings of drift (mean cosines over the second half of training;
-    the higher, the less drift), and the metric.
+    the higher, the less drift), and R@1.
     """
     rows = []
     for trial, seed in scores.experiment.cells:
         steps = scores.rows(scores.steps, trial, seed)
         late = steps[steps["step"] > steps["step"].max() / 2]
-        value = scores.clips[str(trial), seed][metric].mean()
+        value = scores.clips[str(trial), seed]["R@1"].mean()
         rows.append((trial.where["protocol"], trial.system, seed, *(late[name].mean() for name in DRIFTS), value))
-    return pd.DataFrame(rows, columns=["protocol", "system", "seed", *DRIFTS, metric])
+    return pd.DataFrame(rows, columns=["protocol", "system", "seed", *DRIFTS, "R@1"])

@@ -175,12 +175,12 @@ def effects(design: Design, values: np.ndarray, order: int = 2) -> pd.DataFrame:
     )
 
 
-def design_error(design: Design, values: np.ndarray, order: int = 3) -> tuple[float, int]:
-    """Standard error of an effect by the design itself: root mean square of its contrasts of so many factors and more,
+def design_error(design: Design, values: np.ndarray) -> tuple[float, int]:
+    """Standard error of an effect by the design itself: root mean square of its contrasts of three factors and more,
     which are taken for noise; and their number, the degrees of freedom.
     """
     means = values.mean(axis=(1, 2))
-    noise = [2 * (design.contrast(*one) * means).mean() for one in design.saturated() if len(one) >= order]
+    noise = [2 * (design.contrast(*one) * means).mean() for one in design.saturated() if len(one) > 2]
     return float(np.sqrt(np.mean(np.square(noise)))) if noise else float("nan"), len(noise)
 
 
@@ -218,9 +218,9 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
     return pd.concat(tables, ignore_index=True)
 
 
-def standing(table: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
-    """The rows whose interval excludes zero and whose adjusted p is below the level."""
-    return table[((table["low"] > 0) | (table["high"] < 0)) & (table["p"] < level)]
+def standing(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows whose interval excludes zero and whose adjusted p is below 5 %."""
+    return table[((table["low"] > 0) | (table["high"] < 0)) & (table["p"] < 0.05)]
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -293,13 +293,13 @@ def chosen(scores: Scores, design: Design) -> frozenset[str]:
     return high_of(simplest(predicted(design, responses(scores, design, "R@1").mean(axis=2))[0]))
 
 
-def front(table: pd.DataFrame, cost: str = "cost", value: str = "value") -> pd.Series:
+def front(table: pd.DataFrame, cost: str = "cost") -> pd.Series:
     """Which rows are on the Pareto front: nothing else is both no dearer and no worse, and one of them better.
 
     >>> front(pd.DataFrame({"cost": [1.0, 2.0, 2.0, 3.0], "value": [0.2, 0.4, 0.3, 0.4]})).tolist()
     [True, True, False, False]
     """
-    costs, values = (table[name].to_numpy(dtype=float) for name in (cost, value))
+    costs, values = (table[name].to_numpy(dtype=float) for name in (cost, "value"))
     cheaper, better = costs[:, None] <= costs[None], values[:, None] >= values[None]
     strictly = (costs[:, None] < costs[None]) | (values[:, None] > values[None])
     return pd.Series(~(cheaper & better & strictly).any(axis=0), index=table.index)
