@@ -7,9 +7,10 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import pytest
+import yaml
 
 from pullpush.errors import UnknownNameError
-from pullpush.lab import claims
+from pullpush.lab import claims, findings
 from pullpush.site import build as building
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,18 +22,11 @@ PICTURE = (
 
 @pytest.fixture
 def executed(tmp_path: Path) -> Path:
-    """The execution of a chapter that shows figure 1.4 and has results."""
+    """The execution of a chapter that shows figure 1.4."""
     output = nbformat.v4.new_output("display_data", {"text/html": PICTURE})
     cells = [nbformat.v4.new_markdown_cell("# Forces"), nbformat.v4.new_code_cell("1", outputs=[output])]
     path = tmp_path / "01-forces.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    rows = [
-        ("T2A", "R@1", 0.5, 0.45, 0.55, 0.002),
-        ("A2T", "R@1", 0.6, 0.5, 0.7, 0.002),
-        ("T2A", "R@5", 0.9, 0.8, 1, 0.01),
-    ]
-    columns = ["direction", "metric", "value", "low", "high", "chance"]
-    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "01-forces.results.csv", index=False)
     return path
 
 
@@ -62,7 +56,7 @@ def test_a_figure_links_to_its_chapter_and_has_no_second_anchor(tmp_path, judged
     assert "id=" not in said
 
 
-@pytest.mark.parametrize("mark", ["claim: supclap-b", "recall: 01-force", "figure: 02-svr 2.1"])
+@pytest.mark.parametrize("mark", ["claim: supclap-b", "figure: 02-svr 2.1"])
 def test_a_name_that_is_not_there_is_an_error_with_the_nearest_one(tmp_path, judged, executed, mark):
     with pytest.raises(UnknownNameError, match=r"known: (supclap-a|01-forces)"):
         completed(tmp_path, f"<!-- {mark} -->", judged, executed)
@@ -73,8 +67,8 @@ def test_every_mark_of_the_book_names_what_is_there(kind, words):
     pages = ROOT / "book"
     if kind == "claim":
         assert claims.find(words).judged
-    elif kind == "recall":
-        assert "book.save(recall" in (pages / f"{words}.md").read_text(encoding="utf-8")
+    elif kind == "found":
+        assert words in yaml.safe_load((pages / findings.FILE).read_text(encoding="utf-8"))
     elif kind == "interactive":
         assert "force_lab(" in (pages / f"{words}.md").read_text(encoding="utf-8")
     elif kind == "cards":

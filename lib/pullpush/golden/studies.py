@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.data.clips import Clips, Columns, StoredClips
+from pullpush.data.clips import Columns, StoredClips
 from pullpush.data.language.vocabulary import load_events
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import write_captions
@@ -72,11 +72,16 @@ class Toy(Model):
 
 
 @dataclass(frozen=True)
-class OfModel:
-    """A teacher that is a model; see `labels.Teacher`."""
+class OfModel(taught.Run):
+    """A teacher that is a model."""
 
-    def embed(self, clips: Clips, language: str) -> Tensor:
-        return labels.both_sides(Toy(), clips, language)
+    def model(self) -> Model:
+        return Toy()
+
+
+@dataclass(frozen=True)
+class Directed(OfModel, taught.Directed):
+    """One of an ensemble."""
 
 
 def clips() -> StoredClips:
@@ -95,19 +100,19 @@ def clips() -> StoredClips:
 @PROBES("soft_labels")
 def soft_labels() -> Values:
     """What three kinds of teachers make of clips, and the similarities that come of it."""
-    kinds: tuple[Any, ...] = (OfModel(), labels.Truth(), labels.Blind(dim=3, seed=2))
-    soft = labels.side_by_side(kinds, clips(), "eng")
+    kinds: tuple[Any, ...] = (OfModel(""), taught.Truth(), labels.Blind(dim=3, seed=2))
+    soft = taught.side_by_side(kinds, clips(), "eng")
     return {
         "of a model": torch.from_numpy(soft[:, 0]).float(),
         "of the others": torch.from_numpy(soft[:, 1:]).float(),
-        "similarities": labels.similarities(soft),
+        "similarities": taught.similarities(soft),
     }
 
 
 @PROBES("teachers")
 def teachers() -> Values:
     """What a model makes of clips and of the mean direction of their captions."""
-    return {"both sides": torch.from_numpy(taught.both_sides(Toy(), clips()))}
+    return {"both sides": Directed("").embed(clips(), "eng")}
 
 
 @PROBES("counting")
@@ -178,10 +183,10 @@ def topic_labels() -> Values:
     scenes = [Scene(tuple(Sound(one, 0, 0.0) for one in events), relation[len(events)], None, 1.0) for events in EVENTS]
     of_scenes = silent({"scene": scenes})
     kinds = {
-        "event": labels.Classes("event"),
-        "events": labels.Classes("events"),
-        "category": labels.Classes("category", ("animal", "water", "animal")),
-        "shuffled": labels.Shuffled(labels.Classes("event"), seed=1),
+        "event": taught.Classes("event"),
+        "events": taught.Classes("events"),
+        "category": taught.Classes("category", ("animal", "water", "animal")),
+        "shuffled": labels.Shuffled(taught.Classes("event"), seed=1),
     }
     values: dict[str, Any] = {kind: each.of(of_scenes, "eng") for kind, each in kinds.items()}
     found = np.array([2, 1, 2, OUTLIER, OUTLIER, 0, OUTLIER, 1, 0])

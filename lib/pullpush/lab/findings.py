@@ -49,6 +49,12 @@ def remember(book: Session) -> None:
     display(Markdown(f"**What to remember.**\n\n{lines}"))
 
 
+def opening(page: str, read: Read) -> str:
+    """What a page opens with, with its numbers; see `sentence`."""
+    item = _of(page)
+    return sentence(item["found"], item.get("cells", {}), read)
+
+
 def sentence(text: str, cells: Mapping[str, Any], read: Read) -> str:
     """A sentence with its numbers. {name}: a cell with its 95 % interval, {name!}: without; a claim's by its id.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -18,18 +19,25 @@ from pullpush.lab.scores import Scores
 
 
 def grid(
-    name: str, systems: Mapping[str, System], options: Mapping[str, Sequence[Any]], *, seeds: Iterable[int], **more: Any
+    name: str,
+    systems: Mapping[str, System],
+    options: Mapping[str, Sequence[Any]],
+    *,
+    seeds: Iterable[int],
+    views: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    **more: Any,
 ) -> Experiment:
     """Every system at every point of a grid, as many points for one as for another.
 
     Args:
         options: option of the recipe → values; a column of the tables each.
         seeds: of training, other ones than those of the comparison that follows.
+        views: system → the view that it learns from and the one that it is tested on; "" for the experiment's.
         more: other attributes of the experiment.
     """
     points = [dict(zip(options, values, strict=True)) for values in product(*options.values())]
     trials = [
-        Trial(system, recipe, {**overrides, **point}, point)
+        Trial(system, recipe, {**overrides, **point}, point, *views.get(system, ("", "")))
         for system, (recipe, overrides) in systems.items()
         for point in points
     ]

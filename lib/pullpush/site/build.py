@@ -6,7 +6,7 @@ The first page says what each chapter found, taken from its execution and never 
 findings go:
 
     <!-- claim: supclap-s2-perpendicular -->   the claim and what was found of it
-    <!-- recall: 00-world -->                  R@1 of the chapter's results, beside chance
+    <!-- found: 00-world -->                   what the chapter opens with, see `lab.findings`
     <!-- figure: 01-forces 1.4 -->             that figure, with its caption, and a link to its chapter
     <!-- interactive: 01-forces-lab -->        the chapter's force figure, to play with
     <!-- cards: findings.yaml -->              a card a chapter, see `findings`
@@ -27,6 +27,7 @@ import pandas as pd
 
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import profiles
+from pullpush.lab.findings import Read, opening
 from pullpush.lab.ledger import sentence
 from pullpush.lab.root import find_root, workplace
 from pullpush.show.captions import anchor
@@ -34,7 +35,7 @@ from pullpush.show.interactive import FRAME, renewed
 from pullpush.site import card_pages, chapters, findings, ledger_page
 from pullpush.site.chapters import shown_html
 
-MARK = re.compile(r"<!-- (claim|recall|figure|interactive|cards): ([^\n]*?) -->")
+MARK = re.compile(r"<!-- (claim|found|figure|interactive|cards): ([^\n]*?) -->")
 FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
 IMAGE = re.compile(r"<img [^>]*>")
 ADDRESS = "PULLPUSH_SITE"  # where the site will lie, such as https://example.org/book/: for a sitemap, a social card
@@ -165,12 +166,16 @@ def write_sitemap(site: Path, address: str) -> None:
 def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path], root: Path | None = None) -> None:
     """Put what was found into a copy of the page, where its marks stand."""
     executed = {notebook.stem: notebook for notebook in notebooks}
+
+    def read(file: str) -> pd.DataFrame:
+        return claims if file == ledger_page.FILE else pd.read_csv(executed[file.split(".")[0]].with_name(file))
+
     write: Mapping[str, Callable[[str], str]] = {
         "claim": lambda id: claim_text(claims, id),
-        "recall": lambda chapter: recall_text(_of(executed, chapter)),
+        "found": lambda chapter: opening(chapter, read),
         "figure": lambda words: _figure_text(executed, words),
         "interactive": lambda chapter: _raw(_interactive("".join(shown_html(_of(executed, chapter))))),
-        "cards": lambda file: _raw(_cards(root or find_root(), claims, executed)),
+        "cards": lambda file: _raw(_cards(root or find_root(), read, executed)),
     }
     text = MARK.sub(lambda mark: write[mark[1]](mark[2]), page.read_text(encoding="utf-8"))
     page.write_text(text, encoding="utf-8")
@@ -183,17 +188,6 @@ def claim_text(claims: pd.DataFrame, id: str) -> str:
         raise unknown("claim", id, rows.index)
     row = rows.loc[id]
     return f"*{row['claim']}* ({row['source']}) — {sentence(row)}"
-
-
-def recall_text(notebook: Path) -> str:
-    """R@1 in both directions with 95 % intervals, beside chance, from `<chapter>.results.csv`."""
-    table = pd.read_csv(notebook.with_suffix(".results.csv"))
-    rows = table[table["metric"] == "R@1"].set_index("direction")
-    parts = [
-        f"{100 * row['value']:.0f} % [{100 * row['low']:.0f}, {100 * row['high']:.0f}] {name}"
-        for name, row in (("text to audio", rows.loc["T2A"]), ("audio to text", rows.loc["A2T"]))
-    ]
-    return f"R@1 is {' and '.join(parts)}; by chance {100 * rows['chance'].max():.1f} %."
 
 
 def _interactive(shown: str) -> str:
@@ -212,10 +206,7 @@ def _figure_text(executed: Mapping[str, Path], words: str) -> str:
     return _raw(f'<a href="{chapter}.html#{anchor(number)}" style="color:inherit;text-decoration:none">{figure}</a>')
 
 
-def _cards(root: Path, claims: pd.DataFrame, executed: Mapping[str, Path]) -> str:
-    def read(file: str) -> pd.DataFrame:
-        return claims if file == ledger_page.FILE else pd.read_csv(executed[file.split(".")[0]].with_name(file))
-
+def _cards(root: Path, read: Read, executed: Mapping[str, Path]) -> str:
     found = list(findings.findings(root, read))
     shown = {one.figure: IMAGE.search(_figure_text(executed, one.figure)) for one in found}
     return findings.cards(found, {figure: image[0] for figure, image in shown.items() if image})

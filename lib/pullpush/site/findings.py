@@ -14,7 +14,6 @@ import yaml
 from pullpush.lab.findings import interval, row_of, written
 
 FILE = "findings.yaml"
-DECISIONS = "decisions.yaml"
 
 
 class Finding(NamedTuple):
@@ -65,27 +64,3 @@ def cards(found: Sequence[Finding], pictures: Mapping[str, str]) -> str:
         for one in found
     ]
     return f'<div class="findings">{"".join(blocks)}</div>'
-
-
-def readme_table(found: Sequence[Finding]) -> str:
-    """README's table of chapters."""
-    lines = ["| chapter | question | answer | page |", "|---|---|---|---|"]
-    for one in found:
-        kinds = ("page",) if len(one.pages) == 1 else ("lesson", "lab")
-        links = (
-            f"[{kind}](executed/quick/{page}.ipynb) ([source](book/{page}.md))"
-            for page, kind in zip(one.pages, kinds, strict=True)
-        )
-        lines.append(f"| {int(one.pages[0][:2])} | {one.question} | {one.answer} | {', '.join(links)} |")
-    return "\n".join(lines)
-
-
-def decision_table(root: Path, read: Callable[[str], pd.DataFrame]) -> str:
-    """The table for practitioners: what one has, what to do, what it changed with its interval, and where."""
-    lines = ["| you have | do | points | chapter |", "|---|---|---|---|"]
-    for item in yaml.safe_load((root / "book" / DECISIONS).read_text(encoding="utf-8")):
-        number, page = item["number"], item["page"]
-        row, scale = row_of(read(number["file"]), number), 100 if number["as"] == "points" else 1
-        value, low, high = (f"{scale * row[column]:+.1f}".replace("-", "−") for column in ("value", "low", "high"))
-        lines.append(f"| {item['have']} | {item['do']} | {value} [{low}, {high}] | [{page}]({page}.md) |")
-    return "\n".join(lines)

@@ -25,7 +25,8 @@ from pullpush.studies.distill.data import (
     LessonContext,
     Stage,
 )
-from pullpush.studies.distill.labels import Blind, Run, Truth
+from pullpush.studies.distill.labels import Blind
+from pullpush.studies.taught import Run, Truth
 from pullpush.training.recipes import recipe
 
 

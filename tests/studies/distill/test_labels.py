@@ -15,18 +15,16 @@ from pullpush.encoders import create
 from pullpush.errors import DataNotFoundError, PullPushError
 from pullpush.golden import version
 from pullpush.rewriting import create as rewriter
-from pullpush.studies.distill.labels import (
-    Blind,
-    ByText,
+from pullpush.studies.distill.labels import Blind, ByText, Shuffled, of_clips
+from pullpush.studies.taught import (
     Classes,
+    Directed,
     Later,
     Run,
-    Shuffled,
     TaughtConfig,
     Truth,
     both_sides,
     checked,
-    of_clips,
     similarities,
     soft_labels,
     with_columns,
@@ -88,7 +86,9 @@ def test_a_run_teaches_by_its_best_weights(clips):
     options = {"text": "hashed", "dim": 8, "epochs": 1, "encoder_options": {"audio_channels": (4, 4, 8)}}
     plan = Plan(world, recipe("infonce", batch_size=6, **options))
     model = plan.train().model
-    torch.testing.assert_close(Run(plan.key).embed(clips, "eng"), both_sides(model, clips, "eng"))
+    sides = both_sides(model, clips, "eng")
+    torch.testing.assert_close(Run(plan.key).embed(clips, "eng"), sides)
+    torch.testing.assert_close(Directed(plan.key).embed(clips, "eng"), torch.nn.functional.normalize(sides, dim=2))
 
 
 # ---------------------------------------------------------------- columns
@@ -134,7 +134,7 @@ def test_a_world_is_named_by_what_makes_its_columns(part, monkeypatch):
     def changed(*names):
         return {name: "other" if name == part else version(name) for name in names}
 
-    monkeypatch.setattr("pullpush.studies.distill.labels.versions", changed)
+    monkeypatch.setattr("pullpush.studies.taught.versions", changed)
     assert config.load().identity != before
 
 
@@ -142,7 +142,7 @@ def test_labels_are_asked_again_where_what_makes_them_has_changed(clips, monkeyp
     first = soft_labels([Truth()], clips)
     monkeypatch.setattr(Truth, "embed", lambda teacher, clips, language: torch.ones(len(clips), 2, 3))
     assert np.array_equal(soft_labels([Truth()], clips), first)  # the golden file says what a version is
-    monkeypatch.setattr("pullpush.studies.distill.labels.versions", lambda *names: {name: "other" for name in names})
+    monkeypatch.setattr("pullpush.studies.taught.versions", lambda *names: {name: "other" for name in names})
     assert (soft_labels([Truth()], clips) == 1).all()
 
 

@@ -31,9 +31,9 @@ from pullpush.lab.experiments import System, Trial
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
-from pullpush.studies.distill import labels
-from pullpush.studies.distill.labels import ByModel, ByText, Classes, Labels, Shuffled, TaughtConfig, loaded
+from pullpush.studies.distill.labels import Blind, ByModel, ByText, Shuffled
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
+from pullpush.studies.taught import PARTS as SOFT_LABELS, Classes, Labels, Run, TaughtConfig, Teacher, Truth, loaded
 from pullpush.topics import TopicsError
 from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import weighted
@@ -196,7 +196,7 @@ class Context(Ground):
         """See `compute.Ground`."""
         trunks = sorted({part for name in ENCODERS for part in self.trunk(name).parts})
         words = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting")
-        return *PARTS, *words, *labels.PARTS, *self.topics("generic", 0).parts, *trunks
+        return *PARTS, *words, *SOFT_LABELS, *self.topics("generic", 0).parts, *trunks
 
     def trial(
         self, name: str, stage: Stage, where: Mapping[str, Any] | None = None, recipe: str = "", **overrides: Any
@@ -242,9 +242,9 @@ class Context(Ground):
             options |= {"topics": most, "clusters.dim": self.dim, **weighted(stage.recipe, clusters=WEIGHT)}
         return stage.recipe, {**options, **overrides}
 
-    def teachers(self, name: str, seed: int, world: str = WORLD) -> tuple[labels.Teacher, ...]:
+    def teachers(self, name: str, seed: int, world: str = WORLD) -> tuple[Teacher, ...]:
         """The teachers of a name, as `soft_labels` takes them."""
-        known: dict[str, labels.Teacher] = {"truth": labels.Truth(), "blind": labels.Blind(self.dim, seed)}
+        known: dict[str, Teacher] = {"truth": Truth(), "blind": Blind(self.dim, seed)}
         if name in known:
             return (known[name],)
         return tuple(self._run(each, seed) for each in Stage("finetune", name, world=world).teachers)
@@ -306,8 +306,8 @@ class Context(Ground):
             "tau": TAU,
         }
 
-    def _run(self, stage: Stage, seed: int) -> labels.Run:
-        return labels.Run(self.plan(stage, seed).key, self.trunk(stage.encoder))
+    def _run(self, stage: Stage, seed: int) -> Run:
+        return Run(self.plan(stage, seed).key, self.trunk(stage.encoder))
 
     def _before(self, stage: Stage, seed: int) -> list[list[Plan]]:
         """All runs that a stage needs, in rounds of those that can be trained side by side."""

@@ -10,11 +10,11 @@ All are tested in "mul", each clip in its own words; where several languages are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pullpush.lab.experiments import Experiment, System, Trial, Where
+from pullpush.lab.tuning import grid
 from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies.glap.data import OBJECTIVES as OBJECTIVES, Grounds
 
@@ -146,19 +146,10 @@ def on_tests(
 def sought(
     name: str, of: Mapping[str, tuple[System, str]], options: Mapping[str, Sequence[Any]], *, seeds: Iterable[int]
 ) -> Experiment:
-    """Systems at every point of one grid; validation decides, and the test of sounds is scored, too.
-
-    Args:
-        of: label → system and encoder.
-        options: option of the recipe → values.
-    """
-    points = [dict(zip(options, values, strict=True)) for values in product(*options.values())]
-    trials = [
-        Trial(label, recipe, {**overrides, **point}, point, f"all/{encoder}", f"test/{encoder}/sound")
-        for label, ((recipe, overrides), encoder) in of.items()
-        for point in points
-    ]
-    return Experiment(name, tuple(trials), tuple(seeds), long=True, languages=("mul",))
+    """`tuning.grid` of systems, each with its encoder; validation decides, and the test of sounds is scored, too."""
+    systems = {label: system for label, (system, _) in of.items()}
+    views = {label: (f"all/{encoder}", f"test/{encoder}/sound") for label, (_, encoder) in of.items()}
+    return grid(name, systems, options, seeds=seeds, views=views, long=True, languages=("mul",))
 
 
 def tuned(best: Best, label: str = LOSS, **options: Any) -> System:

@@ -86,7 +86,7 @@ class Recordings(Ground):
     def parts(self) -> Sequence[str]:
         """See `compute.Ground`."""
         trunks = parts_of([Published("yamnet"), *map(self.trunk, self.encoders)])
-        return *PARTS, *taught.PARTS, "studies/regions", "studies/topics", "data/labels", *trunks
+        return *PARTS, *taught.OF_ENSEMBLE, "studies/regions", "studies/topics", "data/labels", *trunks
 
     @property
     def tests(self) -> bool:
@@ -187,8 +187,8 @@ class Recordings(Ground):
         """The scenes with what an ensemble of the baseline makes of them, and with the topics of their captions."""
         plain = self.view(f"plain/{YAMNET}")
         base = common.sized(self.book, "kcl", **common.merged(on_features(plain.data), plain.overrides, BASE))
-        text = self.book.settings.text if self.has_recordings else ""
-        return taught.by_ensemble(self.scenes, plain.data, base, text)
+        topics = taught.FirstCaptions(self.book.settings.text) if self.has_recordings else taught.Classes("event")
+        return taught.by_ensemble(self.scenes.config, plain.data, base, self.trunk(YAMNET), topics)
 
 
 def _asked(ask: Callable[..., list[str]], language: str, template: str | None = None) -> list[str]:

@@ -29,7 +29,7 @@ from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.material import PARTS, Material, pretrained, reduced
 from pullpush.lab.session import Session
-from pullpush.studies.taught import TaughtConfig, truth_column
+from pullpush.studies.taught import TaughtConfig, Truth
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import encoded
 
@@ -78,8 +78,7 @@ class Protocols(Ground):
             raise unknown("protocol", name, TITLES)
         plain = self.view(LEARNT)
         if name == GRADED:
-            columns = (("teachers", truth_column(plain.data.train)),)
-            return plain._replace(data=TaughtConfig(plain.data.config, columns).load())
+            return plain._replace(data=TaughtConfig(plain.data.config, (Truth(),)).load())
         tests = OwnHeldOutConfig(plain.data.config, takes="takes", share=1e-9).load()  # training has met all events
         return plain._replace(data=replace(tests, splits={"test": tests.split("recordings")}))
 

@@ -26,7 +26,7 @@ from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes
-from pullpush.studies.taught import PARTS as SOFT_LABELS, TaughtConfig, by_ensemble
+from pullpush.studies.taught import OF_ENSEMBLE, Classes, FirstCaptions, TaughtConfig, by_ensemble
 from pullpush.studies.together.experiments import FROZEN, UPPER, VALID, system
 from pullpush.training.frozen import encoded, on_features
 
@@ -58,7 +58,7 @@ class Context(Ground):
     def parts(self) -> Sequence[str]:
         """See `compute.Ground`."""
         settings = self.book.settings
-        return *PARTS, *SOFT_LABELS, *TOPICS, f"audio/{settings.audio}", "audio/upper", f"text/{settings.text}"
+        return *PARTS, *OF_ENSEMBLE, *TOPICS, f"audio/{settings.audio}", "audio/upper", f"text/{settings.text}"
 
     @cached_property
     def scenes(self) -> World:
@@ -92,4 +92,6 @@ class Context(Ground):
         """The scenes with both columns."""
         plain, (name, options) = self.view(PLAIN), system((), dim=self.dim)
         base = common.sized(self.book, name, **common.merged(on_features(plain.data), plain.overrides, options))
-        return by_ensemble(self.scenes, plain.data, base, "" if self.is_small else self.book.settings.text)
+        topics = Classes("event") if self.is_small else FirstCaptions(self.book.settings.text)
+        trunk = common.published_trunk(self.book)
+        return by_ensemble(self.scenes.config, plain.data, base, trunk, topics)

@@ -26,6 +26,7 @@ from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.material import PARTS
 from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
+from pullpush.lab.tuning import grid
 from pullpush.metrics.cards import METRICS
 from pullpush.studies.own_data import is_small
 from pullpush.training.frozen import encoded
@@ -122,12 +123,9 @@ class Context(Ground):
 
 def rates(systems: Mapping[str, System], values: Sequence[float], *, seeds: Iterable[int], epochs: int) -> Experiment:
     """The search for a learning rate: the same values and epochs for every system, on seeds of its own."""
-    trials = [
-        Trial(name, "infonce", {**system.overrides, "lr": lr, "epochs": epochs}, {"lr": lr}, data=system.view)
-        for name, system in systems.items()
-        for lr in values
-    ]
-    return Experiment("rates", tuple(trials), tuple(seeds), data="sound", long=True)
+    of = {name: ("infonce", {**system.overrides, "epochs": epochs}) for name, system in systems.items()}
+    views = {name: (system.view, "") for name, system in systems.items()}
+    return grid("rates", of, {"lr": values}, seeds=seeds, views=views, data="sound", long=True)
 
 
 def on_tests(
@@ -152,21 +150,6 @@ def on_tests(
         for test, split in tests.items()
     ]
     return Experiment(name, tuple(trials), tuple(seeds), data="sound", evaluations=("retrieval", "graded"), long=True)
-
-
-def joined(scores: Scores, further: Scores) -> Scores:
-    """Systems of two experiments as if they were of one, so that they can be compared; those that are there, once."""
-    known, seeds = {trial.system for trial in scores.experiment.trials}, further.experiment.seeds
-    more = [trial for trial in further.experiment.trials if trial.system not in known]
-    if not (scores and further and more):
-        return scores or further
-    trials = tuple(replace(trial, seeds=trial.seeds or seeds) for trial in more)
-    both = replace(scores.experiment, trials=scores.experiment.trials + trials)
-    tables = {
-        name: pd.concat([getattr(side, name) for side in (scores, further)], ignore_index=True)
-        for name in ("history", "steps")
-    }
-    return replace(scores, experiment=both, clips={**scores.clips, **further.clips}, **tables)
 
 
 def standings(scores: Scores, world: World) -> pd.DataFrame:
