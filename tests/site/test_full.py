@@ -136,7 +136,7 @@ def test_other_weights_in_the_same_folder_make_another_trunk_and_run(mini, tmp_p
 
 def test_scenes_can_be_asked_for_and_a_missing_dataset_is_told(mini, monkeypatch):
     book = session.start("02-svr", profile="full", out=mini.parent / "session")
-    assert isinstance(material.of(book, "scenes"), material.Scenes)
+    assert not isinstance(material.of(book, "scenes"), material.Real)
     monkeypatch.setenv("PULLPUSH_DATA", str(mini.parent / "nothing"))
     with pytest.raises(DataNotFoundError, match="pullpush fetch audiocaps"):
         material.of(book).data()

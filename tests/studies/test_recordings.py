@@ -52,17 +52,3 @@ def test_ranks_say_whether_an_order_carries_over(turned, expected):
     assert table[table["place"] == "scenes"]["value"].tolist() == [3, 2, 1]
     assert spearman == pytest.approx({"value": expected, "low": expected, "high": expected})
     assert (table["low"] == table["high"]).all()
-
-
-def test_the_clips_that_encoders_disagree_on_come_first():
-    ground = SimpleNamespace(classes=["cat", "dog"])
-    truth = [[0, 1, 1]] * 2
-    systems = {
-        "one": Planted(**{"predicted": [[0, 1, 1]] * 2, "class": truth}),
-        "other": Planted(**{"predicted": [[0, 0, 1]] * 2, "class": truth}),
-    }
-    table = science.disagreement(ground, systems, count=2)
-    assert table["clip"].tolist()[0] == 1
-    assert table.iloc[0].to_dict() | {"clip": 1} == {
-        "clip": 1, "class": "dog", "pairs that differ": 1.0, "one": "dog", "other": "cat",
-    }  # fmt: skip

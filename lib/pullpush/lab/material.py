@@ -9,8 +9,7 @@ All kinds answer the same questions (see `Material`), so that a chapter reads th
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -53,7 +52,7 @@ def of(book: Session, dataset: str = "", *, compute_long: bool = False, publishe
     if published:
         book = replace(book, settings=book.settings.listening)
     if name == SCENES:
-        ground: Material = PublishedScenes(book, compute_long) if published else Scenes(book, compute_long)
+        ground = PublishedScenes(book, compute_long) if published else Material(book, compute_long)
     else:
         ground = Real(book, name, compute_long)
         gaps.allow(f"the dataset {' and '.join(ground.pair_names)}")
@@ -71,8 +70,8 @@ class Labelled(NamedTuple):
     prompts: list[str]
 
 
-class Material(Ground, ABC):
-    """What chapter 2 asks of its data.
+class Material(Ground):
+    """What chapters 1 to 3 ask of their data: here rendered scenes, and a trunk that is trained on scenes of one event.
 
     Attributes:
         book: the session at the size of a chapter of many runs; full: at the profile's.
@@ -86,36 +85,42 @@ class Material(Ground, ABC):
     or a name of `pair`.
     """
 
-    pair_names: tuple[str, ...]
-    random_text: Mapping[str, Any]
+    name = SCENES
+    pair_names: tuple[str, ...] = ("A", "B")
+    random_text: Mapping[str, Any] = {"text": "hashed"}
 
-    def __init__(self, book: Session, full: Session, compute_long: bool) -> None:
-        super().__init__(book, compute_long)
-        self.full = full
+    def __init__(self, book: Session, compute_long: bool = False) -> None:
+        super().__init__(reduced(book), compute_long)
+        self.full = book
 
-    @abstractmethod
+    @property
+    def parts(self) -> Sequence[str]:
+        """See `compute.Ground`."""
+        return PARTS
+
     def data(self, n_train: int | None = None) -> World:
         """What systems are compared on; n_train: so many training clips."""
+        return common.world(self.book, **({} if n_train is None else {"n_train": n_train}))
 
-    @abstractmethod
     def whole(self) -> World:
         """The same at the profile's whole size, for training end to end."""
+        return common.world(self.full)
 
-    @abstractmethod
     def trunk(self) -> Base:
         """The audio encoder that all systems share."""
+        return trunks.trained(pretrained(self.book))
 
-    @abstractmethod
     def random_trunk(self) -> Base:
         """One of the same architecture that has learnt nothing."""
+        return trunks.trained(untrained(self.book))
 
-    @abstractmethod
     def pair(self, trunk: Base) -> dict[str, World]:
-        """Two worlds that differ, encoded, to train on one and test on the other."""
+        """Two worlds that differ, encoded, to train on one and test on the other; see `two_worlds`."""
+        return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data()).items()}
 
-    @abstractmethod
     def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
+        return {"single events": Labelled(data.singles, data.singles.prompts())}
 
     def _view(self, name: str) -> View:
         if name in SHARES:
@@ -136,42 +141,7 @@ class Material(Ground, ABC):
         return View(self.book, pair[name])
 
 
-# ---------------------------------------------------------------- the book's scenes
-
-
-class Scenes(Material):
-    """Rendered scenes; the trunk is trained on scenes of a single event."""
-
-    name = SCENES
-    parts = PARTS
-    pair_names = ("A", "B")
-    random_text: Mapping[str, Any] = {"text": "hashed"}
-
-    def __init__(self, book: Session, compute_long: bool = False) -> None:
-        super().__init__(reduced(book), book, compute_long)
-
-    def data(self, n_train: int | None = None) -> World:
-        return common.world(self.book, **({} if n_train is None else {"n_train": n_train}))
-
-    def whole(self) -> World:
-        return common.world(self.full)
-
-    def trunk(self) -> Base:
-        return trunks.trained(pretrained(self.book))
-
-    def random_trunk(self) -> Base:
-        return trunks.trained(untrained(self.book))
-
-    def pair(self, trunk: Base) -> dict[str, World]:
-        """See `two_worlds`."""
-        return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data()).items()}
-
-    def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
-        """The world's own single-event clips."""
-        return {"single events": Labelled(data.singles, data.singles.prompts())}
-
-
-class PublishedScenes(Scenes):
+class PublishedScenes(Material):
     """Rendered scenes; the trunk is the profile's audio encoder as it is published, and nothing is trained for it."""
 
     name = "scenes, published encoder"  # so that results do not pass for those with a trunk trained here
@@ -235,11 +205,9 @@ class Real(Material):
     An encoder without published weights is trained on the dataset first, with InfoNCE.
     """
 
-    parts = ("data/decoding", "data/relevance", "data/labels")
-
     def __init__(self, book: Session, name: str, compute_long: bool = False) -> None:
-        super().__init__(book, book, compute_long)
-        self.name = name
+        super().__init__(book, compute_long)
+        self.book, self.name = book, name
         self._pair = {find(one).title: one for one in (name, book.settings.other) if one}
         self.pair_names = tuple(self._pair)
         card = AUDIO[book.settings.audio]
@@ -248,6 +216,10 @@ class Real(Material):
         self._rate: dict[str, Any] = {"sample_rate": card.sample_rate} if card.sample_rate else {}
         known = TEXT[book.settings.text].pretrained  # else there is no such architecture untrained
         self.random_text = {"encoder_options": {"text_pretrained": False}} if known else {"text": "hashed"}
+
+    @property
+    def parts(self) -> Sequence[str]:
+        return "data/decoding", "data/relevance", "data/labels"
 
     def data(self, n_train: int | None = None) -> World:
         return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))

@@ -11,7 +11,6 @@ import torch
 from scipy.stats import spearmanr
 from torch.nn import functional as F
 
-from pullpush import losses
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import arrays, claims, compute, session
 from pullpush.lab.comparisons import levels as levels_of
@@ -271,25 +270,6 @@ def test_a_binary_label_only_pushes_and_the_truth_pulls_what_fits(pairs):
     assert table.loc[("smoothed", same), "pairs"] == 2
     both = table.loc["binary", "weight"] + table.loc["soft", "weight"]
     assert np.allclose(table.loc["binary and soft", "weight"], both[table.loc["binary and soft"].index])
-
-
-def test_forces_are_those_of_the_decomposition(pairs):
-    audio, text = pairs
-    towards = {"nearer": lambda a, t: -(a * t).sum(dim=1).mean(), "contrast": lambda a, t: losses.info_nce(a, t, 0.2)}
-    table = science.force_parts(towards, audio, text, torch.arange(N) // 2).set_index("term")
-    sines = (1 - (audio * text).sum(dim=1) ** 2).sqrt().mean()
-    assert table.loc["nearer", "along"] == pytest.approx(float(sines))
-    assert table.loc["nearer", "across"] == pytest.approx(0, abs=1e-9)
-    assert table.loc["contrast", "across"] > 0
-
-
-def test_a_force_that_all_of_a_topic_share_is_alike(pairs):
-    audio, _ = pairs
-    topics = torch.arange(N) // 4
-    direction = torch.eye(5, dtype=torch.float64)[topics]
-    same = F.normalize(direction.roll(1, dims=1), dim=1)  # at one place, pulled to one place
-    table = science.force_parts({"shared": lambda a, t: -(t * same).sum(dim=1).mean()}, audio, direction, topics)
-    assert table["alike"][0] == pytest.approx(1)
 
 
 # Topics

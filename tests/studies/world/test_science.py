@@ -79,15 +79,6 @@ def test_encoders_are_held_side_by_side_and_described_by_their_cards(held_out, t
 
 # Scene graphs and words
 
-RELEVANCE = torch.tensor([[1.0, 0.5, 0.0], [0.5, 1.0, 1.0], [0.0, 1.0, 1.0]])
-
-
-def test_false_negatives_are_counted_by_clip_and_by_batch():
-    assert sorted(science.off_diagonal(RELEVANCE).tolist()) == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
-    table = science.false_negatives(RELEVANCE, RELEVANCE, batch_size=2)
-    assert table["share"].tolist() == pytest.approx([4 / 6, 2 / 6, 2 / 6])  # a batch of two is one pair
-    assert science.false_negatives(RELEVANCE, RELEVANCE, 3)["share"].iloc[2] == pytest.approx(1 - (4 / 6) ** 3)
-
 
 def test_captions_of_real_sets_are_counted_beside_the_scenes(world, home):
     folder = home / "captions"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.cluster import KMeans
 from torch import Tensor
-from torch.nn import functional as F
 
 from pullpush.data.clips import Clips
-from pullpush.forces import tangent
 from pullpush.lab.experiments import Derived, Experiment, Trial
 from pullpush.losses import epsilon_of_entropy
 from pullpush.metrics.annotations import FITS, annotated_by_clip
@@ -255,34 +253,6 @@ def push_by_truth(student: Tensor, teacher: Tensor, relevance: Tensor, tau: floa
     long = pd.concat(batches).melt("level", var_name="label", value_name="weight")
     table = long.groupby(["label", "level"], sort=False)["weight"].agg(weight="mean", pairs="size").reset_index()
     return table.assign(level=[LEVELS[number] for number in table["level"]])
-
-
-def force_parts(
-    terms: Mapping[str, Callable[[Tensor, Tensor], Tensor]], audio: Tensor, text: Tensor, topics: Tensor
-) -> pd.DataFrame:
-    """Where each term takes the texts of one batch: a row a term, of what descent asks of N·loss on the sphere.
-
-    Args:
-        terms: name → loss of (audio, text), a mean over the batch.
-        audio, text: `(N, d)` unit vectors; topics: `(N,)`, of the captions.
-
-    Returns:
-        Columns term; along, towards the text's own clip on the great circle (mean), across, the length of the rest
-        (mean); and alike, the cosine of a text's force with the mean force on the other texts of its topic.
-    """
-    towards = F.normalize(tangent(audio - text, text), dim=1)
-    same = (topics[:, None] == topics).to(text.dtype).fill_diagonal_(0)
-    has = same.sum(dim=1) > 0
-    rows = []
-    for name, loss in terms.items():
-        leaf = text.detach().clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(len(text) * loss(audio.detach(), leaf), leaf)
-        force = tangent(-gradient, text)
-        along = (force * towards).sum(dim=1)
-        across = (force - along[:, None] * towards).norm(dim=1)
-        alike = F.cosine_similarity((same @ force)[has], force[has])
-        rows.append((name, *(float(each.mean()) for each in (along, across, alike))))
-    return pd.DataFrame(rows, columns=["term", "along", "across", "alike"])
 
 
 def plane(

@@ -19,12 +19,10 @@ from pullpush.data.speech.spoken import SpokenConfig
 from pullpush.data.speech.stamps import SpeechConfig
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import Bridge, class_names
-from pullpush.lab.comparisons import LEVEL, differences
+from pullpush.lab.comparisons import LEVEL
 from pullpush.lab.experiments import Experiment, Trial
-from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
-from pullpush.show.palette import language_name
 from pullpush.studies import measured
 from pullpush.studies.recordings.data import BASE, GROUPS, LOSS, SET, WORDS, YAMNET, Recordings
 from pullpush.training.evaluate import embed_audio, embed_texts
@@ -114,21 +112,6 @@ def _beside(ground: Recordings, values: Mapping[str, np.ndarray], group: str, cl
     return table.assign(low=table["low"].clip(lower=0), chance=1 / classes).reset_index(drop=True)
 
 
-def by_language(systems: Mapping[str, Scores], names: Sequence[str]) -> pd.DataFrame:
-    """Zero-shot accuracy of some systems with GLAP's prompt in each language: language, system, `LEVEL`, over classes.
-
-    Languages in which the labels of the clips are not known are left out.
-    """
-    some = next(iter(systems[names[0]].clips.values()))
-    metrics = [metric for metric in some if metric.startswith("accuracy ")]
-    rows = [
-        {"language": language_name(metric.split()[1]), "system": name, **_row(systems[name].values(name, metric))}
-        for metric in metrics
-        for name in names
-    ]
-    return pd.DataFrame(rows)
-
-
 def by_group(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
     """Zero-shot accuracy and mAP@10, both ways, by what training names: group, classes, system, metric and `LEVEL`."""
     group = np.array([ground.group(name) for name in ground.classes])
@@ -146,15 +129,6 @@ def by_group(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
                     head = {"group": each, "classes": int((group == each).sum()), "system": name, "metric": metric}
                     rows.append({**head, **_row(values[:, of == each])})
     return pd.DataFrame(rows)
-
-
-def prompts(systems: Mapping[str, Scores]) -> pd.DataFrame:
-    """What the mean of 21 prompts has over one of them, on average: `comparisons.differences`, a row a system."""
-    pairs = (
-        ({"system": name}, [scores.values(name, metric) for metric in ("ensemble accuracy", "mean prompt")])
-        for name, scores in systems.items()
-    )
-    return differences((head, difference(*values)) for head, values in pairs)
 
 
 def ranks(systems: Mapping[str, Scores], names: Sequence[str], seed: int = 0) -> tuple[pd.DataFrame, dict[str, float]]:
@@ -184,29 +158,6 @@ def ranks(systems: Mapping[str, Scores], names: Sequence[str], seed: int = 0) ->
     found = [np.corrcoef(each)[0, 1] for each in drawn]
     spearman = {"value": float(np.corrcoef(order)[0, 1])}
     return pd.DataFrame(rows), spearman | dict(zip(("low", "high"), np.quantile(found, [0.025, 0.975]), strict=True))
-
-
-def disagreement(ground: Recordings, systems: Mapping[str, Scores], count: int = 10) -> pd.DataFrame:
-    """The clips that most pairs of encoders name differently, over all seeds: clip, class, share of pairs, and what
-    each encoder takes it for most often."""
-    taken = {name: scores.values(name, "predicted").astype(int) for name, scores in systems.items()}
-    seen = list(taken.values())
-    pairs = [(a, b) for at, a in enumerate(seen) for b in seen[:at]]
-    differ = np.mean([(one[:, None] != other[None]).mean(axis=(0, 1)) for one, other in pairs], axis=0)
-    truth = next(scores.values(name, "class")[0].astype(int) for name, scores in systems.items())
-    rows = np.argsort(-differ, kind="stable")[:count]
-    table = {"clip": rows, "class": [ground.classes[row] for row in truth[rows]], "pairs that differ": differ[rows]}
-    for name, each in taken.items():
-        table[name] = [ground.classes[int(np.bincount(each[:, row]).argmax())] for row in rows]
-    return pd.DataFrame(table)
-
-
-def beside_papers() -> pd.DataFrame:
-    """What papers print for ESC-50, as what it is: all five folds, other encoders, other training."""
-    tables = [("supclap", 2), ("language_encoder", 6), ("glap", 6)]
-    rows = pd.concat([paper_table(*each) for each in tables], ignore_index=True)
-    rows = rows[rows["dataset"] == "ESC-50"].drop_duplicates(["paper", "system", "value"])
-    return rows[["paper", "table", "system", "value"]].reset_index(drop=True)
 
 
 def _row(values: np.ndarray) -> dict[str, Any]:

@@ -176,17 +176,6 @@ def zero_shot_by_classes(model: Bridge, world: World) -> pd.DataFrame:
     return pd.concat(found, names=["clips"]).reset_index("clips").reset_index(drop=True)
 
 
-def first_classes(model: Bridge, clips: Clips, names: Sequence[str], rows: Sequence[int]) -> pd.DataFrame:
-    """The two classes that YAMNet scores highest in some clips: clip, first class, score, second class, score."""
-    scores = model.tagger.tag(*clips.audio(list(rows), sample_rate=model.sample_rate))
-    best = scores.topk(2, dim=1)
-    table = {"clip": [names[each] for each in rows]}
-    for place, word in enumerate(("first", "second")):
-        table[f"{word} class"] = [model.names[int(each)] for each in best.indices[:, place]]
-        table[f"its score{' ' * place}"] = [f"{float(each):.2f}" for each in best.values[:, place]]
-    return pd.DataFrame(table)
-
-
 def bridge_on_tests(model: Bridge, world: World) -> pd.DataFrame:
     """The bridge on every test, in the rows of `data.standings`; intervals are over clips alone."""
     rows = []
@@ -213,24 +202,6 @@ def contents(world: World) -> pd.DataFrame:
     rows += [("clips of a single event", len(world.singles)), ("events", len(world.bank))]
     rows += [("recordings", sum(len(recordings) for recordings in world.bank.clips))]
     return pd.DataFrame(rows, columns=["what", "count"])
-
-
-def false_negatives(tested: Tensor, trained: Tensor, batch_size: int) -> pd.DataFrame:
-    """How often a caption fits a clip that counts as a negative: columns what, share.
-
-    tested, trained: relevance of test and training clips, `(N, N)` in [0, 1]; batch_size: of training.
-    """
-    partly = (off_diagonal(tested) > 0).float().mean().item()
-    fully = (off_diagonal(trained) >= 1).float().mean().item()
-    rows = [
-        ("other test clips that a caption fits at least in part", partly),
-        ("other training clips that it fits fully", fully),
-        (
-            f"batches of {batch_size} with a pair of clips that fit each other fully",
-            1 - (1 - fully) ** (batch_size * (batch_size - 1) / 2),
-        ),
-    ]
-    return pd.DataFrame(rows, columns=["what", "share"])
 
 
 def off_diagonal(relevance: Tensor) -> Tensor:
