@@ -42,7 +42,7 @@ from pullpush.site.workers import SweepError, Tell
 from pullpush.training.runs import train_missing
 
 KIND = "verified"
-OF_RUNS = ("runs", "scores", "teachers", "columns", "topics")  # kinds of the cache that come of training
+OF_RUNS = ("runs", "scores", "teachers", "topics")  # kinds of the cache that come of training
 OF_DATA = ("banks", "worlds", "features")  # others, made where there are none yet, so that they stay
 FIRST, LAST = "loss of the first epoch", "loss of the last epoch"
 Numbers = Mapping[str, tuple[float, int]]  # by metric: the mean, and of how many clips; 0 of what is no mean of clips

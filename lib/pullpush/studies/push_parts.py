@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import torch
 from torch import Tensor
 
 from pullpush.forces import decompose, sideways
+from pullpush.studies.means import by_clip, plain
 
 PARTS = ("pull", "push", "parallel", "perpendicular", "sideways")
 SHARES = {"perpendicular": "perpendicular_share", "sideways": "sideways_share"}
@@ -37,3 +40,20 @@ def forces_in_batches(
         for rows in order[: len(text) - len(text) % size].view(-1, size):
             tables.append(forces_by_clip(text[rows], audio[rows], tau).assign(clip=rows.numpy()))
     return pd.concat(tables).groupby("clip").mean()
+
+
+def parts_table(found: Mapping[str, pd.DataFrame], dimensions: int) -> pd.DataFrame:
+    """Means over clips ± half-widths of 95 % intervals, a column a model, and what the shares of a random push are.
+
+    found: model → `forces_in_batches`; dimensions: d of the embeddings. A line takes one of them, a plane takes two.
+    """
+    chance = {"perpendicular_share": f"{1 - 1 / dimensions:.3f}", "sideways_share": f"{1 - 2 / dimensions:.3f}"}
+    rows = [
+        {
+            "force": name.replace("_", " "),
+            **{model: plain(by_clip(table[name])) for model, table in found.items()},
+            "by chance": chance.get(name, "–"),
+        }
+        for name in (*PARTS, *SHARES.values())
+    ]
+    return pd.DataFrame(rows)

@@ -43,7 +43,7 @@ def test_the_table_of_parts_has_half_widths_over_clips_and_what_random_pushes_ha
     """The oracle is the mean over many random directions."""
     d = 6
     found = {name: push_parts.forces_by_clip(unit(12, d, s), unit(12, d, 50 + s), 0.07) for s, name in enumerate("ab")}
-    table = science.parts_table(found, dimensions=d).set_index("force")
+    table = push_parts.parts_table(found, dimensions=d).set_index("force")
     expected = difference(found["a"]["push"].to_numpy()[None])
     assert table.loc["push", "a"] == f"{expected.value:.3f} ± {expected.half_width:.3f}"
     text, audio, push = unit(4000, d), unit(4000, d, 1), unit(4000, d, 2)

@@ -106,13 +106,6 @@ def test_unknown_alterations_are_refused(views, condition):
         alter(views[0], condition)
 
 
-def test_clips_that_are_not_encoded_are_refused(views):
-    world = views[0].data
-    raw = replace(world, splits={name: clips.clips for name, clips in world.splits.items()}, trunk=None)
-    with pytest.raises(ValueError, match="encoded"):
-        alter(views[0]._replace(data=raw), "first 1")
-
-
 def test_a_test_of_several_sources_is_altered_source_by_source(views):
     mixed = Mixed.of("test", [view.data.test for view in views]).select([11, 0, 3])
     both = views[0]._replace(data=replace(views[0].data, splits={"test": mixed}))

@@ -15,25 +15,7 @@ from pullpush.forces import LocalGlobal, decompose
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.page import Experiments, Measure
 from pullpush.metrics import Difference
-from pullpush.studies.means import by_clip, by_seed, plain
-from pullpush.studies.push_parts import PARTS, SHARES
-
-
-def parts_table(found: Mapping[str, pd.DataFrame], dimensions: int) -> pd.DataFrame:
-    """Means over clips ± half-widths of 95 % intervals, a column a model, and what the shares of a random push are.
-
-    found: model → `forces_in_batches`; dimensions: d of the embeddings. A line takes one of them, a plane takes two.
-    """
-    chance = {"perpendicular_share": f"{1 - 1 / dimensions:.3f}", "sideways_share": f"{1 - 2 / dimensions:.3f}"}
-    rows = [
-        {
-            "force": name.replace("_", " "),
-            **{model: plain(by_clip(table[name])) for model, table in found.items()},
-            "by chance": chance.get(name, "–"),
-        }
-        for name in (*PARTS, *SHARES.values())
-    ]
-    return pd.DataFrame(rows)
+from pullpush.studies.means import by_clip, by_seed
 
 
 def local_share(found: LocalGlobal) -> Difference:

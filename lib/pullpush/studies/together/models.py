@@ -9,15 +9,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd
 import torch
-from torch import Tensor
 
 from pullpush.data.clips import Clips
 from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.overhead import Step, step_times
 from pullpush.studies.counting import cost
-from pullpush.studies.means import by_clip, plain
-from pullpush.studies.push_parts import SHARES, forces_in_batches
 from pullpush.studies.term_forces import term_forces
 from pullpush.studies.together.experiments import label, system
 from pullpush.training.frozen import on_features
@@ -66,17 +63,3 @@ def forces_at_the_end(run: Result, clips: Clips, *, seed: int = 0) -> pd.DataFra
     options = {name: float(learnt[name]) for name in ("tau", "bias") if name in learnt}
     one = recipe(run.recipe.name, **{field: getattr(run.recipe, field) for field in FIELDS}, **options)
     return term_forces(run.model, one, drawn(clips, one, 4, seed=seed), seed=seed)
-
-
-def push_shares(spaces: Mapping[str, tuple[Tensor, Tensor]], tau: float, *, batch_size: int) -> pd.DataFrame:
-    """Of the push on captions, in batches as in training: a row a system; means over captions ± half-widths of 95 %.
-
-    spaces: name of a system → captions and clips, `(N, d)` each. Columns: system, pull, push (norms), perpendicular
-    share and sideways share (of the squared push).
-    """
-    rows = []
-    for name, (text, audio) in spaces.items():
-        table = forces_in_batches(text, audio, tau, batch_size)
-        columns = ("pull", "push", *SHARES.values())
-        rows.append({"system": name} | {each.replace("_", " "): plain(by_clip(table[each])) for each in columns})
-    return pd.DataFrame(rows)
