@@ -14,7 +14,7 @@ import yaml
 from pullpush.errors import UnknownNameError
 from pullpush.lab import evidence
 from pullpush.lab.experiments import Experiment
-from pullpush.lab.ledger import Ledger
+from pullpush.lab.ledger import Ledger, sentence
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
@@ -87,7 +87,7 @@ def test_what_nobody_kept_says_how_to_get_it():
 
 def test_verdicts_give_claim_source_and_sentence(ledger):
     said = evidence.verdicts(ledger, "supclap-a", "supclap-c").data.splitlines()
-    assert said[0] == f"* *This is <a>.* (Table 1) — {ledger.sentence('supclap-a')}"
+    assert said[0] == f"* *This is <a>.* (Table 1) — {sentence(ledger.table().iloc[0])}"
     assert said[1] == "* *This is <c>.* (Figure 2) — **is not measured here**: No data & no time."
     assert [line[12] for line in evidence.verdicts(ledger).data.splitlines()] == ["a", "b"], "all that are judged"
     with pytest.raises(UnknownNameError, match="did you mean 'supclap-a'"):

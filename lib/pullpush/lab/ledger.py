@@ -145,12 +145,6 @@ class Ledger:
         rows = [self._row(claim, adjusted.get(claim.id)) for claim in self.claims.values()]
         return pd.DataFrame(rows, columns=COLUMNS)
 
-    def sentence(self, id: str) -> str:
-        """`sentence` of one claim's row."""
-        if id not in self.claims:
-            raise unknown(f"claim of {self.chapter}", id, self.claims)
-        return sentence(self.table().set_index("id").loc[id])
-
     def _outcome(self, claim: Claim) -> inference.Difference | str:
         """The last that was found, or why nothing was."""
         nothing = UNMEASURED if gaps.found() else "not judged yet"

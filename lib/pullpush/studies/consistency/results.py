@@ -112,23 +112,23 @@ MEASURES["evenness-kcl-cacl-start"] = Measure(
 )
 
 
-def worth_of_steps(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-clap") -> pd.DataFrame:
+def worth_of_steps(table: pd.DataFrame, baseline: str = "ml-clap") -> pd.DataFrame:
     """How many steps of the baseline a step of each system is worth, see `doublings`.
 
     Returns:
         A row a system: value, low, high (95 % over seeds, on the logarithm), "fit" (R² of all seeds' curves).
     """
-    shifts, fit = doublings(table, metric, baseline)
+    shifts, fit = doublings(table, baseline)
     of_seeds = [difference(column.to_numpy()[:, None]) for _, column in shifts.items()]
     powers = [2.0 ** np.array([each.value, each.low, each.high]) for each in of_seeds]
     found = pd.DataFrame([(1.0, np.nan, np.nan), *powers], columns=["value", "low", "high"])
     return found.assign(system=[baseline, *shifts], fit=fit)[["system", "value", "low", "high", "fit"]]
 
 
-def doublings(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-clap") -> tuple[pd.DataFrame, float]:
+def doublings(table: pd.DataFrame, baseline: str = "ml-clap") -> tuple[pd.DataFrame, float]:
     """By how much log₂ of a system's steps has to grow so that one parabola goes through its runs and the baseline's.
 
-    table: a row a run: system, seed, steps, the metric.
+    table: a row a run: system, seed, steps, T2A R@1.
 
     Returns:
         A row a seed, a column a system but the baseline; and R² of all seeds' parabolas.
@@ -136,7 +136,7 @@ def doublings(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-
     others = [name for name in dict.fromkeys(table["system"]) if name != baseline]
     shifts, left = {}, 0.0
     for seed, rows in table.groupby("seed"):
-        steps, scores = np.log2(rows["steps"].to_numpy(float)), rows[metric].to_numpy(float)
+        steps, scores = np.log2(rows["steps"].to_numpy(float)), rows["T2A R@1"].to_numpy(float)
         is_other = np.stack([(rows["system"] == name).to_numpy(float) for name in others])
 
         def misses(by: np.ndarray, steps=steps, scores=scores, is_other=is_other) -> np.ndarray:
@@ -146,7 +146,7 @@ def doublings(table: pd.DataFrame, metric: str = "T2A R@1", baseline: str = "ml-
         best = least_squares(misses, np.ones(len(others)))
         shifts[seed] = best.x
         left += 2 * best.cost
-    fit = 1 - left / table.groupby("seed")[metric].apply(lambda values: values.var(ddof=0) * len(values)).sum()
+    fit = 1 - left / table.groupby("seed")["T2A R@1"].apply(lambda values: values.var(ddof=0) * len(values)).sum()
     return pd.DataFrame.from_dict(shifts, orient="index", columns=others), fit
 
 
