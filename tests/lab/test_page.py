@@ -48,9 +48,7 @@ def test_levels_are_those_of_the_one_inference_at_every_point(scores):
     row = table[(table["system"] == "SVR") & (table["radius"] == 0.2) & (table["metric"] == "R@1")].iloc[0]
     expected = difference(scores.values("SVR", "R@1", {"radius": 0.2}))
     assert (row["value"], row["low"], row["high"], row["seeds"]) == (expected.value, expected.low, expected.high, 2)
-    one = levels(scores, ["R@1"], [{"radius": 0.1}], seeds=[0])
-    assert one["system"].tolist() == ["InfoNCE", "SVR"]
-    assert set(one["seeds"]) == {1}
+    assert levels(scores, ["R@1"], [{"radius": 0.1}])["system"].tolist() == ["InfoNCE", "SVR"]
 
 
 def test_a_point_may_be_a_language_of_what_was_scored(scores):

@@ -31,15 +31,12 @@ GAIN = ("value", "low", "high", "half width", "p", "seeds", "clips")
 MORE = ("wins", "seed", "clip", "interaction")  # what `Scores.gains` says besides
 
 
-def levels(
-    scores: Scores, metrics: Sequence[str], wheres: Wheres | None = None, *, seeds: Sequence[int] = ()
-) -> pd.DataFrame:
+def levels(scores: Scores, metrics: Sequence[str], wheres: Wheres | None = None) -> pd.DataFrame:
     """Where systems stand, with 95 % intervals over seeds and clips, in the units of the scores.
 
     Args:
         metrics: names of scores.
         wheres: the points, or their names → points; default: each trial at its own.
-        seeds: some of the experiment's; default: all.
 
     Returns:
         Columns: what varies, system, metric, and those of LEVEL. Empty of scores that are not there.
@@ -48,7 +45,7 @@ def levels(
     for head, system, where in _cells(scores, wheres):
         for metric in metrics:
             with suppress(ExperimentError):  # a system that lacks this score has no row of it
-                found = difference(scores.values(system, metric, where, seeds=seeds))
+                found = difference(scores.values(system, metric, where))
                 rows.append({**head, "system": system, "metric": metric, **_numbers(found, LEVEL)})
     named = ["point"] if isinstance(wheres, Mapping) else []
     return pd.DataFrame(rows, columns=None if rows else [*named, "system", "metric", *LEVEL])
