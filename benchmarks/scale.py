@@ -3,6 +3,7 @@
     python benchmarks/scale.py                                       # GLAP on the paper's machine, by size of the batch
     python benchmarks/scale.py --devices 8 --utilisation 0.3         # any field of a Job or a Machine
     python benchmarks/scale.py --out book/measured/scale.csv         # what the book shows, beside its origin
+    python benchmarks/scale.py --cost book/measured                  # measured points, and what follows at scale
 
 The model is arithmetic: FLOPs that `throughput.py` counted over FLOP/s, bytes over bytes a second, seconds of audio
 over what a core decodes. What it cannot know is how much of its peak a machine sustains: `utilisation` is an
@@ -28,6 +29,7 @@ from pullpush.errors import unknown
 from pullpush.studies import measured
 from pullpush.studies.measured import BOTH, FORWARD, KEPT, WEIGHTS
 
+PROCESSES = Path(__file__).with_name("processes.csv")
 BATCHES = (256, 512, 1024, 4096, 16384, 65536)
 LOSSES = ("plain", "tiles")
 DECODING, AUDIO, TEXT, LOSS, GATHERING = "decoding", "audio encoder", "text encoder", "loss", "gathering embeddings"
@@ -113,6 +115,7 @@ PAPER = Job()  # GLAP §3: 20 epochs of 10,000 batches of 1,024
 # By their makers' numbers, with an assumed utilisation.
 A800 = Machine("A800", 312e12, 19.5e12, 80e9, 2.039e12, 200e9, devices=8, cores=128)
 H200 = Machine("H200", 989e12, 67e12, 141e9, 4.8e12, 450e9)
+H100 = replace(H200, name="H100", memory=80e9, bandwidth=3.35e12)
 
 
 def counts(what: str, quantity: str, size: float = 0.0) -> float:
@@ -194,6 +197,114 @@ def outline(job: Job, machine: Machine) -> dict[str, Any]:
     }
 
 
+# ---------------------------------------------------------------- measured points, and what follows from them
+
+
+@dataclass(frozen=True)
+class Line:
+    """Seconds of a step on a GPU = fixed + clips · each, through two measured batches: nothing is left to test it."""
+
+    fixed: float
+    each: float
+
+    def seconds(self, clips: float, operations: float) -> float:
+        """Of so many clips a device, each with so many times the FLOPs of those that were measured."""
+        return self.fixed + clips * operations * self.each
+
+
+def line(loop: str) -> tuple[Line, pd.DataFrame]:
+    """Of a loop of `gpu-throughput` with InfoNCE, and its rows."""
+    rows = measured.read("gpu-throughput", loss="infonce", loop=loop).sort_values("batch")
+    (small, large), (first, last) = rows["batch"], rows["seconds"]
+    each = (last - first) / (large - small)
+    return Line(first - small * each, each), rows
+
+
+def pair_flops(audio: str, seconds: float, tokens: float, *, is_trained: bool) -> float:
+    """Of a clip and its text, forward and backward where they are trained."""
+    return counts(audio, BOTH, seconds) + counts("sonar", BOTH if is_trained else FORWARD, tokens)
+
+
+MEASURED_PAIR = {"audio": "ced", "seconds": 10.0, "tokens": 28.0, "is_trained": True}  # a text is padded to the longest
+AWAITED = ("library's loop since its prefetch", "runs on features, stacked", "KCL, packed", "two GPUs over NCCL")
+
+
+def points() -> pd.DataFrame:
+    """What was measured beside what the model says, and what awaits a GPU."""
+    speed = measured.read("throughput", how="measured, cpu").set_index(["what", "size"])["value"]
+    rate = speed["products in float32", 1024]
+    seconds = {"Dasheng, a clip of 5 s": (1, speed["dasheng, trained", 5], counts("dasheng", BOTH, 5) / rate)}
+    for batch in (1024, 2048):
+        seconds[f"sigmoid loss, {batch} pairs"] = batch, speed["sigmoid, plain", batch], 6 * batch**2 * 1024 / rate
+    rows = [
+        {"where": "CPU, one thread", "what": what, "batch": batch, "seconds": found, "model": model}
+        for what, (batch, found, model) in seconds.items()
+    ]
+    both = pd.read_csv(PROCESSES).median()  # the model: half of one process's seconds
+    of_two = {"batch": 32, "seconds": 32 / both["clips/s, 2"], "model": 16 / both["clips/s, 1"]}
+    rows.append({"where": "CPU, two threads", "what": "two processes over gloo, 32 clips"} | of_two)
+    table = measured.read("gpu-tables", chapter="02-svr", system="InfoNCE", precision="bf16")
+    share = table.set_index("quantity")["value"]
+    for loop in ("plain", "library"):
+        of_loop, found = line(loop)
+        for row in found.itertuples():
+            model = row.batch * pair_flops(**MEASURED_PAIR) / H100.flops
+            loss = share["seconds of the loss"] / share["seconds"] if row.batch == 24 else np.nan
+            rows.append(
+                {
+                    "where": "H100, bf16",
+                    "what": f"{loop} loop",
+                    "batch": row.batch,
+                    "seconds": row.seconds,
+                    "model": model,
+                }
+                | {"GiB": row.MiB / 1024, "loss": loss, "fixed": of_loop.fixed}
+            )
+    rows += [{"where": "GPU", "what": what, "status": "awaits a GPU"} for what in AWAITED]
+    table = pd.DataFrame(rows)
+    table.insert(4, "clips a second", table["batch"] / table["seconds"])
+    table["of the model"] = table["model"] / table["seconds"]
+    return table.assign(status=table["status"].fillna("measured"))
+
+
+def extrapolated() -> pd.DataFrame:
+    """GLAP's training on H100s by the measured line of the plain loop; `assumed` names what each row adds."""
+    of_loop, _ = line("plain")
+    operations = pair_flops(PAPER.audio, PAPER.seconds, PAPER.tokens, is_trained=False) / pair_flops(**MEASURED_PAIR)
+    rows = []
+    for batch in (1024, 65_536):
+        for devices, assumed in ASSUMED.items():
+            machine = replace(H100, devices=devices, cores=16 * devices, network=450e9 if devices <= 8 else 50e9)
+            job, tiles = replace(PAPER, batch=batch), replace(PAPER, batch=batch, loss="tiles")
+            parts, needed = step(job, machine), sum(memory(tiles, machine).values())
+            talk = parts[GATHERING] + parts[GRADIENTS]
+            computing = of_loop.seconds(batch / devices, operations) + parts[LOSS] + talk
+            seconds = max(computing, parts[DECODING])
+            waits = DECODING if parts[DECODING] > computing else "GPU"
+            short = waits if needed <= machine.memory else "memory"
+            rows.append(
+                {
+                    "batch": batch,
+                    "GPUs": devices,
+                    "seconds a step": seconds,
+                    "hours": seconds * job.pairs / batch / 3600,
+                }
+                | {"loss": parts[LOSS] / seconds, "between GPUs": talk / seconds, "GB": needed / 1e9}
+                | {"short": short, "assumed": assumed}
+            )
+    table = pd.DataFrame(rows)
+    alone = table.groupby("batch")["hours"].transform("first")
+    table.insert(4, "efficiency", alone / table["hours"] / table["GPUs"])
+    return table
+
+
+ASSUMED = {
+    1: "fixed seconds and share of the peak as measured with CED and SONAR; the loss by its count; 16 cores decode",
+    8: "and 450 GB/s between GPUs, nothing overlaps",
+    64: "and 50 GB/s between machines of 8, no stragglers",
+}
+
+
 def sweep(job: Job, machine: Machine, batches: Sequence[int]) -> pd.DataFrame:
     """`outline` over sizes of the batch, with the hours of each part in columns of its name."""
     rows = []
@@ -218,8 +329,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, value in numbers.items():
         parser.add_argument(f"--{name}", type=type(value), choices=LOSSES if name == "loss" else None)
     parser.add_argument("--out", type=Path, help="CSV file")
+    parser.add_argument("--cost", type=Path, metavar="FOLDER", help="write cost.csv and cost-scale.csv, nothing else")
     given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
     start, out = time.monotonic(), given.pop("out", None)
+    if folder := given.pop("cost", None):
+        for name, rows in (("cost", points()), ("cost-scale", extrapolated())):
+            print(rows.to_string())
+            rows.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+            command = "python benchmarks/scale.py --cost book/measured"
+            measured.note(name, measured.COUNTED, time.monotonic() - start, command, path=folder / f"{name}.csv")
+        return
     ours = [
         replace(one, **{each.name: given[each.name] for each in fields(one) if each.name in given})
         for one in (PAPER, A800, H200)

@@ -57,6 +57,8 @@ SOURCES: Mapping[str, Source] = {
     ),
     "throughput": Source("python benchmarks/throughput.py --count --out book/measured/throughput.csv", ENCODERS),
     "scale": Source("python benchmarks/scale.py --out book/measured/scale.csv", ENCODERS),
+    "cost": Source("python benchmarks/scale.py --cost book/measured", (*ENCODERS, *STEP)),
+    "cost-scale": Source("python benchmarks/scale.py --cost book/measured", (*ENCODERS, *STEP)),
     "recordings": Source(
         "python -m pullpush.studies.recordings",
         ("audio/yamnet", "text/use", "data/labels"),
