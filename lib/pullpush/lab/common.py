@@ -127,8 +127,8 @@ def train_all(
         plans: recipe and seed of each run.
         overrides: recipe → overrides for it.
     """
-    recipes = [sized(book, name, **overrides.get(name, {})) for name, _ in plans]
-    whole = [Plan(data, recipe, seed, diagnostics) for recipe, (_, seed) in zip(recipes, plans, strict=True)]
+    options = {"diagnostics": diagnostics}
+    whole = [plan(book, data, name, seed=seed, **options, **overrides.get(name, {})) for name, seed in plans]
     return dict(zip(plans, train_plans(whole), strict=True))
 
 

@@ -217,9 +217,7 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
 
 
 def _check_names(found: Profile) -> None:
-    """Require names of encoders, their options, banks and datasets that there are: data that lack something make a gap
-    in a page, a name that is mistyped does not.
-    """
+    """Require encoders, their options, banks and datasets that there are: a name that is mistyped makes no gap."""
     from pullpush.data.banks import BANKS
     from pullpush.data.recordings.registry import find
     from pullpush.encoders import AUDIO, TEXT

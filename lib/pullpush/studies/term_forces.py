@@ -157,16 +157,13 @@ def mean_of(values: pd.Series) -> dict[str, float]:
 
 
 def _pull_and_push(offer: Offer, side: str, loss: InfoNCE) -> dict[str, Tensor]:
-    """InfoNCE's force on each anchor as that of its partner and that of all others, `(N, d)` each (SupCLAP Eq. 4).
-
-    With both directions an anchor is also a candidate of every other one, and feels both.
-    """
+    """InfoNCE's force on each anchor as that of its partner and that of all others, `(N, d)` each (SupCLAP Eq. 4)."""
     text, audio = offer.text.detach(), offer.audio.detach()
     tau = torch.as_tensor(loss.tau).detach()
     logits = text @ audio.T / tau
     own = torch.eye(len(text), dtype=torch.bool, device=text.device)
     missing, push = torch.zeros_like(logits[0]), torch.zeros_like(logits)
-    for axis, direction in ((1, "t2a"), (0, "a2t")):
+    for axis, direction in ((1, "t2a"), (0, "a2t")):  # with both an anchor is a candidate, too, and feels both
         if loss.direction in (direction, "both"):
             negative = logits.softmax(dim=axis).masked_fill(own, 0)
             missing += negative.sum(dim=axis)  # 1 − P⁺, exact where P⁺ rounds to 1

@@ -154,19 +154,14 @@ def worth_of_texts(scores: Scores) -> pd.DataFrame:
     """What "all" texts of a clip are worth over "one" of them: a row for each kind of texts and their number K, with
     the columns of `worth_of_steps`; on English captions.
     """
-    of_kinds = _of_english(scores).groupby(["texts", "K"], sort=False)
+    of_kinds = scores.table.query("language == 'eng'").groupby(["texts", "K"], sort=False)
     found = [worth_of_steps(rows, baseline="one").tail(1).assign(texts=kind, K=k) for (kind, k), rows in of_kinds]
     return pd.concat(found, ignore_index=True)[["texts", "K", "value", "low", "high", "fit"]]
 
 
-def _of_english(scores: Scores) -> pd.DataFrame:
-    table = scores.table
-    return table[table["language"] == LANGUAGES[0]]
-
-
 def _languages_over_captions(given: Mapping[str, Scores]) -> Difference:
     """By how many doublings of steps more all of as many languages are worth than all of as many English captions."""
-    table = _of_english(given["texts"])
+    table = given["texts"].table.query("language == 'eng'")
     most = table.loc[table["texts"] == "captions", "K"].max()
     alike = table[table["K"] == most].groupby("texts")
     found = {kind: doublings(rows, baseline="one")[0]["all"].to_numpy() for kind, rows in alike}
