@@ -172,7 +172,7 @@ def tables(fresh: Path, published: Path, pages: Sequence[str]) -> list[Moved]:
 
 def timed(folder: Path, pages: Sequence[str]) -> list[str]:
     """The tables of some pages that hold seconds of the machine."""
-    return sorted(path.name for path in _tables(folder, pages) if TIMED in _columns(path))
+    return sorted(path.name for path in _tables(folder, pages) if TIMED in pd.read_csv(path, nrows=0))
 
 
 def claims(fresh: Path, published: Path, page: str) -> list[Moved]:
@@ -232,7 +232,3 @@ def _judged(path: Path) -> pd.DataFrame:
 
 def _tables(folder: Path, pages: Sequence[str]) -> list[Path]:
     return [path for page in pages for path in folder.glob(f"{page}.*.csv")]
-
-
-def _columns(path: Path) -> list[str]:
-    return list(pd.read_csv(path, nrows=0).columns)
