@@ -31,7 +31,7 @@ MAX_TOKENS = 77  # as LAION's code cuts texts
 
 class CLAP(WindowedEncoder):
     """The audio tower of LAION's CLAP (HTSAT) at 48 kHz; clips shorter than its window (10 s) are repeated in it, of
-    longer ones windows are averaged. Not a fused one."""
+    longer ones windows are averaged. A fused one is refused."""
 
     def __init__(self, *, model: str | PretrainedConfig = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
         import transformers
@@ -47,7 +47,7 @@ class CLAP(WindowedEncoder):
 
 
 class WholeCLAP(PublishedModel):
-    """LAION's CLAP (HTSAT and RoBERTa), at 48 kHz on windows of 10 s, whose embeddings are averaged; none is fused."""
+    """LAION's CLAP (HTSAT and RoBERTa) at 48 kHz, embeddings of windows of 10 s averaged; a fused one is refused."""
 
     def __init__(
         self, *, model: str | PretrainedConfig = MODEL, tokenizer: PreTrainedTokenizerBase | None = None
