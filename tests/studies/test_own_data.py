@@ -12,8 +12,9 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.errors import PullPushError
 from pullpush.lab.profiles import PROFILES
 from pullpush.lab.session import Session
-from pullpush.studies.distill.data import BOTH, SOFT, Context as Distill, LessonContext, Stage
+from pullpush.studies.distill.data import BOTH, SOFT, Context as Distill, LessonContext
 from pullpush.studies.distill.labels import ByText
+from pullpush.studies.distill.stages import Stage
 from pullpush.studies.glap import experiments
 from pullpush.studies.glap.data import QUIET, Grounds
 from pullpush.studies.glap.science import named_by_prompts

@@ -13,19 +13,16 @@ from pullpush.studies.distill.data import (
     BATCH,
     BOTH,
     CONTROL,
-    ENCODERS,
     FIRST,
-    LAST,
     SMOOTHED,
     SOFT,
-    SYSTEMS,
     TAU,
     TOPICS,
     Context,
     LessonContext,
-    Stage,
 )
 from pullpush.studies.distill.labels import Blind
+from pullpush.studies.distill.stages import ENCODERS, LAST, SYSTEMS, Stage
 from pullpush.studies.taught import Run, Truth
 from pullpush.training.recipes import recipe
 

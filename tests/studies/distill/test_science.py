@@ -21,7 +21,8 @@ from pullpush.metrics.cards import METRICS
 from pullpush.metrics.ensembles import combine, score
 from pullpush.site import verify
 from pullpush.studies.distill import experiments, science
-from pullpush.studies.distill.data import DOSED, ENCODERS, GRID, SYSTEMS, Context
+from pullpush.studies.distill.data import Context
+from pullpush.studies.distill.stages import DOSED, ENCODERS, GRID, SYSTEMS
 
 LAB = "06-distill-cluster-lab"
 SEEDS = (0, 1, 2)

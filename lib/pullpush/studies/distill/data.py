@@ -1,4 +1,4 @@
-"""What chapter 6 trains and tests on: three stages as data, and the worlds of scenes that they learn from.
+"""What chapter 6 trains and tests on: the runs of its stages on worlds of scenes.
 
     context = Context(book)                                         # of the lab; LessonContext(book): of the lesson
     two = context.trial("2", SYSTEMS["2"])                          # of an experiment
@@ -7,20 +7,18 @@
 In the lab many clips with one caption each are pretrained on, and a part of them with five captions finetuned on. What
 is finetuned starts from what was pretrained with the same seed and encoder, what is refinetuned from what was finetuned
 with the same soft labels and augmentation; teachers and topics are of the seed, too.
-
-Where the paper has PaSST, a tagger trained on AudioSet, there is YAMNet; for EAT and BEATs, trained on audio alone by
-reconstruction and by prediction of masked parts, a small transformer pretrained in either way. All stay as they are
-published; a projection of theirs and of a sentence encoder's output are trained.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from pullpush.data.banks import create_bank
 from pullpush.data.clips import Config, World
 from pullpush.data.language.wording import LexiconConfig
 from pullpush.data.scenes.augmented import AugmentedConfig
@@ -32,6 +30,7 @@ from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill.labels import Blind, ByModel, ByText, Shuffled
+from pullpush.studies.distill.stages import AUGMENTS, ENCODERS, ENSEMBLE, LAST, MAIN, SMOOTHING, WORLD, WORLDS, Stage
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
 from pullpush.studies.taught import PARTS as SOFT_LABELS, Classes, Labels, Run, TaughtConfig, Teacher, Truth, loaded
 from pullpush.topics import TopicsError
@@ -40,17 +39,6 @@ from pullpush.training.recipes import weighted
 from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
 
-# In the place of PaSST, EAT and BEATs.
-ENCODERS: Mapping[str, Published] = {
-    "yamnet": Published("yamnet"),
-    "reconstruction": Published("audio_transformer", {"weights": "masked-reconstruction"}),
-    "prediction": Published("audio_transformer", {"weights": "masked-prediction"}),
-}
-MAIN, ENSEMBLE, WORLD = "yamnet", "ensemble", "scenes"
-AUGMENTS: Mapping[str, tuple[str, ...]] = {
-    "all": ("back-translation", "words", "mix"),
-    **{part: (part,) for part in ("back-translation", "deletion", "synonyms", "mix")},
-}
 PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes; the smaller part is in the larger
 SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of worlds of other ambiguity
 TESTED = 300  # clips of such a world, at most
@@ -62,119 +50,6 @@ EVENTS = 100  # of a bank, at most
 TOPICS = 24  # to which topics are merged, where their number is not what is varied
 WEIGHT = 0.05  # λ₂, §2.3
 UNTRAINED: Mapping[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}  # in keys: no flag says it
-# Rates that the lab's searches chose on validation: constants, for those of an early stage name all later runs.
-GRID: Mapping[str, tuple[float, ...]] = {"pretrain": (3e-4, 1e-3, 3e-3), "finetune": (1e-4, 3e-4, 1e-3)}
-DEFAULT = 1e-3
-# (label, encoder) → rate; later stages are searched with the first encoder alone.
-CHOSEN: Mapping[tuple[str, str], float] = {
-    ("pretrain", "yamnet"): 1e-3,
-    ("pretrain", "reconstruction"): 3e-3,
-    ("pretrain", "prediction"): 3e-3,
-    ("finetune", "yamnet"): 3e-4,
-    ("finetune, soft labels", "yamnet"): 3e-4,
-    ("finetune, soft labels, augmented", "yamnet"): 1e-4,
-    ("finetune, augmented", "yamnet"): 1e-4,  # as with soft labels: no system of Table 1, and not searched
-}
-
-
-class Ambiguity(NamedTuple):
-    """How ambiguous a world is. scene: of SceneConfig; vocabulary: see `language.wording`; checkpoint: of its runs."""
-
-    about: str = ""
-    scene: Mapping[str, Any] = {}
-    vocabulary: str = "rich"
-    checkpoint: str = "best"
-
-
-DOSED: Mapping[str, float] = {f"{p:.0%} single": p for p in (0.0, 0.25, 0.5, 0.75, 1.0)}  # world → share of scenes
-WORLDS: Mapping[str, Ambiguity] = {
-    WORLD: Ambiguity(),
-    "pairs": Ambiguity("mostly two sounds"),
-    "narrow": Ambiguity("mostly two sounds, few words", vocabulary="narrow"),
-    "single": Ambiguity("one sound", {"p_single": 1.0}),
-    # How many scenes hold one sound, as a dose; no epoch is chosen by validation.
-    **{world: Ambiguity("", {"p_single": p}, checkpoint="last") for world, p in DOSED.items()},
-}
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A stage of training.
-
-    kind: "untrained" (a teacher that knows nothing yet), "pretrain", "finetune", "refinetune"; teacher: "ensemble", an
-    encoder, "untrained", "truth" or "blind", "" for none; augment: of AUGMENTS, "" for none; topics: their source, see
-    `Context.topics`, "" for none; encoder: of ENCODERS; world: of WORLDS.
-
-    >>> Stage("finetune", "ensemble").name, Stage("refinetune", "ensemble", "all", "generic:8").start.augment
-    ('finetune teacher=ensemble/yamnet', 'all')
-    """
-
-    kind: str
-    teacher: str = ""
-    augment: str = ""
-    topics: str = ""
-    encoder: str = MAIN
-    world: str = WORLD
-
-    @property
-    def name(self) -> str:
-        """What experiments call its data by; stored results hold it."""
-        parts = [f"{name}={getattr(self, name)}" for name in ("teacher", "augment", "topics") if getattr(self, name)]
-        return "/".join([" ".join([self.kind, *parts]), self.encoder, *([self.world] if self.world != WORLD else [])])
-
-    @property
-    def start(self) -> Stage | None:
-        """The stage whose weights it starts from; None of the first."""
-        if self.kind == "refinetune":
-            return replace(self, kind="finetune", topics="")
-        return Stage("pretrain", encoder=self.encoder, world=self.world) if self.kind == "finetune" else None
-
-    @property
-    def teachers(self) -> tuple[Stage, ...]:
-        """The stages whose models give its soft labels; none where no model does."""
-        kind = "untrained" if self.teacher == "untrained" else "pretrain"
-        chosen = [each for each in ENCODERS if self.teacher in (ENSEMBLE, "untrained", each)]
-        return tuple(Stage(kind, encoder=each, world=self.world) for each in chosen)
-
-    @property
-    def needs(self) -> tuple[Stage, ...]:
-        """All stages that are trained before it, each after what it needs itself."""
-        models = (replace(LAST, world=self.world),) if self.topics.startswith("finetuned") else ()
-        direct = [*((self.start,) if self.start else ()), *self.teachers, *models]
-        return tuple(dict.fromkeys(stage for each in direct for stage in (*each.needs, each)))
-
-    @property
-    def recipe(self) -> str:
-        """The terms: InfoNCE, soft labels where there are teachers, heads where there are topics (Eq. 4, 9, 10)."""
-        return "infonce" + "+distillation" * bool(self.teacher) + "+clusters" * bool(self.topics)
-
-    @property
-    def label(self) -> str:
-        """What the searches call it: its kind, and whether it has soft labels and augmentation. Other teachers and
-        parts of the augmentation share a rate, and so does what is finetuned once more, with topics or without.
-        """
-        kind = "finetune" if self.start else "pretrain"
-        return ", ".join([kind, *["soft labels"] * bool(self.teacher), *["augmented"] * bool(self.augment)])
-
-    @property
-    def rate(self) -> float:
-        """Its learning rate."""
-        return CHOSEN.get((self.label, self.encoder), CHOSEN.get((self.label, MAIN), DEFAULT))
-
-
-LAST = Stage("finetune", ENSEMBLE, "all")  # system 3, on which clusters build
-# Table 1's by their numbers, and for each a control with as many passes that lacks what it adds.
-SYSTEMS: Mapping[str, Stage] = {
-    "1": Stage("pretrain"),
-    "1, finetuned": Stage("finetune"),
-    "1, again": Stage("refinetune"),
-    "2": Stage("finetune", ENSEMBLE),
-    "2, again": Stage("refinetune", ENSEMBLE),
-    "3": LAST,
-    "3, again": replace(LAST, kind="refinetune"),
-    "4": replace(LAST, kind="refinetune", topics="finetuned"),
-    "5": replace(LAST, kind="refinetune", topics="generic"),
-}
 
 
 class Context(Ground):
@@ -271,6 +146,8 @@ class Context(Ground):
         """What describes the clips of a stage, without what is found out about them."""
         world, size = WORLDS[stage.world], {**self.book.settings.world}
         kind, captions = ("finetune", 5) if stage.start else ("pretrain", 1)
+        if world.moves:
+            size["bank"] = halves(size["bank"])[kind == "finetune"]
         part = (PART if stage.world == WORLD else SMALLER)[kind]
         if stage.world != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
@@ -327,9 +204,22 @@ class Context(Ground):
         return self._worlds[key]
 
 
+def halves(bank: str) -> tuple[str, str]:
+    """The largest category of a bank's events, and all others: two banks that share none; one that has no categories
+    is both.
+
+    >>> halves("synthetic")
+    ('synthetic:signal', 'synthetic:machine,noise,percussion,sweep')
+    """
+    sizes = Counter(event.category for event in create_bank(bank).events).most_common()
+    if ":" in bank or len(sizes) == 1:
+        return bank, bank
+    (first, _), *others = sizes
+    return f"{bank}:{first}", f"{bank}:{','.join(sorted(name for name, _ in others))}"
+
+
 FIRST, CONTROL = "pretrained", "the contrast again"  # systems of the lesson
 SMOOTHED, SOFT, BOTH = "label smoothing", "soft labels", "soft labels and topics"
-SMOOTHING: Mapping[str, Any] = {"recipe": "infonce+label-smoothing", "like_teacher": True}  # of the teachers' entropy
 
 
 class LessonContext(Context):

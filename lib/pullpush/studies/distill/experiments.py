@@ -16,16 +16,17 @@ from pullpush.lab.page import Experiments, Measure
 from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, difference
-from pullpush.studies.distill.data import (
+from pullpush.studies.distill.data import Context
+from pullpush.studies.distill.stages import (
     DOSED,
     ENCODERS,
     ENSEMBLE,
     GRID,
     LAST,
     MAIN,
+    MOVED,
     SMOOTHING,
     SYSTEMS,
-    Context,
     Stage,
 )
 from pullpush.training.recipes import weighted
@@ -53,6 +54,8 @@ TEACHERS: Mapping[str, str] = {
     "truth": "truth",
 }
 SOFT, AGAIN = SYSTEMS["2"], SYSTEMS["3, again"]
+TOPICAL = SYSTEMS["5"].recipe
+TOPIC_SOURCES = ("generic", "random", "truth")
 
 
 class Row(NamedTuple):
@@ -95,6 +98,15 @@ ROWS: Mapping[str, Sequence[Row]] = {
         for world in DOSED
         for name, teacher in {NONE: "", "soft labels": MAIN, "truth": "truth"}.items()
     ],
+    "moved": [  # pretrained on other sounds: what each step adds over its control, and the truth as a ceiling
+        *(Row(name, replace(SYSTEMS[name], world=MOVED)) for name in SYSTEMS),
+        Row("truth", Stage("finetune", "truth", world=MOVED)),
+        *(
+            Row(f"{kind} × {at:g}", replace(AGAIN, topics=kind, world=MOVED), {}, weighted(TOPICAL, clusters=at))
+            for kind in TOPIC_SOURCES
+            for at in (0.05, 0.5, 5.0)
+        ),
+    ],
     "augmentation": [
         Row("none", SOFT),
         Row("all", LAST),
@@ -103,7 +115,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
     ],
     "topics": [  # how many topics, and what they are; beside them the same passes without any
         Row("no topics", AGAIN),
-        *(Row(kind, replace(AGAIN, topics=kind)) for kind in ("finetuned", "generic", "random", "truth")),
+        *(Row(kind, replace(AGAIN, topics=kind)) for kind in ("finetuned", *TOPIC_SOURCES)),
         *(Row(f"generic, {count}", replace(AGAIN, topics=f"generic:{count}")) for count in (6, 48)),
     ],
 }

@@ -21,9 +21,10 @@ from pullpush.losses import epsilon_of_entropy
 from pullpush.metrics.annotations import FITS, annotated_by_clip
 from pullpush.metrics.cards import Values
 from pullpush.metrics.ensembles import by_number, combine, learned, score, two_stages
-from pullpush.studies.distill.data import ENCODERS, ENSEMBLE, MAIN, SYSTEMS, TAU, Context, LessonContext, Stage
+from pullpush.studies.distill.data import TAU, Context, LessonContext
 from pullpush.studies.distill.experiments import SOFT, TEACHERS, Row, experiment
 from pullpush.studies.distill.labels import similarities, soft_labels
+from pullpush.studies.distill.stages import ENCODERS, ENSEMBLE, MAIN, SYSTEMS, Stage
 from pullpush.topics import OUTLIER, Density, agreement
 from pullpush.topics.density import dense
 from pullpush.training.evaluate import embed_audio, embed_captions
