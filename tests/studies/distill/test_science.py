@@ -75,6 +75,7 @@ def found(declared):
         "softness": lambda trial, metric: 0.4 - 0.1 * (trial.where["at"] == 0.4),
         "ambiguity": lambda trial, metric: 0.4 + 0.1 * (trial.where["world"] == "single") * ("topics" in trial.system),
         "dose": lambda trial, metric: 0.4 + SLOPES.get(trial.system, 0) * DOSED[trial.where["world"]],
+        "moved": lambda trial, metric: 0.4 + 0.05 * (trial.system == "truth"),
         "augmentation": lambda trial, metric: 0.4 + 0.03 * (trial.system == "mix"),
         "topics": lambda trial, metric: 0.4 + 0.02 * (trial.system == "generic, 48"),
     }
@@ -99,7 +100,7 @@ def test_planted_gains_are_found(found):
 
 def test_every_claim_of_the_lab_is_judged(found):
     ledger = Ledger(LAB)
-    for name in ("systems", "teachers", "augmentation", "ambiguity"):
+    for name in ("systems", "teachers", "augmentation", "ambiguity", "moved"):
         ledger.judge_scores(found[name])
     judge_measures(ledger, experiments.MEASURES, found)
     left = {claim.judged.get("measure") for claim in ledger.open if "measure" in claim.judged}
