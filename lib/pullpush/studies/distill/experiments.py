@@ -101,6 +101,11 @@ ROWS: Mapping[str, Sequence[Row]] = {
     "moved": [  # pretrained on other sounds: what each step adds over its control, and the truth as a ceiling
         *(Row(name, replace(SYSTEMS[name], world=MOVED)) for name in SYSTEMS),
         Row("truth", Stage("finetune", "truth", world=MOVED)),
+        Row("2, random teacher", Stage("finetune", "blind", world=MOVED)),
+        *(
+            Row(f"2, λ₁ = {at:g}", replace(SOFT, world=MOVED), {}, weighted(SOFT.recipe, distillation=at))
+            for at in (0.1, 0.3)
+        ),
         *(
             Row(f"{kind} × {at:g}", replace(AGAIN, topics=kind, world=MOVED), {}, weighted(TOPICAL, clusters=at))
             for kind in TOPIC_SOURCES
