@@ -142,8 +142,8 @@ def fetch(name: str) -> Path:
 def unpack(root: Path, url: str, checksum: str | None = None) -> None:
     """Download an archive to `root`/archives and unpack it to `root`; checksum: such as "md5:…", None for any.
 
-    What is damaged, by the checksums of the files in it, is thrown away, so that the next try fetches it anew; nothing
-    is written elsewhere.
+    What is damaged, by the checksums of the files in it, is thrown away, so that the next try fetches it anew; so is,
+    with nothing unpacked, what would write elsewhere.
     """
     import pooch
 
@@ -151,7 +151,9 @@ def unpack(root: Path, url: str, checksum: str | None = None) -> None:
     try:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
-                archive.extractall(root)  # below it, whatever its names say
+                if outside := [each for each in archive.namelist() if each.startswith("/") or ".." in Path(each).parts]:
+                    raise PullPushError(f"it would write outside of {root}: {few(outside)}")
+                archive.extractall(root)
         else:
             debian.unpack(path, root)
     except (zipfile.BadZipFile, EOFError, zlib.error, PullPushError) as error:
