@@ -21,18 +21,7 @@ from torch import Tensor
 from pullpush.data.clips import Clips
 from pullpush.encoders import TEXT
 from pullpush.golden import versions
-from pullpush.studies.taught import (
-    BATCH,
-    Classes as Classes,
-    Labels,
-    Run,
-    Teacher,
-    checked,
-    flat,
-    similarities as similarities,
-    soft_labels as soft_labels,
-    stored,
-)
+from pullpush.studies.taught import BATCH, Labels, Run, Teacher, checked, flat, stored
 from pullpush.topics import OUTLIER, Density, Topics, cluster, shuffled
 from pullpush.training.evaluate import embed_texts
 

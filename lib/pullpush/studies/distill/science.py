@@ -23,8 +23,8 @@ from pullpush.metrics.cards import Values
 from pullpush.metrics.ensembles import by_number, combine, learned, score, two_stages
 from pullpush.studies.distill.data import TAU, Context, LessonContext
 from pullpush.studies.distill.experiments import SOFT, TEACHERS, Row, experiment
-from pullpush.studies.distill.labels import similarities, soft_labels
 from pullpush.studies.distill.stages import ENCODERS, ENSEMBLE, MAIN, SYSTEMS, Stage
+from pullpush.studies.taught import similarities, soft_labels
 from pullpush.topics import OUTLIER, Density, agreement
 from pullpush.topics.density import dense
 from pullpush.training.evaluate import embed_audio, embed_captions
