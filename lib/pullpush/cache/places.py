@@ -69,10 +69,11 @@ def _plain(content: Any) -> Any:
     if isinstance(content, Path):
         return str(content)
     if dataclasses.is_dataclass(content) and not isinstance(content, type):
-        values = {item.name: getattr(content, item.name) for item in dataclasses.fields(content) if item.compare}
-        for item in dataclasses.fields(content):
-            if item.metadata == LATER and values[item.name] == item.default:
-                del values[item.name]
+        values = {
+            item.name: getattr(content, item.name)
+            for item in dataclasses.fields(content)
+            if item.compare and not (item.metadata == LATER and getattr(content, item.name) == item.default)
+        }
         return {type(content).__name__: _plain(values)}
     if isinstance(content, Mapping):
         return {str(name): _plain(value) for name, value in content.items()}

@@ -201,9 +201,7 @@ class SVR(Tempered):
         with torch.no_grad():
             groups = len(anchor) // (2 if self.direction == "both" else 1)
             scores = anchor[:groups] @ positive[:groups].mT / self.tau
-            both = (
-                (scores, scores.mT) if groups < len(anchor) else (scores,)
-            )  # each direction has the same similarities
+            both = (scores, scores.mT)[: len(anchor) // groups]  # each direction has the same similarities
             if is_batched():  # where nothing can be written into what is there
                 rows = torch.cat([positive_first(each) for each in both])
             else:

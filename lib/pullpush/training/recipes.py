@@ -114,8 +114,8 @@ class Recipe:
         object.__setattr__(self, "languages", languages)
         check_fields(self, of=f"recipe {self.name!r}")
         check_one_learner(self.terms)
-        choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampling": SAMPLING, "captions": CAPTIONS}
-        choices["checkpoint"] = CHECKPOINTS
+        choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "checkpoint": CHECKPOINTS}
+        choices |= {"sampling": SAMPLING, "captions": CAPTIONS}
         for name, values in choices.items():
             if getattr(self, name) not in values:
                 raise unknown(name, getattr(self, name), values)

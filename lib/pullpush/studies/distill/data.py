@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from pullpush.data.banks import create_bank
@@ -40,7 +40,7 @@ from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
 
 PART = {"pretrain": 2 / 3, "finetune": 0.2}  # of the profile's training scenes; the smaller part is in the larger
-SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of worlds of other ambiguity
+SMALLER = {"pretrain": 0.3, "finetune": 0.15}  # of all worlds but the first
 TESTED = 300  # clips of such a world, at most
 PASSES = 3  # in each stage, as a multiple of the profile's epochs
 BATCH, LEAST = 64, 8  # PaSST's, §3.4; and however few clips there are
@@ -204,6 +204,7 @@ class Context(Ground):
         return self._worlds[key]
 
 
+@lru_cache(maxsize=8)  # every run of a moved world asks, and a bank is read and hashed whole
 def halves(bank: str) -> tuple[str, str]:
     """The largest category of a bank's events, and all others: two banks that share none; one that has no categories
     is both.
@@ -211,11 +212,8 @@ def halves(bank: str) -> tuple[str, str]:
     >>> halves("synthetic")
     ('synthetic:signal', 'synthetic:machine,noise,percussion,sweep')
     """
-    sizes = Counter(event.category for event in create_bank(bank).events).most_common()
-    if ":" in bank or len(sizes) == 1:
-        return bank, bank
-    (first, _), *others = sizes
-    return f"{bank}:{first}", f"{bank}:{','.join(sorted(name for name, _ in others))}"
+    first, *others = [name for name, _ in Counter(event.category for event in create_bank(bank).events).most_common()]
+    return (bank, bank) if ":" in bank or not others else (f"{bank}:{first}", f"{bank}:{','.join(sorted(others))}")
 
 
 FIRST, CONTROL = "pretrained", "the contrast again"  # systems of the lesson
