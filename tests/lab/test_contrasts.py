@@ -86,6 +86,10 @@ def test_experiments_of_more_seeds_are_pooled_by_those_that_all_have(found):
     of_longer = gain({"pretrained": longer}, SIMCSE | {"experiment": "pretrained", "where": {"world": "audiocaps"}})
     of_other = gain(found, SIMCSE | {"experiment": "scratch", "where": {"world": "freesound"}})
     np.testing.assert_allclose(values, (of_longer[:3] + of_other) / 2)
+    later = made_up(LEVEL, {"world": WORLDS}, metrics=ALL, seed=1, seeds=range(1, 6))
+    of_later = gain({"pretrained": later}, SIMCSE | {"experiment": "pretrained", "where": {"world": "audiocaps"}})
+    values = gain(found | {"pretrained": later}, side)
+    np.testing.assert_allclose(values, (of_later[:2] + of_other[1:]) / 2, err_msg="paired by seed, not by place")
 
 
 def test_what_is_less_replaces_what_it_names(found):

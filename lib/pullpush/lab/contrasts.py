@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,32 +56,24 @@ def contrast(scores: Experiments, judged: Judged, *, relative: bool = False) -> 
         side: dict[str, Any] = {name: judged.get(name) for name in SIDE if name != "experiment"}
         if side["baseline"] != CHANCE:
             return scores[judged["experiment"]].contrast(**side, relative=relative)
-    first = gain(scores, judged, relative=relative)
     if "less" not in judged:
-        return difference(first)
+        return difference(gain(scores, judged, relative=relative))
     where = {**judged.get("where", {}), **judged["less"].get("where", {})}
-    second = gain(scores, {**judged, **judged["less"], "where": where}, relative=relative)
-    return unpaired(first, second) if judged.get("apart") else difference(*_of_shared_seeds([first, second]))
+    sides = (judged, {**judged, **judged["less"], "where": where})
+    if judged.get("apart"):
+        return unpaired(*(gain(scores, side, relative=relative) for side in sides))
+    seeds = _seeds(scores, *sides)
+    return difference(*(gain(scores, side, relative=relative, seeds=seeds) for side in sides))
 
 
-def gain(scores: Experiments, side: Judged, *, relative: bool = False) -> Array:
-    """What one side of a contrast names, by seed and clip, `(S, N)`."""
-    systems, baselines = _several(side["system"]), _several(side.get("baseline"))
-    pairs = list(zip(systems, baselines if len(baselines) == len(systems) else baselines * len(systems), strict=True))
-    metrics, other, parts = _several(side["metric"]), side.get("baseline_where") or {}, []
-    for experiment in _several(side["experiment"]):
-        where = side["pooled"][experiment] if "pooled" in side else side.get("where") or {}
-        where = {name: _several(value) for name, value in where.items()}
-        for test in where.pop(TEST, [None]):
-            at = {} if test is None else {TEST: test}
-            points = [{**dict(zip(where, values, strict=True)), **at} for values in product(*where.values())]
-            gains = [
-                _gain(scores[experiment], pair, metrics, point, {**point, **other}, relative)
-                for pair in pairs
-                for point in points
-            ]
-            parts += gains if "pooled" in side else [np.mean(gains, axis=0)]
-    return np.mean(_of_shared_seeds(parts), axis=0) if "pooled" in side else joined(parts)
+def gain(scores: Experiments, side: Judged, *, relative: bool = False, seeds: Sequence[int] = ()) -> Array:
+    """What one side of a contrast names, by seed and clip, `(S, N)`; seeds: default: those that all its runs have."""
+    metrics, tests = _several(side["metric"]), _tests(side)
+    seeds = seeds or _seeds(scores, side)
+    parts = [[_gain(scores[one.experiment], one, metrics, seeds, relative) for one in test] for test in tests]
+    if "pooled" in side:
+        return np.mean([values for part in parts for values in part], axis=0)
+    return joined([np.mean(part, axis=0) for part in parts])
 
 
 def joined(tests: Sequence[Array]) -> Array:
@@ -134,29 +126,60 @@ def unpaired(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Dif
     )  # fmt: skip
 
 
-def _gain(
-    scores: Scores, pair: tuple[str, Any], metrics: Sequence[str], where: Where, other: Where, relative: bool
-) -> Array:
-    system, baseline = pair
-    sides = [(system, where), *([(baseline, other)] if isinstance(baseline, str) and baseline != CHANCE else [])]
-    seeds = sorted(set.intersection(*(set(scores.seeds(*side)) for side in sides)))
-    if not seeds:
-        raise ExperimentError(f"{' and '.join(name for name, _ in sides)} share no seed: train them with one")
+class _Pair(NamedTuple):
+    """A system with what it is compared with, and the point of each."""
+
+    experiment: str
+    system: str
+    baseline: Any
+    where: Where
+    other: Where
+
+    @property
+    def trained(self) -> list[tuple[str, Where]]:
+        """Its sides that are systems."""
+        has_two = isinstance(self.baseline, str) and self.baseline != CHANCE
+        return [(self.system, self.where), *([(self.baseline, self.other)] if has_two else [])]
+
+
+def _tests(side: Judged) -> list[list[_Pair]]:
+    """What a side names, by the sets of clips that it is tested on."""
+    systems, baselines = _several(side["system"]), _several(side.get("baseline"))
+    pairs = list(zip(systems, baselines if len(baselines) == len(systems) else baselines * len(systems), strict=True))
+    other, tests = side.get("baseline_where") or {}, []
+    for experiment in _several(side["experiment"]):
+        where = side["pooled"][experiment] if "pooled" in side else side.get("where") or {}
+        where = {name: _several(value) for name, value in where.items()}
+        for test in where.pop(TEST, [None]):
+            at = {} if test is None else {TEST: test}
+            points = [{**dict(zip(where, values, strict=True)), **at} for values in product(*where.values())]
+            tests.append([_Pair(experiment, *pair, point, {**point, **other}) for pair in pairs for point in points])
+    return tests
+
+
+def _seeds(scores: Experiments, *sides: Judged) -> list[int]:
+    """The seeds that all runs of some sides have."""
+    pairs = [one for side in sides for test in _tests(side) for one in test]
+    found = [set(scores[one.experiment].seeds(*run)) for one in pairs for run in one.trained]
+    if seeds := sorted(set.intersection(*found)):
+        return seeds
+    names = dict.fromkeys(name for one in pairs for name, _ in one.trained)
+    raise ExperimentError(f"{' and '.join(names)} share no seed: train them with one")
+
+
+def _gain(scores: Scores, pair: _Pair, metrics: Sequence[str], seeds: Sequence[int], relative: bool) -> Array:
     ours, *theirs = (
-        np.mean([scores.values(name, metric, at, seeds=seeds) for metric in metrics], axis=0) for name, at in sides
+        np.mean([scores.values(name, metric, at, seeds=seeds) for metric in metrics], axis=0)
+        for name, at in pair.trained
     )
     if not theirs:
-        chance = [by_chance(metric, ours.shape[1]) for metric in metrics] if baseline == CHANCE else baseline
+        by = pair.baseline
+        chance = [by_chance(metric, ours.shape[1]) for metric in metrics] if by == CHANCE else by
         return ours - np.mean(0.0 if chance is None else chance)
     if not relative:
         return ours - theirs[0]
     ratio = ours.mean() / theirs[0].mean()  # linearised in both: the delta method
     return (ours - ratio * theirs[0]) / theirs[0].mean() + ratio - 1
-
-
-def _of_shared_seeds(values: Sequence[Array]) -> list[Array]:
-    """Values `(S, N)` of experiments with as many seeds as the one with fewest: all begin with the same."""
-    return [each[: min(map(len, values))] for each in values]
 
 
 def _several(value: Any) -> list[Any]:
