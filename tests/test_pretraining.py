@@ -86,19 +86,6 @@ def test_longer_rows_change_nothing_but_the_draws(objective, corpora, monkeypatc
     torch.testing.assert_close(objective.loss(longer, draws()), wanted, atol=1e-5, rtol=1e-5)
 
 
-def test_every_clip_is_in_one_batch_of_similar_lengths(corpora):
-    corpus, _ = corpora
-    batches = list(corpus.batches(np.arange(len(corpus))[::-1], longest=5))
-    assert sorted(itertools.chain.from_iterable(batch.rows.tolist() for batch in batches)) == list(range(48))
-    for batch in batches:
-        sizes = batch.mask.sum(dim=1)
-        assert len(batch.rows) <= 5
-        assert sizes.max() <= 1.5 * sizes.min()
-        for place, row in enumerate(batch.rows):
-            assert torch.equal(batch.patches[place, : sizes[place]], corpus.patches[row].float())
-            assert not batch.patches[place, sizes[place] :].any()
-
-
 # ---------------------------------------------------------------- transcription
 
 
@@ -111,15 +98,6 @@ def test_the_ctc_loss_is_that_of_all_paths_that_write_the_text(corpora):
     logs = [sum(likely[at, here] for at, here in enumerate(path)) for path in paths if transcription.read(path) == "ba"]
     wanted = -torch.stack(logs).logsumexp(dim=0) / 4
     torch.testing.assert_close(transcription.loss(short, draws()).double(), wanted, atol=1e-5, rtol=1e-5)
-
-
-def test_targets_are_letters_and_nothing_where_nobody_speaks(corpora):
-    transcription = made("transcription", corpora)
-    assert transcription.letters == ["a", "b", "c"]
-    flat, lengths = transcription.targets(["cab", "", "aßb"])
-    assert flat.tolist() == [3, 1, 2, 1, 2]
-    assert lengths.tolist() == [3, 0, 2]
-    assert transcription.read([0, 3, 3, 0, 3, 1, 0]) == "cca"
 
 
 @pytest.mark.parametrize(("one", "other"), [("", "abc"), ("kitten", "sitting"), ("flaw", "lawn"), ("a", "a")])
@@ -155,31 +133,6 @@ def test_only_masked_patches_count_and_they_are_not_seen(corpora, monkeypatch):
     assert not torch.equal(prediction.loss(batch, draws()), wanted)
 
 
-def test_stretches_have_their_length_and_cover_about_their_share():
-    mask = torch.arange(120) < torch.tensor([120] * 60 + [3] * 60)[:, None]
-    masked = objectives.stretches(mask, draws())
-    assert not (masked & ~mask).any()
-    assert masked.any(dim=1).all()
-    assert 0.5 < masked[:60].float().mean() < 0.66  # 1 − 0.84⁵
-    row = "".join(map(str, masked[0].int().tolist()))
-    assert all(len(run) >= objectives.SPAN for run in row.split("0")[:-1] if run)
-
-
-def test_what_is_mixed_in_adds_up_as_power_over_half_a_clip_at_most():
-    torch.manual_seed(0)
-    mask = torch.arange(20) < torch.tensor([20, 12] * 100)[:, None]
-    patches = torch.randn(200, 20, PATCH).masked_fill(~mask[..., None], 0.0)
-    heard = objectives.mixed(corpora_module.Batch(patches, mask, np.arange(200), None), draws())
-    changed = (heard != patches).any(dim=2)
-    assert not (changed & ~mask).any()
-    assert (changed.sum(dim=1) <= mask.sum(dim=1) // 2).all()
-    assert 0.1 < changed.any(dim=1).float().mean() < 0.3
-    assert (heard >= patches - 1e-5).all()  # what is added never makes less
-    power = [10 ** (26 * x[changed].double() / 10) for x in (patches, heard)]
-    added = 10 * torch.log10((power[1] - power[0]).clamp(min=1e-12)) / 26  # the other clip, up to 5 dB louder
-    assert added.median().abs() < 0.5
-
-
 def test_cepstra_are_cosine_transforms_with_their_slopes():
     patches = torch.randn(4, PATCH)
     found = objectives.cepstrum(patches)
@@ -193,16 +146,6 @@ def test_cepstra_are_cosine_transforms_with_their_slopes():
 
 
 # ---------------------------------------------------------------- masked reconstruction
-
-
-def test_a_quarter_is_seen_and_the_rest_counts():
-    mask = torch.arange(40) < torch.tensor([40, 10, 1, 2])[:, None]
-    kept, own = objectives.visible(mask, draws())
-    assert own.sum(dim=1).tolist() == [10, 2, 1, 1]
-    for clip in range(4):
-        places = kept[clip, own[clip]].tolist()
-        assert places == sorted(set(places))
-        assert mask[clip, places].all()
 
 
 def test_hidden_patches_are_not_seen_and_seen_ones_do_not_count(corpora, monkeypatch):
@@ -219,13 +162,6 @@ def test_hidden_patches_are_not_seen_and_seen_ones_do_not_count(corpora, monkeyp
     assert torch.equal(reconstruction.drawn(hidden, draws())[0], drawn)
     shown = batch._replace(patches=torch.where(seen[..., None], torch.randn(PATCH), batch.patches))
     assert not torch.allclose(reconstruction.drawn(shown, draws())[0], drawn)
-
-
-def test_standardised_patches_have_no_level_and_silence_stays_small():
-    loud = objectives.standardised(3 + 5 * torch.randn(6, PATCH))
-    torch.testing.assert_close(loud.mean(dim=1), torch.zeros(6), atol=1e-5, rtol=0)
-    torch.testing.assert_close(loud.std(dim=1), torch.ones(6), atol=0.01, rtol=0)
-    assert not objectives.standardised(torch.full((1, PATCH), -3.0)).any()
 
 
 # ---------------------------------------------------------------- runs
@@ -252,21 +188,6 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path, corpora, mo
         assert torch.equal(one, other)
     with pytest.raises(TrainingError, match="another run"):
         loop.pretrain("masked-prediction", *corpora, tmp_path / "killed", 1, budget)
-
-
-def test_every_clip_of_a_step_counts_alike_however_it_is_dealt_into_batches(corpora, monkeypatch):
-    budget = loop.Budget(**SMALL, half=False, clip=1e9)
-    rows, gradients = np.arange(10), []
-    for stretch in (1.5, 100.0):  # several batches, and one
-        monkeypatch.setattr(corpora_module, "STRETCH", stretch)
-        objective = loop.initial("tagging", *corpora, 0, budget)
-        optimiser = torch.optim.SGD(objective.parameters(), lr=0.0)
-        optimiser.zero_grad = lambda: None
-        loss = loop.update(objective, optimiser, corpora[0], rows, draws(), budget)
-        gradients.append([loss, *(weight.grad.clone() for weight in objective.parameters())])
-    assert len(list(corpora[0].batches(rows))) == 1
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
 def test_the_command_writes_weights_that_the_encoder_loads_and_says_how(tmp_path):

@@ -33,19 +33,6 @@ def test_a_rendering_that_is_louder_by_a_thousandth_is_another(monkeypatch):
     assert heard(SMALL) != rendered
 
 
-def test_what_is_written_otherwise_and_does_the_same_keeps_all_keys(monkeypatch):
-    before, known = making_key(monkeypatch), golden.version("data/renderer")
-    exact = renderer.layers
-
-    def apart(*asked):
-        sounds, noise = exact(*asked)
-        return sounds, noise
-
-    monkeypatch.setattr(renderer, "layers", apart)
-    assert changed(*SCENES) == []
-    assert (making_key(monkeypatch), golden.version("data/renderer")) == (before, known)
-
-
 def test_a_clip_is_known_by_its_bytes_however_it_was_made(monkeypatch):
     """Early cutoff: what follows is not made again where another making comes to the same."""
     first = load_world(SMALL)

@@ -148,9 +148,11 @@ def test_directions_are_summed_and_multilingual_losses_average_them():
 NAN = float("nan")
 SHARED = [({"direction": "up"}, "direction must be one of"), ({"tau": 0.0}, "tau must be positive")]
 BAD = {
+    "infonce": [],
     "additive-margin": [({"margin": NAN}, "margin must be finite"), ({"margin": -1e400}, "margin must be finite")],
     "focal": [({"gamma": -0.5}, "gamma must be at least 0, got -0.5"), ({"gamma": NAN}, "gamma must be finite")],
     "scaled-push": [({"perpendicular": NAN}, "perpendicular must be finite"), ({"part": "up"}, "part must be one of")],
+    "svr": [({"radius": NAN}, "radius must be finite"), ({"similarity": "l2"}, "similarity must be one of")],
     "svr-parts": [({"radius": NAN}, "radius must be finite"), ({"similarity": "l2"}, "similarity must be one of")],
 }
 CASES = [(name, *case) for name, bad in BAD.items() for case in [*bad, *SHARED]]
@@ -160,9 +162,10 @@ CASES = [(name, *case) for name, bad in BAD.items() for case in [*bad, *SHARED]]
 def test_bad_options_are_named_by_modules_and_functions_alike(name, options, message):
     with pytest.raises(ValueError, match=message):
         TERMS[name].make(**options)
-    needed = {"scaled-push": {"perpendicular": 1.0}, "svr-parts": {"radius": 0.1}}.get(name, {})
+    needed = {"scaled-push": {"perpendicular": 1.0}, "svr": {"radius": 0.1}, "svr-parts": {"radius": 0.1}}.get(name, {})
+    function = "info_nce" if name == "infonce" else name.replace("-", "_")
     with pytest.raises(ValueError, match=message):
-        getattr(losses, name.replace("-", "_"))(*unit_pairs(3), **{**needed, **options})
+        getattr(losses, function)(*unit_pairs(3), **{**needed, **options})
 
 
 FUNCTIONS = {

@@ -209,22 +209,10 @@ def test_blocks_do_not_change_the_loss(monkeypatch):
     assert torch.allclose(svr(audio, text, 0.3, 0.1, "both", positive_in_denominator=False), whole, atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"audio": torch.zeros(3, 4)}, "row i of each is a pair"),
-        ({"audio": torch.zeros(0, 4), "text": torch.zeros(0, 4)}, "N ≥ 1"),
-        ({"radius": torch.zeros(3)}, "one for each row"),
-        ({"radius": torch.zeros(2, 1)}, "one for each row"),
-        ({"radius": float("nan")}, "radius must be finite"),
-        ({"tau": 0.0}, "tau must be positive"),
-        ({"direction": "uni"}, "direction must be one of"),
-        ({"similarity": "euclid"}, "similarity must be one of"),
-    ],
-)
-def test_bad_input_is_named(change, message):
-    with pytest.raises(ValueError, match=message):
-        svr(**{"audio": torch.ones(2, 4), "text": torch.ones(2, 4), "radius": 0.1} | change)
+@pytest.mark.parametrize("shape", [(3,), (2, 1)])
+def test_a_radius_is_one_for_each_row(shape):
+    with pytest.raises(ValueError, match="one for each row"):
+        svr(torch.ones(2, 4), torch.ones(2, 4), torch.zeros(shape))
 
 
 def test_a_confident_batch_keeps_its_double_digits():

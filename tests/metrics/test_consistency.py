@@ -55,13 +55,6 @@ def test_one_language_gives_a_number():
         assert measure(english, english) == 0
 
 
-def test_bad_shapes_and_empty_languages_are_named():
-    with pytest.raises(ValueError, match="need english"):
-        gap(torch.zeros(3, 4), torch.zeros(2, 4))
-    with pytest.raises(ValueError, match="need english"):
-        distance(torch.zeros(0, 4), torch.zeros(0, 4))
-
-
 # Ranks
 
 

@@ -60,7 +60,7 @@ class SFX(SplitAudioEncoder):
 
     A block of 100 frames begins each `step`, 50 as in the paper; the last one is completed with silence, so that every
     sample is heard. Apart from that features are those of the reference implementation, with Essentia's spectrogram,
-    which is written anew here, see tests/encoders/test_sfx.py. trainable: "upper" are the last two of the eight
+    which is written anew here, see tests/encoders/test_references.py. trainable: "upper" are the last two of the eight
     convolutions, three quarters of all weights; widths: channels of the four pairs of convolutions.
     """
 

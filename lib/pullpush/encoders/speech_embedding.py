@@ -95,7 +95,7 @@ class SpeechEmbedding(AudioEncoder):
 
     It was trained to tell spoken words apart, by whomever they are spoken. The last window of a clip is completed with
     silence, so that every sample is heard; apart from that its features are those of openWakeWord, see
-    tests/encoders/test_speech_embedding.py.
+    tests/encoders/test_references.py.
     """
 
     dim = 2 * SIZE

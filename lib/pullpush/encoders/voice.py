@@ -55,9 +55,9 @@ class Voice(AudioEncoder):
     """The speaker encoder of Resemblyzer: mean of its embeddings of partial utterances of 1.6 s, of unit length.
 
     It was trained with the GE2E loss (Wan et al. 2018, Eq. 6): utterances of a speaker lie near each other, whatever is
-    said. Features are those of Resemblyzer's `embed_utterance`, see tests/encoders/test_voice.py. Its `preprocess_wav`
-    raises quiet clips to -30 dB, as here, and cuts long silences out with a voice detector, which is not done here:
-    silences stay, as they do in the clips of every other encoder.
+    said. Features are those of Resemblyzer's `embed_utterance`, see tests/encoders/test_references.py. Its
+    `preprocess_wav` raises quiet clips to -30 dB, as here, and cuts long silences out with a voice detector, which is
+    not done here: silences stay, as they do in the clips of every other encoder.
     """
 
     dim = SIZE
