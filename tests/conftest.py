@@ -71,13 +71,19 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def module_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache that the tests of one file share."""
     with pytest.MonkeyPatch.context() as patch:
         path = tmp_path_factory.mktemp("home")
         patch.setenv("PULLPUSH_HOME", str(path))
         patch.setenv("PULLPUSH_PROGRESS", "0")
         yield path
+
+
+@pytest.fixture(scope="module")
+def home(module_home: Path) -> Path:
+    """The same, where no folder of tests has one for each test."""
+    return module_home
 
 
 @pytest.fixture(scope="module")

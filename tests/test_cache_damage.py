@@ -81,8 +81,7 @@ def test_what_is_damaged_is_made_again_with_a_word(kind, damage):
         assert len(said) == 1
     assert path.read_text() == "whole"
     later()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         make()
 
 
@@ -217,10 +216,8 @@ def test_what_is_written_again_from_the_rest_is_no_reason_to_begin_anew():
     (run() / "b.csv").write_text("whale")
     later()
     assert not cache.damage(cache.home() / "runs" / "r", only=["a.csv"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with cache.locked("runs", "r", again=["b.csv"]) as place:
-            assert sorted(path.name for path in place.glob("*.csv")) == ["a.csv"]
+    with warnings.catch_warnings(action="error"), cache.locked("runs", "r", again=["b.csv"]) as place:
+        assert sorted(path.name for path in place.glob("*.csv")) == ["a.csv"]
     assert (run() / "b.csv").read_text() == "whole"
 
 
@@ -235,8 +232,7 @@ def test_an_entry_of_the_wrong_kind_is_made_again(kind, put, empty_home):
     place = empty_home / {"folder": "things/k", "file": "files/a.txt", "run": "runs/r"}[kind]
     place.parent.mkdir(parents=True)
     put(place)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         held = (make() / inside).read_text()
     assert held == ("x" if kind == "file" and place.stat().st_size == 1 else "whole")
     assert place.is_dir() == (kind != "file")

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_known, unknown
 
 EXTRA = "PULLPUSH_EXTRA"
 _ADDED: dict[str, list[str]] = {}  # package → the reader's folders that lie on its path
@@ -84,8 +84,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
 
     def __getitem__(self, name: str) -> C:
         cards = self._found()
-        if name not in cards:
-            raise unknown(self.noun, name, cards)
+        check_known(self.noun, name, cards)
         return cards[name]
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 
 class PullPushError(Exception):
@@ -47,6 +48,12 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     near = get_close_matches(str(name), names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return UnknownNameError(f"unknown {kind} {name!r}: {hint}known: {', '.join(names) or 'none'}")
+
+
+def check_known(kind: str, name: Any, known: Collection[Any]) -> None:
+    """Require one of the names that are known; else `unknown` of them."""
+    if name not in known:
+        raise unknown(kind, name, known)
 
 
 def few(names: Sequence[str], mark: str = ", ", *, most: int = 5) -> str:

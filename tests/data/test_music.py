@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import soundfonts
 import torch
+from published import fetched
 
-from pullpush import cache
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.music.instruments import (
     event_of,
@@ -38,7 +38,6 @@ from pullpush.data.music.soundfont import DRUMS, SoundFont
 from pullpush.data.music.world import MusicConfig, likeness, never_named
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
-HOME = cache.home()  # before any test points it elsewhere
 INSTRUMENTS = {item.name: item for item in load_instruments()}
 
 
@@ -230,14 +229,8 @@ def test_settings_that_contradict_each_other_are_refused():
         MusicConfig(fonts=())
 
 
-def test_a_real_soundfont_has_every_instrument(monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(HOME))
-    try:
-        path = font_path("timgm")
-    except DataNotFoundError as error:
-        pytest.skip(f"the soundfont cannot be fetched here: {error}")
-    font = SoundFont(path)
-
+def test_a_real_soundfont_has_every_instrument():
+    font = SoundFont(fetched(lambda: font_path("timgm")))
     for item in load_instruments():
         if item.drums:
             assert all(font.zones(DRUMS, 0, key, 100) for key in item.drums), item.name

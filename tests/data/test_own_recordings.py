@@ -40,8 +40,7 @@ def noise(seed=0, count=16_000):
 
 
 def test_whole_recordings_pass_without_a_word(mine):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         load(mine)
 
 

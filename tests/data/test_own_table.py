@@ -31,8 +31,7 @@ def load(folder, rows, *, head=HEAD, further=None):
 
 
 def test_a_table_as_the_page_shows_it_is_taken(mine):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         load(mine, GOOD + 'train,far/3.wav,"A dog, then a cat"\n')
 
 
@@ -75,8 +74,7 @@ def test_a_row_that_is_there_twice_is_counted_with_a_word(mine):
 
 
 def test_further_captions_of_a_recording_are_no_repetition(mine):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         corpus = load(mine, GOOD + "train,0.wav,It barks\n")
     assert corpus.train.captions("eng") == [["A dog", "It barks"]]
 

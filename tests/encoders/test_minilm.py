@@ -73,5 +73,5 @@ def test_only_the_upper_layers_are_trained_and_saved():
 def test_parts_that_it_does_not_have_are_refused():
     with pytest.raises(UnknownNameError, match="did you mean 'upper'"):
         MiniLM(pretrained=False, trainable="uper")
-    with pytest.raises(ValueError, match=rf"1 … {LAYERS - 1} layers, got 6"):
+    with pytest.raises(ValueError, match=rf"upper must be at least 1 and at most {LAYERS - 1}, got 6"):
         MiniLM(pretrained=False, trainable="upper", upper=LAYERS)

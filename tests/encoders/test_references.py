@@ -97,7 +97,7 @@ def test_the_last_block_of_a_clip_has_its_last_samples():
 
 @pytest.mark.parametrize("step", [0, SFX_FRAMES + 1])
 def test_steps_that_leave_frames_out_are_refused(step):
-    with pytest.raises(ValueError, match=f"1 … {SFX_FRAMES} frames.* got {step}"):
+    with pytest.raises(ValueError, match="step must be at least 1"):
         SFX(pretrained=False, step=step)
 
 

@@ -72,8 +72,7 @@ def again(monkeypatch):
 
     def ask(name):
         monkeypatch.setattr(versions, "_known", {})
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of what cannot be probed
+        with warnings.catch_warnings(action="error"):  # of what cannot be probed
             return version(name)
 
     return ask

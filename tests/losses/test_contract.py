@@ -113,14 +113,12 @@ def test_a_loss_that_is_not_told_fits_the_first_batch():
 def test_embeddings_that_are_not_of_unit_length_are_said_once(monkeypatch):
     monkeypatch.setattr(_precision, "_DONE", set())
     audio, text = pairs().detach()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         info_nce(audio, text)
         info_nce(audio, torch.cat([text[:3], torch.zeros(1, 3)]))  # the row of a missing text
     with pytest.warns(UserWarning, match=r"text is not of unit length \(mean norm 3\)"):
         info_nce(audio, 3 * text)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         InfoNCE()(5 * audio, text)
 
 

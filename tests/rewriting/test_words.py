@@ -71,7 +71,7 @@ def test_a_capital_and_commas_are_put_right():
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
 def test_a_probability_is_one(p):
-    with pytest.raises(ValueError, match="p is a probability"):
+    with pytest.raises(ValueError, match="p must be"):
         WordDeletion(p=p)
 
 
@@ -167,5 +167,5 @@ def test_what_is_wrong_is_named(folder, tmp_path):
         create("synonyms").of(None, "fra")
     with pytest.raises(ValueError, match="senses must be at least 1"):
         create("synonyms", senses=0)
-    with pytest.raises(ValueError, match="p is a probability"):
+    with pytest.raises(ValueError, match="p must be"):
         create("synonyms", p=2)

@@ -17,9 +17,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
+from pullpush.checks import check_count
 from pullpush.data.clips import Clips
 from pullpush.data.pairing import Pairing, Texts
-from pullpush.errors import PullPushError, TrainingError, unknown
+from pullpush.errors import PullPushError, TrainingError, check_known
 
 GROUP = "group"  # the column that says which group a clip belongs to
 T = TypeVar("T")
@@ -284,8 +285,7 @@ class PairDataset(Dataset[Item]):
 
     def bring(self, columns: Sequence[str]) -> None:
         for name in columns:
-            if name not in self.offered:
-                raise unknown("column of the clips", name, self.offered)
+            check_known("column of the clips", name, self.offered)
         self.columns = tuple(columns)
 
     def __len__(self) -> int:
@@ -306,8 +306,7 @@ class PairDataset(Dataset[Item]):
 
     def _rows(self, batch_size: int, *, seed: int, epoch: int, processes: int) -> list[list[int]]:
         """The clips of every step of an epoch, over all processes; the last batch may be short."""
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        check_count("batch_size", batch_size)
         if not len(self):
             raise PullPushError("0 clips make no batch: use more clips")
         if self._shares:

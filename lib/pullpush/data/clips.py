@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pullpush.cache import content_key
 from pullpush.data.store import Waveforms, row_numbers
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_known
 
 Index = int | Sequence[int] | Tensor | slice
 Columns = Mapping[str, Sequence[Any]]
@@ -195,8 +195,7 @@ class World:
 
     def split(self, name: str) -> Clips:
         """Clips by name; `UnknownNameError` where there are none."""
-        if name not in self.splits:
-            raise unknown("split", name, self.splits)
+        check_known("split", name, self.splits)
         return self.splits[name]
 
     @property

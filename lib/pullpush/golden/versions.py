@@ -17,7 +17,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from pullpush.cache import atomic_path, content_key
-from pullpush.errors import unknown
+from pullpush.errors import check_known, unknown
 from pullpush.golden import agreed
 from pullpush.golden.compare import Values, differences, rounded, text_of
 from pullpush.golden.probes import KINDS, GoldenError, Probes
@@ -178,8 +178,7 @@ def accept(name: str) -> bool:
 def _of(name: str) -> tuple[Probes, str]:
     """The probes of a component's kind, and what it is called among them."""
     kind, _, rest = name.partition("/")
-    if kind not in HOMES:
-        raise unknown("kind of component", kind, HOMES)
+    check_known("kind of component", kind, HOMES)
     probes = _probes(kind)
     if rest not in (known := probes.names()):
         raise unknown(f"component of {kind}", rest, known)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 from pullpush.lab.ledger import LEFT, SHORT, WORDS, Ledger, falls_short, sentence
 from pullpush.lab.paper import form
 from pullpush.lab.provenance import UNNOTED, Stamp
@@ -98,8 +98,7 @@ def ranges(numbers: Iterable[int]) -> str:
 def verdicts(ledger: Ledger, *ids: str) -> Markdown:
     """A list of claims, where they stand, and what was found of each."""
     for id in ids:
-        if id not in ledger.claims:
-            raise unknown(f"claim of {ledger.chapter}", id, ledger.claims)
+        check_known(f"claim of {ledger.chapter}", id, ledger.claims)
     rows = ledger.table().set_index("id").loc[list(ids or (claim.id for claim in ledger.judged))]
     return Markdown("\n".join(f"* *{row['claim']}* ({row['source']}) — {sentence(row)}" for _, row in rows.iterrows()))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_known
 from pullpush.metrics.cards import METRICS, Values
 from pullpush.training.diagnostics import Diagnostics
 
@@ -91,8 +91,7 @@ class Experiment:
         if twice:
             raise ExperimentError(f"experiment {self.name!r} holds {', '.join(twice)} twice: give it another label")
         for name in self.evaluations:
-            if name not in METRICS:
-                raise unknown("evaluation", name, METRICS)
+            check_known("evaluation", name, METRICS)
 
     @classmethod
     def of(

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pullpush.errors import DataNotFoundError, PullPushError, SettingError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, SettingError, check_known, unknown
 from pullpush.lab.root import DEFAULT, SUFFIXES
 from pullpush.settings import check_fields, check_range, check_setting, read_yaml
 
@@ -187,8 +187,7 @@ def profile(name: str | Path = DEFAULT) -> Profile:
 
 
 def _named(name: str) -> Profile:
-    if name not in PROFILES:
-        raise unknown("profile", name, PROFILES)
+    check_known("profile", name, PROFILES)
     return PROFILES[name]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pullpush.cache import content_key
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_known
 from pullpush.golden import versions
 from pullpush.lab import provenance
 from pullpush.lab.root import find_root
@@ -95,8 +95,7 @@ def again(
     name: str, plans: Mapping[str, Callable[[Session], Plan]], book: Session
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train a trunk of the session's profile, in place of the book's; what was noted of the old and of the new."""
-    if name not in plans:
-        raise unknown("trunk", name, plans)
+    check_known("trunk", name, plans)
     about = (plans[name].__doc__ or "").partition("\n")[0]
     return made().get(name, {}), make(name, plans[name](book), about)
 

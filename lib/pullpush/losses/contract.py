@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from torch import Tensor, nn
 
 from pullpush.catalogue import Card
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 from pullpush.losses._precision import checked
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ class Loss(nn.Module):
         if cls.forward is nn.Module.forward:  # a base of others
             return
         for name in (*cls.needs, *cls.uses):
-            if name not in NEEDS:
-                raise unknown(f"need of the loss {cls.__name__}", name, NEEDS)
+            check_known(f"need of the loss {cls.__name__}", name, NEEDS)
         declared = dict.fromkeys(cls.needs, False) | dict.fromkeys(cls.uses, True)
         parameters = list(signature(cls.forward).parameters.values())[1:]
         takes = {parameter.name: parameter.default is not Parameter.empty for parameter in parameters}

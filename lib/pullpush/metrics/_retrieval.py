@@ -27,7 +27,7 @@ from pullpush.checks import (
     check_relevance,
     check_square,
 )
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
 KS, MAP_AT = (1, 5, 10), (10, 16)
@@ -94,8 +94,7 @@ def retrieval_per_query(
         UnknownNameError: another divisor.
     """
     check_cutoffs(ks=ks, map_at=map_at)
-    if divisor not in DIVISORS:
-        raise unknown("divisor", divisor, DIVISORS)
+    check_known("divisor", divisor, DIVISORS)
     relevance = check_square(similarity) if relevance is None else relevance
     relevant = relevant_items(similarity, relevance, threshold)
     order = first_items(similarity, relevance, max([*ks, *map_at, 1]))

@@ -22,7 +22,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from pullpush.errors import unknown
+from pullpush.errors import check_known, unknown
 from pullpush.metrics._retrieval import relevant_items, retrieval_per_query
 
 FIRST = ("systems", "models")
@@ -148,8 +148,7 @@ def two_stages(
     Raises:
         ValueError: another shape; UnknownNameError: another stage to begin with, or objective.
     """
-    if first not in FIRST:
-        raise unknown("first stage", first, FIRST)
+    check_known("first stage", first, FIRST)
     if similarity.ndim != 4:
         raise ValueError(f"similarity must be (systems, models, Q, N), got {tuple(similarity.shape)}")
     how: dict[str, Any] = {"step": step, "objective": objective, **protocol}

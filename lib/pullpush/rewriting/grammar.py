@@ -19,7 +19,7 @@ from pullpush.data.language.wording import VOCABULARIES, worded_captions
 from pullpush.data.languages import LANGUAGES, check_language
 from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs, unite
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 from pullpush.rewriting import RewriterCard
 
 WAYS = 8  # captions told on the way back where some may be equal, of which the first that differs is taken
@@ -68,8 +68,7 @@ class SceneRewriter(Rewriter, Merger):
         object.__setattr__(self, "through", tuple(self.through))
         for language in (*self.through, self.language):
             check_language(language)
-        if self.vocabulary not in VOCABULARIES:
-            raise unknown("vocabulary", self.vocabulary, VOCABULARIES)
+        check_known("vocabulary", self.vocabulary, VOCABULARIES)
         if not set(self.through) - {self.language}:
             raise ValueError(f"through needs a language other than {self.language!r}, got {self.through}")
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 
+from pullpush.checks import check_count, check_number
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw, share
 from pullpush.data.language.grammar import indefinite
@@ -53,8 +54,7 @@ class OneWord(Rewriter):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"p is a probability, got {self.p}")
+        check_number("p", self.p, least=0, most=1)
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
         """See `Rewriter`."""
@@ -112,8 +112,8 @@ class Synonyms(OneWord):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.senses is not None and self.senses < 1:
-            raise ValueError(f"senses must be at least 1, got {self.senses}")
+        if self.senses is not None:
+            check_count("senses", self.senses)
 
     def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Synonyms:
         """See `Rewriter`.

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_known
 from pullpush.lab import profiles
 from pullpush.lab.findings import Read, opening
 from pullpush.lab.ledger import sentence
@@ -184,8 +184,7 @@ def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path],
 def claim_text(claims: pd.DataFrame, id: str) -> str:
     """A claim, where it stands in its paper, and what was found of it, as Markdown."""
     rows = claims.set_index("id")
-    if id not in rows.index:
-        raise unknown("claim", id, rows.index)
+    check_known("claim", id, rows.index)
     row = rows.loc[id]
     return f"*{row['claim']}* ({row['source']}) — {sentence(row)}"
 
@@ -217,8 +216,7 @@ def _raw(html: str) -> str:
 
 
 def _of(executed: Mapping[str, Path], chapter: str) -> Path:
-    if chapter not in executed:
-        raise unknown("chapter", chapter, executed)
+    check_known("chapter", chapter, executed)
     return executed[chapter]
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 
 from pullpush.cache import content_key
 from pullpush.cache.locks import named, who
-from pullpush.errors import PullPushError, TrainingError, unknown
+from pullpush.errors import PullPushError, TrainingError, check_known, unknown
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Experiment, trained_of, without_seeds
@@ -74,8 +74,7 @@ class Declared:
     def chosen(self, only: Sequence[str] = ()) -> list[Experiment]:
         """The experiments that are named, or all long ones."""
         for name in only:
-            if name not in self.experiments:
-                raise unknown("experiment", name, self.experiments)
+            check_known("experiment", name, self.experiments)
         every = self.experiments.values()
         return [self.experiments[name] for name in only] if only else [one for one in every if one.long]
 

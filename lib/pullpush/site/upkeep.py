@@ -17,7 +17,7 @@ from pullpush.cache import HOME, home, inventory
 from pullpush.cache.inventory import DAY, Entry
 from pullpush.cache.locks import remove
 from pullpush.cache.sums import sums_of
-from pullpush.errors import CacheError, PullPushError, unknown
+from pullpush.errors import CacheError, PullPushError, check_known
 from pullpush.progress import Line
 
 LITTLE = 2 << 30  # bytes of free space below which a full disk is near
@@ -102,8 +102,7 @@ def megabytes(size: float) -> str:
 def _check(kinds: Iterable[str]) -> None:
     known = {entry.kind for entry in inventory.entries()} if kinds else set()
     for kind in kinds:
-        if kind not in known:
-            raise unknown("kind of cache", kind, known)
+        check_known("kind of cache", kind, known)
 
 
 def _remove(entries: Iterable[Entry], kinds: Iterable[str]) -> list[Entry]:

@@ -21,7 +21,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.cache import atomic_path
-from pullpush.errors import DataNotFoundError, unknown
+from pullpush.errors import DataNotFoundError, check_known
 from pullpush.golden import versions
 from pullpush.lab.kept import KeptError
 from pullpush.lab.provenance import sealed, stamp, unsealed
@@ -79,8 +79,7 @@ SOURCES: Mapping[str, Source] = {
 
 def path_of(name: str, folder: Path | None = None) -> Path:
     """Where a table is; UnknownNameError if there is none such."""
-    if name not in SOURCES:
-        raise unknown("measured table", name, SOURCES)
+    check_known("measured table", name, SOURCES)
     return (folder or find_root() / "book" / "measured") / f"{name}.csv"
 
 
@@ -105,8 +104,7 @@ def read(name: str, *, folder: Path | None = None, **wanted: Any) -> pd.DataFram
         raise KeptError(DAMAGED.format(path, "its .json tells of another table", SOURCES[name].command))
     rows = pd.read_csv(path, keep_default_na=False, na_values=["", "nan"])
     for column, value in wanted.items():
-        if value not in set(rows[column]):
-            raise unknown(f"{column} in {path.name}", value, rows[column].unique())
+        check_known(f"{column} in {path.name}", value, set(rows[column]))
         rows = rows[rows[column] == value]
     return rows.drop(columns=list(wanted)).reset_index(drop=True)
 

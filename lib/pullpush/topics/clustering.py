@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist
 from sklearn import metrics
 from sklearn.cluster import AgglomerativeClustering
 
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 from pullpush.topics.density import OUTLIER, Dense, Density, check_captions, dense
 from pullpush.topics.words import TopicsError, Words, by_class, class_tfidf, count_words, rarity, topic_words
 
@@ -174,8 +174,7 @@ def merged(
     which stays; count: without the outliers (BERTopic counts them as one); by: "c-tf-idf", the weighted words of a
     topic, or "embeddings", their mean.
     """
-    if by not in LIKENESS:
-        raise unknown("likeness of topics", by, LIKENESS)
+    check_known("likeness of topics", by, LIKENESS)
     found = int(labels.max()) + 1
     if count < 2:
         raise TopicsError(f"one topic that holds every caption teaches nothing: count must be 2 or more, got {count}")
@@ -229,8 +228,7 @@ def reassigned(
     texts: Sequence[str],
 ) -> NDArray[np.int64]:
     """Labels in which outliers have the topic that a strategy gives them; the others keep theirs."""
-    if strategy not in STRATEGIES:
-        raise unknown("strategy for outliers", strategy, STRATEGIES)
+    check_known("strategy for outliers", strategy, STRATEGIES)
     outliers = labels == OUTLIER
     if strategy == "keep" or not outliers.any():
         return labels

@@ -135,9 +135,8 @@ def _reduced(embeddings: NDArray[np.float32], how: Density, seed: int) -> NDArra
     given, options = embeddings, umap_options(len(embeddings), how, seed)
     if options["metric"] == "precomputed":
         given = pairwise_special_metric(embeddings, metric=how.metric).astype(np.float32)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore"):
         # UMAP tells that a seed takes one thread, which is what we ask for, and what it cannot do with distances.
-        warnings.simplefilter("ignore")
         found = UMAP(**options).fit_transform(given)
     return np.asarray(found, np.float32)
 

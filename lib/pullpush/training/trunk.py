@@ -13,7 +13,7 @@ from pullpush.cache import content_key
 from pullpush.encoders import AUDIO, AudioEncoder, create, create_audio
 from pullpush.encoders.audio_transformer import PRETRAINED
 from pullpush.encoders.features import require_split
-from pullpush.errors import DataNotFoundError, TrainingError, unknown
+from pullpush.errors import DataNotFoundError, TrainingError, check_known
 from pullpush.golden import versions
 from pullpush.training import checkpoints
 from pullpush.training.components import of_audio
@@ -111,8 +111,7 @@ class Published:
     level: str = "features"
 
     def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            raise unknown("level", self.level, LEVELS)
+        check_known("level", self.level, LEVELS)
         if self.level == "lower":
             require_split(self.audio)
 

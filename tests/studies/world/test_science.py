@@ -80,19 +80,8 @@ def test_encoders_are_held_side_by_side_and_described_by_their_cards(held_out, t
 # Scene graphs and words
 
 
-def test_captions_of_real_sets_are_counted_beside_the_scenes(world, home):
-    folder = home / "captions"
-    folder.mkdir()
-    (folder / "clotho_train.csv").write_text("file_name,caption_1,caption_2\na.wav,A dog barks,Dogs bark\n")
-    (folder / "clotho_test.csv").write_text("file_name,caption_1,caption_2\nb.wav,A dog howls,A cat\n")
-    (folder / "audiocaps_test.csv").write_text("file_name,caption\nc.wav,Rain falls\n")
-    try:
-        found = science.caption_words(world)
-    finally:
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()
-    assert set(found) == {"scenes", "clotho", "audiocaps"}
-    counts = found["clotho"].set_index("word")["count"]
-    assert (counts["a"], counts["dog"], counts["barks"], counts["howls"]) == (3, 2, 1, 1)
+def test_captions_of_real_sets_are_counted_beside_the_scenes(world, monkeypatch):
     assert list(science.caption_words(world)) == ["scenes"]
+    monkeypatch.setattr(science, "published_captions", lambda: {"clotho": ["A dog barks", "A dog howls", "A cat"]})
+    counts = science.caption_words(world)["clotho"].set_index("word")["count"]
+    assert (counts["a"], counts["dog"], counts["barks"], counts["howls"]) == (3, 2, 1, 1)

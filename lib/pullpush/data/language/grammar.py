@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pullpush.checks import check_count
 from pullpush.data.draws import number
 from pullpush.data.language.vocabulary import Clause, Event, Phrases, load_labels
 from pullpush.data.languages import check_language, language as find_language, load_languages
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 
 # English words that begin with another sound than their letter has.
 CONSONANT = re.compile(r"on(e|ce)(\b|s\b|self|ness)|u(ni(?!n|m|d|s(s|ol))|s(e|ual|ab|ur)|ti|k|ra|rol|bi)|eu|ewe|ouija")
@@ -169,8 +170,7 @@ def distinct(draw: Callable[[int], tuple[Hashable, T] | None], n: int, *, patien
     >>> distinct(lambda number: (number % 2, "ab"[number % 2]), 3)
     ['a', 'b', 'a']
     """
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    check_count("n", n)
     found: dict[Hashable, T] = {}
     attempt = fruitless = 0
     while len(found) < n and fruitless < patience:
@@ -200,8 +200,7 @@ def prompts(events: Sequence[Event], language: str, template: str | None = None)
 
 def phrases_in(event: Event, language: str) -> Phrases:
     """What the event is called; `UnknownNameError` for events that lack the language, as a reader's own may."""
-    if language not in event.phrases:
-        raise unknown(f"language of the event {event.name!r}", language, event.phrases)
+    check_known(f"language of the event {event.name!r}", language, event.phrases)
     return event.phrases[language]
 
 

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from pullpush.cache import content_key
+from pullpush.checks import check_count
 from pullpush.data.banks import create_bank
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.draws import number
@@ -36,7 +37,7 @@ from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig, draw_scenes
 from pullpush.data.sets.hf import load_dataset
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_known
 
 LANGUAGE = "eng"  # of the general words, and of what says that sounds are heard together
 TRIES = 5  # captions of a scene to choose from: at least three are clear (see `_TOGETHER`), and all scenes have as many
@@ -270,8 +271,7 @@ def nli_corpus(name: str, *, n: int | None = None, seed: int = 0) -> list[Triple
 def located(name: str) -> tuple[str, str]:
     """The corpus and the folder of "snli:/folder"; `UnknownNameError` if there is no such corpus."""
     corpus, _, folder = name.partition(":")
-    if corpus not in CORPORA:
-        raise unknown("corpus of triples", corpus, CORPORA)
+    check_known("corpus of triples", corpus, CORPORA)
     return corpus, folder
 
 
@@ -325,8 +325,8 @@ class NLIConfig:
     def __post_init__(self) -> None:
         if isinstance(self.sentences, str):
             located(self.sentences)
-        if self.n is not None and self.n < 1:
-            raise ValueError(f"n must be at least 1, got {self.n}")
+        if self.n is not None:
+            check_count("n", self.n)
 
     def load(self) -> World:
         """The world with the columns "premise", "entailment" and "contradiction"; see `with_triples`."""

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from pullpush.checks import check_count, check_number
 from pullpush.data.clips import World
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import (
@@ -57,7 +58,7 @@ from pullpush.data.languages import LANGUAGES, check_language, read_table
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import WorldConfig, retold
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 
 TABLE = Path(__file__).with_name("aligned.yaml")
 TITLE = "title"
@@ -84,8 +85,7 @@ def aligned_captions(scene: Scene, events: Sequence[Event], *, language: str, n:
 
     They differ as long as there are that many ways to tell the scene.
     """
-    if language not in LANGUAGES:
-        raise unknown("language of aligned captions", language, LANGUAGES)
+    check_known("language of aligned captions", language, LANGUAGES)
     rng = np.random.default_rng(number((scene, seed), size=16))
     ways = rng.permutation(len(_ways(scene.relation, len(scene.sounds)))).tolist()
 
@@ -172,8 +172,7 @@ class WordingConfig:
     form: str = "aligned"
 
     def __post_init__(self) -> None:
-        if self.form not in FORMS:
-            raise unknown("form of captions", self.form, FORMS)
+        check_known("form of captions", self.form, FORMS)
 
     def load(self) -> World:
         is_aligned = self.form == "aligned"
@@ -201,10 +200,8 @@ class LexiconConfig:
     skew: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.vocabulary not in VOCABULARIES:
-            raise unknown("vocabulary", self.vocabulary, VOCABULARIES)
-        if not 0 <= self.skew < float("inf"):
-            raise ValueError(f"skew must be a number from 0, got {self.skew}")
+        check_known("vocabulary", self.vocabulary, VOCABULARIES)
+        check_number("skew", self.skew, least=0)
 
     def load(self) -> World:
         if self.vocabulary == "rich" and not self.skew:
@@ -228,8 +225,7 @@ def worded_captions(
 
     Were they all different, the second and third choices would come up in every scene, and no word would be rare.
     """
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    check_count("n", n)
     grammar = load_grammar(check_language(language))
     phrases = [phrases_in(events[sound.event], language) for sound in scene.sounds]
     forms = forms_of(language, scene.relation, len(scene.sounds))

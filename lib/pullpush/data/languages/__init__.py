@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from pullpush.catalogue import extra_folders
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_known
 from pullpush.golden import versions
 
 FOLDER = Path(__file__).parent
@@ -71,8 +71,7 @@ def language(code: str) -> Language:
     'zh-Hans'
     """
     found = load_languages()
-    if code not in found:
-        raise unknown("language", code, found)
+    check_known("language", code, found)
     return found[code]
 
 

@@ -28,7 +28,7 @@ from pullpush.data.music.phrases import ATTRIBUTES, RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
 from pullpush.data.recordings.debian import Package, packages, trees
 from pullpush.data.recordings.tuxpaint import SOURCES as TAKES, Source, member
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 
 TABLE = Path(__file__).with_name("music.yaml")
 BAR = "|"  # between the article and the label
@@ -109,8 +109,7 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
     >>> music_captions(phrase, language="eng", n=1)
     ['In this recording, a violin plays a rising scale in a minor key, legato.']
     """
-    if language not in load_words():
-        raise unknown("language of music", language, load_words())
+    check_known("language of music", language, load_words())
     rng = np.random.default_rng(number((phrase, seed, "" if aligned else language), size=16))
     forms = rng.permutation(len(load_words()[language]["forms"])).tolist()
 
@@ -164,8 +163,7 @@ def font_path(name: str) -> Path:
     """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is."""
     if name.endswith(SUFFIXES):
         return Path(name).expanduser()
-    if name not in FONTS:
-        raise unknown("soundfont", name, FONTS)
+    check_known("soundfont", name, FONTS)
     package, path = FONTS[name]
     return trees([package])[0] / path
 

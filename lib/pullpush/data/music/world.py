@@ -49,7 +49,7 @@ from pullpush.data.music.instruments import (
     write_captions,
 )
 from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
-from pullpush.errors import unknown
+from pullpush.errors import check_known, unknown
 from pullpush.golden import versions
 
 NEAR = 0.75  # the most that a phrase of another kind is relevant
@@ -122,8 +122,7 @@ class MusicConfig:
             raise ValueError(f"{sorted(both)} cannot be heard in training and never heard")
         if strange := set(self.real) - set(REAL):
             raise unknown("package of real recordings", min(strange), REAL)
-        if self.form not in FORMS:
-            raise unknown("form of captions", self.form, FORMS)
+        check_known("form of captions", self.form, FORMS)
         if not 0 <= self.share < 1:
             raise ValueError(f"share must lie in [0, 1), got {self.share}")
 

@@ -32,7 +32,7 @@ from pullpush.data.recordings.overlap import check_recordings
 from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_home, find, listing, official_table
 from pullpush.data.sets.folder import read_captions
 from pullpush.data.store import fingerprint, stored
-from pullpush.errors import PullPushError, few, unknown
+from pullpush.errors import PullPushError, check_known, few, unknown
 from pullpush.settings import check_fields
 
 CLEANINGS = ("none", "ml-clap", "dcase")
@@ -54,8 +54,7 @@ def clean(text: str, cleaning: str) -> str:
     >>> clean("A dog barks, then it's quiet.", "ml-clap"), clean("A dog barks, then it's quiet.", "dcase")
     ("a dog barks then it's quiet", 'a dog barks then its quiet')
     """
-    if cleaning not in CLEANINGS:
-        raise unknown("text cleaning", cleaning, CLEANINGS)
+    check_known("text cleaning", cleaning, CLEANINGS)
     if cleaning == "none":
         return text
     if cleaning == "dcase":
@@ -215,8 +214,7 @@ class CorpusConfig:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"{name} must be more than 0, got {value}")
-        if self.text_cleaning not in CLEANINGS:
-            raise unknown("text cleaning", self.text_cleaning, CLEANINGS)
+        check_known("text cleaning", self.text_cleaning, CLEANINGS)
 
     def load(self) -> World:
         return load_corpus(self)

@@ -25,13 +25,14 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.checks import check_count
 from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.draws import number
 from pullpush.data.languages import VocabularyError, read_table
 from pullpush.data.recordings import tuxpaint
 from pullpush.data.speech import translations
 from pullpush.data.store import Waveforms
-from pullpush.errors import AudioError, DataNotFoundError, unknown
+from pullpush.errors import AudioError, DataNotFoundError, check_known
 from pullpush.golden import versions
 
 FILE = "pixels.npy"
@@ -215,8 +216,7 @@ class PictureConfig:
 
     def __post_init__(self) -> None:
         for name in ("size", "n_valid", "n_test"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            check_count(name, getattr(self, name))
 
     def load(self) -> World:
         """Draw the pictures, or read them from the cache.
@@ -276,8 +276,7 @@ def grade(columns: Columns, other: Columns) -> Tensor:
 def ask(language: str, template: str | None = None) -> list[str]:
     """One sentence a category, as captions are written, "A bird.", or by a template such as "A picture of {label}."."""
     names = [category["names"] for category in load_categories().values()]
-    if language not in names[0]:
-        raise unknown("language of categories", language, names[0])
+    check_known("language of categories", language, names[0])
     labels = [each[language] for each in names]
     if template is not None:
         return [template.format(label=label) for label in labels]

@@ -22,7 +22,7 @@ from pullpush.cache import home
 from pullpush.catalogue import Card, Catalogue
 from pullpush.data.languages import read_table
 from pullpush.data.recordings import debian
-from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_known, few
 
 DATA = "PULLPUSH_DATA"
 
@@ -202,8 +202,7 @@ def _variant(
     name: str,
 ) -> DatasetCard:
     """The card of "audiocaps:v2" and the like; `UnknownNameError` where there is none of the name."""
-    if name not in variants:
-        raise unknown(noun, name, variants)
+    check_known(noun, name, variants)
     functions = {key: whole[key] for key in ("read", "fetch") if key in whole}
     return replace(card, **_fields({**functions, **variants[name]}, readers))
 

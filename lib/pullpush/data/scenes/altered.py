@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from pullpush.cache import content_key
+from pullpush.checks import check_number
 from pullpush.data.audio import SAMPLE_RATE, loudest
 from pullpush.data.clips import StoredClips
 from pullpush.data.store import Waveforms
@@ -50,8 +51,7 @@ class First:
     seconds: float
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
-            raise ValueError(f"seconds must be positive, got {self.seconds}")
+        check_number("seconds", self.seconds, above=0)
 
     def __call__(self, wave: Tensor, sample_rate: int, row: int) -> Tensor:
         return wave[: self.samples(len(wave), sample_rate)]

@@ -23,6 +23,7 @@ import numpy as np
 from torch import Tensor
 
 from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.checks import check_count
 from pullpush.data import store
 from pullpush.data.clips import Clips, Columns, Config, StoredClips, World
 from pullpush.data.draws import number as draw_number
@@ -105,10 +106,8 @@ class AugmentedConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewriters", tuple(self.rewriters))
-        if self.copies < 1:
-            raise ValueError(f"copies must be at least 1, got {self.copies}")
-        if self.mixes < 0:
-            raise ValueError(f"mixes must be at least 0, got {self.mixes}")
+        check_count("copies", self.copies)
+        check_count("mixes", self.mixes, least=0)
         if self.mixes and self.merger is None:
             raise ValueError(f"{self.mixes} mixes need a merger to write their captions, such as create('grammar')")
 

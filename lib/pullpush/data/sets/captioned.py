@@ -15,7 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pullpush.data.recordings.registry import Listing, Subset, cards, require_all, warn_of_missing
+from pullpush.cache import home
+from pullpush.data.recordings.registry import Listing, Subset, cards, listing, require_all, warn_of_missing
 from pullpush.data.sets.folder import read_captions
 from pullpush.errors import DataNotFoundError, PullPushError
 
@@ -175,6 +176,23 @@ def every_tenth(paths: Sequence[Path], captions: Sequence[list[str]], split: str
     order = sorted(range(len(paths)), key=lambda row: paths[row].name)
     share = {"valid": {8}, "test": {9}}.get(split, set(range(8)))
     return Listing(list(paths), list(captions)).rows(row for number, row in enumerate(order) if number % 10 in share)
+
+
+def published_captions() -> dict[str, list[str]]:
+    """The training captions of those published sets that are here, by name; of the others nothing.
+
+    A set's captions are in the folder `captions` of the cache, as `clotho_train.csv` (see `folder.read_captions`), or
+    with its recordings (see `registry.listing`).
+    """
+    found = {}
+    for name in ("audiocaps", "clotho", "wavcaps"):
+        path = home() / "captions" / f"{name}_train.csv"
+        try:
+            groups = list(read_captions(path).values()) if path.is_file() else listing(name, "train").captions
+        except PullPushError:  # not here, or the library that reads it is not
+            continue
+        found[name] = [caption for captions in groups for caption in captions]
+    return found
 
 
 FURTHER = {

@@ -28,7 +28,7 @@ from tqdm.auto import tqdm
 from pullpush.cache import PARTIAL, content_key
 from pullpush.data.recordings.registry import DatasetCard
 from pullpush.data.sets.folder import read
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_known, unknown
 from pullpush.progress import hidden
 
 OPTIONS = ("config", "revision", "audio", "text", "train", "valid", "test")
@@ -60,8 +60,7 @@ def parsed(argument: str) -> tuple[str, dict[str, str]]:
     except ValueError as error:
         raise PullPushError(f"hf:{argument}: expected hf:name?option=value&option=value, got {query!r}") from error
     for option in options:
-        if option not in OPTIONS:
-            raise unknown("option of hf:", option, OPTIONS)
+        check_known("option of hf:", option, OPTIONS)
     return name, options
 
 

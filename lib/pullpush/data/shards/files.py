@@ -35,10 +35,11 @@ from torch import Tensor
 from torchaudio.functional import resample
 
 from pullpush.cache import atomic_path, cached_file, content_key
+from pullpush.checks import check_count
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
-from pullpush.errors import DataNotFoundError, PullPushError, few, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_known, few
 
 INDEX = "index.json"
 COUNTS = "shards"  # in the cache
@@ -102,8 +103,7 @@ def write_shards(
     folder, counts = Path(folder).expanduser(), []
     if (folder / INDEX).exists():
         raise PullPushError(f"{folder} holds shards already: name another folder, or remove it")
-    if per_shard < 1:
-        raise ValueError(f"per_shard must be at least 1, got {per_shard}")
+    check_count("per_shard", per_shard)
     annotations = _annotations(clips, languages, columns)
     for start in range(0, len(clips), per_shard):
         rows, name = range(start, min(start + per_shard, len(clips))), f"{start // per_shard:06d}.tar"
@@ -206,8 +206,7 @@ def _annotations(clips: Clips, languages: Sequence[str], columns: Sequence[str])
     """Captions and columns of each clip as JSON, with the numbers and arrays of numpy as plain ones."""
     captions = {language: clips.captions(language) for language in languages}
     for name in columns:
-        if name not in clips.columns:
-            raise unknown("column of the clips", name, clips.columns)
+        check_known("column of the clips", name, clips.columns)
     if silent := [row for row in range(len(clips)) if not any(texts[row] for texts in captions.values())]:
         raise PullPushError(
             f"{len(silent)} of {len(clips)} clips have no caption in {', '.join(languages)}: leave out clips "

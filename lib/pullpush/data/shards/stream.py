@@ -23,11 +23,12 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from pullpush.checks import check_count
 from pullpush.data.batches import GROUP, Batch, Item, apportioned, collate, shard
 from pullpush.data.mixture import SEVERAL
 from pullpush.data.pairing import Pairing
 from pullpush.data.shards.files import Annotation, DamagedError, Sample, Where, read_sample, samples_of, shards_of
-from pullpush.errors import PullPushError, TrainingError, few, unknown
+from pullpush.errors import PullPushError, TrainingError, check_known, few
 
 AHEAD = 2  # batches that are read while another one is trained on
 NAMED = 3  # damaged samples that a message names
@@ -104,8 +105,7 @@ class Schedule:
 
     def steps(self, batch_size: int, processes: int) -> int:
         """Batches of an epoch that have a sample for every process."""
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        check_count("batch_size", batch_size)
         if (most := min(batch_size, len(self))) < processes:
             raise TrainingError(f"batches of {most} clips are too small for {processes} processes")
         full, rest = divmod(len(self), batch_size)
@@ -167,8 +167,8 @@ class ShardDataset:
         weights: Mapping[str, float] = MappingProxyType({}),
         threads: int = 2,
     ) -> None:
-        if buffer < 1 or threads < 1:
-            raise ValueError(f"buffer and threads must be at least 1, got {buffer} and {threads}")
+        check_count("buffer", buffer)
+        check_count("threads", threads)
         if captions == "all":
             raise ValueError("how many captions a clip of shards has at most is not known: captions is first or random")
         # pyrefly: ignore[bad-argument-type]
@@ -233,8 +233,7 @@ class ShardDataset:
 
     def bring(self, columns: Sequence[str]) -> None:
         for name in columns:
-            if name not in self.offered:
-                raise unknown("column of the shards", name, self.offered)
+            check_known("column of the shards", name, self.offered)
         self.columns = tuple(columns)
 
     def steps(self, batch_size: int, *, processes: int = 1) -> int:

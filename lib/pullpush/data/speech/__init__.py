@@ -17,7 +17,7 @@ from pullpush.cache import cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
 from pullpush.data.clips import Columns, StoredClips
-from pullpush.errors import AudioError, DataNotFoundError, unknown
+from pullpush.errors import AudioError, DataNotFoundError, check_known
 
 
 class Utterance(NamedTuple):
@@ -100,7 +100,6 @@ def translations(
     >>> translations({"eng": {"keywords/ear": "ear"}}, {"key": ["keywords/ear", "letters/a"]}, "eng")
     [['ear'], []]
     """
-    if language not in texts:
-        raise unknown("language of captions", language, texts)
+    check_known("language of captions", language, texts)
     known = texts[language]
     return [[known[key]] if key in known else [] for key in columns[column]]

@@ -28,6 +28,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from pullpush.cache import bytes_key, content_key
+from pullpush.checks import check_number
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Columns, StoredClips, World
@@ -37,7 +38,7 @@ from pullpush.data.sets import spoken_words
 from pullpush.data.speech import Utterance, decoded, normalised, split_clips, translations
 from pullpush.data.speech.stamps import caption_groups
 from pullpush.data.store import fingerprint
-from pullpush.errors import DataNotFoundError, PullPushError, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_known, unknown
 from pullpush.golden import versions
 
 SOURCES = {"keywords": spoken_words.keywords, "letters": spoken_words.letters, "prompts": spoken_words.prompts}
@@ -70,12 +71,10 @@ class SpokenConfig:
         for name in ("sources", "languages", "kinds", "new_voices", "new_languages"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for source in self.sources:
-            if source not in SOURCES:
-                raise unknown("source of speech", source, SOURCES)
+            check_known("source of speech", source, SOURCES)
         if not self.sources or min(self.valid, self.test) <= 0 or self.valid + self.test >= 1:
             raise ValueError(f"need a source, and shares that leave words to learn, got {self}")
-        if self.longest is not None and self.longest <= 0:
-            raise ValueError(f"longest must be more than 0 s, got {self.longest}")
+        check_number("longest", self.longest, above=0, or_none=True)
 
     def load(self) -> World:
         return load_spoken(self)
@@ -131,8 +130,7 @@ def membership(table: pd.DataFrame, config: SpokenConfig) -> dict[str, pd.Series
 
 def transcripts(languages: Sequence[str], columns: Columns, language: str) -> list[list[str]]:
     """What each clip says, where it is spoken in this language, none elsewhere; `UnknownNameError` if nobody does."""
-    if language not in languages:
-        raise unknown("language of speech", language, languages)
+    check_known("language of speech", language, languages)
     pairs = zip(columns["text"], columns["language"], strict=True)
     return [[text] if spoken == language else [] for text, spoken in pairs]
 
@@ -161,8 +159,7 @@ def _table(config: SpokenConfig) -> pd.DataFrame:
     ]
     for column, wanted, restrict in filters:
         for name in wanted:
-            if name not in set(table[column]):
-                raise unknown(f"{column} of {', '.join(config.sources)}", name, set(table[column]))
+            check_known(f"{column} of {', '.join(config.sources)}", name, set(table[column]))
         if restrict:
             table = table[table[column].isin(wanted)]
     return table.reset_index(drop=True)

@@ -37,7 +37,7 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
-from pullpush.errors import unknown
+from pullpush.errors import check_known
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
@@ -176,8 +176,7 @@ class Grounds(Ground):
         plain, _, condition = name.partition("@")
         mix, _, rest = plain.partition("/")
         encoder, _, test = rest.partition("/")
-        if encoder not in ENCODERS:
-            raise unknown("encoder", encoder, ENCODERS)
+        check_known("encoder", encoder, ENCODERS)
         if condition:
             return alter(self.view(plain), condition)
         world = self.test(test) if mix == "test" else self.mixture(mix)
@@ -189,8 +188,7 @@ class Grounds(Ground):
         Raises:
             UnknownNameError: no such mix.
         """
-        if name not in MIXES:
-            raise unknown("mix", name, MIXES)
+        check_known("mix", name, MIXES)
         return self._load(MixtureConfig(tuple(self._parts(MIXES[name]))))
 
     def test(self, name: str) -> World:
@@ -201,8 +199,7 @@ class Grounds(Ground):
             UnknownNameError: no such test.
             DataNotFoundError: recordings of others that are not there.
         """
-        if name not in self.tests:
-            raise unknown("test", name, self.tests)
+        check_known("test", name, self.tests)
         source, language, split = self.tests[name]
         if source == "commands":
             words = asked_in(language, load_labelled(COMMANDS))
@@ -327,8 +324,7 @@ def alter(view: View, condition: str) -> View:
     """
     trunk: Any = trunk_of(view.data)
     way, _, level = condition.partition(" ")
-    if way not in ALTERATIONS:
-        raise unknown("alteration", way, ALTERATIONS)
+    check_known("alteration", way, ALTERATIONS)
     alteration = ALTERATIONS[way](float(level))
 
     def again(clips: Any) -> Any:

@@ -6,37 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pullpush.cache import home
 from pullpush.data.clips import World
 from pullpush.data.language.vocabulary import word_frequencies
-from pullpush.data.recordings.registry import listing
-from pullpush.data.sets.folder import read_captions
-from pullpush.errors import PullPushError
+from pullpush.data.sets.captioned import published_captions as published_captions
 
-PUBLISHED = ("audiocaps", "clotho", "wavcaps")
 RANKS = 100  # of the commonest words, for the slope
 
 
 def captions_of(world: World) -> list[str]:
     """All English captions that a world trains on, clip by clip."""
     return [caption for several in world.train.captions("eng") for caption in several]
-
-
-def published_captions() -> dict[str, list[str]]:
-    """The training captions of those published sets that are here, by name; of the others nothing.
-
-    A set's captions are in the folder `captions` of the cache, as `clotho_train.csv` (see `folder.read_captions`), or
-    with its recordings (see `registry.listing`).
-    """
-    found = {}
-    for name in PUBLISHED:
-        path = home() / "captions" / f"{name}_train.csv"
-        try:
-            groups = list(read_captions(path).values()) if path.is_file() else listing(name, "train").captions
-        except PullPushError:  # not here, or the library that reads it is not
-            continue
-        found[name] = [caption for captions in groups for caption in captions]
-    return found
 
 
 def statistics(captions: Sequence[str]) -> dict[str, float]:

@@ -25,7 +25,7 @@ from pullpush.data.clips import Clips, World, load_data
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings.corpora import load_labelled
 from pullpush.data.scenes.world import WorldConfig
-from pullpush.errors import DataNotFoundError, unknown
+from pullpush.errors import DataNotFoundError, check_known
 from pullpush.lab import common
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
@@ -105,8 +105,7 @@ class Recordings(Ground):
 
     def trunk(self, name: str) -> Published:
         """A frozen encoder by its name; where nothing is fetched a network of random weights."""
-        if name not in self.encoders:
-            raise unknown("encoder", name, self.encoders)
+        check_known("encoder", name, self.encoders)
         return ENCODERS[name] if self.has_recordings else Published("cnn", seed=self.encoders.index(name))
 
     @cached_property

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.cache import home
 from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import word_frequencies
-from pullpush.data.sets.folder import read_captions
+from pullpush.data.sets.captioned import published_captions
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import CLASSES, Bridge, class_names
 from pullpush.errors import PullPushError
@@ -214,13 +213,8 @@ def off_diagonal(relevance: Tensor) -> Tensor:
 
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:
-    """Word frequencies of the world's training captions, and of real datasets whose captions are in the cache.
-
-    These are CSV tables in the folder `captions` of the cache (see `read_captions`); `clotho_train.csv` and
-    `clotho_test.csv` count as one set, "clotho".
-    """
-    sets = {"scenes": [caption for several in world.train.captions("eng") for caption in several]}
-    for path in sorted((home() / "captions").glob("*.csv")):
-        texts = sets.setdefault(path.stem.split("_")[0], [])
-        texts += [caption for captions in read_captions(path).values() for caption in captions]
+    """Word frequencies of the world's training captions, and of those of the published sets that are here."""
+    sets = {
+        "scenes": [caption for several in world.train.captions("eng") for caption in several]
+    } | published_captions()
     return {name: word_frequencies(captions) for name, captions in sets.items()}
