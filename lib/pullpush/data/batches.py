@@ -6,8 +6,9 @@ All draws depend on (seed, epoch, index) alone, so that a resumed run sees what 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
 from pullpush.checks import check_count
 from pullpush.data.clips import Clips
@@ -61,7 +62,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.texts)
 
-    @property
+    @cached_property
     def present(self) -> list[list[bool]]:
         """For the main and each parallel list of texts: which of them are not missing."""
         return [[not is_missing(text) for text in texts] for texts in (self.texts, *self.parallel)]
@@ -85,16 +86,21 @@ def collate(items: Sequence[Item]) -> Batch:
     """Items to a batch, padded with zeros to the longest clip; one item is enough."""
     if not items:
         raise ValueError("collate needs at least one item")
-    return Batch(
-        audio=pad_sequence([item.waveform for item in items], batch_first=True),
-        lengths=torch.tensor([item.length for item in items], dtype=torch.int64),
-        texts=[item.text for item in items],
-        languages=[item.language for item in items],
-        index=torch.tensor([item.index for item in items], dtype=torch.int64),
-        parallel=tuple(map(list, zip(*[item.parallel for item in items], strict=True))),
-        parallel_languages=tuple(map(list, zip(*[item.parallel_languages for item in items], strict=True))),
-        columns={name: _stacked([item.columns[name] for item in items]) for name in items[0].columns},
-    )
+    audio = pad_sequence([item.waveform for item in items], batch_first=True)
+    lengths = torch.tensor([item.length for item in items], dtype=torch.int64)
+    columns = {name: [item.columns[name] for item in items] for name in items[0].columns}
+    return _batch(audio, lengths, [item.index for item in items], [Texts(*item[3:7]) for item in items], columns)
+
+
+def _batch(
+    audio: Tensor, lengths: Tensor, index: Sequence[int], of_clips: Iterable[Texts], columns: Mapping[str, list[Any]]
+) -> Batch:
+    """Clips with the texts and columns of each."""
+    texts, languages, parallel, parallel_languages = zip(*of_clips, strict=True)
+    further = (tuple(map(list, zip(*one, strict=True))) for one in (parallel, parallel_languages))
+    held = {name: _stacked(values) for name, values in columns.items()}
+    numbers = torch.tensor(index, dtype=torch.int64)
+    return Batch(audio, lengths, list(texts), list(languages), numbers, *further, columns=held)
 
 
 def _stacked(values: list[Any]) -> Tensor | list[Any]:
@@ -258,6 +264,7 @@ class PairDataset(Dataset[Item]):
         if captions == "all":
             every = (len(texts) for of_language in self._captions.values() for texts in of_language)
             self.pairing = replace(self.pairing, most=max(every, default=0))
+        self._texts: dict[int, Texts] = {}
         self.missing = {language: sum(not texts for texts in self._captions[language]) for language in self.languages}
         if any(self.missing.values()):
             self._check_languages()
@@ -292,19 +299,23 @@ class PairDataset(Dataset[Item]):
         return len(self.split)
 
     def steps(self, batch_size: int, *, processes: int = 1) -> int:
-        return len(self._rows(batch_size, seed=self.pairing.seed, epoch=0, processes=processes))
+        return len(self.order(batch_size, seed=self.pairing.seed, epoch=0, processes=processes))
 
     def batches(
         self, batch_size: int, *, seed: int, epoch: int, skip: int = 0, rank: int = 0, processes: int = 1
-    ) -> DataLoader:
-        """Sets the epoch; every pass over what it gives has the same batches."""
-        rows = self._rows(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
+    ) -> Iterator[Batch]:
+        """Sets the epoch."""
+        rows = self.order(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
         self.epoch = epoch
-        own = torch.Generator()  # else it would take a number from those of the steps
-        shares = [shard(one, rank, processes) for one in rows]
-        return DataLoader(self, batch_sampler=shares, collate_fn=collate, generator=own)
+        return (self.batch(shard(one, rank, processes)) for one in rows)
 
-    def _rows(self, batch_size: int, *, seed: int, epoch: int, processes: int) -> list[list[int]]:
+    def batch(self, rows: Sequence[int]) -> Batch:
+        """Some of the pairs, by the numbers of their clips: their audio comes in one call."""
+        audio, lengths = self.split.audio(list(rows), sample_rate=self.sample_rate)
+        columns = {name: [self.offered[name][row] for row in rows] for name in self.columns}
+        return _batch(audio, lengths, rows, map(self.texts, rows), columns)
+
+    def order(self, batch_size: int, *, seed: int, epoch: int, processes: int = 1) -> list[list[int]]:
         """The clips of every step of an epoch, over all processes; the last batch may be short."""
         check_count("batch_size", batch_size)
         if not len(self):
@@ -320,19 +331,18 @@ class PairDataset(Dataset[Item]):
         return full
 
     def __getitem__(self, index: int) -> Item:
-        return self.__getitems__([range(len(self))[index]])[0]  # negative numbers count from the end
-
-    def __getitems__(self, indices: Sequence[int]) -> list[Item]:
-        """For a `DataLoader`: the audio of all clips of a batch in one call."""
-        audio, lengths = self.split.audio(list(indices), sample_rate=self.sample_rate)
-        held = {name: self.offered[name] for name in self.columns}
-        return [
-            Item(index, wave[:length], length, *self.texts(index), {name: held[name][index] for name in held})
-            for index, wave, length in zip(indices, audio, lengths.tolist(), strict=True)
-        ]
+        index = range(len(self))[index]  # negative numbers count from the end
+        audio, lengths = self.split.audio([index], sample_rate=self.sample_rate)
+        length, columns = int(lengths), {name: self.offered[name][index] for name in self.columns}
+        return Item(index, audio[0, :length], length, *self.texts(index), columns)
 
     def texts(self, index: int) -> Texts:
-        return self.pairing.texts(index, self.epoch, {name: held[index] for name, held in self._captions.items()})
+        if (found := self._texts.get(index)) is None:
+            captions = {name: held[index] for name, held in self._captions.items()}
+            found = self.pairing.texts(index, self.epoch, captions)
+            if not self.pairing.draws:  # the same in every epoch
+                self._texts[index] = found
+        return found
 
 
 def shard(rows: list[T], rank: int, processes: int) -> list[T]:

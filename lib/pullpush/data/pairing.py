@@ -67,9 +67,14 @@ class Pairing:
         text, *parallel = (self._chosen(captions[name], draw) for name in (main, *others))
         return Texts(text, main, tuple(parallel), others)
 
+    @property
+    def draws(self) -> bool:
+        """Whether a clip's texts may be others in another epoch."""
+        return self.captions == "random" or self.sampling in ("random", "pair")
+
     def _numbers(self, clip: int, epoch: int) -> tuple[int, int]:
         """For the clip's language and caption; zeros where nothing is drawn, which is much faster."""
-        if self.captions == "first" and self.sampling in ("fixed", "all"):
+        if not self.draws:
             return 0, 0
         rng = np.random.default_rng([self.seed, epoch, clip])
         return int(rng.integers(2**31)), int(rng.integers(2**31))

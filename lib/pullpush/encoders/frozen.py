@@ -59,7 +59,8 @@ class FeatureStore:
         Raises:
             CacheError: the file cannot be read or written; the message says what to do.
         """
-        return np.concatenate(self.rows(texts))
+        self.add(texts)
+        return np.concatenate([self._memory[text] for text in texts]).reshape(-1, self.dim).astype(np.float32)
 
     def rows(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The vectors of each text, `(tokens, dim)` float32; one row where the store is not ragged."""

@@ -169,13 +169,13 @@ def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST)
         raise AudioError(f"audio must be a tensor (clips, samples) with at least one of each, got {found}")
     if not audio.is_floating_point():
         raise AudioError(f"audio must be floating point in [-1, 1], got {audio.dtype}; divide int16 by 32768")
-    if lengths is not None:
-        _check_lengths(lengths, audio)
-    audio, lengths = zero_padding(audio.float(), lengths)
+    full = lengths is not None and _shortest(lengths, audio) == audio.shape[1]
+    audio, lengths = zero_padding(audio.float(), None if full else lengths)
     if audio.device.type != "cpu":
         return audio, lengths
-    peaks = audio.detach().abs().amax(dim=1)  # NaN where a sample is
-    if not (peaks <= most).all():
+    low, high = torch.aminmax(audio.detach())  # NaN where a sample is
+    if not -most <= low <= high <= most:
+        peaks = audio.detach().abs().amax(dim=1)
         rows = torch.nonzero(~(peaks <= most)).flatten().tolist()
         what = (
             f"samples up to {peaks.max():.4g}, where 1 is full scale,"
@@ -188,7 +188,8 @@ def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST)
     return audio, lengths
 
 
-def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
+def _shortest(lengths: Tensor, audio: Tensor) -> int | None:
+    """The least of the lengths, if they fit the audio; None on a GPU, which would have to be waited for."""
     clips, samples = audio.shape
     if not isinstance(lengths, Tensor):
         raise AudioError(f"lengths must be a tensor of {clips} whole numbers, got {type(lengths).__name__}")
@@ -197,10 +198,11 @@ def _check_lengths(lengths: Tensor, audio: Tensor) -> None:
             f"lengths must be ({clips},) whole numbers, one a clip, got {tuple(lengths.shape)} {lengths.dtype}"
         )
     if lengths.device.type != "cpu":
-        return
+        return None
     low, high = int(lengths.min()), int(lengths.max())
     if low < 1 or high > samples:
         raise AudioError(f"lengths must lie in 1 … {samples} samples, got {low} … {high}")
+    return low
 
 
 def check_seconds(lengths: Tensor, encoder: AudioEncoder) -> None:

@@ -290,11 +290,11 @@ class Mortal(PairDataset):
 
     left = KILLED_AFTER
 
-    def __getitems__(self, indices: Any) -> Any:
+    def batch(self, rows: Any) -> Any:
         if not self.left:
             raise Killed
         self.left -= 1
-        return super().__getitems__(indices)
+        return super().batch(rows)
 
 
 def trained(recipe: Recipe, *, gaps: bool = False, pairs: type[PairDataset] = PairDataset, **options: Any) -> Result:

@@ -50,7 +50,8 @@ def _look_at_lengths(device: str, embeddings: Mapping[str, Tensor]) -> None:
         _DONE.add(device)
     for name, x in embeddings.items():
         length = torch.linalg.vector_norm(x.detach().float(), dim=-1)
-        if ((length - 1).abs() > 0.02).logical_and(length > 0).any():
+        low, high = torch.aminmax(length)
+        if not 0.98 <= low <= high <= 1.02 and ((length - 1).abs() > 0.02).logical_and(length > 0).any():
             _DONE.add(device)
             warnings.warn(
                 f"{name} is not of unit length (mean norm {length.mean():.3g}), as losses of this library expect: "

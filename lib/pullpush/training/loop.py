@@ -10,6 +10,7 @@ updates back, and is then reported with its step and clips.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -183,7 +184,8 @@ def train(
             batches = train_dataset.batches(recipe.batch_size, seed=seed, epoch=epoch, skip=skip, **share)
             for batch in prepared(batches, model, step=done.step + 1, epoch=epoch + 1, on_gpu=on_gpu):
                 step, clips = done.step + 1, batch.index
-                batch = batch.to(device, non_blocking=on_gpu)
+                if device.type != "cpu":
+                    batch = batch.to(device, non_blocking=on_gpu)
                 watched = diagnostics is not None and done.step % diagnostics.every == 0
                 lr = recipe.lr * rate(done.step, total, recipe)
                 for group in optimiser.param_groups:
@@ -201,7 +203,8 @@ def train(
                 gradient = clip_gradients(objective, recipe)
                 healthy = healthy & torch.isfinite(outcome.loss.detach() + sum(gradient.values()))
                 update(optimiser, healthy)
-                optimiser.zero_grad()
+                for parameter in itertools.chain(*objective.learning):  # accelerate asks for a signature first
+                    parameter.grad = None
 
                 row = {"step": step, "epoch": epoch + 1, "clips": len(outcome.offer.text)}
                 row |= {"loss": outcome.loss.detach(), "lr": lr, **gradient}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -50,6 +50,15 @@ class Objective(nn.Module):
         clips = -(-recipe.batch_size // world()[1])  # in this process, rounded up
         sampling = "all" if recipe.captions == "all" else recipe.sampling  # many texts a clip, either way
         self.chunk = chunk_size(model, recipe.text_chunk, sampling=sampling, clips=clips)
+
+    @cached_property
+    def learning(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """What learns of the encoders and of the terms, when it is first asked for."""
+        encoders, terms = (
+            [parameter for parameter in module.parameters() if parameter.requires_grad]
+            for module in (self.model, self.terms)
+        )
+        return encoders, terms
 
     def forward(self, batch: Batch) -> Outcome:
         """The loss over the batches of all processes together.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
 from torch.optim import Adam, AdamW, Optimizer
 
 from pullpush.errors import TrainingError
@@ -29,10 +29,7 @@ def make_optimiser(objective: Objective, recipe: Recipe, *, on_gpu: bool = False
         MissingExtraError: Adam in eight bits without the package that brings it.
         TrainingError: nothing is trainable.
     """
-    encoders, losses = (
-        [parameter for parameter in module.parameters() if parameter.requires_grad]
-        for module in (objective.model, objective.terms)
-    )
+    encoders, losses = objective.learning
     decay = recipe.weight_decay
     groups = [
         {"params": [p for p in encoders if p.ndim >= 2], "weight_decay": decay, "factor": 1.0},
@@ -94,11 +91,20 @@ def clip_gradients(objective: Objective, recipe: Recipe) -> dict[str, Tensor]:
     Returns:
         gradient, of the encoders; loss_gradient, where the loss has parameters that learn; 0-d each.
     """
-    longest = recipe.clip or math.inf
-    norms = {"gradient": clip_grad_norm_(objective.model.parameters(), longest)}
-    if learnt := [parameter for parameter in objective.terms.parameters() if parameter.requires_grad]:
-        norms["loss_gradient"] = clip_grad_norm_(learnt, longest)
-    return norms
+    encoders, losses = objective.learning
+    norms = {"gradient": _clipped(encoders, recipe.clip)}
+    return norms | {"loss_gradient": _clipped(losses, recipe.clip)} if losses else norms
+
+
+def _clipped(parameters: Sequence[Tensor], longest: float) -> Tensor:
+    """As `clip_grad_norm_`, which sorts gradients by type and device before each of its two passes."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not gradients:
+        return torch.zeros(())
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if longest:
+        torch._foreach_mul_(gradients, (longest / (norm + 1e-6)).clamp(max=1.0))
+    return norm
 
 
 def update(optimiser: Optimizer, healthy: Tensor) -> None:

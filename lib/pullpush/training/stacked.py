@@ -187,7 +187,7 @@ class _Stack:
         """For each step of an epoch the clips, `(S, B)`, and their texts in the table, `(S, 1 + K, B)`."""
         size, drawn = self.objectives[0].recipe.batch_size, []
         for dataset, seed in zip(self.datasets, seeds, strict=True):
-            order = list(dataset.batches(size, seed=seed, epoch=epoch).batch_sampler)
+            dataset.epoch, order = epoch, dataset.order(size, seed=seed, epoch=epoch)
             found = {clip: dataset.texts(clip) for clip in dict.fromkeys(itertools.chain(*order))}
             rows = self.look_up([text for of_clip in found.values() for text in (of_clip.text, *of_clip.parallel)])
             table = dict(zip(found, rows.view(len(found), -1), strict=True))
