@@ -35,7 +35,7 @@ def found(name):
         ("objective", objective, "share_temperature", lambda losses, recipe: None),
         ("objective", objective, "parts_of", lambda offer, count: [offer]),
         ("objective", objective, "present", lambda batch: None),
-        ("chunked", chunked, "_set_random_state", lambda device, state: None),
+        ("chunked", chunked.torch, "set_rng_state", lambda state: None),
         ("diagnostics", diagnostics, "sideways", lambda push, text, audio: 2 * push),
         ("diagnostics", diagnostics, "tangent", lambda vector, at: vector),
         ("evaluate", evaluate, "_interval", lambda values: (values.mean().item(), 0.0, 1.0)),

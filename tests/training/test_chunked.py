@@ -12,7 +12,7 @@ from pullpush.encoders import create
 from pullpush.errors import TrainingError
 from pullpush.losses import kcl
 from pullpush.training import Diagnostics, recipe, train
-from pullpush.training.chunked import audio_in_chunks, chunk_size, embed_unique, in_chunks
+from pullpush.training.chunked import chunk_size, embed_unique, in_chunks
 from pullpush.training.objective import Objective
 
 LANGUAGES = ("eng", "fra", "deu", "jpn")
@@ -123,7 +123,7 @@ def test_second_pass_meets_the_dropout_of_the_first():
     texts, weight = [f"text {number}" for number in range(7)], torch.randn(7, 5, dtype=torch.float64)
     cached, kept = Double(dropout=0.5), Double(dropout=0.5)
     torch.manual_seed(3)
-    ours = in_chunks(cached, texts, ["eng"] * 7, 2)
+    ours = in_chunks(cached.encode_text, texts, ["eng"] * 7, 2)
     after = torch.get_rng_state()
     torch.rand(11)  # what comes between the passes does not matter
     (weight * ours).sum().backward()
@@ -165,7 +165,9 @@ def test_activations_of_one_chunk_are_all_that_autograd_keeps():
     model, texts, languages = bytes_model(), [f"a longer text {number}" for number in range(32)], ["eng"] * 32
     one = kept(lambda: model.encode_text(texts[-4:], languages[-4:]))
     parameters = sum(p.numel() for p in model.parameters())
-    chunks, whole = (kept(lambda chunk=chunk: in_chunks(model, texts, languages, chunk)) for chunk in (4, None))
+    chunks, whole = (
+        kept(lambda chunk=chunk: in_chunks(model.encode_text, texts, languages, chunk)) for chunk in (4, None)
+    )
     assert chunks <= parameters + one < whole
 
 
@@ -177,7 +179,7 @@ def test_last_chunk_is_full_and_encoded_once():
             seen.append(list(texts))
             return super().encode_text(texts)
 
-    table = in_chunks(Model(), list("abcdefg"), ["eng"] * 7, 3)
+    table = in_chunks(Model().encode_text, list("abcdefg"), ["eng"] * 7, 3)
     assert seen == [["a"], ["b", "c", "d"], ["e", "f", "g"]]
     table.sum().backward()
     assert seen[3:] == [["a"], ["b", "c", "d"]]
@@ -205,9 +207,9 @@ def test_batch_normalisation_of_texts_is_refused():
             return self.norm(super().encode_text(texts))
 
     with pytest.raises(TrainingError, match="text_chunk=0"):
-        in_chunks(Model(), ["a", "b", "c", "d"], ["eng"] * 4, 2)
+        in_chunks(Model().encode_text, ["a", "b", "c", "d"], ["eng"] * 4, 2)
     with torch.no_grad():
-        in_chunks(Model().eval(), ["a", "b", "c", "d"], ["eng"] * 4, 2)
+        in_chunks(Model().eval().encode_text, ["a", "b", "c", "d"], ["eng"] * 4, 2)
 
 
 def test_chunks_are_the_default_where_many_languages_meet_a_trained_encoder():
@@ -255,7 +257,7 @@ def test_clips_in_chunks_have_the_same_value_and_gradient(count, chunk):
     results = []
     for size in (0, chunk):
         model = Waves()
-        loss = kcl(audio_in_chunks(model, audio, lengths, size), texts)
+        loss = kcl(in_chunks(model.encode_audio, audio, lengths, size), texts)
         loss.backward()
         results.append((loss.detach(), gradients(model)))
     assert_same(*results, tolerance=1e-10)

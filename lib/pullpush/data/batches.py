@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import Dataset
 
 from pullpush.checks import check_count
 from pullpush.data.clips import Clips
 from pullpush.data.pairing import Pairing, Texts
+from pullpush.data.store import Waveforms, padded, to_float
 from pullpush.errors import PullPushError, TrainingError, check_known
 
 GROUP = "group"  # the column that says which group a clip belongs to
@@ -32,7 +31,6 @@ class Item(NamedTuple):
 
     index: int
     waveform: Tensor
-    length: int
     text: str | None
     language: str
     parallel: tuple[str | None, ...] = ()
@@ -44,7 +42,8 @@ class Item(NamedTuple):
 class Batch:
     """Pairs, padded to the longest clip among them.
 
-    audio: `(B, T)` float32, zero beyond each length; lengths: `(B,)` int64, samples; texts, languages: B strings;
+    audio: `(B, T)` float32 (or int16, see `PairDataset.batches`), zero beyond each length; lengths: `(B,)` int64,
+    samples; texts, languages: B strings;
     index: `(B,)` int64, the clips' numbers in their split; parallel, parallel_languages: K lists of B strings, further
     texts for the same clips (K = 0 unless the sampling is "pair" or "all"). A text that is None or blank is missing.
     columns: what else is known of the clips, by name: numbers and arrays as a tensor `(B, …)`, texts as a list.
@@ -68,7 +67,9 @@ class Batch:
         return [[not is_missing(text) for text in texts] for texts in (self.texts, *self.parallel)]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
-        return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        """On a device, where samples as they are stored become float32."""
+        moved = self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        return moved if moved.audio.is_floating_point() else replace(moved, audio=to_float(moved.audio))
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
         """With all its tensors changed."""
@@ -86,10 +87,9 @@ def collate(items: Sequence[Item]) -> Batch:
     """Items to a batch, padded with zeros to the longest clip; one item is enough."""
     if not items:
         raise ValueError("collate needs at least one item")
-    audio = pad_sequence([item.waveform for item in items], batch_first=True)
-    lengths = torch.tensor([item.length for item in items], dtype=torch.int64)
+    audio, lengths = padded([item.waveform for item in items])
     columns = {name: [item.columns[name] for item in items] for name in items[0].columns}
-    return _batch(audio, lengths, [item.index for item in items], [Texts(*item[3:7]) for item in items], columns)
+    return _batch(audio, lengths, [item.index for item in items], [Texts(*item[2:6]) for item in items], columns)
 
 
 def _batch(
@@ -205,7 +205,7 @@ class TrainingData(Protocol):
         """
 
 
-class PairDataset(Dataset[Item]):
+class PairDataset:
     """Clips with one caption each (or one per language), drawn anew every epoch; see `TrainingData`.
 
     Args:
@@ -302,16 +302,28 @@ class PairDataset(Dataset[Item]):
         return len(self.order(batch_size, seed=self.pairing.seed, epoch=0, processes=processes))
 
     def batches(
-        self, batch_size: int, *, seed: int, epoch: int, skip: int = 0, rank: int = 0, processes: int = 1
+        self,
+        batch_size: int,
+        *,
+        seed: int,
+        epoch: int,
+        skip: int = 0,
+        rank: int = 0,
+        processes: int = 1,
+        as_stored: bool = False,
     ) -> Iterator[Batch]:
-        """Sets the epoch."""
+        """Sets the epoch. as_stored: audio may be int16, where the clips have it so at this rate, until `Batch.to`."""
         rows = self.order(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
         self.epoch = epoch
-        return (self.batch(shard(one, rank, processes)) for one in rows)
+        return (self.batch(shard(one, rank, processes), as_stored=as_stored) for one in rows)
 
-    def batch(self, rows: Sequence[int]) -> Batch:
+    def batch(self, rows: Sequence[int], *, as_stored: bool = False) -> Batch:
         """Some of the pairs, by the numbers of their clips: their audio comes in one call."""
-        audio, lengths = self.split.audio(list(rows), sample_rate=self.sample_rate)
+        store: Any = getattr(self.split, "waveforms", None)
+        if as_stored and type(store) is Waveforms and self.sample_rate in (None, store.sample_rate):
+            audio, lengths = store.stored(self.split.rows[list(rows)])  # pyrefly: ignore[missing-attribute]
+        else:
+            audio, lengths = self.split.audio(list(rows), sample_rate=self.sample_rate)
         columns = {name: [self.offered[name][row] for row in rows] for name in self.columns}
         return _batch(audio, lengths, rows, map(self.texts, rows), columns)
 
@@ -333,8 +345,8 @@ class PairDataset(Dataset[Item]):
     def __getitem__(self, index: int) -> Item:
         index = range(len(self))[index]  # negative numbers count from the end
         audio, lengths = self.split.audio([index], sample_rate=self.sample_rate)
-        length, columns = int(lengths), {name: self.offered[name][index] for name in self.columns}
-        return Item(index, audio[0, :length], length, *self.texts(index), columns)
+        columns = {name: self.offered[name][index] for name in self.columns}
+        return Item(index, audio[0, : int(lengths)], *self.texts(index), columns)
 
     def texts(self, index: int) -> Texts:
         if (found := self._texts.get(index)) is None:

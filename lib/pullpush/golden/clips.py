@@ -125,7 +125,7 @@ def batches() -> Values:
             plain.steps(5),
         ]
     rows, counts = shares([str(group) for group in clips().columns["group"]], {"bird": 1, "tool": 3, "bell": 2})
-    items = [Item(row, torch.ones(row + 1), row + 1, f"t{row}", "eng", columns={"x": [0] * row}) for row in range(3)]
+    items = [Item(row, torch.ones(row + 1), f"t{row}", "eng", columns={"x": [0] * row}) for row in range(3)]
     ragged = collate(items)
     balanced = [balanced_order(rows, counts, seed=4, epoch=epoch) for epoch in range(3)]
     return values | {"balanced": balanced, "ragged": [ragged.audio.tolist(), ragged.columns["x"]]}

@@ -290,11 +290,11 @@ class Mortal(PairDataset):
 
     left = KILLED_AFTER
 
-    def batch(self, rows: Any) -> Any:
+    def batch(self, rows: Any, **options: Any) -> Any:
         if not self.left:
             raise Killed
         self.left -= 1
-        return super().batch(rows)
+        return super().batch(rows, **options)
 
 
 def trained(recipe: Recipe, *, gaps: bool = False, pairs: type[PairDataset] = PairDataset, **options: Any) -> Result:

@@ -24,7 +24,7 @@ from pullpush.golden.probes import Probes, numbers, seen, sphere
 from pullpush.golden.tiny import DIM, LANGUAGES, WORDS, TinyModel, Tones, tiny_recipe, trained
 from pullpush.losses import Offer
 from pullpush.training import evaluate
-from pullpush.training.chunked import audio_in_chunks, chunk_size, embed_unique, in_chunks
+from pullpush.training.chunked import chunk_size, embed_unique, in_chunks
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import Activated, Encoded, write_activations, write_features
 from pullpush.training.loop import Result
@@ -218,8 +218,14 @@ def chunked() -> Values:
     batch = _batch(tiny_recipe((Term("kcl"),), languages=LANGUAGES, sampling="all"), gaps=True)
     texts, languages = [f"a {word} {at}" for at, word in enumerate(WORDS)], ["eng"] * len(WORDS)
     calls: dict[str, Callable[[], Tensor]] = {
-        **{f"texts by {chunk}": partial(in_chunks, model, texts, languages, chunk) for chunk in (None, 1, 4)},
-        **{f"clips by {chunk}": partial(audio_in_chunks, model, batch.audio, batch.lengths, chunk) for chunk in (0, 3)},
+        **{
+            f"texts by {chunk}": partial(in_chunks, model.encode_text, texts, languages, chunk)
+            for chunk in (None, 1, 4)
+        },
+        **{
+            f"clips by {chunk}": partial(in_chunks, model.encode_audio, batch.audio, batch.lengths, chunk)
+            for chunk in (0, 3)
+        },
         **{f"unique by {chunk}": lambda c=chunk: torch.cat(embed_unique(model, batch, c)) for chunk in (None, 4)},
     }
     values: dict[str, Any] = {}
@@ -233,7 +239,7 @@ def chunked() -> Values:
             grads = [parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None]
             values[f"{name}: gradients {again}"] = torch.cat(grads)
     with torch.no_grad():
-        values["without gradients"] = in_chunks(frozen, texts, languages, 4)
+        values["without gradients"] = in_chunks(frozen.encode_text, texts, languages, 4)
     choices = ((None, "all"), (None, "fixed"), (0, "all"), (5, "fixed"))
     sizes = [chunk_size(each, chunk, sampling=way, clips=9) for each in (model, frozen) for chunk, way in choices]
     return values | {"sizes": [-1 if size is None else size for size in sizes]}

@@ -89,11 +89,11 @@ def save(path: Path, objective: nn.Module, optimiser: Optimizer | None, progress
         tensors |= {f"{name}/{column}": torch.tensor(table[column].to_numpy()) for column in table}
     state = {"step": progress.step, "best": progress.best, "identity": identity, "columns": columns}
     state |= {"numbers": numbers} if numbers else {}
-    _write(path, tensors, state)
+    write(path, tensors, state)
 
 
-def _write(path: Path, tensors: dict[str, Tensor], state: Mapping[str, Any]) -> None:
-    """A file of tensors and state with a checksum of both."""
+def write(path: Path, tensors: dict[str, Tensor], state: Mapping[str, Any]) -> None:
+    """A file of tensors and state with a checksum of both; of the best weights, their row of the history."""
     text = json.dumps(state)
     with atomic_path(path) as partial:
         try:
@@ -154,11 +154,6 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             return dict(tensors), json.loads(about["state"])
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise TrainingError(f"{path} is damaged ({error}): train anew by --restart (resume=False)") from error
-
-
-def save_best(path: Path, tensors: dict[str, Tensor], row: Mapping[str, float]) -> None:
-    """Write the weights of the best epoch with its row of the history."""
-    _write(path, tensors, row)
 
 
 def load_model(model: nn.Module, base: str | os.PathLike[str]) -> nn.Module:

@@ -16,13 +16,14 @@ texts outside the last chunk: the larger the chunks, the fewer. Clips go the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call
+from torch.utils.checkpoint import get_device_states, set_device_states
 
 from pullpush.data.batches import Batch
 from pullpush.errors import TrainingError
@@ -72,7 +73,7 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None, *, cached: b
     rows_of_parts = _alike([_size(pair) for pair in pairs], chunk)
     # pyrefly: ignore[bad-assignment]
     parts: list[Part] = [tuple(map(list, zip(*pairs[rows], strict=True))) for rows in rows_of_parts]
-    table = _in_parts(_Tower(model, "encode_text"), parts, "text encoder", "text_chunk=0", cached=cached)
+    table = _in_parts(model.encode_text, parts, cached=cached)  # pyrefly: ignore[bad-argument-type]
     row = {pair: number for number, pair in enumerate(pairs)}
     nothing = len(pairs)  # the row of zeros
     table = torch.cat([table, table.new_zeros(1, table.shape[1])])
@@ -82,37 +83,24 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None, *, cached: b
     )
 
 
-def in_chunks(model: nn.Module, texts: Sequence[str], languages: Sequence[str], chunk: int | None) -> Tensor:
-    """Embeddings `(M, d)` of M texts, encoded `chunk` at a time; only one chunk's activations exist at any time.
+def in_chunks(encode: Callable[..., Tensor], rows: Any, more: Any, chunk: int | None) -> Tensor:
+    """Embeddings `(M, d)` of M texts or clips, encoded `chunk` at a time, with one chunk's activations at any time.
 
     The last chunk's stay for the backward pass, the others' are made anew in it: put long texts last.
 
-    chunk: None or at least M: all at once, with the usual graph.
-
-    Raises:
-        TrainingError: the text encoder changes its buffers as it encodes, as batch normalisation does: its result
-            depends on which texts come together, so that no chunks can give the plain loss.
-    """
-    parts = [(list(texts[rows]), list(languages[rows])) for rows in _chunks(len(texts), chunk)]
-    return _in_parts(_Tower(model, "encode_text"), parts, "text encoder", "text_chunk=0")
-
-
-def audio_in_chunks(model: nn.Module, audio: Tensor, lengths: Tensor, chunk: int) -> Tensor:
-    """Embeddings `(B, d)` of B clips, encoded `chunk` at a time; see `in_chunks`.
-
     Args:
-        model: has `encode_audio(audio, lengths)`.
-        audio: `(B, T)` float32; chunks keep the padding of the batch, so that they round as it does.
-        lengths: `(B,)` int64, samples.
-        chunk: 0: all at once, with the usual graph.
+        encode: `encode_text` or `encode_audio` of a model.
+        rows, more: texts and their languages; or clips `(M, T)`, which keep the padding of the batch, so that they
+            round as it does, and their lengths.
+        chunk: None, 0 or at least M: all at once, with the usual graph.
 
     Raises:
-        TrainingError: see `in_chunks`.
+        TrainingError: the encoder changes its buffers as it encodes, as batch normalisation does: its result depends on
+            which come together, so that no chunks can give the plain loss.
     """
     if not chunk:
-        return model.encode_audio(audio, lengths)
-    parts = [(audio[rows], lengths[rows]) for rows in _chunks(len(audio), chunk)]
-    return _in_parts(_Tower(model, "encode_audio"), parts, "audio encoder", "audio_chunk=0")
+        return encode(rows, more)
+    return _in_parts(encode, [(rows[part], more[part]) for part in _chunks(len(rows), chunk)])
 
 
 def _size(pair: tuple[Any, str]) -> int:
@@ -134,16 +122,16 @@ def _alike(lengths: Sequence[int], most: int | None) -> list[slice]:
     return found[::-1]
 
 
-def _chunks(count: int, chunk: int | None) -> list[slice]:
+def _chunks(count: int, step: int) -> list[slice]:
     """Rows of each chunk. A remainder comes first, so that the last one, which is not encoded twice, is full."""
-    step = count if chunk is None else chunk
     return [slice(max(start, 0), start + step) for start in range(count - step, -step, -step)[::-1]]
 
 
-def _in_parts(tower: nn.Module, parts: Sequence[Part], encoder: str, remedy: str, *, cached: bool = True) -> Tensor:
+def _in_parts(encode: Callable[..., Tensor], parts: Sequence[Part], *, cached: bool = True) -> Tensor:
     """Embeddings of all parts, of which, if `cached`, only the last keeps its activations."""
     if len(parts) == 1:
-        return tower(*parts[0])
+        return encode(*parts[0])
+    tower, kind = _Tower(encode), encode.__name__.removeprefix("encode_")
     trained = {name: parameter for name, parameter in tower.named_parameters() if parameter.requires_grad}
     before = [buffer._version for buffer in tower.buffers()]
     if cached and torch.is_grad_enabled() and trained:
@@ -152,8 +140,8 @@ def _in_parts(tower: nn.Module, parts: Sequence[Part], encoder: str, remedy: str
         table = torch.cat([tower(*part) for part in parts])
     if before != [buffer._version for buffer in tower.buffers()]:
         raise TrainingError(
-            f"the {encoder} changes its buffers while it encodes (batch normalisation?), so that chunks "
-            f"would not give the same loss: set {remedy} to encode each batch at once"
+            f"the {kind} encoder changes its buffers while it encodes (batch normalisation?), so that chunks "
+            f"would not give the same loss: set {kind}_chunk=0 to encode each batch at once"
         )
     return table
 
@@ -161,9 +149,9 @@ def _in_parts(tower: nn.Module, parts: Sequence[Part], encoder: str, remedy: str
 class _Tower(nn.Module):
     """`encode_text` or `encode_audio` as a forward, which `functional_call` needs."""
 
-    def __init__(self, model: nn.Module, encode: str) -> None:
+    def __init__(self, encode: Any) -> None:
         super().__init__()
-        self.model, self.encode = model, encode
+        self.model, self.encode = encode.__self__, encode.__name__
 
     def forward(self, *part: Any) -> Tensor:
         return getattr(self.model, self.encode)(*part)
@@ -174,15 +162,14 @@ class _Cached(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, tower: nn.Module, parts: list[Part], names: list[str], *parameters: Tensor) -> Tensor:
-        device = parameters[0].device
         ctx.tower, ctx.parts = tower, parts
         # Leaves of their own, which share the weights' memory: gradients add up in them, and what waits for the
         # weights' gradients, such as DistributedDataParallel, hears of them once, when all chunks are done.
         ctx.leaves = {
             name: parameter.detach().requires_grad_() for name, parameter in zip(names, parameters, strict=True)
         }
-        ctx.random = _random_state(device)
-        kind = device.type
+        ctx.random = torch.get_rng_state(), *get_device_states(parameters[0])
+        kind = parameters[0].device.type
         ctx.autocast = (kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind))
         ctx.save_for_backward(*parameters)  # autograd then refuses weights that changed in between
         table = [tower(*part) for part in parts[:-1]]  # no graph: autograd is off in here
@@ -199,9 +186,11 @@ class _Cached(torch.autograd.Function):
         if last is not None:  # else the graph was kept for another backward pass
             last.backward(work.pop()[1])
         del last  # its activations go before the next come
-        device = gradient.device
-        with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=_random_kind(device)):
-            _set_random_state(device, ctx.random)  # the chunks come in the same order: every one meets its own numbers
+        (of_cpu, devices, states), kind = ctx.random, ctx.autocast[0]
+        kind = "cuda" if kind == "cpu" else kind  # no devices, then: the CPU is forked in any case
+        with torch.random.fork_rng(devices, device_type=kind):
+            torch.set_rng_state(of_cpu)  # the chunks come in the same order: every one meets its own numbers
+            set_device_states(devices, states, device_type=kind)
             for part, rows in work:
                 with torch.enable_grad(), torch.autocast(*ctx.autocast):
                     again = functional_call(ctx.tower, ctx.leaves, part)
@@ -211,20 +200,3 @@ class _Cached(torch.autograd.Function):
         for leaf in ctx.leaves.values():
             leaf.grad = None  # a gradient that nobody else holds becomes the weight's own, without a copy
         return None, None, None, *gradients
-
-
-def _random_kind(device: torch.device) -> str:
-    """What `fork_rng` calls the device: it forks the CPU in any case."""
-    return "cuda" if device.type == "cpu" else device.type
-
-
-def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """The random states of the CPU and of the device."""
-    other = None if device.type == "cpu" else torch.get_device_module(device).get_rng_state(device)
-    return torch.get_rng_state(), other
-
-
-def _set_random_state(device: torch.device, state: tuple[Tensor, Tensor | None]) -> None:
-    torch.set_rng_state(state[0])
-    if state[1] is not None:
-        torch.get_device_module(device).set_rng_state(state[1], device)

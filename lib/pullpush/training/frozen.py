@@ -23,13 +23,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data.clips import Clips, Index, World
 from pullpush.data.mixture import Mixed
-from pullpush.data.store import row_numbers
+from pullpush.data.store import padded, row_numbers
 from pullpush.encoders import AUDIO, AudioEncoder
 from pullpush.encoders.features import side_by_side
 from pullpush.encoders.windows import check_audio, check_seconds
@@ -270,8 +269,7 @@ class Activated(EncodedClips):
 
     def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         parts = [torch.from_numpy(self.values[start:stop].astype(np.float32)) for start, stop in self.bounds[rows]]
-        lengths = torch.tensor([len(part) for part in parts], dtype=torch.int64)
-        return (pad_sequence(parts, batch_first=True) if parts else torch.zeros(0, 0)), lengths
+        return padded(parts)
 
     def select(self, rows: Sequence[int], *, name: str | None = None) -> Activated:
         part = self.clips.select(rows, name=name)

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from pullpush.cache import atomic_path, content_key, tidy
-from pullpush.data.batches import Batch, TrainingData
+from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.interface import Model
@@ -135,6 +135,9 @@ def train(
     device, on_gpu = accelerator.device, accelerator.device.type == "cuda"
     towers, optimiser = accelerator.prepare(objective, make_optimiser(objective, recipe, on_gpu=on_gpu))
     rank, processes = world()
+    share = {"rank": rank, "processes": processes}
+    if on_gpu and isinstance(train_dataset, PairDataset):
+        share["as_stored"] = True
     steps_per_epoch = train_dataset.steps(recipe.batch_size, processes=processes)
     total = steps_per_epoch * recipe.epochs
     source = checkpoints.digest(checkpoints.best_file(base)) if base else None
@@ -169,7 +172,7 @@ def train(
             return
         look()
         if done.best != on_disk:  # before the checkpoint that counts on it
-            checkpoints.save_best(out / BEST, best_weights, done.best)
+            checkpoints.write(out / BEST, best_weights, done.best)
         checkpoints.save(out / CHECKPOINT, objective, None if ends else optimiser, done, identity)
         on_disk, since = done.best, time.monotonic()
 
@@ -180,12 +183,10 @@ def train(
         for epoch in range(done.step // steps_per_epoch, recipe.epochs):
             towers.train()
             skip = done.step - epoch * steps_per_epoch
-            share = {"rank": rank, "processes": processes}
             batches = train_dataset.batches(recipe.batch_size, seed=seed, epoch=epoch, skip=skip, **share)
             for batch in prepared(batches, model, step=done.step + 1, epoch=epoch + 1, on_gpu=on_gpu):
                 step, clips = done.step + 1, batch.index
-                if device.type != "cpu":
-                    batch = batch.to(device, non_blocking=on_gpu)
+                batch = batch.to(device, non_blocking=on_gpu)
                 watched = diagnostics is not None and done.step % diagnostics.every == 0
                 lr = recipe.lr * rate(done.step, total, recipe)
                 for group in optimiser.param_groups:
@@ -270,7 +271,7 @@ def prepared(batches: Iterable[Batch], model: Model, *, step: int, epoch: int, o
         for number, batch in enumerate(batches, step):
             if isinstance(model, DualEncoder):
                 with located(batch.index, number, epoch):
-                    model.checked(batch.audio, batch.lengths)
+                    model.checked(batch.to("cpu").audio, batch.lengths)
             yield batch.each(Tensor.pin_memory)
 
     made = pinned() if on_gpu else iter(batches)

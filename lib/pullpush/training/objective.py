@@ -17,7 +17,7 @@ from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, Offer, Output, Temperature, apply
 from pullpush.losses.contract import NEEDS
 from pullpush.losses.offer import COLUMNS
-from pullpush.training.chunked import PACKED, audio_in_chunks, chunk_size, embed_unique
+from pullpush.training.chunked import PACKED, chunk_size, embed_unique, in_chunks
 from pullpush.training.distributed import gather, world
 from pullpush.training.recipes import Recipe
 
@@ -52,13 +52,9 @@ class Objective(nn.Module):
         self.chunk = chunk_size(model, recipe.text_chunk, sampling=sampling, clips=clips)
 
     @cached_property
-    def learning(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-        """What learns of the encoders and of the terms, when it is first asked for."""
-        encoders, terms = (
-            [parameter for parameter in module.parameters() if parameter.requires_grad]
-            for module in (self.model, self.terms)
-        )
-        return encoders, terms
+    def learning(self) -> list[list[nn.Parameter]]:
+        """What learns of the encoders, and of the terms, when it is first asked for."""
+        return [[weight for weight in part.parameters() if weight.requires_grad] for part in (self.model, self.terms)]
 
     def forward(self, batch: Batch) -> Outcome:
         """The loss over the batches of all processes together.
@@ -68,7 +64,7 @@ class Objective(nn.Module):
         """
         # Texts first: a second encoding with the same random state then meets the same dropout (see diagnostics).
         text, *parallel = self.embed(batch)
-        audio = gather(_wide(audio_in_chunks(self.model, batch.audio, batch.lengths, self.recipe.audio_chunk)))
+        audio = gather(_wide(in_chunks(self.model.encode_audio, batch.audio, batch.lengths, self.recipe.audio_chunk)))
         return self.outcome(Offer(audio, text, tuple(parallel), present(batch), **self.further(batch)))
 
     def outcome(self, offer: Offer) -> Outcome:

@@ -292,7 +292,7 @@ def _write(plan: Plan, out: Path, objective: Objective, done: Progress) -> None:
     """What `train` leaves in a folder."""
     base = checkpoints.digest(checkpoints.best_file(plan.base)) if plan.base else None
     identity = loop.identity_of(plan.recipe, plan.seed, content_key(plan.world.identity), plan.world.train, base, None)
-    checkpoints.save_best(out / BEST, checkpoints.weights(objective), done.best)
+    checkpoints.write(out / BEST, checkpoints.weights(objective), done.best)
     checkpoints.save(out / CHECKPOINT, objective, None, done, identity)
     tables = pd.DataFrame(done.history), pd.DataFrame(done.steps)
     loop.write_tables(loop.Result(objective.model, *tables, done.best, plan.recipe, out))

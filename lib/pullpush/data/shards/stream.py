@@ -303,7 +303,7 @@ class ShardDataset:
             raise DamagedError(f"its JSON has no {', '.join(lost)}")
         index = int(self.offsets[number]) + sample
         texts = self.pairing.texts(index, epoch, captions)
-        return Item(index, wave, len(wave), *texts, {name: columns[name] for name in self.columns})
+        return Item(index, wave, *texts, {name: columns[name] for name in self.columns})
 
     def _read(self, number: int, sample: int) -> tuple[Tensor, Annotation]:
         samples = self._samples(number)
