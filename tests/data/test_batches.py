@@ -39,6 +39,16 @@ def test_an_item_is_a_clip_with_one_of_its_captions(split):
         PairDataset(split)[40]
 
 
+@pytest.mark.parametrize("rate", [None, 16_000, 8000])
+def test_samples_travel_as_they_are_stored_and_become_the_same_floats(split, rate):
+    dataset = PairDataset(split, sample_rate=rate)
+    plain, stored = (list(dataset.batches(16, seed=0, epoch=0, as_stored=how)) for how in (False, True))
+    assert {batch.audio.dtype for batch in stored} == {torch.float32 if rate == 8000 else torch.int16}
+    for one, other in zip(plain, stored, strict=True):
+        assert one.audio.dtype == torch.float32
+        assert torch.equal(one.audio, other.to("cpu").audio)
+
+
 def test_random_sampling_draws_a_language_per_clip_and_epoch(split):
     dataset = PairDataset(split, languages=LANGUAGES, sampling="random", captions="random")
     epochs = []

@@ -422,6 +422,22 @@ def test_nothing_is_asked_of_the_device_between_two_looks(name, monkeypatch):
     assert looks[1] > 0  # of the validation
 
 
+OPENED = []  # what was asked of the disk; an audit hook cannot be taken away again
+sys.addaudithook(lambda event, given: OPENED.append(event) if event in ("open", "os.listdir", "os.scandir") else None)
+
+
+@pytest.mark.parametrize("name", ["infonce", "kcl", "siglip+bi-dynamic-svr"])
+def test_no_folder_is_listed_and_no_file_is_opened_between_two_steps(name, tmp_path, monkeypatch):
+    one = recipe(name, **TINY, languages=("eng", "fra"))
+    pairs = PairDataset(TinyClips(30), languages=one.languages, sampling=one.sampling, captions="random")
+    train(TinyModel(), one, pairs, TinyClips(12, seed=1))  # what is imported once
+    asked = []
+    monkeypatch.setattr(loop, "update", lambda *given: (update(*given), asked.append(len(OPENED))))
+    train(TinyModel(), one, pairs, TinyClips(12, seed=1), out=tmp_path)
+    assert len(OPENED) > asked[-1]  # of the tables, when all is done
+    assert [*map(len, map(set, (asked[:5], asked[5:10], asked[10:])))] == [1, 1, 1]  # of five steps an epoch
+
+
 @pytest.mark.parametrize("audio", ["cnn", "features"])
 def test_a_step_that_is_not_finite_moves_no_weight(audio, monkeypatch):
     clips, seen = TinyClips(30), []

@@ -217,15 +217,10 @@ def chunked() -> Values:
     frozen.text.requires_grad_(False)
     batch = _batch(tiny_recipe((Term("kcl"),), languages=LANGUAGES, sampling="all"), gaps=True)
     texts, languages = [f"a {word} {at}" for at, word in enumerate(WORDS)], ["eng"] * len(WORDS)
+    of_texts, of_clips = (model.encode_text, texts, languages), (model.encode_audio, batch.audio, batch.lengths)
     calls: dict[str, Callable[[], Tensor]] = {
-        **{
-            f"texts by {chunk}": partial(in_chunks, model.encode_text, texts, languages, chunk)
-            for chunk in (None, 1, 4)
-        },
-        **{
-            f"clips by {chunk}": partial(in_chunks, model.encode_audio, batch.audio, batch.lengths, chunk)
-            for chunk in (0, 3)
-        },
+        **{f"texts by {chunk}": partial(in_chunks, *of_texts, chunk) for chunk in (None, 1, 4)},
+        **{f"clips by {chunk}": partial(in_chunks, *of_clips, chunk) for chunk in (0, 3)},
         **{f"unique by {chunk}": lambda c=chunk: torch.cat(embed_unique(model, batch, c)) for chunk in (None, 4)},
     }
     values: dict[str, Any] = {}
