@@ -11,6 +11,43 @@ import pytest
 from pullpush.catalogue import EXTRA, modules
 
 Add = Callable[[str, str], Path]
+DISTANCE = '''
+    """Mean squared distance of the pairs."""
+    from pullpush.losses import Loss, LossCard, Output
+
+
+    class Distance(Loss):
+        def __init__(self, scale: float = 1.0):
+            super().__init__()
+            self.scale = scale
+
+        def forward(self, audio, text):
+            return Output(self.scale * (audio - text).square().sum(dim=1).mean())
+
+
+    CARD = LossCard(name="distance", make=Distance, title="Distance", about="Squared distance.", colour="sky")
+'''
+LOUDNESS = '''
+    """Loudness of a clip."""
+
+    from torch import nn
+
+    from pullpush.encoders import AudioEncoder, AudioEncoderCard
+
+
+    class Loudness(AudioEncoder):
+        def __init__(self, *, size: int = 4) -> None:
+            super().__init__()
+            self.dim = size
+            self.layer = nn.Linear(1, size)
+            self.dropout = nn.Dropout(0.5)
+
+        def forward(self, audio, lengths):
+            return self.dropout(self.layer((audio.square().sum(1) / lengths).sqrt()[:, None]))
+
+
+    CARD = AudioEncoderCard(name="loudness", make=Loudness, title="Loudness", about="How loud it is.", licence="MIT")
+'''
 
 
 @pytest.fixture

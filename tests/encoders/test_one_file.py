@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from toys import add  # noqa: F401 - a fixture
+from toys import LOUDNESS, add  # noqa: F401 - a fixture
 
 from pullpush.encoders import AUDIO, TEXT, create
 from pullpush.errors import UnknownNameError
@@ -12,26 +12,6 @@ from pullpush.training import embed, recipe
 from pullpush.training.checkpoints import load_model
 from pullpush.training.runs import Plan
 
-LOUDNESS = '''
-"""Loudness of a clip."""
-
-from torch import nn
-
-from pullpush.encoders import AudioEncoder, AudioEncoderCard
-
-
-class Loudness(AudioEncoder):
-    def __init__(self, *, size: int = 4) -> None:
-        super().__init__()
-        self.dim = size
-        self.layer = nn.Linear(1, size)
-
-    def forward(self, audio, lengths):
-        return self.layer((audio.square().sum(1) / lengths).sqrt()[:, None])
-
-
-CARD = AudioEncoderCard(name="loudness", make=Loudness, title="Loudness", about="How loud it is.", licence="MIT")
-'''
 LETTERS = '''
 """Letters of a text."""
 

@@ -7,32 +7,12 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from toys import LOUDNESS
 
 from pullpush.encoders import AUDIO, yamnet
 from pullpush.golden import GoldenError, probe, version
 
 versions = importlib.import_module("pullpush.golden.versions")
-LOUDNESS = '''
-"""Loudness of a clip."""
-
-from torch import nn
-
-from pullpush.encoders import AudioEncoder, AudioEncoderCard
-
-
-class Loudness(AudioEncoder):
-    def __init__(self, *, size: int = 4) -> None:
-        super().__init__()
-        self.dim = size
-        self.layer = nn.Linear(1, size)
-        self.dropout = nn.Dropout(0.5)
-
-    def forward(self, audio, lengths):
-        return self.dropout(self.layer((audio.square().sum(1) / lengths).sqrt()[:, None]))
-
-
-CARD = AudioEncoderCard(name="loudness", make=Loudness, title="Loudness", about="How loud it is.", licence="MIT")
-'''
 REWRITTEN = '''
 """The same by other names, in two parts."""
 
@@ -115,6 +95,6 @@ def test_an_encoder_that_cannot_be_built_says_what_its_card_needs(add):
 
 def test_options_on_the_card_build_it(add):
     told = LOUDNESS.replace("size: int = 4", "size: int").replace(', licence="MIT")', ', licence="MIT", probe=SMALL)')
-    add("encoders/loudness.py", told.replace("CARD =", 'SMALL = lambda: {"size": 3}\nCARD ='))
+    add("encoders/loudness.py", told.replace("CARD =", 'SMALL = lambda: {"size": 3}\n    CARD ='))
     assert probe("audio/loudness")["dim"] == 3
     assert AUDIO["loudness"].small == {"size": 3}

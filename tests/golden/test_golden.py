@@ -9,6 +9,7 @@ import socket
 import numpy as np
 import pytest
 import torch
+from toys import DISTANCE
 
 from pullpush import golden
 from pullpush.errors import UnknownNameError
@@ -17,22 +18,6 @@ from pullpush.losses import _info_nce
 
 versions = importlib.import_module("pullpush.golden.versions")
 LOOKED_AT = agreed._as_in_files
-READER = '''
-    """A loss of a reader's own."""
-    from pullpush.losses import Loss, LossCard, Output
-
-
-    class Distance(Loss):
-        def __init__(self, scale: float = 1.0):
-            super().__init__()
-            self.scale = scale
-
-        def forward(self, audio, text):
-            return Output(self.scale * (audio - text).square().sum(dim=1).mean())
-
-
-    CARD = LossCard(name="distance", make=Distance, title="Distance", about="Squared distance.")
-'''
 REWORDED = '''
     """The same, said in other words."""
     from pullpush.losses import Loss, LossCard, Output
@@ -116,16 +101,16 @@ def test_each_component_has_a_version_of_its_own():
 
 
 def test_a_reader_s_own_loss_is_told_by_what_it_does(add):
-    add("losses/distance.py", READER)
+    add("losses/distance.py", DISTANCE)
     add("losses/far.py", REWORDED)
-    add("losses/other.py", READER.replace(".mean()", ".sum()").replace('name="distance"', 'name="other"'))
+    add("losses/other.py", DISTANCE.replace(".mean()", ".sum()").replace('name="distance"', 'name="other"'))
     assert version("losses/distance") == version("losses/far") != version("losses/other")
     assert {"losses/distance", "losses/far"} <= {*golden.names()}
     assert golden.check(["losses/distance"]).__next__() == ("losses/distance", "has no golden file")
 
 
 def test_what_cannot_be_tried_is_another_thing_at_each_look(add):
-    add("losses/distance.py", READER.replace("super().__init__()", "super().__init__(); assert scale > 3"))
+    add("losses/distance.py", DISTANCE.replace("super().__init__()", "super().__init__(); assert scale > 3"))
     with pytest.warns(UserWarning, match="cannot be tried on small inputs"):
         first = version("losses/distance")
     with pytest.warns(UserWarning, match="AssertionError"):

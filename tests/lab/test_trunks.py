@@ -15,13 +15,10 @@ SMALL = {"epochs": 1, "batch_size": 8, "dim": 8, "text": "hashed", "encoder_opti
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("home")))
-        patch.setenv("PULLPUSH_PROGRESS", "0")
-        scene = {"duration": 1.0, "min_duration": 0.8, "max_events": 1}
-        config = WorldConfig("synthetic", n_train=16, n_valid=6, n_test=6, n_single_per_event=1, scene=scene)
-        yield Plan(load_world(config), recipe("infonce", **SMALL))
+def plan(module_home):
+    scene = {"duration": 1.0, "min_duration": 0.8, "max_events": 1}
+    config = WorldConfig("synthetic", n_train=16, n_valid=6, n_test=6, n_single_per_event=1, scene=scene)
+    return Plan(load_world(config), recipe("infonce", **SMALL))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from loss_contract import CHECKS, check_half_precision, check_scale
 from loss_ranks import SYSTEMS, TILED, clips, plan, step, work
 from ranks import of_two
 from standin import TinyClips, TinyModel
+from toys import DISTANCE
 
 from pullpush.data.batches import PairDataset, collate
 from pullpush.errors import TrainingError, UnknownNameError
@@ -17,22 +18,6 @@ from pullpush.training import recipe, train
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import RECIPES, colour, title
 
-TOY = '''
-    """Mean squared distance of the pairs."""
-    from pullpush.losses import Loss, LossCard, Output
-
-
-    class Distance(Loss):
-        def __init__(self, scale=1.0):
-            super().__init__()
-            self.scale = scale
-
-        def forward(self, audio, text):
-            return Output(self.scale * (audio - text).square().sum(dim=1).mean())
-
-
-    CARD = LossCard(name="distance", make=Distance, title="Distance", about="Squared distance.", colour="sky")
-'''
 # A little of everything that a batch may offer.
 GREEDY = '''
     """Every need at once."""
@@ -63,7 +48,7 @@ def fit(name, data=None, epochs=2):
 
 
 def test_a_file_is_found_and_described_by_its_card(add):
-    add("losses/distance.py", TOY)
+    add("losses/distance.py", DISTANCE)
     assert "distance" in TERMS
     assert "distance" in RECIPES
     assert title("infonce+distance") == "InfoNCE + Distance"
@@ -74,7 +59,7 @@ def test_a_file_is_found_and_described_by_its_card(add):
 
 
 def test_it_trains_alone_and_in_a_sum(add):
-    add("losses/distance.py", TOY)
+    add("losses/distance.py", DISTANCE)
     losses = fit("distance", epochs=4).history["loss"]
     assert losses.iloc[-1] < losses.iloc[0]
     steps = fit("infonce+distance").steps
@@ -82,21 +67,21 @@ def test_it_trains_alone_and_in_a_sum(add):
 
 
 def test_it_is_told_apart_by_what_it_does(add):
-    add("losses/distance.py", TOY)
-    add("losses/summed.py", TOY.replace(".mean()", ".sum()").replace('"distance"', '"summed"'))
-    add("losses/reworded.py", TOY.replace("(audio - text)", "(text - audio)").replace('"distance"', '"reworded"'))
+    add("losses/distance.py", DISTANCE)
+    add("losses/summed.py", DISTANCE.replace(".mean()", ".sum()").replace('"distance"', '"summed"'))
+    add("losses/reworded.py", DISTANCE.replace("(audio - text)", "(text - audio)").replace('"distance"', '"reworded"'))
     assert version("losses/distance") == version("losses/reworded")
     assert version("losses/distance") != version("losses/summed")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
-@pytest.mark.parametrize(("name", "text"), [("distance", TOY), ("greedy", GREEDY)])
+@pytest.mark.parametrize(("name", "text"), [("distance", DISTANCE), ("greedy", GREEDY)])
 def test_it_is_held_to_the_contract(add, name, text, check):
     add(f"losses/{name}.py", text)
     check(name)
 
 
-@pytest.mark.parametrize(("name", "text"), [("distance", TOY), ("greedy", GREEDY)])
+@pytest.mark.parametrize(("name", "text"), [("distance", DISTANCE), ("greedy", GREEDY)])
 def test_it_need_not_care_for_precision_or_scale(add, name, text):
     add(f"losses/{name}.py", text)
     check_half_precision(name, torch.bfloat16)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb
+from toys import DISTANCE, add  # noqa: F401 - a fixture
 
-from pullpush import losses
 from pullpush.data.languages import LANGUAGES, load_languages
 from pullpush.metrics import inference
 from pullpush.show import palette
@@ -19,17 +19,6 @@ from pullpush.show.palette import language_colour, language_name, method_styles
 FAMILIES = ["infonce", "infonce+bi-static-svr", "infonce+bi-dynamic-svr"]
 SIX = [*FAMILIES, *(name.replace("infonce", "siglip") for name in FAMILIES)]
 SCHEMES = ["ml-clap", "cacl", "kcl"]
-TOY = """
-from pullpush.losses.contract import Loss, LossCard, Output
-
-
-class ToyDistance(Loss):
-    def forward(self, audio, text):
-        return Output((audio - text).square().sum(dim=1).mean())
-
-
-CARD = LossCard(name="toy-distance", make=ToyDistance, title="Toy Distance", about="Distance.", colour="sky")
-"""
 # Viénot, Brettel & Mollon (1999), in linear RGB: red blindness and green blindness.
 BLINDNESS = {
     "protan": np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]]),
@@ -78,15 +67,11 @@ def test_every_language_of_the_book_has_a_name_and_a_colour_of_its_own():
     assert (language_name("xx"), language_colour("xx")) == ("xx", palette.BLACK)
 
 
-def test_a_new_loss_has_the_title_and_the_colour_of_its_card(tmp_path, monkeypatch):
-    folder = tmp_path / "losses"
-    folder.mkdir()
-    (folder / "toy_distance.py").write_text(TOY)
-    monkeypatch.setenv("PULLPUSH_EXTRA", str(tmp_path))
-    monkeypatch.setattr(losses, "__path__", list(losses.__path__))  # where the catalogue notes the folder
-    styles = method_styles(["kcl", "toy-distance"])
-    assert styles["toy-distance"] == {"label": "Toy Distance", "colour": palette.ROLES["sky"]}
-    table = pd.DataFrame({"system": ["kcl", "toy-distance"] * 20, "seed": 0, "step": np.arange(40) // 2, "value": 0.5})
+def test_a_new_loss_has_the_title_and_the_colour_of_its_card(add):  # noqa: F811
+    add("losses/distance.py", DISTANCE)
+    styles = method_styles(["kcl", "distance"])
+    assert styles["distance"] == {"label": "Distance", "colour": palette.ROLES["sky"]}
+    table = pd.DataFrame({"system": ["kcl", "distance"] * 20, "seed": 0, "step": np.arange(40) // 2, "value": 0.5})
     lines = curves(table, "step").axes[0].lines
     drawn = {line.get_label(): to_hex(line.get_color()).upper() for line in lines}
-    assert drawn == {"KCL": palette.GREEN, "Toy Distance": palette.SKY}
+    assert drawn == {"KCL": palette.GREEN, "Distance": palette.SKY}

@@ -19,15 +19,12 @@ SPLITS = ("train", "valid", "test", "singles")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(module_home):
     """A world and a base trained on it, in a cache of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("world")))
-        patch.setenv("PULLPUSH_PROGRESS", "0")
-        scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
-        config = WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene)
-        world = load_world(config)
-        yield world, Plan(world, recipe("infonce", **SMALL, **TRUNK)).train()
+    scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
+    config = WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene)
+    world = load_world(config)
+    return world, Plan(world, recipe("infonce", **SMALL, **TRUNK)).train()
 
 
 @pytest.fixture

@@ -24,14 +24,9 @@ SMALL = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("world")))
-        patch.setenv("PULLPUSH_PROGRESS", "0")
-        scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
-        return load_world(
-            WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene)
-        )
+def world(module_home):
+    scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
+    return load_world(WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene))
 
 
 @pytest.fixture

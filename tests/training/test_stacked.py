@@ -27,17 +27,13 @@ SYSTEMS = {
 
 
 @pytest.fixture(scope="module")
-def fast(tmp_path_factory):
+def fast(module_home):
     """A world on the features of a tiny trunk."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("world")))
-        patch.setenv("PULLPUSH_PROGRESS", "0")
-        scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
-        world = load_world(
-            WorldConfig("synthetic", n_train=40, n_valid=10, n_test=4, n_single_per_event=1, scene=scene)
-        )
-        base = Plan(world, recipe("infonce", **SMALL, encoder_options={"audio_channels": (8, 8, 16)})).train()
-        return encoded(world, base)
+    scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
+    world = load_world(WorldConfig("synthetic", n_train=40, n_valid=10, n_test=4, n_single_per_event=1, scene=scene))
+    return encoded(
+        world, Plan(world, recipe("infonce", **SMALL, encoder_options={"audio_channels": (8, 8, 16)})).train()
+    )
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
