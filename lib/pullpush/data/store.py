@@ -110,6 +110,14 @@ def read(folder: Path, *, sample_rate: int = SAMPLE_RATE) -> Waveforms:
     return Waveforms(samples, np.load(folder / "stops.npy"), sample_rate)
 
 
+def cached(
+    kind: str, key: str, waves: Callable[[], Iterable[np.ndarray]], sample_rate: int = SAMPLE_RATE
+) -> tuple[Waveforms, str]:
+    """Recordings of an entry of the cache, made by `waves` if they are not there, and a name for their bytes."""
+    folder = cached_dir(kind, key, lambda folder: write(folder, waves()))
+    return read(folder, sample_rate=sample_rate), bytes_key(folder)
+
+
 def row_numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.ndarray:
     """Which of `count` rows an index means, `(B,)` int64; negative numbers count from the end."""
     if isinstance(index, int):
@@ -128,12 +136,9 @@ def stored(
     """
     names, prints = [path.name for path in paths], [[path.stat().st_mtime_ns, fingerprint(path)] for path in paths]
     key = content_key([versions("data/decoding"), *about, seconds, sample_rate, names, prints])
-
-    def build(folder: Path) -> None:
-        write(folder, made(partial(_decoded, seconds=seconds, sample_rate=sample_rate), paths, f"decoding {title}"))
-
-    folder = cached_dir(KIND, key, build)
-    return read(folder, sample_rate=sample_rate), content_key([bytes_key(folder), sample_rate, names])
+    decode = partial(_decoded, seconds=seconds, sample_rate=sample_rate)
+    waveforms, content = cached(KIND, key, lambda: made(decode, paths, f"decoding {title}"), sample_rate)
+    return waveforms, content_key([content, sample_rate, names])
 
 
 def fingerprint(path: Path) -> str:

@@ -22,14 +22,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.cache import content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, StoredClips, World
@@ -236,17 +235,13 @@ def _clips(
     config: MusicConfig,
 ) -> StoredClips:
     """Clips from the cache, or from what `waves` renders."""
-
-    def build(folder: Path) -> None:
-        store.write(folder, waves())
-
-    folder = cached_dir("music", key, build)
+    waveforms, content = store.cached("music", key, waves, config.sample_rate)
     rows = {item.name: row for row, item in enumerate(load_instruments())}
     columns["label"] = [rows[phrase.instrument] for phrase in columns["phrase"]]
     return StoredClips(
         name,
-        content_key([bytes_key(folder), config.sample_rate, columns]),
-        store.read(folder, sample_rate=config.sample_rate),
+        content_key([content, config.sample_rate, columns]),
+        waveforms,
         np.arange(len(columns["phrase"])),
         columns,
         partial(write_captions, config.captions_per_phrase, config.seed, config.form == "aligned"),

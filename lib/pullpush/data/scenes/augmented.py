@@ -16,13 +16,12 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 from torch import Tensor
 
-from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.cache import content_key
 from pullpush.checks import check_count
 from pullpush.data import store
 from pullpush.data.clips import Clips, Columns, Config, StoredClips, World
@@ -186,13 +185,9 @@ def mixed_clips(clips: StoredClips, pairs: Sequence[tuple[int, int]], merger: Me
     Columns are "scene", "file" (as far as the clips have them), and "first" and "second", all that is known of the two.
     """
     rate, scenes = clips.waveforms.sample_rate, clips.columns.get("scene")
-
-    def build(folder: Path) -> None:
-        store.write(folder, mixed_waves(clips, pairs))
-
     numbers = [list(pair) for pair in pairs]
     key = content_key([versions("data/augmented", "data/mixing"), clips.key, numbers])
-    folder = cached_dir(KIND, key, build)
+    waveforms, content = store.cached(KIND, key, lambda: mixed_waves(clips, pairs), rate)
     rows = [tuple({name: held[row] for name, held in clips.columns.items()} for row in pair) for pair in pairs]
     columns: dict[str, Sequence[Any]] = {side: [pair[at] for pair in rows] for at, side in enumerate(BOTH)}
     if scenes is not None:
@@ -203,8 +198,8 @@ def mixed_clips(clips: StoredClips, pairs: Sequence[tuple[int, int]], merger: Me
         columns["file"] = [f"{first['file']} + {second['file']}" for first, second in rows]
     return replace(
         clips,
-        key=content_key([bytes_key(folder), clips.key, numbers]),
-        waveforms=store.read(folder, sample_rate=rate),
+        key=content_key([content, clips.key, numbers]),
+        waveforms=waveforms,
         rows=np.arange(len(pairs)),
         columns=columns,
         write=partial(write_merged, clips.write, merger, language),

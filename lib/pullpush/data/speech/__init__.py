@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
 from pullpush.data.clips import Columns, StoredClips
@@ -46,14 +46,12 @@ def normalised(text: str) -> str:
     return " ".join(re.sub(r"[^\w'@#*+=/$&%-]+", " ", text).split()) or text
 
 
-def decoded(kind: str, key: str, paths: Sequence[Path], longest: float | None, sample_rate: int) -> Path:
-    """The folder of the cache that holds recordings (see store.py), each as `wave_of` makes it."""
-
-    def build(folder: Path) -> None:
-        waves = store.made(partial(wave_of, longest=longest, sample_rate=sample_rate), paths, "decoding speech")
-        store.write(folder, waves)
-
-    return cached_dir(kind, key, build)
+def decoded(
+    kind: str, key: str, paths: Sequence[Path], longest: float | None, sample_rate: int
+) -> tuple[store.Waveforms, str]:
+    """Recordings of the cache, each as `wave_of` makes it, and a name for their bytes."""
+    decode = partial(wave_of, longest=longest, sample_rate=sample_rate)
+    return store.cached(kind, key, lambda: store.made(decode, paths, "decoding speech"), sample_rate)
 
 
 def split_clips(

@@ -27,9 +27,8 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
-from pullpush.cache import bytes_key, content_key
+from pullpush.cache import content_key
 from pullpush.checks import check_number
-from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Columns, StoredClips, World
 from pullpush.data.draws import share
@@ -102,9 +101,9 @@ def load_spoken(config: SpokenConfig | None = None) -> World:
     paths = table["path"].tolist()
     shaped = [[fingerprint(path) for path in paths], config.longest, config.sample_rate]
     voices = content_key([versions(*PARTS[:2]), *shaped])
-    folder = decoded("spoken", voices, paths, config.longest, config.sample_rate)
+    waveforms, content = decoded("spoken", voices, paths, config.longest, config.sample_rate)
     write = partial(translations, texts) if config.translated else partial(transcripts, tuple(sorted(texts)))
-    waveforms, stored = store.read(folder, sample_rate=config.sample_rate), [bytes_key(folder), config.sample_rate]
+    stored = [content, config.sample_rate]
     splits = split_clips(table, membership(table, config), COLUMNS, waveforms, stored, write, same_meaning)
     return World(config, splits, content_key([texts, config.translated]), parts=PARTS)
 

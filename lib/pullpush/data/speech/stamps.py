@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pullpush.cache import bytes_key, content_key
-from pullpush.data import store
+from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, World, identity
 from pullpush.data.draws import share
@@ -90,12 +89,12 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     paths = [Path(path) for path in wanted["path"]]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     voices = content_key([versions(*PARTS[:2]), contents, config.longest])
-    folder = decoded("speech", voices, paths, config.longest, SAMPLE_RATE)
+    stored = decoded("speech", voices, paths, config.longest, SAMPLE_RATE)
     table = wanted.reset_index(drop=True)
     table["group"] = table["stamp"].map(caption_groups(texts))
     write = partial(translations, texts, column="stamp")
     masks, columns = _membership(table, config), ("stamp", "group", "spoken")
-    splits = split_clips(table, masks, columns, store.read(folder), bytes_key(folder), write, same_group)
+    splits = split_clips(table, masks, columns, *stored, write, same_group)
     return World(config, splits, content_key(texts), parts=PARTS)
 
 
