@@ -128,13 +128,8 @@ def measure(name: str, options: argparse.Namespace, command: str) -> str:
 def awaiting(folder: Path) -> Iterator[str]:
     """What is to be measured (again), a line a table: missing, broken off, or older than what its components do."""
     for name in PARTS:
-        if not measured.there(f"gpu-{name}", folder=folder):
-            yield f"gpu-{name}: not measured"
-            continue
-        if not measured.made(f"gpu-{name}", folder=folder).get("complete", True):
-            yield f"gpu-{name}: broken off, awaits a GPU"
-        if older := measured.stale(f"gpu-{name}", folder=folder):
-            yield f"gpu-{name}: older than today's {', '.join(older)}"
+        if why := measured.awaited(f"gpu-{name}", folder=folder):
+            yield f"gpu-{name}: {why}; awaits a GPU"
 
 
 def origin(run: Run, name: str, seconds: float, command: str) -> dict[str, Any]:

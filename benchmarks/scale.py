@@ -29,7 +29,7 @@ from pullpush.errors import unknown
 from pullpush.studies import measured
 from pullpush.studies.measured import BOTH, FORWARD, KEPT, WEIGHTS
 
-PROCESSES = Path(__file__).with_name("processes.csv")
+PROCESSES, LOOP, STACKED = (Path(__file__).with_name(f"{name}.csv") for name in ("processes", "loop", "stacked"))
 BATCHES = (256, 512, 1024, 4096, 16384, 65536)
 LOSSES = ("plain", "tiles")
 DECODING, AUDIO, TEXT, LOSS, GATHERING = "decoding", "audio encoder", "text encoder", "loss", "gathering embeddings"
@@ -226,7 +226,14 @@ def pair_flops(audio: str, seconds: float, tokens: float, *, is_trained: bool) -
 
 
 MEASURED_PAIR = {"audio": "ced", "seconds": 10.0, "tokens": 28.0, "is_trained": True}  # a text is padded to the longest
-AWAITED = ("library's loop since its prefetch", "runs on features, stacked", "KCL, packed", "two GPUs over NCCL")
+FULL = ("InfoNCE", "InfoNCE + bi-DynamicSVR", "SigLIP", "KCL")
+AWAITED = {  # by the table that tells of it, where a part of `make gpu` does
+    "library's loop since its prefetch": "gpu-throughput",
+    "KCL, packed": "gpu-tables",
+    "Adam in eight bits": "gpu-adam8bit",
+    "two GPUs over NCCL": "",
+    **{f"full, 1,024 pairs by chunks: {loss}": "" for loss in FULL},
+}
 
 
 def points() -> pd.DataFrame:
@@ -260,11 +267,39 @@ def points() -> pd.DataFrame:
                 }
                 | {"GiB": row.MiB / 1024, "loss": loss, "fixed": of_loop.fixed}
             )
-    rows += [{"where": "GPU", "what": what, "status": "awaits a GPU"} for what in AWAITED]
+    awaited = [what for what, name in AWAITED.items() if not name or measured.awaited(name)]
+    rows += [{"where": "GPU", "what": what, "status": "awaits a GPU"} for what in awaited]
     table = pd.DataFrame(rows)
     table.insert(4, "clips a second", table["batch"] / table["seconds"])
     table["of the model"] = table["model"] / table["seconds"]
     return table.assign(status=table["status"].fillna("measured"))
+
+
+def small() -> pd.DataFrame:
+    """Runs on features: the loop beside a plain one, and stacked runs beside runs alone, with quartiles over rounds."""
+    loop = pd.read_csv(LOOP).assign(library=lambda table: table["ratio"], arithmetic=lambda table: table["floor"])
+    what = {"library": "seconds over a plain loop's", "arithmetic": "arithmetic alone, seconds over a plain loop's"}
+    rows = []
+    for name, title in what.items():
+        low, middle, high = loop[name].quantile([0.25, 0.5, 0.75])
+        bar = 0.9 if name == "library" else np.nan
+        rows.append(
+            {"what": title, "system": "infonce", "runs": 1, "ratio": middle, "low": low, "high": high, "bar": bar}
+        )
+    rows = [{"where": "CPU, one thread"} | row for row in rows]
+    kept = {"CPU, one thread": pd.read_csv(STACKED)}
+    if not measured.awaited("gpu-stacked"):
+        kept["GPU"] = measured.read("gpu-stacked")
+    for where, table in kept.items():
+        found = table[["system", "runs", "ratio", "low", "high"]].to_dict("records")
+        rows += [{"where": where, "what": "runs an hour over those alone"} | row for row in found]
+    if "GPU" not in kept:
+        rows += [
+            {"where": "GPU", "what": "runs an hour over those alone", "system": system, "bar": 30.0}
+            for system in kept["CPU, one thread"]["system"].unique()
+        ]
+    table = pd.DataFrame(rows)
+    return table.assign(status=table["ratio"].map(lambda ratio: "measured" if ratio == ratio else "awaits a GPU"))
 
 
 def extrapolated() -> pd.DataFrame:
@@ -329,11 +364,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, value in numbers.items():
         parser.add_argument(f"--{name}", type=type(value), choices=LOSSES if name == "loss" else None)
     parser.add_argument("--out", type=Path, help="CSV file")
-    parser.add_argument("--cost", type=Path, metavar="FOLDER", help="write cost.csv and cost-scale.csv, nothing else")
+    parser.add_argument("--cost", type=Path, metavar="FOLDER", help="write cost.csv, cost-small.csv, cost-scale.csv")
     given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
     start, out = time.monotonic(), given.pop("out", None)
     if folder := given.pop("cost", None):
-        for name, rows in (("cost", points()), ("cost-scale", extrapolated())):
+        for name, rows in (("cost", points()), ("cost-small", small()), ("cost-scale", extrapolated())):
             print(rows.to_string())
             rows.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
             command = "python benchmarks/scale.py --cost book/measured"

@@ -106,7 +106,7 @@ def test_what_the_book_shows_is_what_the_command_gives(tmp_path, capsys):
     made, stored = measured.read("scale", folder=tmp_path), measured.read("scale")
     assert made.round(6).equals(stored.round(6))
     scale.main(["--cost", str(tmp_path)])
-    for name in ("cost", "cost-scale"):
+    for name in ("cost", "cost-small", "cost-scale"):
         pd.testing.assert_frame_equal(measured.read(name, folder=tmp_path), measured.read(name), rtol=1e-4)
     scale.main(["--batch", "131072", "--devices", "1"])
     assert "False" in capsys.readouterr().out, "the plain loss does not fit"

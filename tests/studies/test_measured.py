@@ -45,6 +45,17 @@ def test_a_changed_loss_is_noticed_and_said(tmp_path, monkeypatch):
     assert "Older than today's** losses/svr." in measured.origin(SIZES, folder=tmp_path).data
 
 
+def test_a_table_awaits_a_gpu_where_it_is_not_there_not_whole_or_from_before_the_code_was_faster(tmp_path):
+    name, path = "gpu-throughput", tmp_path / "gpu-throughput.csv"
+    assert measured.awaited(name, folder=tmp_path) == "not measured"
+    path.write_text("loss\n")
+    now = {"versions": measured.versions(*measured.SOURCES[name].parts), "complete": True}
+    measured.seal(path, now | {"made": measured.SOURCES[name].since})
+    assert measured.awaited(name, folder=tmp_path) == ""
+    measured.seal(path, now | {"made": "2026-11-01 00:00", "complete": False})
+    assert measured.awaited(name, folder=tmp_path) == "broken off; older than today's speed"
+
+
 def test_each_way_of_finding_has_its_own_stamp(tmp_path):
     (tmp_path / f"{SIZES}.csv").write_text("chapter\n")
     for how in (measured.COUNTED, measured.MEASURED):

@@ -34,20 +34,25 @@ NAMED = 4  # changed components that a page names
 DAMAGED = "{} is damaged ({}): take both files from the repository again, or `{}` makes them anew"
 STEP = ("training/objective", "audio/ced", "text/sonar")
 LOSSES = ("losses/infonce", "losses/siglip", "losses/svr")
+SMALL = ("losses/infonce", "losses/kcl", "training/loop")
 ENCODERS = ("audio/beats", "audio/ced", "audio/dasheng", "audio/wavlm", "audio/whisper", "studies/counting")
 SIZES = (*(f"losses/{name}" for name in ("infonce", "svr", "ml-clap", "cacl", "kcl")), "audio/ast", "audio/projection")
 
 
 class Source(NamedTuple):
-    """How a table is made: command; parts: the components that decide its numbers; about: what it tells."""
+    """How a table is made: command; parts: the components that decide its numbers; about: what it tells; since: when
+    the same numbers last began to come in other seconds or memory, as tables note it.
+    """
 
     command: str
     parts: Sequence[str]
     about: str = ""
+    since: str = ""
 
 
-def _of_gpu(about: str, *parts: str) -> Source:
-    return Source("make gpu", parts, f"{about}: on a machine with an NVIDIA GPU, in at most 8 minutes for all tables")
+def _of_gpu(about: str, *parts: str, since: str = "") -> Source:
+    about = f"{about}: on a machine with an NVIDIA GPU, in at most 8 minutes for all tables"
+    return Source("make gpu", parts, about, since)
 
 
 SOURCES: Mapping[str, Source] = {
@@ -59,18 +64,22 @@ SOURCES: Mapping[str, Source] = {
     "scale": Source("python benchmarks/scale.py --out book/measured/scale.csv", ENCODERS),
     "cost": Source("python benchmarks/scale.py --cost book/measured", (*ENCODERS, *STEP)),
     "cost-scale": Source("python benchmarks/scale.py --cost book/measured", (*ENCODERS, *STEP)),
+    "cost-small": Source("python benchmarks/scale.py --cost book/measured", SMALL),
     "recordings": Source(
         "python -m pullpush.studies.recordings",
         ("audio/yamnet", "text/use", "data/labels"),
         "the bridge by class names on fold 4 of ESC-50",
     ),
-    "gpu-tables": _of_gpu("time and memory of a training step at the papers' sizes", *STEP, *LOSSES),
+    "gpu-tables": _of_gpu(
+        "time and memory of a training step at the papers' sizes", *STEP, *LOSSES, since="2026-11-26 13:46"
+    ),
     "gpu-throughput": _of_gpu(
-        "the library's loop against a plain loop of Hugging Face and open_clip", *STEP, "training/loop"
+        "the library's loop against a plain loop of Hugging Face and open_clip",
+        *STEP,
+        "training/loop",
+        since="2026-11-26 16:57",
     ),
-    "gpu-stacked": _of_gpu(
-        "small runs on features together against one after the other", "losses/infonce", "losses/kcl", "training/loop"
-    ),
+    "gpu-stacked": _of_gpu("small runs on features together against one after the other", *SMALL),
     "gpu-tiles": _of_gpu("losses in tiles against the N × N matrix", *LOSSES),
     "gpu-adam8bit": _of_gpu("Adam in eight bits", *STEP),
     "gpu-correct": _of_gpu("every loss on the device against float64 on the CPU", *LOSSES, "losses/kcl", "losses/cacl"),
@@ -123,9 +132,21 @@ def made(name: str, how: str = COUNTED, *, folder: Path | None = None) -> dict[s
 
 
 def stale(name: str, how: str = COUNTED, *, folder: Path | None = None) -> tuple[str, ...]:
-    """Which components do something else since, or were not noted, such as "losses/svr"; empty if none does."""
-    then = made(name, how, folder=folder)["versions"]
-    return tuple(part for part, now in versions(*SOURCES[name].parts).items() if then.get(part) != now)
+    """Which components do something else since, or were not noted, such as "losses/svr", and "speed" where they only
+    take other seconds or memory; empty if none does.
+    """
+    then = made(name, how, folder=folder)
+    changed = [part for part, now in versions(*SOURCES[name].parts).items() if then["versions"].get(part) != now]
+    return (*changed, *(["speed"] if then["made"] < SOURCES[name].since else []))
+
+
+def awaited(name: str, *, folder: Path | None = None) -> str:
+    """Why a GPU's table is to be measured (again); "" where it is not."""
+    if not there(name, folder=folder):
+        return "not measured"
+    broken = "" if made(name, folder=folder).get("complete", True) else "broken off"
+    older = ", ".join(stale(name, folder=folder))
+    return "; ".join(filter(None, (broken, older and f"older than today's {older}")))
 
 
 def origin(name: str, how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
