@@ -61,6 +61,8 @@ DECLARED_AS |= {"sklearn": "scikit-learn", "jupyter_book": "jupyter-book", "IPyt
 DECLARED_AS |= {
     "resvg_py": "resvg-py",
     "nbclient": "papermill",
+    "jupyter_client": "ipykernel",
+    "psutil": "ipykernel",
     "typing_extensions": "typing-extensions",
     "cycler": "matplotlib",
 }

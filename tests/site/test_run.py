@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import nbformat
 import pandas as pd
 import pytest
 
 from pullpush.errors import UnknownNameError
-from pullpush.site import chapters
+from pullpush.site import chapters, warm
 from pullpush.site.chapters import describe, last_time, place, why_stale
 from pullpush.site.run import ChapterError, run
 
@@ -59,7 +61,8 @@ def test_last_time_is_that_of_this_clone_else_that_of_the_published_execution(ti
     assert last_time(tiny, "10-tiny", "smoke") == round(published.seconds, 1)
 
 
-def test_a_kernel_does_not_report_the_interrupt_that_ends_it_but_all_else(tiny, capfd):
+def test_a_kernel_does_not_report_the_interrupt_that_ends_it_but_all_else(tiny, capfd, monkeypatch):
+    monkeypatch.setattr(warm, "before", count())  # a kernel whose errors come here
     errors = "for words in ('KeyboardInterrupt caught in kernel.', 'the transport is broken'):\n"
     errors += "    get_ipython().kernel.log.error(words)"
     chapter = tiny / "book" / "10-tiny.md"

@@ -17,6 +17,7 @@ from pullpush.progress import held_back
 from pullpush.site import status
 from pullpush.site.run import run
 
+WARM = "next(warm.before); "
 LONGEST = 240  # seconds that anything here is waited for: twenty times what it takes on an idle machine
 SLOW = """
 ```{code-cell} ipython3
@@ -59,8 +60,8 @@ def processes(root: Path) -> list[int]:
     return [int(path.name.removeprefix("kernel-")) for path in kernels] + [int(path.read_text()) for path in kernels]
 
 
-def pullpush(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", "from pullpush.site.cli import main; main()", *words]
+def pullpush(*words: str, warm: str = "") -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", f"from pullpush.site import cli, warm; {warm}cli.main()", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
@@ -72,12 +73,12 @@ def files(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in (root / "executed").rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_ends_its_kernel_and_leaves_everything_as_it_was(slow, how):
+@pytest.mark.parametrize(("how", "warm"), [(signal.SIGINT, ""), (signal.SIGTERM, WARM)], ids=["ordinary", "warm"])
+def test_a_stopped_run_ends_its_kernel_and_leaves_everything_as_it_was(slow, how, warm):
     (slow / "executed" / "local" / "quick").mkdir(parents=True)
     (slow / "executed" / "local" / "quick" / "10-tiny.ipynb").write_text("{}")
     before = files(slow)
-    command = pullpush("run", "10-tiny")
+    command = pullpush("run", "10-tiny", warm=warm)
     until(lambda: begun(slow, 1))
     command.send_signal(how)
     said = command.communicate(timeout=LONGEST)[1]
@@ -89,11 +90,13 @@ def test_a_stopped_run_ends_its_kernel_and_leaves_everything_as_it_was(slow, how
 
 
 def test_a_killed_run_takes_its_kernel_and_its_folder_with_it(slow):
-    command = pullpush("run", "10-tiny")
+    command = pullpush("run", "10-tiny", warm=WARM)
     until(lambda: begun(slow, 1))
+    started = [*processes(slow), *children(command.pid)]
+    assert len(started) == 4, "a kernel and its child, what watches over them, what the kernel was forked from"
     command.kill()
     command.communicate(timeout=LONGEST)
-    until(lambda: not any(map(lives, processes(slow))) and not list((slow / "executed").iterdir()))
+    until(lambda: not any(map(lives, started)) and not list((slow / "executed").iterdir()))
 
 
 @pytest.mark.deep

@@ -36,6 +36,7 @@ from pullpush.lab.root import find_root, workplace
 from pullpush.progress import held_back
 from pullpush.site import chapters, status
 from pullpush.site.chapters import Chapter, gaps_of, is_current, place, publishable
+from pullpush.site.warm import Manager
 from pullpush.site.workers import Tell, work_through
 
 # What keeps a kernel's output fit for a page, and the same from run to run.
@@ -222,7 +223,7 @@ def _in_kernel(
         if cell_index in code:
             watch(f"cell {code.index(cell_index) + 1}/{len(code)}")
 
-    hooks: dict[str, Any] = {"on_notebook_start": begin, "on_cell_start": cell}
+    hooks: dict[str, Any] = {"on_notebook_start": begin, "on_cell_start": cell, "kernel_manager_class": Manager}
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it says of a kernel's death we say ourselves
     with _environment({**QUIET, **places, "IPYTHONDIR": str(folder / "ipython")}):
         papermill.execute_notebook(

@@ -1,0 +1,107 @@
+"""Kernels that start warm: forked from a process that has imported what pages import, 5 s of a processor each time.
+
+That process, this file run as a module, gets one order a line: a kernel's arguments, environment and folder. It ends
+when whoever started it does. The first kernel of a process is an ordinary one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from itertools import count
+from typing import Any
+
+import psutil
+from jupyter_client import AsyncKernelManager
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+
+# None of them computes when it is imported: threads would not be there in a fork.
+MODULES = ("ipykernel.kernelapp", "matplotlib_inline.backend_inline", "pullpush.lab.page", "pullpush.lab.findings")
+MODULES += ("pullpush.training.evaluate", "pullpush.studies", "sklearn.linear_model", "torch._dynamo")
+STARTS = ("PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+before = count()  # kernels of this process
+
+
+class Manager(AsyncKernelManager):
+    """Starts its kernel warm, where the system can fork."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        if next(before) and hasattr(os, "fork") and self.kernel_spec:
+            entry = EntryPoint("warm", f"{__name__}:Forks", KernelProvisionerFactory.GROUP_NAME)
+            KernelProvisionerFactory.instance().provisioners[entry.name] = entry
+            self.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": entry.name}
+
+
+class Forks(LocalProvisioner):
+    """Forks a kernel; if that cannot be done, starts an ordinary one."""
+
+    async def launch_kernel(self, cmd: list[str], **given: Any) -> KernelConnectionInfo:
+        """See `LocalProvisioner`."""
+        server = _server(*map(given["env"].get, STARTS))
+        try:
+            print(json.dumps([cmd, given["env"], os.getcwd()]), file=server.stdin, flush=True)
+            self.process = Forked(int(server.stdout.readline()))
+        except (OSError, ValueError):  # it has gone
+            return await super().launch_kernel(cmd, **given)
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info
+
+
+class Forked(psutil.Process):
+    """A process that is no child of this one, with what is asked of a `Popen`."""
+
+    stdin = stdout = stderr = None
+
+    def poll(self) -> int | None:
+        """Its exit code, which nobody knows, once it is gone."""
+        return None if self.is_running() else 0
+
+
+@cache
+def _server(*starts: str | None) -> Any:
+    """What forks kernels, with settings that are read when a process starts."""
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    # A session of its own: neither Ctrl-C nor a closed terminal reaches it.
+    server = subprocess.Popen([sys.executable, "-m", __name__], start_new_session=True, **pipes)
+    atexit.register(server.communicate)
+    return server
+
+
+def _serve() -> None:
+    for name in MODULES:
+        import_module(name)
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what has ended is gone, without a `wait`
+    for line in sys.stdin:
+        if not (pid := os.fork()):
+            return _become(*json.loads(line))
+        print(pid, flush=True)
+    return None
+
+
+def _become(cmd: list[str], env: dict[str, str], cwd: str) -> None:
+    from ipykernel.kernelapp import launch_new_instance
+
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    launch_new_instance([*cmd[cmd.index("-f") :], f"--IPKernelApp.parent_handle={os.getppid()}"])
+
+
+if __name__ == "__main__":
+    del sys.path[0]  # the folder that it was started in
+    _serve()
