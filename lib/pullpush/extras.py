@@ -14,19 +14,8 @@ TRAIN = (
 )
 BOOK = (
     *TRAIN,
-    *(
-        "typing_extensions",
-        "sklearn",
-        "umap",
-        "click",
-        "papermill",
-        "nbclient",
-        "jupytext",
-        "nbformat",
-        "IPython",
-        "ipywidgets",
-    ),
-    *("matplotlib", "seaborn", "xarray", "h5netcdf"),
+    *("typing_extensions", "sklearn", "umap", "click", "papermill", "nbclient", "jupytext", "nbformat", "IPython"),
+    *("ipykernel", "ipywidgets", "jupyter_client", "psutil", "matplotlib", "seaborn", "xarray", "h5netcdf"),
 )
 PACKAGES = {"train": TRAIN, "book": BOOK}
 

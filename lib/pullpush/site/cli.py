@@ -14,7 +14,7 @@ from pullpush import __version__
 from pullpush.errors import PullPushError
 from pullpush.lab.root import DEFAULT, SUFFIXES, find_root, workplace
 from pullpush.progress import Line, shown
-from pullpush.site import proof, scores, upkeep
+from pullpush.site import proof, upkeep
 from pullpush.site.proof import profile_option, watched
 from pullpush.site.status import sigterm_as_interrupt
 
@@ -282,8 +282,8 @@ def lab(options: tuple[str, ...]) -> None:
 
 
 for command in (
-    scores.evaluate,
-    scores.search,
+    proof.evaluate,
+    proof.search,
     upkeep.cache,
     upkeep.doctor,
     proof.golden,

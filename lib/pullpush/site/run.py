@@ -15,12 +15,12 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 import papermill
@@ -37,7 +37,7 @@ from pullpush.progress import held_back
 from pullpush.site import chapters, status
 from pullpush.site.chapters import Chapter, gaps_of, is_current, place, publishable
 from pullpush.site.warm import Manager
-from pullpush.site.workers import Tell, work_through
+from pullpush.site.workers import THREADS, Tell, work_through
 
 # What keeps a kernel's output fit for a page, and the same from run to run.
 QUIET = {
@@ -53,7 +53,7 @@ QUIET = {
     "JUPYTER_PLATFORM_DIRS": "1",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
+_starting = threading.Lock()  # the environment is the whole process's, and a Dask worker has threads
 # The kernel's own settings: none of the user's; no warnings about its transport on the terminal, nor the error that it
 # reports when jupyter_client ends it by an interrupt, as it always does; and its process id, for whoever must end it.
 KERNEL_CONFIG = """
@@ -129,7 +129,7 @@ def run(
     failed = failed or place(root, "failed") / settings.name
     with status.run_folder(workplace(root) / "executed") as folder:
         places = {"PULLPUSH_OUT": str(folder / "tables"), "PULLPUSH_BOOK": str(root)}
-        places |= dict.fromkeys(THREADS, str(threads)) if threads else {}
+        places |= dict.fromkeys((*THREADS, "LOKY_MAX_CPU_COUNT"), str(threads)) if threads else {}
         return _execute(chapter, settings, values, folder, places, out=out, failed=failed, watch=watch)
 
 
@@ -225,27 +225,11 @@ def _in_kernel(
 
     hooks: dict[str, Any] = {"on_notebook_start": begin, "on_cell_start": cell, "kernel_manager_class": Manager}
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it says of a kernel's death we say ourselves
-    with _environment({**QUIET, **places, "IPYTHONDIR": str(folder / "ipython")}):
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    with _starting, patch.dict(os.environ, {**QUIET, **places, "IPYTHONDIR": str(folder / "ipython"), "PATH": path}):
         papermill.execute_notebook(
             source, target, values, cwd=chapter.path.parent, kernel_name="python3", progress_bar=False, **hooks
         )
-
-
-_starting = threading.Lock()  # the environment is the whole process's, and a Dask worker has threads
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, which the kernel inherits, and put the old ones back."""
-    with _starting:
-        before = dict(os.environ)
-        os.environ.update(values)
-        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", "")])
-        try:
-            yield
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
 
 
 def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:

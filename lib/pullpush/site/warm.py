@@ -24,19 +24,21 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
+from pullpush.site.workers import THREADS
+
 # None of them computes when it is imported: threads would not be there in a fork.
 MODULES = ("ipykernel.kernelapp", "matplotlib_inline.backend_inline", "pullpush.lab.page", "pullpush.lab.findings")
 MODULES += ("pullpush.training.evaluate", "pullpush.studies", "sklearn.linear_model", "torch._dynamo")
-STARTS = ("PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+STARTS = ("PYTHONPATH", "PYTHONHASHSEED", *THREADS)
 before = count()  # kernels of this process
 
 
 class Manager(AsyncKernelManager):
-    """Starts its kernel warm, where the system can fork."""
+    """Starts its kernel warm, where a fork is safe: frameworks of macOS are not."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        if next(before) and hasattr(os, "fork") and self.kernel_spec:
+        if next(before) and sys.platform == "linux" and self.kernel_spec:
             entry = EntryPoint("warm", f"{__name__}:Forks", KernelProvisionerFactory.GROUP_NAME)
             KernelProvisionerFactory.instance().provisioners[entry.name] = entry
             self.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": entry.name}
