@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,7 @@ def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> Stored
 def draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[Scene]:
     """`size` scenes of the split `name` ("train", "valid" or "test"), of combinations of events that it owns."""
 
+    @cache  # where a bank is small, the same combinations are drawn a thousand times
     def allowed(events: tuple[int, ...]) -> bool:
         return len(events) == 1 or split_of(events, bank, seed=config.seed) == name
 
