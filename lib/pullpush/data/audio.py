@@ -23,6 +23,7 @@ FRAME = 0.01  # seconds; the grain in which silence is trimmed
 LOUDEST = 4.0  # of full scale: floats of a mix may pass 1, integers that were written as floats pass this by far
 LARGEST = 1 << 25  # numbers in a resampling filter, 128 MiB
 UNKNOWN = 0x7FFFF000  # sizes from here on are what programs write that do not know them yet
+_resampler = lru_cache(Resample)  # its filter is two thirds of its time
 SLACK = 64  # bytes that a header may promise in vain: some writers count a byte of padding
 
 
@@ -54,12 +55,7 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
     if written in ("FLOAT", "DOUBLE"):  # a lossy codec may pass full scale by itself
         check_scale(path, wave)
     check_rate(path, rate, sample_rate)
-    return wave if rate == sample_rate else _resampler(rate, sample_rate)(wave)
-
-
-@lru_cache  # its filter is a third of its time
-def _resampler(rate: int, sample_rate: int) -> Resample:
-    return Resample(rate, sample_rate, dtype=torch.float32)
+    return wave if rate == sample_rate else _resampler(rate, sample_rate, dtype=torch.float32)(wave)
 
 
 def check_audible(wave: Tensor, name: str | Path) -> Tensor:

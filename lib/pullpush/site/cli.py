@@ -281,14 +281,6 @@ def lab(options: tuple[str, ...]) -> None:
     subprocess.run([sys.executable, "-m", "jupyterlab", *places, *options, str(first)])
 
 
-for command in (
-    proof.evaluate,
-    proof.search,
-    upkeep.cache,
-    upkeep.doctor,
-    proof.golden,
-    proof.verify,
-    proof.publish,
-    proof.trunk,
-):
-    main.add_command(command)
+for command in (*vars(proof).values(), *vars(upkeep).values()):
+    if isinstance(command, click.Command):
+        main.add_command(command)

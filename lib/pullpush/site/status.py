@@ -29,10 +29,12 @@ GRACE = 2.0  # seconds between asking and forcing
 @contextmanager
 def run_folder(parent: Path) -> Iterator[Path]:
     """A folder in `parent` for one run; gone afterwards, and so is the kernel that has left its id there."""
+    from psutil import pid_exists  # the watcher does without
+
     parent.mkdir(parents=True, exist_ok=True)
     for folder in parent.glob(f"{PREFIX}*"):  # of runs of this machine whose process is no more
         host, _, process = folder.name.removeprefix(PREFIX).rpartition("-")[0].rpartition("-")
-        if host == socket.gethostname() and process.isdigit() and not _exists(int(process)):
+        if host == socket.gethostname() and process.isdigit() and not pid_exists(int(process)):
             shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(
         prefix=f"{PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=parent, ignore_cleanup_errors=True
@@ -70,16 +72,6 @@ def sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _exists(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is another user's
-        return True
-    return True
 
 
 if __name__ == "__main__":

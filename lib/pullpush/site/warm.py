@@ -48,7 +48,6 @@ class Forks(LocalProvisioner):
     """Forks a kernel; if that cannot be done, starts an ordinary one."""
 
     async def launch_kernel(self, cmd: list[str], **given: Any) -> KernelConnectionInfo:
-        """See `LocalProvisioner`."""
         server = _server(*map(given["env"].get, STARTS))
         try:
             print(json.dumps([cmd, given["env"], os.getcwd()]), file=server.stdin, flush=True)
@@ -65,8 +64,7 @@ class Forked(psutil.Process):
     stdin = stdout = stderr = None
 
     def poll(self) -> int | None:
-        """Its exit code, which nobody knows, once it is gone."""
-        return None if self.is_running() else 0
+        return None if self.is_running() else 0  # or what else it has ended with
 
 
 @cache
@@ -82,26 +80,23 @@ def _server(*starts: str | None) -> Any:
 def _serve() -> None:
     for name in MODULES:
         import_module(name)
+    from ipykernel.kernelapp import launch_new_instance
+
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what has ended is gone, without a `wait`
     for line in sys.stdin:
-        if not (pid := os.fork()):
-            return _become(*json.loads(line))
-        print(pid, flush=True)
-    return None
-
-
-def _become(cmd: list[str], env: dict[str, str], cwd: str) -> None:
-    from ipykernel.kernelapp import launch_new_instance
-
-    os.setsid()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(env)
-    launch_new_instance([*cmd[cmd.index("-f") :], f"--IPKernelApp.parent_handle={os.getppid()}"])
+        if pid := os.fork():
+            print(pid, flush=True)
+            continue
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(2, 1)
+        cmd, env, cwd = json.loads(line)
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(env)
+        return launch_new_instance([*cmd[cmd.index("-f") :], f"--IPKernelApp.parent_handle={os.getppid()}"])
 
 
 if __name__ == "__main__":
