@@ -1,6 +1,4 @@
-"""`pullpush golden`, `verify`, `publish` and `trunk`: what numbers stand on, checked or made again; and `evaluate` and
-`search`: of a run of one's own, by its folder, or of a published model.
-"""
+"""Commands for what numbers stand on, checked or made again, and for scores of one's own run or a published model."""
 
 from __future__ import annotations
 

@@ -15,14 +15,13 @@ import subprocess
 import sys
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from itertools import count
 from typing import Any
 
 import psutil
 from jupyter_client import AsyncKernelManager
 from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from jupyter_client.provisioning import LocalProvisioner
 
 from pullpush.site.workers import THREADS
 
@@ -38,10 +37,8 @@ class Manager(AsyncKernelManager):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        if next(before) and sys.platform == "linux" and self.kernel_spec:
-            entry = EntryPoint("warm", f"{__name__}:Forks", KernelProvisionerFactory.GROUP_NAME)
-            KernelProvisionerFactory.instance().provisioners[entry.name] = entry
-            self.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": entry.name}
+        if next(before) and sys.platform == "linux":
+            self.provisioner = Forks(kernel_spec=self.kernel_spec, parent=self)
 
 
 class Forks(LocalProvisioner):

@@ -91,7 +91,8 @@ def work_through(
     total = total or len(calls)
     watch(f"{before}/{total} {noun}")
     alone = jobs == 1 or len(calls) < 2
-    made = _on_cluster(dask, calls) if dask else _here(calls) if alone else _in_processes(calls, jobs)
+    here = (_attempt(key, call) for key, call in calls.items())
+    made = _on_cluster(dask, calls) if dask else here if alone else _in_processes(calls, jobs)
     with closing(made) as outcomes:
         for key, seconds, message, note in outcomes:
             label = labels.get(key, key)
@@ -103,10 +104,6 @@ def work_through(
             report(f"{count}  {label}  {'FAILED: ' + message if message else took}")
             watch(f"{count} {noun}")
     return ran, failed
-
-
-def _here(calls: Calls) -> Generator[Outcome, None, None]:
-    yield from (_attempt(key, call) for key, call in calls.items())
 
 
 def _in_processes(calls: Calls, jobs: int) -> Generator[Outcome, None, None]:
