@@ -25,10 +25,7 @@ def watched(about: str, stopped: str, **options: Any) -> Iterator[Line]:
 
 
 profile_option = click.option(
-    "--profile",
-    default=DEFAULT,
-    show_default=True,
-    help="How big a run is: smoke, quick, full, or a YAML file of your own.",
+    "--profile", default=DEFAULT, show_default=True, help="How big: smoke, quick, full, or a YAML file of your own."
 )
 
 

@@ -145,8 +145,12 @@ def _disk() -> str:
 
 def _unreadable(path: Path) -> str:
     """What is wrong with a file that has no checksum: an answer, or what grows."""
+    said = ""
     try:
-        said = READERS.get(path.suffix, lambda path: "")(path)
+        if path.suffix == ".sqlite":
+            said = _sqlite(path)
+        elif path.suffix == ".json":
+            json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, sqlite3.Error) as error:
         said = str(error)
     return f"{path.name} cannot be read ({said})" if said else ""
@@ -155,13 +159,4 @@ def _unreadable(path: Path) -> str:
 def _sqlite(path: Path) -> str:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
         (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
-    whole = "" if said == "ok" else said
-    return whole if path.stat().st_size else "it is empty"
-
-
-def _json(path: Path) -> str:
-    json.loads(path.read_text(encoding="utf-8"))
-    return ""
-
-
-READERS = {".sqlite": _sqlite, ".json": _json}
+    return "it is empty" if not path.stat().st_size else "" if said == "ok" else said

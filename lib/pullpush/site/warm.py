@@ -23,12 +23,9 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import LocalProvisioner
 
-from pullpush.site.workers import THREADS
-
 # None of them computes when it is imported: threads would not be there in a fork.
 MODULES = ("ipykernel.kernelapp", "matplotlib_inline.backend_inline", "pullpush.lab.page", "pullpush.lab.findings")
 MODULES += ("pullpush.training.evaluate", "pullpush.studies", "sklearn.linear_model", "torch._dynamo")
-STARTS = ("PYTHONPATH", "PYTHONHASHSEED", *THREADS)
 before = count()  # kernels of this process
 
 
@@ -45,7 +42,7 @@ class Forks(LocalProvisioner):
     """Forks a kernel; if that cannot be done, starts an ordinary one."""
 
     async def launch_kernel(self, cmd: list[str], **given: Any) -> KernelConnectionInfo:
-        server = _server(*map(given["env"].get, STARTS))
+        server = _server()
         try:
             print(json.dumps([cmd, given["env"], os.getcwd()]), file=server.stdin, flush=True)
             self.process = Forked(int(server.stdout.readline()))
@@ -65,8 +62,8 @@ class Forked(psutil.Process):
 
 
 @cache
-def _server(*starts: str | None) -> Any:
-    """What forks kernels, with settings that are read when a process starts."""
+def _server() -> Any:
+    """What forks kernels; how many threads they compute by is fixed with it."""
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     # A session of its own: neither Ctrl-C nor a closed terminal reaches it.
     server = subprocess.Popen([sys.executable, "-m", __name__], start_new_session=True, **pipes)

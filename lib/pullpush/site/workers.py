@@ -90,9 +90,8 @@ def work_through(
     failed: list[tuple[str, str]] = []
     total = total or len(calls)
     watch(f"{before}/{total} {noun}")
-    alone = jobs == 1 or len(calls) < 2
     here = (_attempt(key, call) for key, call in calls.items())
-    made = _on_cluster(dask, calls) if dask else here if alone else _in_processes(calls, jobs)
+    made = _on_cluster(dask, calls) if dask else here if jobs == 1 or len(calls) < 2 else _in_processes(calls, jobs)
     with closing(made) as outcomes:
         for key, seconds, message, note in outcomes:
             label = labels.get(key, key)
