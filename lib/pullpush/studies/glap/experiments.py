@@ -10,6 +10,7 @@ All are tested in "mul", each clip in its own words; where several languages are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import log
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -41,6 +42,8 @@ BY_BATCH: Mapping[str, System] = {
     "no bias": ("siglip", {"bias": 0.0, "learn_bias": False}),
 }
 SIZES = (16, 64, 256, 1024)  # of batches; beyond, an epoch is a handful of steps
+BALANCED = "in balance"  # SigLIP, from a bias at which a batch of its size pulls as much as it pushes
+AT_STEPS = ("InfoNCE", LOSS, BALANCED)  # compared after equal numbers of steps, at sizes from 64 on
 RATES = (1e-3, 3e-3)
 
 # What the published code does otherwise than the paper says: a term that it adds, and overrides of the recipe. Its
@@ -159,12 +162,18 @@ def tuned(best: Best, label: str = LOSS, **options: Any) -> System:
 
 
 def at_size(best: Best, label: str, size: int, epochs: int) -> System:
-    """A loss of BY_BATCH at a size of the batch, with the rate that was best there, if one was searched.
+    """A loss of BY_BATCH, or BALANCED, at a size of the batch, with the rate that was best there, if one was searched.
 
     Its temperature starts where it was best at the main batch, for variants of SigLIP where it was for SigLIP.
     """
-    recipe, overrides = BY_BATCH[label]
+    recipe, overrides = (LOSSES[LOSS][0], {"bias": -log(size - 1)}) if label == BALANCED else BY_BATCH[label]
     tau = best.get(label, best.get(LOSS, {})).get("tau")
     start = {"tau": tau} if tau else {}
     chosen = {**overrides, **start, **best.get(f"{label}, batch {size}", {})}
     return recipe, {**chosen, "batch_size": size, "epochs": epochs}
+
+
+def at_steps(best: Best, label: str, size: int, epochs: int) -> System:
+    """`at_size` after as many steps as a batch of 64 makes in so many epochs; the last epoch's weights are tested."""
+    recipe, chosen = at_size(best, label, size, epochs * size // 64)
+    return recipe, {**chosen, "checkpoint": "last"}
