@@ -134,14 +134,17 @@ def by_group(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
 def ranks(systems: Mapping[str, Scores], names: Sequence[str], seed: int = 0) -> tuple[pd.DataFrame, dict[str, float]]:
     """The rank of each system on scenes (R@1, mean of directions and languages) and on others' recordings (accuracy).
 
-    Seeds and clips are drawn anew, both with replacement and for all systems alike.
+    Seeds, of those that all systems have, and clips are drawn anew, both with replacement and for all systems alike.
 
     Returns:
         A row a system and place: system, place, value (rank, 1 the best), low, high (95 %); and Spearman's correlation
         of both ranks: value, low, high.
     """
     places = {"scenes": "R@1", "ESC-50": NAMED_BY}
-    held = {place: np.stack([systems[n].values(n, metric) for n in names]) for place, metric in places.items()}
+    shared = sorted(set.intersection(*(set(systems[n].seeds(n)) for n in names)))
+    held = {
+        place: np.stack([systems[n].values(n, metric, seeds=shared) for n in names]) for place, metric in places.items()
+    }
     draw, drawn = np.random.default_rng(seed), []
     for _ in range(DRAWS):
         seeds = draw.integers(held["scenes"].shape[1], size=held["scenes"].shape[1])
