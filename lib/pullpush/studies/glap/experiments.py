@@ -161,7 +161,7 @@ def tuned(best: Best, label: str = LOSS, **options: Any) -> System:
     return recipe, {**overrides, **best.get(label, {}), **options}
 
 
-def at_size(best: Best, label: str, size: int, epochs: int) -> System:
+def at_size(best: Best, label: str, size: int, epochs: int, **options: Any) -> System:
     """A loss of BY_BATCH, or BALANCED, at a size of the batch, with the rate that was best there, if one was searched.
 
     Its temperature starts where it was best at the main batch, for variants of SigLIP where it was for SigLIP.
@@ -170,10 +170,4 @@ def at_size(best: Best, label: str, size: int, epochs: int) -> System:
     tau = best.get(label, best.get(LOSS, {})).get("tau")
     start = {"tau": tau} if tau else {}
     chosen = {**overrides, **start, **best.get(f"{label}, batch {size}", {})}
-    return recipe, {**chosen, "batch_size": size, "epochs": epochs}
-
-
-def at_steps(best: Best, label: str, size: int, epochs: int) -> System:
-    """`at_size` after as many steps as a batch of 64 makes in so many epochs; the last epoch's weights are tested."""
-    recipe, chosen = at_size(best, label, size, epochs * size // 64)
-    return recipe, {**chosen, "checkpoint": "last"}
+    return recipe, {**chosen, "batch_size": size, "epochs": epochs, **options}
