@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import joblib
 import torch
@@ -34,7 +34,7 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -
     jobs = min(jobs or joblib.cpu_count(), len(calls))
     if jobs <= 1 or _one_of_several:
         return [call() for call in calls]
-    return joblib.Parallel(n_jobs=jobs)(_orders(calls))
+    return joblib.Parallel(n_jobs=jobs)(joblib.delayed(elsewhere(call))() for call in calls)
 
 
 @contextmanager
@@ -95,10 +95,6 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _orders(calls: Sequence[Callable[[], Any]]) -> Iterator[Any]:
-    return (joblib.delayed(elsewhere(call))() for call in calls)
 
 
 def _places() -> dict[str, str]:

@@ -142,9 +142,7 @@ def ranks(systems: Mapping[str, Scores], names: Sequence[str], seed: int = 0) ->
     """
     places = {"scenes": "R@1", "ESC-50": NAMED_BY}
     shared = sorted(set.intersection(*(set(systems[n].seeds(n)) for n in names)))
-    held = {
-        place: np.stack([systems[n].values(n, metric, seeds=shared) for n in names]) for place, metric in places.items()
-    }
+    held = {place: np.stack([systems[n].values(n, of, seeds=shared) for n in names]) for place, of in places.items()}
     draw, drawn = np.random.default_rng(seed), []
     for _ in range(DRAWS):
         seeds = draw.integers(held["scenes"].shape[1], size=held["scenes"].shape[1])
