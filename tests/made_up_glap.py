@@ -33,9 +33,9 @@ def declared():
     runs["sampling"] = [Run("proportional", one, mix="skewed"), Run("balanced", tuned({}, lr=1e-3), mix="skewed")]
     tests = dict.fromkeys(runs, TESTS.retrieved) | {"translations": TESTS.translated}
     runs["translations"] = from_mixes
-    runs["batches"] = [
+    runs["equal-steps"] = [
         Run(label, experiments.at_size({}, label, size, 6), where={"batch": size})
-        for label in experiments.BY_BATCH
+        for label in dict.fromkeys((*experiments.BY_BATCH, *experiments.AT_STEPS))
         for size in SIZES
     ]
     runs["amounts"] = [
@@ -46,7 +46,7 @@ def declared():
     runs["code"] = [
         Run(label, (one[0] + term, options)) for label, (term, options) in experiments.PUBLISHED_CODE.items()
     ]
-    tests |= dict.fromkeys(("batches", "amounts", "code"), TESTS.brief)
+    tests |= dict.fromkeys(("equal-steps", "amounts", "code"), TESTS.brief)
     for kind in experiments.PROMPTS:
         runs[f"named-{kind}"] = [*from_mixes, Run("tagger", one, "yamnet")]
         tests[f"named-{kind}"] = TESTS.asked(kind)
@@ -90,7 +90,7 @@ def found():
         return 1 / 40 if silent else 0.5 - 0.2 * (trial.where["ears"] == "yamnet")
 
     def of_batches(trial, metric):
-        return 0.4 + (0.05 if (trial.system, trial.where["batch"]) == ("SigLIP", 64) else 0.0)
+        return 0.4 + (0.05 if (trial.system, trial.where["batch"]) == ("SigLIP", 1024) else 0.0)
 
     def of_words(trial, metric):
         return 1 / WORDS["eng"] if trial.system == "no speech" else 0.6 - 0.005 * WORDS.get(trial.where["test"][-3:], 0)
@@ -98,7 +98,7 @@ def found():
     levels = {
         "domains": of_domains,
         "encoders": lambda trial, metric: 0.3 + 0.1 * (trial.system == "several"),
-        "batches": of_batches,
+        "equal-steps": of_batches,
         "amounts": lambda trial, metric: 0.4 + 0.03 * (str(trial).startswith("SigLIP data=all")),
         "sampling": lambda trial, metric: 0.3 + 0.02 * (trial.system == "balanced"),
         "translations": lambda trial, metric: 0.2 + 0.1 * (trial.system == "GLAP"),

@@ -18,8 +18,11 @@ class Planted:
     def __init__(self, **values):
         self.held = values
 
-    def values(self, system, metric, where=None):
-        return np.asarray(self.held[metric], float)
+    def seeds(self, system):
+        return range(3)
+
+    def values(self, system, metric, *, seeds):
+        return np.asarray(self.held[metric], float)[list(seeds)]
 
 
 def test_clips_and_classes_are_asked_for_by_each_other():

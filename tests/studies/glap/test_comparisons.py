@@ -42,13 +42,13 @@ def test_gains_are_differences_test_by_test_and_together(found):
 
 
 def test_levels_stand_beside_chance_on_the_tests_that_are_scored(found):
-    table = comparisons.levels(found["batches"], "R@1", wheres=[{"batch": 16}, {"batch": 64}])
+    table = comparisons.levels(found["equal-steps"], "R@1", wheres=[{"batch": 16}, {"batch": 64}])
     assert list(table) == [*comparisons.LEVELS, "batch"]
     assert (table["chance"] == 1 / 40).all()
     assert table.groupby("batch")["test"].nunique().tolist() == [4, 4]
     words = comparisons.levels(found["named-speech"], "accuracy rus", ["keywords rus", "keywords fra", "sound"])
     assert set(words["test"]) == {"keywords rus", "sound"}
-    assert comparisons.levels(found["batches"], "R@1", ["no test"]).empty
+    assert comparisons.levels(found["equal-steps"], "R@1", ["no test"]).empty
 
 
 def test_the_papers_numbers_stand_beside_ours(found):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from made_up_glap import ASKED, SEEDS, TESTS, declared
 
 from pullpush.lab import claims
@@ -58,6 +60,7 @@ def test_what_a_search_chose_is_used():
     assert sizes["SigLIP"]["lr"] == 8e-3
     assert {options.get("tau") for label, options in sizes.items() if label != "InfoNCE"} == {0.2}
     assert "lr" not in sizes["no bias"]
+    assert at_size(BEST, experiments.BALANCED, 64, 6)[1]["bias"] == pytest.approx(-np.log(63))
     assert all((options["batch_size"], options["epochs"]) == (64, 6) for options in sizes.values())
 
 
