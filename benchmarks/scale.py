@@ -277,29 +277,23 @@ def points() -> pd.DataFrame:
 
 def small() -> pd.DataFrame:
     """Runs on features: the loop beside a plain one, and stacked runs beside runs alone, with quartiles over rounds."""
-    loop = pd.read_csv(LOOP).assign(library=lambda table: table["ratio"], arithmetic=lambda table: table["floor"])
-    what = {"library": "seconds over a plain loop's", "arithmetic": "arithmetic alone, seconds over a plain loop's"}
-    rows = []
-    for name, title in what.items():
-        low, middle, high = loop[name].quantile([0.25, 0.5, 0.75])
-        bar = 0.9 if name == "library" else np.nan
-        rows.append(
-            {"what": title, "system": "infonce", "runs": 1, "ratio": middle, "low": low, "high": high, "bar": bar}
-        )
-    rows = [{"where": "CPU, one thread"} | row for row in rows]
-    kept = {"CPU, one thread": pd.read_csv(STACKED)}
-    if not measured.awaited("gpu-stacked"):
-        kept["GPU"] = measured.read("gpu-stacked")
-    for where, table in kept.items():
-        found = table[["system", "runs", "ratio", "low", "high"]].to_dict("records")
-        rows += [{"where": where, "what": "runs an hour over those alone"} | row for row in found]
-    if "GPU" not in kept:
-        rows += [
-            {"where": "GPU", "what": "runs an hour over those alone", "system": system, "bar": 30.0}
-            for system in kept["CPU, one thread"]["system"].unique()
-        ]
+    here = {"where": "CPU, one thread"}
+    over_plain = {"ratio": "seconds over a plain loop's", "floor": "arithmetic alone, seconds over a plain loop's"}
+    rows: list[dict[str, Any]] = []
+    for column, quartiles in pd.read_csv(LOOP)[[*over_plain]].quantile([0.25, 0.5, 0.75]).items():
+        low, middle, high = quartiles
+        row = {**here, "what": over_plain[column], "system": "infonce", "runs": 1}
+        rows.append(row | {"ratio": middle, "low": low, "high": high, "bar": 0.9 if column == "ratio" else np.nan})
+    over_alone, columns = "runs an hour over those alone", ["system", "runs", "ratio", "low", "high"]
+    stacked = pd.read_csv(STACKED)[columns]
+    rows += [{**here, "what": over_alone} | row for row in stacked.to_dict("records")]
+    if measured.awaited("gpu-stacked"):
+        on_gpu = pd.DataFrame({"system": stacked["system"].unique(), "bar": 30.0})
+    else:
+        on_gpu = measured.read("gpu-stacked")[columns]
+    rows += [{"where": "GPU", "what": over_alone} | row for row in on_gpu.to_dict("records")]
     table = pd.DataFrame(rows)
-    return table.assign(status=table["ratio"].map(lambda ratio: "measured" if ratio == ratio else "awaits a GPU"))
+    return table.assign(status=np.where(table["ratio"].notna(), "measured", "awaits a GPU"))
 
 
 def extrapolated() -> pd.DataFrame:
