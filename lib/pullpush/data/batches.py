@@ -43,9 +43,9 @@ class Batch:
     """Pairs, padded to the longest clip among them.
 
     audio: `(B, T)` float32 (or int16, see `PairDataset.batches`), zero beyond each length; lengths: `(B,)` int64,
-    samples; texts, languages: B strings;
-    index: `(B,)` int64, the clips' numbers in their split; parallel, parallel_languages: K lists of B strings, further
-    texts for the same clips (K = 0 unless the sampling is "pair" or "all"). A text that is None or blank is missing.
+    samples; texts, languages: B strings; index: `(B,)` int64, the clips' numbers in their split; parallel,
+    parallel_languages: K lists of B strings, further texts for the same clips (K = 0 unless the sampling is "pair" or
+    "all"). A text that is None or blank is missing.
     columns: what else is known of the clips, by name: numbers and arrays as a tensor `(B, …)`, texts as a list.
     """
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from pullpush.cache import content_key
 from pullpush.data.clips import Clips, Columns, Config, Index, NoLabelsError, StoredClips, World, load_data
 from pullpush.data.store import row_numbers
-from pullpush.errors import DataNotFoundError, unknown
+from pullpush.errors import DataNotFoundError, check_known
 
 SEVERAL = "mul"  # ISO 639-3: several languages
 SPLITS = ("train", "valid", "test")
@@ -59,8 +59,8 @@ class Part:
         """The clips with captions in "mul", too, and the columns "domain" and "group"."""
         if not isinstance(clips, StoredClips):
             raise TypeError(f"a part of a mixture is clips with waveforms, got {type(clips).__name__}")
-        if self.own and self.own not in clips.columns:
-            raise unknown("column of the clips", self.own, clips.columns)
+        if self.own:
+            check_known("column of the clips", self.own, clips.columns)
         spoken = clips.columns[self.own] if self.own else [""] * len(clips)
         groups = [self.groups.get(each, self.group or self.domain) for each in spoken]
         further = {"domain": [self.domain] * len(clips), "group": groups}

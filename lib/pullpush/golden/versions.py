@@ -17,7 +17,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from pullpush.cache import atomic_path, content_key
-from pullpush.errors import check_known, unknown
+from pullpush.errors import check_known
 from pullpush.golden import agreed
 from pullpush.golden.compare import Values, differences, rounded, text_of
 from pullpush.golden.probes import KINDS, GoldenError, Probes
@@ -180,8 +180,7 @@ def _of(name: str) -> tuple[Probes, str]:
     kind, _, rest = name.partition("/")
     check_known("kind of component", kind, HOMES)
     probes = _probes(kind)
-    if rest not in (known := probes.names()):
-        raise unknown(f"component of {kind}", rest, known)
+    check_known(f"component of {kind}", rest, probes.names())
     return probes, rest
 
 

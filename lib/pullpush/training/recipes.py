@@ -19,7 +19,7 @@ from typing import Any
 from pullpush.cache import LATER
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.pairing import CAPTIONS, SAMPLING
-from pullpush.errors import SettingError, unknown
+from pullpush.errors import SettingError, check_known, unknown
 from pullpush.losses import TERMS
 from pullpush.settings import check_fields, check_setting
 from pullpush.training.terms import Term, check_one_learner, one_temperature
@@ -117,8 +117,7 @@ class Recipe:
         choices = {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "checkpoint": CHECKPOINTS}
         choices |= {"sampling": SAMPLING, "captions": CAPTIONS}
         for name, values in choices.items():
-            if getattr(self, name) not in values:
-                raise unknown(name, getattr(self, name), values)
+            check_known(name, getattr(self, name), values)
         valid = {
             "terms": len(terms) > 0,
             "dim": self.dim >= 1,

@@ -249,8 +249,8 @@ def load_split(config: CorpusConfig, split: str) -> StoredClips:
     dataset = find(config.dataset)
     if dataset.labelled:
         raise PullPushError(f"{dataset.title} has labels, not captions: it is for zero-shot classification")
-    if config.subset is not None and config.subset not in dataset.subsets:
-        raise unknown(f"subset of {dataset.title}", config.subset, dataset.subsets)
+    if config.subset is not None:
+        check_known(f"subset of {dataset.title}", config.subset, dataset.subsets)
     files = listing(config.dataset, split)
     if split == "test" and config.subset is not None:
         subset = dataset.subsets[config.subset]

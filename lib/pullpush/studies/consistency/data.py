@@ -31,7 +31,7 @@ from pullpush.data.recordings import tuxpaint
 from pullpush.data.recordings.corpora import language_tables
 from pullpush.data.recordings.registry import datasets_home, find
 from pullpush.data.scenes.world import WorldConfig
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_known
 from pullpush.lab import common
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.gaps import NotKeptError
@@ -127,8 +127,8 @@ class Grounds(Ground):
 
     def _view(self, name: str) -> View:
         """See the top of this module; LanguagesError if captions are in one language alone, or not as many in each."""
-        if name.startswith("aligned") and name not in STAGES:
-            raise unknown("stage", name, STAGES)
+        if name.startswith("aligned"):
+            check_known("stage", name, STAGES)
         return self._stage(name) if name in STAGES else self._of_material(name)
 
     def first_run(self, name: str) -> Plan:
