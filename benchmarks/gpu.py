@@ -6,8 +6,10 @@
 
 correct       every loss in float32 and bfloat16 against float64 on the CPU
 throughput    the library's loop against a plain one of Hugging Face and open_clip
-stacked       many small runs on features together against one after the other
+full          training at 1,024 pairs a step by chunks: InfoNCE, with bi-DynamicSVR, SigLIP, KCL in eight languages
 tables        SupCLAP's Table 14 and ATRI's Table 4: time and memory of a step, in bfloat16 and float32
+processes     two GPUs over NCCL against one, where there are two: gradient and clips a second
+stacked       many small runs on features together against one after the other
 tiles         InfoNCE, SigLIP and SVR in tiles against the N × N matrix, up to N = 131,072
 adam8bit      Adam in eight bits, where bitsandbytes is installed
 
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import platform
 import signal
 import sys
@@ -37,7 +40,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
-from on_gpu import adam8bit, correct, stacked, tables, throughput, tiles
+from on_gpu import adam8bit, correct, full, processes, stacked, tables, throughput, tiles
 from on_gpu.meter import NotHereError, Run
 
 from pullpush import golden
@@ -49,7 +52,7 @@ PACKAGES = ("torch", "transformers", "accelerate", "torchaudio", "numpy", "bitsa
 
 
 class Part(NamedTuple):
-    """measure gives rows, of these columns; seconds: after which it is stopped."""
+    """measure gives rows, of these columns; seconds: after which it is stopped, beside those that others left over."""
 
     measure: Any
     columns: Sequence[str]
@@ -57,12 +60,14 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "correct": Part(correct.measure, correct.COLUMNS, 40),
-    "throughput": Part(throughput.measure, throughput.COLUMNS, 150),
-    "stacked": Part(stacked.measure, stacked.COLUMNS, 60),
-    "tables": Part(tables.measure, tables.COLUMNS, 110),
-    "tiles": Part(tiles.measure, tiles.COLUMNS, 80),
-    "adam8bit": Part(adam8bit.measure, adam8bit.COLUMNS, 35),
+    "correct": Part(correct.measure, correct.COLUMNS, 25),
+    "throughput": Part(throughput.measure, throughput.COLUMNS, 110),
+    "full": Part(full.measure, full.COLUMNS, 100),
+    "tables": Part(tables.measure, tables.COLUMNS, 75),
+    "processes": Part(processes.measure, processes.COLUMNS, 50),
+    "stacked": Part(stacked.measure, stacked.COLUMNS, 45),
+    "tiles": Part(tiles.measure, tiles.COLUMNS, 45),
+    "adam8bit": Part(adam8bit.measure, adam8bit.COLUMNS, 25),
 }
 NO_GPU = (
     "make gpu needs an NVIDIA GPU that torch sees, with 40 GiB or more, and this machine has none ({why}). On one that "
@@ -91,10 +96,11 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def measure(name: str, options: argparse.Namespace, command: str) -> str:
-    """Measure a part and write its table; returns what went wrong, or nothing."""
+def measure(name: str, options: argparse.Namespace, command: str, end: float) -> str:
+    """Measure a part until `end` at most and write its table; returns what went wrong, or nothing."""
     part, rows, start = PARTS[name], [], time.monotonic()
-    run = Run(options.device, options.quick, start + 0.7 * part.seconds)  # the rest is for the round that has begun
+    seconds = max(end - start, 1.0)
+    run = Run(options.device, options.quick, start + 0.7 * seconds)  # the rest is for the round that has begun
     trouble = ""
 
     def write(*, complete: bool) -> None:
@@ -104,7 +110,7 @@ def measure(name: str, options: argparse.Namespace, command: str) -> str:
         seal(path, about | {"complete": complete})
 
     try:
-        with at_most(part.seconds * (10 if options.quick else 1)):  # tiny sizes run on CPUs, which may be busy
+        with at_most(seconds * (10 if options.quick else 1)):  # tiny sizes run on CPUs, which may be busy
             for row in part.measure(run):
                 rows.append(row)
                 shown = {key: f"{value:.5g}" if isinstance(value, float) else value for key, value in row.items()}
@@ -177,12 +183,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.device == "cuda" and not torch.cuda.is_available():
         print(NO_GPU.format(why=f"torch {torch.__version__}, torch.cuda.is_available() is False"), file=sys.stderr)
         return 2
+    if options.device == "cpu":
+        os.environ["ACCELERATE_USE_CPU"] = "1"
     torch.manual_seed(0)
     tried = [*(["--device", "cpu"] if options.device == "cpu" else []), *(["--quick"] if options.quick else [])]
     command = " ".join(["python benchmarks/gpu.py", *options.parts, *tried])  # wherever its tables go
-    troubles = []
+    troubles, end = [], time.monotonic()
     for name in dict.fromkeys(options.parts or PARTS):
-        troubles.append(measure(name, options, command))
+        end += PARTS[name].seconds
+        troubles.append(measure(name, options, command, end))
         gc.collect()
         if options.device == "cuda":
             torch.cuda.empty_cache()

@@ -226,14 +226,6 @@ def pair_flops(audio: str, seconds: float, tokens: float, *, is_trained: bool) -
 
 
 MEASURED_PAIR = {"audio": "ced", "seconds": 10.0, "tokens": 28.0, "is_trained": True}  # a text is padded to the longest
-FULL = ("InfoNCE", "InfoNCE + bi-DynamicSVR", "SigLIP", "KCL")
-AWAITED = {  # by the table that tells of it, where a part of `make gpu` does
-    "library's loop since its prefetch": "gpu-throughput",
-    "KCL, packed": "gpu-tables",
-    "Adam in eight bits": "gpu-adam8bit",
-    "two GPUs over NCCL": "",
-    **{f"full, 1,024 pairs by chunks: {loss}": "" for loss in FULL},
-}
 
 
 def points() -> pd.DataFrame:
@@ -267,8 +259,8 @@ def points() -> pd.DataFrame:
                 }
                 | {"GiB": row.MiB / 1024, "loss": loss, "fixed": of_loop.fixed}
             )
-    awaited = [what for what, name in AWAITED.items() if not name or measured.awaited(name)]
-    rows += [{"where": "GPU", "what": what, "status": "awaits a GPU"} for what in awaited]
+    awaited = [name for name in measured.SOURCES if name.startswith("gpu-") and measured.awaited(name)]
+    rows += [{"where": "GPU", "what": measured.SOURCES[name].about, "status": "awaits a GPU"} for name in awaited]
     table = pd.DataFrame(rows)
     table.insert(4, "clips a second", table["batch"] / table["seconds"])
     table["of the model"] = table["model"] / table["seconds"]

@@ -12,8 +12,7 @@ from __future__ import annotations
 import gc
 import importlib
 import math
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,6 @@ PLANS = (("infonce-learnable", 24, 24), ("infonce-learnable", 128, 10), ("siglip
 
 def measure(run: Run) -> Iterator[dict[str, Any]]:
     """A row a loss, batch size and loop; the ratio is of seconds, over the plain loop's without processes."""
-    if not run.on_gpu:
-        os.environ["ACCELERATE_USE_CPU"] = "1"
     sizes = sizes_of(run.is_quick)
     model, waves = dual_encoder(sizes, run.device), waveforms(sizes)
     for name, batch, steps in (("infonce-learnable", 3, 2), ("siglip", 3, 2)) if run.is_quick else PLANS:
@@ -90,7 +87,12 @@ def stored(sizes: Sizes, waves: Waveforms, count: int) -> StoredClips:
     texts = [[" ".join(f"w{number}" for number in rng.integers(10**9, size=tokens))] for tokens in counts]
     columns = {"file": list(range(count)), "texts": texts}
     rows = np.arange(count) % len(waves)
-    return StoredClips("noise", "noise", waves, rows, columns, lambda held, language: list(held["texts"]))
+    return StoredClips("noise", "noise", waves, rows, columns, in_language)
+
+
+def in_language(columns: Mapping[str, Any], language: str) -> list[list[str]]:
+    """Captions of as many words, each another one than in any other language."""
+    return [[text.replace("w", language) for text in texts] for texts in columns["texts"]]
 
 
 # ------------------------------------------------------------------------------------------------------- the library

@@ -51,7 +51,6 @@ class Source(NamedTuple):
 
 
 def _of_gpu(about: str, *parts: str, since: str = "") -> Source:
-    about = f"{about}: on a machine with an NVIDIA GPU, in at most 8 minutes for all tables"
     return Source("make gpu", parts, about, since)
 
 
@@ -79,6 +78,8 @@ SOURCES: Mapping[str, Source] = {
         "training/loop",
         since="2026-11-26 16:57",
     ),
+    "gpu-full": _of_gpu("training at 1,024 pairs a step by chunks", *STEP, *LOSSES, "losses/kcl", "training/loop"),
+    "gpu-processes": _of_gpu("two GPUs over NCCL against one", "losses/infonce", "training/objective"),
     "gpu-stacked": _of_gpu("small runs on features together against one after the other", *SMALL),
     "gpu-tiles": _of_gpu("losses in tiles against the N × N matrix", *LOSSES),
     "gpu-adam8bit": _of_gpu("Adam in eight bits", *STEP),
@@ -152,7 +153,8 @@ def awaited(name: str, *, folder: Path | None = None) -> str:
 def origin(name: str, how: str = COUNTED, *, folder: Path | None = None) -> Markdown:
     """When, by what and on what a table was made, and what has changed since; where nobody made it, what would."""
     if not there(name, folder=folder):
-        return Markdown(f"> Not measured. `{SOURCES[name].command}` measures {SOURCES[name].about}.")
+        where = "; it takes an NVIDIA GPU and at most 8 minutes for all its tables" if name.startswith("gpu-") else ""
+        return Markdown(f"> Not measured. `{SOURCES[name].command}` measures {SOURCES[name].about}{where}.")
     about = made(name, how, folder=folder)
     packages, device = about["packages"], about.get("device")
     memory = f", {about['memory_gib']:.0f} GiB" if about.get("memory_gib") else ""
