@@ -228,6 +228,14 @@ def pair_flops(audio: str, seconds: float, tokens: float, *, is_trained: bool) -
 MEASURED_PAIR = {"audio": "ced", "seconds": 10.0, "tokens": 28.0, "is_trained": True}  # a text is padded to the longest
 
 
+OF_LOOP = {
+    "library / plain": "seconds over a plain loop's",
+    "library / alike": "seconds over those of a plain loop that clips, validates and reports, too",
+    "arithmetic / plain": "arithmetic alone, seconds over a plain loop's",
+}
+BARS = {"features": 0.9, "cnn": 0.8, "yamnet": 0.8}
+
+
 def points() -> pd.DataFrame:
     """What was measured beside what the model says, and what awaits a GPU."""
     speed = measured.read("throughput", how="measured, cpu").set_index(["what", "size"])["value"]
@@ -268,23 +276,26 @@ def points() -> pd.DataFrame:
 
 
 def small() -> pd.DataFrame:
-    """Runs on features: the loop beside a plain one, and stacked runs beside runs alone, with quartiles over rounds."""
-    here = {"where": "CPU, one thread"}
-    over_plain = {"ratio": "seconds over a plain loop's", "floor": "arithmetic alone, seconds over a plain loop's"}
+    """Small runs: the loop beside plain ones, and stacked runs beside runs alone, with quartiles over rounds."""
+    here, spread = {"where": "CPU, one thread"}, {"low": 0.25, "ratio": 0.5, "high": 0.75}
     rows: list[dict[str, Any]] = []
-    for column, quartiles in pd.read_csv(LOOP)[[*over_plain]].quantile([0.25, 0.5, 0.75]).items():
-        low, middle, high = quartiles
-        row = {**here, "what": over_plain[column], "system": "infonce", "runs": 1}
-        rows.append(row | {"ratio": middle, "low": low, "high": high, "bar": 0.9 if column == "ratio" else np.nan})
+    for setting, found in pd.read_csv(LOOP).groupby("setting", sort=False):
+        for column, what in OF_LOOP.items():
+            row = {**here, "what": what, "encoder": setting, "system": "infonce", "runs": 1}
+            row |= {name: found[column].quantile(at) for name, at in spread.items()}
+            rows.append(row | ({"bar": BARS[setting]} if column == "library / plain" else {}))
     over_alone, columns = "runs an hour over those alone", ["system", "runs", "ratio", "low", "high"]
-    stacked = pd.read_csv(STACKED)[columns]
+    stacked = pd.read_csv(STACKED)[columns].assign(encoder="features")
     rows += [{**here, "what": over_alone} | row for row in stacked.to_dict("records")]
     if measured.awaited("gpu-stacked"):
-        on_gpu = pd.DataFrame({"system": stacked["system"].unique(), "bar": 30.0})
+        on_gpu = pd.DataFrame({"system": stacked["system"].unique()})
     else:
         on_gpu = measured.read("gpu-stacked")[columns]
-    rows += [{"where": "GPU", "what": over_alone} | row for row in on_gpu.to_dict("records")]
-    table = pd.DataFrame(rows)
+    rows += [
+        {"where": "GPU", "what": over_alone} | row
+        for row in on_gpu.assign(encoder="features", bar=30.0).to_dict("records")
+    ]
+    table = pd.DataFrame(rows)[["where", "what", "encoder", *columns, "bar"]]
     return table.assign(status=np.where(table["ratio"].notna(), "measured", "awaits a GPU"))
 
 

@@ -169,7 +169,7 @@ def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST)
         raise AudioError(f"audio must be a tensor (clips, samples) with at least one of each, got {found}")
     if not audio.is_floating_point():
         raise AudioError(f"audio must be floating point in [-1, 1], got {audio.dtype}; divide int16 by 32768")
-    full = lengths is not None and _shortest(lengths, audio) == audio.shape[1]
+    full = lengths is not None and check_lengths(lengths, audio) == audio.shape[1]
     audio, lengths = zero_padding(audio.float(), None if full else lengths)
     if audio.device.type != "cpu":
         return audio, lengths
@@ -188,8 +188,8 @@ def check_audio(audio: Tensor, lengths: Tensor | None, *, most: float = LOUDEST)
     return audio, lengths
 
 
-def _shortest(lengths: Tensor, audio: Tensor) -> int | None:
-    """The least of the lengths, if they fit the audio; None on a GPU, which would have to be waited for."""
+def check_lengths(lengths: Tensor, audio: Tensor) -> int | None:
+    """The least of the lengths, if they fit the audio, else `AudioError`; None on a GPU: it would be waited for."""
     clips, samples = audio.shape
     if not isinstance(lengths, Tensor):
         raise AudioError(f"lengths must be a tensor of {clips} whole numbers, got {type(lengths).__name__}")

@@ -187,15 +187,8 @@ class SVR(Tempered):
         if modelling == "static":
             self.scalar = nn.Parameter(torch.tensor(float(radius)), requires_grad=learnable)
 
-    def radii(self, audio: Tensor, text: Tensor) -> tuple[Tensor, ...]:
-        """R for each direction in use: 0-d (static) or, of `(N, d)` or `(G, N, d)`, `(N,)` or `(G, N)` (dynamic)."""
-        directions = 2 if self.direction == "both" else 1
-        with checked(groups=True, audio=audio, text=text) as (a, t):
-            r = self._radius(*_stack(a, t, self.direction))
-        return r.view(directions, *audio.shape[:-1]).unbind() if r.ndim else (r,) * directions
-
     def _radius(self, anchor: Tensor, positive: Tensor) -> Tensor:
-        """Anchors and positives as `_stack` gives them, `(G, N, d)` → R, 0-d or `(G, N)`."""
+        """Anchors and positives as `_stack` gives them, `(G, N, d)` → R, 0-d (static) or `(G, N)` (dynamic)."""
         if self.predictor is None:
             return self.scalar
         with torch.no_grad():

@@ -40,50 +40,49 @@ SIZES = (*(f"losses/{name}" for name in ("infonce", "svr", "ml-clap", "cacl", "k
 
 
 class Source(NamedTuple):
-    """How a table is made: command; parts: the components that decide its numbers; about: what it tells; since: when
-    the same numbers last began to come in other seconds or memory, as tables note it.
+    """How a table is made: about: what it tells; parts: the components that decide its numbers; since: when the same
+    numbers last began to come in other seconds or memory, as tables note it.
     """
 
-    command: str
+    about: str
     parts: Sequence[str]
-    about: str = ""
+    command: str = "make gpu"
     since: str = ""
 
 
-def _of_gpu(about: str, *parts: str, since: str = "") -> Source:
-    return Source("make gpu", parts, about, since)
-
-
+COST = "python benchmarks/scale.py --cost book/measured"
 SOURCES: Mapping[str, Source] = {
     "paper-sizes": Source(
-        "python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv",
+        "costs of a step at the papers' sizes",
         (*SIZES, "text/sonar", "training/objective"),
+        "python benchmarks/paper_sizes.py --out book/measured/paper-sizes.csv",
     ),
-    "throughput": Source("python benchmarks/throughput.py --count --out book/measured/throughput.csv", ENCODERS),
-    "scale": Source("python benchmarks/scale.py --out book/measured/scale.csv", ENCODERS),
-    "cost": Source("python benchmarks/scale.py --cost book/measured", (*ENCODERS, *STEP)),
-    "cost-scale": Source("python benchmarks/scale.py --cost book/measured", (*ENCODERS, *STEP)),
-    "cost-small": Source("python benchmarks/scale.py --cost book/measured", SMALL),
+    "throughput": Source(
+        "costs of GLAP's parts", ENCODERS, "python benchmarks/throughput.py --count --out book/measured/throughput.csv"
+    ),
+    "scale": Source("a training of GLAP's size", ENCODERS, "python benchmarks/scale.py --out book/measured/scale.csv"),
+    "cost": Source("measured points", (*ENCODERS, *STEP), COST),
+    "cost-scale": Source("what follows at scale", (*ENCODERS, *STEP), COST),
+    "cost-small": Source("small runs", SMALL, COST),
     "recordings": Source(
-        "python -m pullpush.studies.recordings",
-        ("audio/yamnet", "text/use", "data/labels"),
         "the bridge by class names on fold 4 of ESC-50",
+        ("audio/yamnet", "text/use", "data/labels"),
+        "python -m pullpush.studies.recordings",
     ),
-    "gpu-tables": _of_gpu(
-        "time and memory of a training step at the papers' sizes", *STEP, *LOSSES, since="2026-11-26 13:46"
-    ),
-    "gpu-throughput": _of_gpu(
+    "gpu-throughput": Source(
         "the library's loop against a plain loop of Hugging Face and open_clip",
-        *STEP,
-        "training/loop",
+        (*STEP, "training/loop"),
         since="2026-11-26 16:57",
     ),
-    "gpu-full": _of_gpu("training at 1,024 pairs a step by chunks", *STEP, *LOSSES, "losses/kcl", "training/loop"),
-    "gpu-processes": _of_gpu("two GPUs over NCCL against one", "losses/infonce", "training/objective"),
-    "gpu-stacked": _of_gpu("small runs on features together against one after the other", *SMALL),
-    "gpu-tiles": _of_gpu("losses in tiles against the N × N matrix", *LOSSES),
-    "gpu-adam8bit": _of_gpu("Adam in eight bits", *STEP),
-    "gpu-correct": _of_gpu("every loss on the device against float64 on the CPU", *LOSSES, "losses/kcl", "losses/cacl"),
+    "gpu-full": Source("training at 1,024 pairs a step by chunks", (*STEP, *LOSSES, "losses/kcl", "training/loop")),
+    "gpu-tables": Source(
+        "time and memory of a training step at the papers' sizes", (*STEP, *LOSSES), since="2026-11-26 13:46"
+    ),
+    "gpu-processes": Source("two GPUs over NCCL against one", ("losses/infonce", "training/objective")),
+    "gpu-stacked": Source("small runs on features together against one after the other", SMALL),
+    "gpu-tiles": Source("losses in tiles against the N × N matrix", LOSSES),
+    "gpu-adam8bit": Source("Adam in eight bits", STEP),
+    "gpu-correct": Source("every loss on the device against float64", (*LOSSES, "losses/kcl", "losses/cacl")),
 }
 
 

@@ -30,6 +30,7 @@ from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.interface import Model
+from pullpush.encoders.windows import check_lengths, check_seconds
 from pullpush.errors import AudioError, TrainingError
 from pullpush.parallel import ahead
 from pullpush.progress import hidden
@@ -271,7 +272,11 @@ def prepared(batches: Iterable[Batch], model: Model, *, step: int, epoch: int, o
         for number, batch in enumerate(batches, step):
             if isinstance(model, DualEncoder):
                 with located(batch.index, number, epoch):
-                    model.checked(batch.to("cpu").audio, batch.lengths)
+                    if batch.audio.is_floating_point():
+                        model.checked(batch.audio, batch.lengths)
+                    else:  # stored samples are finite and not too loud
+                        check_lengths(batch.lengths, batch.audio)
+                        check_seconds(batch.lengths, model.audio)
             yield batch.each(Tensor.pin_memory)
 
     made = pinned() if on_gpu else iter(batches)
