@@ -84,7 +84,8 @@ def steps(group: Accelerator, rank: int, processes: int, plan: Plan, precision: 
     one = recipe("infonce", audio="audio_transformer", text="transformer", dim=64, batch_size=plan.clips)
     model = create(one.audio, one.text, dim=one.dim, **plan.encoders)
     objective = Objective(model, replace(one, encoder_options=plan.encoders))
-    towers, optimiser = group.prepare(objective, make_optimiser(objective, one))
+    made = make_optimiser(objective, one, on_gpu=plan.device == "cuda")
+    towers, optimiser = group.prepare(objective, made)
     batch, gradient = share(plan.clips, rank, processes).to(group.device), torch.zeros(0)
     wait = torch.cuda.synchronize if plan.device == "cuda" else int
     for step in range(WARM + plan.steps):
