@@ -10,7 +10,7 @@ import speakers
 
 from pullpush.data.clips import load_data
 from pullpush.data.speech import normalised
-from pullpush.data.speech.spoken import SpokenConfig, _named_by_place, load_spoken, spotting
+from pullpush.data.speech.spoken import SpokenConfig, _named_by_place, spotting
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
 
 BOTH = ("keywords", "letters")
@@ -29,7 +29,7 @@ def root(module_home, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def world(root):
-    return load_spoken(SpokenConfig(BOTH, new_languages=("srp",), new_voices=("KLettres en_GB",), test=0.3))
+    return SpokenConfig(BOTH, new_languages=("srp",), new_voices=("KLettres en_GB",), test=0.3).load()
 
 
 def words(clips) -> set[str]:
@@ -65,14 +65,14 @@ def test_captions_are_in_the_spoken_language_alone_unless_translations_are_wante
     clips = world.split("languages")
     assert clips.captions("srp")[clips.columns["key"].index("keywords/eye")] == ["oko"]
     assert not any(clips.captions("eng"))
-    translated = load_spoken(SpokenConfig(new_languages=("srp",), translated=True)).split("languages")
+    translated = SpokenConfig(new_languages=("srp",), translated=True).load().split("languages")
     assert translated.captions("eng")[translated.columns["key"].index("keywords/eye")] == ["eye"]
     with pytest.raises(UnknownNameError, match="'tlh'"):
         clips.captions("tlh")
 
 
 def test_two_clips_mean_the_same_by_key_or_by_text(root):
-    clips = load_spoken(SpokenConfig(("letters",), kinds=("letter",))).train
+    clips = SpokenConfig(("letters",), kinds=("letter",)).load().train
     relevance = clips.relevance()
     for row, mine in enumerate(clips.columns["text"]):
         for column, theirs in enumerate(clips.columns["text"]):
@@ -94,14 +94,14 @@ def test_spotting_has_one_class_a_word(world):
 def test_the_same_configuration_gives_the_same_splits(root, world):
     again = load_data(world.config)
     assert again.identity == world.identity
-    other = load_spoken(SpokenConfig(BOTH, new_languages=("srp",), seed=1))
+    other = SpokenConfig(BOTH, new_languages=("srp",), seed=1).load()
     assert other.test.columns["key"] != world.test.columns["key"]
 
 
 def test_recordings_are_cut_and_kept_at_another_rate_where_asked(root):
-    clips = load_spoken(SpokenConfig(BOTH, longest=0.1, sample_rate=48_000)).train
+    clips = SpokenConfig(BOTH, longest=0.1, sample_rate=48_000).load().train
     assert set(clips.lengths.tolist()) == {4800}
-    whole = load_spoken(SpokenConfig(BOTH, longest=None)).train
+    whole = SpokenConfig(BOTH, longest=None).load().train
     assert int(whole.lengths.max()) == 3200
 
 
@@ -117,7 +117,7 @@ def test_recordings_are_cut_and_kept_at_another_rate_where_asked(root):
 )
 def test_what_nobody_speaks_is_refused(root, wrong, complaint):
     with pytest.raises(UnknownNameError, match=complaint):
-        load_spoken(SpokenConfig(**wrong))
+        SpokenConfig(**wrong).load()
 
 
 @pytest.mark.parametrize("wrong", [{"sources": ()}, {"test": 0.9, "valid": 0.2}, {"valid": 0}, {"longest": 0}])
@@ -128,17 +128,17 @@ def test_a_configuration_that_leaves_nothing_is_refused(wrong):
 
 def test_a_split_that_would_be_empty_is_named(root):
     with pytest.raises(DataNotFoundError, match="nothing is left for 'train'"):
-        load_spoken(SpokenConfig(languages=("fra",), new_languages=("fra",)))
+        SpokenConfig(languages=("fra",), new_languages=("fra",)).load()
 
 
 def test_letters_and_numbers_are_spotted_alone(root):
-    spoken = load_spoken(SpokenConfig(("letters", "prompts"), test=0.5))
+    spoken = SpokenConfig(("letters", "prompts"), test=0.5).load()
     letters = spotting(spoken.train, "eng", kind="letter")
     assert set(letters.columns["kind"]) == {"letter"}
     assert all(len(letter) == 1 for letter in letters.prompts("eng"))
     assert len(letters) < len(spotting(spoken.train, "eng"))
     with pytest.raises(UnknownNameError, match="language of the letters of 'train' 'spa'"):
-        spotting(load_spoken(SpokenConfig(("letters",))).train, "spa", kind="letter")
+        spotting(SpokenConfig(("letters",)).load().train, "spa", kind="letter")
     with pytest.raises(UnknownNameError, match="kind of the clips 'train' 'song': known: "):
         spotting(spoken.train, "eng", kind="song")
 

@@ -6,6 +6,7 @@ the protocol `Clips` alone, which features of a frozen encoder offer, too (`trai
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -175,6 +176,15 @@ class Config(Protocol):
     """What describes a world: plain data that can be hashed, and how it is loaded."""
 
     def load(self) -> World: ...
+
+
+class Splits(UserDict[str, Any]):
+    """Clips by name; where there is a function in their place, they are made when they are first asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        if callable(self.data[name]):
+            self.data[name] = self.data[name]()
+        return self.data[name]
 
 
 @dataclass(frozen=True, eq=False)

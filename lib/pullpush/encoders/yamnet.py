@@ -101,7 +101,7 @@ class YAMNet(SplitAudioEncoder):
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, S)` activations of the lower layers and how many each clip has."""
         mel, counts = self.patches(audio, lengths)  # (B, P, frames, bands)
         mask = length_mask(counts, mel.shape[1])
-        maps = self.below(mel[mask][:, None].contiguous(memory_format=torch.channels_last))
+        maps = _in_parts(self.below, mel[mask][:, None].contiguous(memory_format=torch.channels_last))
         rows = maps.permute(0, 2, 3, 1).flatten(1).float()  # channels last, as they lie in memory
         return placed(rows, mask).flatten(1), counts * rows.shape[1]
 
@@ -126,7 +126,13 @@ class YAMNet(SplitAudioEncoder):
         size = height * width * channels
         mask = length_mask(sizes // size, activations.shape[1] // size)
         maps = activations.view(*mask.shape, size)[mask].view(-1, height, width, channels)
-        return self.above(maps.permute(0, 3, 1, 2)).mean(dim=(2, 3)).float(), mask
+        return _in_parts(self.above, maps.permute(0, 3, 1, 2)).mean(dim=(2, 3)).float(), mask
+
+
+def _in_parts(layers: Pretrained, patches: Tensor) -> Tensor:
+    """The same numbers in two thirds of the time: what so few patches leave between layers stays in a CPU's cache."""
+    parts = 1 if torch.is_grad_enabled() or patches.is_cuda else max(1, len(patches) // 64)
+    return torch.cat([layers(part) for part in patches.tensor_split(parts)])
 
 
 class Parts(nn.Module):

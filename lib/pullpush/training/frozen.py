@@ -26,7 +26,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from pullpush.cache import bytes_key, cached_dir, content_key
-from pullpush.data.clips import Clips, Index, World
+from pullpush.data.clips import Clips, Index, Splits, World
 from pullpush.data.mixture import Mixed
 from pullpush.data.store import padded, row_numbers
 from pullpush.encoders import AUDIO, AudioEncoder
@@ -48,9 +48,9 @@ Base = Trunk | str | os.PathLike[str]  # a trunk, or a run: its folder or its `R
 def encoded(world: World, base: Base, *, level: str | None = None, progress: bool | None = None) -> World:
     """The same world heard through the audio trunk of a finished run (all but its projection), in eval mode.
 
-    Features are computed once for each split and weights of the base, and kept under `home()/features`. Captions,
-    relevance, scenes and labels are the world's own. As they are, the features have a range that the base's projection
-    fits, so that a run may start from it.
+    Features are computed once for each split, when it is first asked for, and weights of the base, and kept under
+    `home()/features`. Captions, relevance, scenes and labels are the world's own. As they are, the features have a
+    range that the base's projection fits, so that a run may start from it.
 
     Args:
         world: with waveforms.
@@ -72,7 +72,7 @@ def encoded(world: World, base: Base, *, level: str | None = None, progress: boo
     trunk = as_trunk(base)
     trunk = trunk.at(level or trunk.level)
     encode = splits_encoder(trunk, progress=progress)
-    splits = {name: encode(clips) for name, clips in world.splits.items()}
+    splits = Splits({name: lambda name=name: encode(world.split(name)) for name in world.splits})
     return replace(world, splits=splits, trunk=trunk)
 
 

@@ -31,7 +31,7 @@ from torch import Tensor
 from pullpush.cache import content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.clips import Columns, Splits, StoredClips, World
 from pullpush.data.draws import number, share
 from pullpush.data.language.wording import FORMS
 from pullpush.data.languages import LANGUAGES, told_by
@@ -141,9 +141,10 @@ class MusicConfig:
             "singles": (singles, self.fonts),
             "recording_singles": (singles, self.new_fonts),
         }
-        splits = {name: _rendered(name, *part, self) for name, part in phrases.items() if part[0] and part[1]}
+        wanted = {name: part for name, part in phrases.items() if part[0] and part[1]}
+        splits = Splits({name: partial(_rendered, name, *part, self) for name, part in wanted.items()})
         if self.real:
-            splits["real"] = _real(self)
+            splits["real"] = partial(_real, self)
         about = [self.form, self.captions_per_phrase, self.seed]
         known = [[item.name, item.family, item.names] for item in table]
         words = content_key([*about, known, load_words(), versions("data/music"), told_by(LANGUAGES)])
@@ -198,9 +199,7 @@ def _rendered(name: str, phrases: Sequence[Phrase], fonts: Sequence[str], config
         item = by_name[phrase.instrument]
         return store.to_int16(sound(phrase, item, font, seconds=config.seconds, sample_rate=config.sample_rate))
 
-    def waves() -> Iterator[np.ndarray]:
-        return store.made(play, range(len(phrases)), f"rendering {name}")
-
+    waves = partial(store.made, play, range(len(phrases)), f"rendering {name}")
     columns: dict[str, Sequence[Any]] = {"phrase": list(phrases), "font": chosen}
     return _clips(name, key, waves, columns, config)
 

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from pullpush.cache import content_key
 from pullpush.data.banks import Bank, EventClips, create_bank
-from pullpush.data.clips import StoredClips, World
+from pullpush.data.clips import Splits, StoredClips, World
 from pullpush.data.draws import share as drawn
 from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import (
@@ -96,7 +96,8 @@ class HeldOutConfig:
             "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
             "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
         }
-        splits = {name: _clips(name, part, size) for name, part in parts.items() if self.by_category or part.events}
+        parts = {name: part for name, part in parts.items() if self.by_category or part.events}
+        splits = Splits({name: partial(_clips, name, part, size) for name, part in parts.items()})
         words = words_of(heard, each=self.captions_per_scene, seed=self.seed)
         return World(self, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
 

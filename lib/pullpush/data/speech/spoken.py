@@ -1,8 +1,8 @@
 """People who speak, as a world: words and sentences to learn, with new words, new voices and new languages to test on.
 
-    world = load_spoken(SpokenConfig(("keywords", "letters", "prompts"), new_languages=("glg",)))
+    world = SpokenConfig(("keywords", "letters", "prompts"), new_languages=("glg",)).load()
     spotting(world.split("languages"), "glg")       # its clips with one label a word
-    spotting(load_spoken(SpokenConfig(("letters", "prompts"))).test, "fra", kind="number")   # "letter", "syllable" …
+    spotting(SpokenConfig(("letters", "prompts")).load().test, "fra", kind="number")   # "letter", "syllable" …
 
 | split | words | voices | languages |
 |---|---|---|---|
@@ -76,36 +76,30 @@ class SpokenConfig:
         check_number("longest", self.longest, above=0, or_none=True)
 
     def load(self) -> World:
-        return load_spoken(self)
+        """Decode what people say, or read it from the cache, in the splits above; what is missing is fetched.
 
+        Recordings are trimmed and of equal loudness. Relevance is 1 for one key, or one text in one language.
 
-def load_spoken(config: SpokenConfig | None = None) -> World:
-    """Decode what people say, or read it from the cache, in the splits above; what is missing is fetched.
+        Returns:
+            Clips with the columns "key", "text", "language", "voice", "kind" and "group": words that share a text in
+            some language. The splits "voices" and "languages" are there where the configuration names new ones.
 
-    Recordings are trimmed and of equal loudness. Relevance is 1 where two clips mean the same: one key, or one text in
-    one language.
-
-    Returns:
-        Clips with the columns "key", "text", "language", "voice", "kind" and "group", the words that share a text in
-        some language. The splits "voices" and "languages" are there where the configuration names new ones.
-
-    Raises:
-        UnknownNameError: nobody speaks such a language, or has such a voice, or says such a kind.
-        DataNotFoundError: recordings cannot be fetched, or a split would be empty.
-        AudioError: a recording is damaged or silent; it is named.
-    """
-    config = config or SpokenConfig()
-    table = _table(config)
-    texts = _texts(table) if "keywords" not in config.sources else _texts(table, spoken_words.texts())
-    table["group"] = table["key"].map(caption_groups(texts))
-    paths = table["path"].tolist()
-    shaped = [[fingerprint(path) for path in paths], config.longest, config.sample_rate]
-    voices = content_key([versions(*PARTS[:2]), *shaped])
-    waveforms, content = decoded("spoken", voices, paths, config.longest, config.sample_rate)
-    write = partial(translations, texts) if config.translated else partial(transcripts, tuple(sorted(texts)))
-    stored = [content, config.sample_rate]
-    splits = split_clips(table, membership(table, config), COLUMNS, waveforms, stored, write, same_meaning)
-    return World(config, splits, content_key([texts, config.translated]), parts=PARTS)
+        Raises:
+            UnknownNameError: nobody speaks such a language, or has such a voice, or says such a kind.
+            DataNotFoundError: recordings cannot be fetched, or a split would be empty.
+            AudioError: a recording is damaged or silent; it is named.
+        """
+        table = utterances(self)
+        texts = _texts(table) if "keywords" not in self.sources else _texts(table, spoken_words.texts())
+        table["group"] = table["key"].map(caption_groups(texts))
+        paths = table["path"].tolist()
+        shaped = [[fingerprint(path) for path in paths], self.longest, self.sample_rate]
+        voices = content_key([versions(*PARTS[:2]), *shaped])
+        waveforms, content = decoded("spoken", voices, paths, self.longest, self.sample_rate)
+        write = partial(translations, texts) if self.translated else partial(transcripts, tuple(sorted(texts)))
+        stored = [content, self.sample_rate]
+        splits = split_clips(table, membership(table, self), COLUMNS, waveforms, stored, write, same_meaning)
+        return World(self, splits, content_key([texts, self.translated]), parts=PARTS)
 
 
 COLUMNS = ("key", "text", "language", "voice", "kind", "group")
@@ -147,7 +141,7 @@ def _words(columns: Columns) -> list[str]:
     return [f"{language}:{normalised(text)}" for language, text in pairs]
 
 
-def _table(config: SpokenConfig) -> pd.DataFrame:
+def utterances(config: SpokenConfig) -> pd.DataFrame:
     """The utterances that a configuration asks for, as a table with their fields."""
     table = pd.DataFrame([each for source in config.sources for each in _read(source)])
     languages = (*config.languages, *config.new_languages) if config.languages else ()

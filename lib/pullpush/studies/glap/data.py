@@ -35,7 +35,7 @@ from pullpush.data.scenes.altered import Alteration, First, Gain, Loudest, White
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.speech import normalised
-from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting
+from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting, utterances
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
 from pullpush.errors import check_known
 from pullpush.lab.compute import Ground, View
@@ -152,11 +152,6 @@ class Grounds(Ground):
             return LANGUAGES
         return languages_of(self.book.settings.world["bank"])
 
-    @property
-    def keyword_languages(self) -> tuple[str, ...]:
-        """Languages in which single words are spoken."""
-        return tuple(sorted(set(self._keywords.columns["language"]))) if self.has_recordings else ()
-
     @cached_property
     def tests(self) -> Mapping[str, Test]:
         """What can be tested on, by name."""
@@ -170,7 +165,8 @@ class Grounds(Ground):
         found |= {"speech": Test("stamps"), "prompts": Test("prompts"), "commands": Test("commands", "eng")}
         found |= {f"speech {ISO.get(each, each)}": Test("stamps", each) for each in STAMPS}
         found |= {f"prompts {each}": Test("prompts", each) for each in PROMPTS}
-        return found | {f"keywords {each}": Test("keywords", each) for each in self.keyword_languages}
+        spoken = sorted(set(utterances(SpokenConfig(("keywords",)))["language"]))
+        return found | {f"keywords {each}": Test("keywords", each) for each in spoken}
 
     def _view(self, name: str) -> View:
         plain, _, condition = name.partition("@")

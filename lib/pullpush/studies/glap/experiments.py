@@ -97,7 +97,7 @@ class Tests(NamedTuple):
 def tests_of(ground: Grounds) -> Tests:
     """The tests that a ground has; those without recordings are three, and a bank of one's own has fewer."""
     if ground.has_recordings:
-        words = (f"keywords {each}" for each in ground.keyword_languages)
+        words = (each for each in ground.tests if each.startswith("keywords "))
         tests = Tests(keywords=(*words, "prompts eng"))
     else:
         few = ("sound", "music", "speech")

@@ -8,7 +8,7 @@ weights of one text hang together.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab.experiments import System
 from pullpush.lab.scores import Scores
 from pullpush.losses import info_nce, siglip
+from pullpush.metrics.cards import Values
 from pullpush.metrics.inference import Array, difference
 from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies import measured
@@ -36,7 +37,6 @@ from pullpush.training.objective import Objective
 from pullpush.training.runs import drawn
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # of (audio, text), the mean over a batch
-Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 SOFTMAX, SIGMOID = "InfoNCE", "SigLIP"
 BALANCED, PRINTED = "SigLIP, balanced start", "SigLIP, printed start"
 
@@ -180,12 +180,11 @@ def loss_of(run: Result) -> Loss:
     return partial(siglip, **numbers, form=options["form"])
 
 
-def spaces(trained: Runs, systems: Iterable[str], clips: Clips, *, seed: int) -> dict[str, Space]:
-    """The pairs of some clips as each system of one seed places them, with its loss."""
-    found = {system: trained[system, seed] for system in systems}
+def spaces(trained: Mapping[str, Result], clips: Clips) -> dict[str, Space]:
+    """The pairs of some clips as each system's run places them, with its loss."""
     return {
         system: Space(*embed(run.model, clips, language=SEVERAL), loss_of(run), learnt(run)["tau"])
-        for system, run in found.items()
+        for system, run in trained.items()
     }
 
 
@@ -195,18 +194,15 @@ def sigmoid_of(run: Result) -> tuple[float, float]:
     return numbers["tau"], numbers["bias"] / (numbers["tau"] if is_printed else 1.0)
 
 
-def biases(trained: Runs) -> pd.DataFrame:
-    """Where the sigmoids began and where they ended: columns system, seed, start (the bias beside s/τ before training),
-    bias and tau (where the model was taken), and moved, how far that bias is from its start.
+def ends(run: Result) -> Values:
+    """Of a sigmoid, `(1,)` each: start (the bias beside s/τ before training), bias and tau (where the model was taken),
+    and moved, how far that bias is from its start.
     """
-    rows = []
-    for (system, seed), run in trained.items():
-        if "bias" in run.steps:
-            (tau, bias), term = sigmoid_of(run), run.recipe.terms[0]
-            start = float(term.create().learnt["bias"].detach())
-            start /= term.settings["tau"] if term.settings["form"] == "glap" else 1.0
-            rows.append((system, seed, start, bias, tau, abs(bias - start)))
-    return pd.DataFrame(rows, columns=["system", "seed", "start", "bias", "tau", "moved"])
+    (tau, bias), term = sigmoid_of(run), run.recipe.terms[0]
+    start = float(term.create().learnt["bias"].detach())
+    start /= term.settings["tau"] if term.settings["form"] == "glap" else 1.0
+    found = {"start": start, "bias": bias, "tau": tau, "moved": abs(bias - start)}
+    return {name: np.array([value]) for name, value in found.items()}
 
 
 # ---------------------------------------------------------------- clips
