@@ -29,7 +29,8 @@ from pullpush.errors import unknown
 from pullpush.studies import measured
 from pullpush.studies.measured import BOTH, FORWARD, KEPT, WEIGHTS
 
-PROCESSES, LOOP, STACKED = (Path(__file__).with_name(f"{name}.csv") for name in ("processes", "loop", "stacked"))
+FILES = ("processes", "loop", "stacked", "losses")
+PROCESSES, LOOP, STACKED, ALONE = (Path(__file__).with_name(f"{name}.csv") for name in FILES)
 BATCHES = (256, 512, 1024, 4096, 16384, 65536)
 LOSSES = ("plain", "tiles")
 DECODING, AUDIO, TEXT, LOSS, GATHERING = "decoding", "audio encoder", "text encoder", "loss", "gathering embeddings"
@@ -234,6 +235,7 @@ OF_LOOP = {
     "arithmetic / plain": "arithmetic alone, seconds over a plain loop's",
 }
 BARS = {"features": 0.9, "cnn": 0.8, "yamnet": 0.8}
+BARS_ALONE = {"InfoNCE": 0.75, "SigLIP": 0.6, "InfoNCE + uni-SVR": 1.2, "InfoNCE + bi-SVR": 1.5}
 
 
 def points() -> pd.DataFrame:
@@ -284,9 +286,17 @@ def small() -> pd.DataFrame:
             row = {**here, "what": what, "encoder": setting, "system": "infonce", "runs": 1}
             row |= {name: found[column].quantile(at) for name, at in spread.items()}
             rows.append(row | ({"bar": BARS[setting]} if column == "library / plain" else {}))
+    seconds = pd.read_csv(ALONE, index_col="round")
+    for system, found in seconds.drop(columns="ClipLoss").div(seconds["ClipLoss"], axis=0).items():
+        row = {**here, "what": "the loss alone, seconds over those of open_clip's ClipLoss", "system": system}
+        row |= {name: found.quantile(at) for name, at in spread.items()}
+        rows.append(row | {"bar": BARS_ALONE[str(system)]})
     over_alone, columns = "runs an hour over those alone", ["system", "runs", "ratio", "low", "high"]
-    stacked = pd.read_csv(STACKED)[columns].assign(encoder="features")
-    rows += [{**here, "what": over_alone} | row for row in stacked.to_dict("records")]
+    stacked = pd.read_csv(STACKED)
+    older = stacked.get("older", False)
+    stacked = stacked[columns].assign(encoder="features", what=over_alone)
+    stacked["what"] += np.where(older, ", when the loop was slower", "")
+    rows += [here | row for row in stacked.to_dict("records")]
     if measured.awaited("gpu-stacked"):
         on_gpu = pd.DataFrame({"system": stacked["system"].unique()})
     else:

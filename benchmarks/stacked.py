@@ -8,11 +8,10 @@ thread; on a GPU (`make gpu`) those of the clock. `loss off` is the largest diff
 a score, of 24 clips. Bar, on a GPU: 30 times the runs an hour.
 
 On two busy hyperthreads of an EPYC (`stacked.csv`) arithmetic is most of a run, which stacking does not spare: 16 runs
-together are 1.34 (InfoNCE), 1.8 (with bi-DynamicSVR) and 1.6 (KCL) times as fast as alone, and one in a stack of its
-own is a seventh slower where it has one language. The losses differ by rounding, and where that turns a unit on or off
-by up to 0.007 of 0.16 in the fourth epoch; so does a run alone whose initial weights are changed by 1e-7 of themselves
-(0.0005 in one of four). The tests, of six steps, hold 1e-5. Runs alone have become faster since: measured anew the
-ratios are smaller.
+of InfoNCE together are 1.25 times as fast as alone, and one in a stack of its own is a fifth slower. Rows that are
+`older` are from before the loop was faster. The losses differ by rounding, and where that turns a unit on or off by up
+to 0.007 of 0.16 in the fourth epoch; so does a run alone whose initial weights are changed by 1e-7 of themselves
+(0.0005 in one of four). The tests, of six steps, hold 1e-5.
 """
 
 from __future__ import annotations
