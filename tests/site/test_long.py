@@ -293,6 +293,30 @@ def test_an_experiment_may_stand_on_another_ground_than_the_chapters(sizes, tiny
     assert plan.ground_of(plan.experiments["radius"]) is plan.ground
 
 
+SEARCHED = """
+from pullpush.lab import tuning
+
+search = tuning.grid("search", {"InfoNCE": systems["InfoNCE"]}, {"tau": (0.1, 0.2)}, seeds=(1000,), long=True)
+best = tuning.best_points(compute.run(ground, search))
+tuned = Experiment.of("tuned", tuning.with_points(systems, best), long=True, **options)
+"""
+
+
+def test_what_a_search_decides_waits_until_the_search_is_kept(sizes, tiny):
+    page = tiny / "book" / "10-tiny.md"
+    page.write_text(CHAPTER.replace("short = Experiment", f"{SEARCHED.strip()}\nshort = Experiment"))
+    with pytest.raises(SweepError, match=r"search .* is not kept.* --only search .*&& pullpush keep 10-tiny search"):
+        swept(sizes, 0.07, only=("tuned",), jobs=1)
+    done, said = swept(sizes, 0.07, jobs=1)
+    assert {label.partition(":")[0] for label in (*done.ran, *done.skipped)} == {"radius", "search"}
+    assert any("then sweep tuned" in line for line in said)
+    told = {"profile": sizes, "parameters": {"tau": 0.07}}
+    long.declared("10-tiny", **told).keep(("search",))
+    plan = long.declared("10-tiny", **told)
+    assert plan.experiments["tuned"].trials[0].overrides["tau"] in (0.1, 0.2)
+    assert [one.name for one in plan._decided((), print)] == ["radius", "search", "tuned"]
+
+
 def test_an_experiment_whose_runs_are_missing_is_not_kept(sizes):
     with pytest.raises(
         SweepError, match=rf"{RUNS} of {RUNS} runs of radius are missing: pullpush sweep 10-tiny --only"

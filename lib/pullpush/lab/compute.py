@@ -104,6 +104,7 @@ def run(ground: Ground, experiment: Experiment, chapter: str = "") -> Scores:
     chapter = chapter or book.chapter
     found = kept.read(experiment, chapter, content_of(ground, experiment))
     if found is None:
+        book.missing.append(experiment.name)
         command = kept.command("sweep", chapter, experiment.name, profile=settings.source)
         made = Stamp("never", command, experiment.seeds, 0.0, {})
         return Scores(experiment, {}, NO_ROWS, NO_ROWS, made, stored=True)

@@ -6,7 +6,7 @@ import os
 import random
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +31,14 @@ class Session:
         settings: the profile: sizes, encoders, number of seeds.
         seed: first seed.
         out: folder that its tables go to; exists.
+        missing: long experiments that it asked for and that are not kept as they are declared.
     """
 
     chapter: str
     settings: Profile
     seed: int
     out: Path
+    missing: list[str] = field(default_factory=list, compare=False)
 
     @property
     def seeds(self) -> range:

@@ -122,7 +122,7 @@ class Declared:
         """
         check_jobs(jobs)
         report = options.setdefault("report", lambda line: None)
-        labels, stages = self._stages(self.chosen(only), report)
+        labels, stages = self._stages(self._decided(only, report), report)
         every = [run for stage in stages for run in stage.values()]
         missing = missing_of(every)
         skipped = [label for key, label in labels.items() if key not in missing]
@@ -155,6 +155,24 @@ class Declared:
             ran += more
         return Swept(tuple(ran), tuple(skipped), tuple(failed))
 
+    def _decided(self, only: Sequence[str], report: Any) -> list[Experiment]:
+        """The chosen experiments but those after a search that is not kept: its choices would be the defaults."""
+        chosen, names = self.chosen(only), list(self.experiments)
+        unkept = next((name for name in self.ground.book.missing if name in names), names[-1])
+        later = [one for one in chosen if names.index(one.name) > names.index(unkept)]
+        message = f"what {unkept} finds is not kept, and later experiments may rest on it: "
+        message += f"{' && '.join(self._commands(unkept))}, then sweep {', '.join(one.name for one in later)}"
+        if later and only:
+            raise SweepError(message)
+        if later:
+            report(message)
+        return [one for one in chosen if one not in later]
+
+    def _commands(self, name: str) -> list[str]:
+        """What to type to sweep and to keep an experiment."""
+        told: dict[str, Any] = {"profile": self.profile, "parameters": self.parameters}
+        return [kept.command(verb, self.chapter, name, **told) for verb in ("sweep", "keep")]
+
     def _stages(self, experiments: Sequence[Experiment], report: Any) -> tuple[dict[str, str], list[dict[str, Plan]]]:
         """A label for each run of several experiments, and the runs by key, one stage of training after the other."""
         labels: dict[str, str] = {}
@@ -182,9 +200,8 @@ class Declared:
         Where one was kept with other seeds, and all components do what they did, its runs are joined by the further.
         """
         files = []
-        told: dict[str, Any] = {"profile": self.profile, "parameters": self.parameters}
         for one in self.chosen(only):
-            train, write = (kept.command(verb, self.chapter, one.name, **told) for verb in ("sweep", "keep"))
+            train, write = self._commands(one.name)
             cells, before = self.remaining(one)
             if missing := len(missing_of(cells.values())):
                 runs = {run.key for run in cells.values()}
