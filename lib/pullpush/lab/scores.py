@@ -170,7 +170,8 @@ class Scores:
 
         Returns:
             Columns system, baseline, metric, value, low, high, half width, p (Holm), seeds, clips, wins (seeds in
-            which the system is ahead), and the shares of seed, clip and interaction in the variance of the mean.
+            which the system is ahead by more than storage leaves of a tie), and the shares of seed, clip and
+            interaction in the variance of the mean.
         """
         plans = [(system, baseline, metric) for system, baseline in pairs for metric in metrics]
         rows = []
@@ -180,7 +181,7 @@ class Scores:
             ours, theirs = (self.values(name, metric, where, seeds=both).mean(axis=1) for name in (system, baseline))
             row = {"system": system, "baseline": baseline, "metric": metric, "value": gain.value, "low": gain.low}
             row |= {"high": gain.high, "half width": gain.half_width, "p": gain.p_holm, "seeds": gain.seeds}
-            row |= {"clips": gain.clips, "wins": f"{int((ours > theirs).sum())}/{len(both)}"}
+            row |= {"clips": gain.clips, "wins": f"{int((ours > theirs + 1e-6).sum())}/{len(both)}"}
             rows.append(row | dict(gain.variance.shares or {}))
         return pd.DataFrame(rows)
 
