@@ -174,12 +174,11 @@ def best_before_end(found: Experiments) -> Difference:
 
 
 def over_sound_encoders(found: Experiments) -> Difference:
-    """The speech encoder over every encoder of sound events that there is, in the mean of these."""
+    """The speech encoder over every encoder of sound events that there is, in the mean of these, over common seeds."""
     pairs = (("encoders", "yamnet"), ("further-ears", "sfx"))
     side = {"system": "speech_embedding", "metric": TABLE_4, "where": {"test": "prompts eng"}}
-    return difference(
-        np.mean([gain(found, {"experiment": one, "baseline": each, **side}) for one, each in pairs], axis=0)
-    )
+    gains = [gain(found, {"experiment": one, "baseline": each, **side}) for one, each in pairs]
+    return difference(np.mean([each[: min(map(len, gains))] for each in gains], axis=0))
 
 
 def named(scores: Scores, test: str, language: str = "eng", system: str = "GLAP") -> Array:
