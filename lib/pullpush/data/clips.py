@@ -182,9 +182,10 @@ class Splits(UserDict[str, Any]):
     """Clips by name; where there is a function in their place, they are made when they are first asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        if callable(self.data[name]):
-            self.data[name] = self.data[name]()
-        return self.data[name]
+        found = self.data[name]
+        if callable(found):  # threads that ask at once both make it
+            found = self.data[name] = found()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
