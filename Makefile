@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BOOK := $(VENV)/.book
 DEV := $(VENV)/.dev
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -p no:nbval -n $(JOBS) --durations=20
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --durations=20
 # Every kernel and worker imports a thousand modules: whoever imports one first leaves it compiled for the others.
 unexport PYTHONDONTWRITEBYTECODE
 

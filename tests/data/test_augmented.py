@@ -165,9 +165,10 @@ def test_mixed_captions_are_merged_and_rewritten_themselves(world, augmented):
 def test_only_mixed_clips_are_encoded_anew(world, augmented, tmp_path, monkeypatch):
     monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path))
     trunk = Published("cnn", seed=1)
-    plain = encoded(world, trunk)
+    plain, more = encoded(world, trunk), encoded(augmented, trunk)
+    assert len(plain.train)
     before = set((tmp_path / "features").iterdir())
-    more = encoded(augmented, trunk)
+    assert len(more.train)
     assert len({place for place in (tmp_path / "features").iterdir() if place.is_dir()} - before) == 1
     torch.testing.assert_close(more.train.audio([0, 39])[0], plain.train.audio([0, 39])[0])
     assert more.train.captions("eng") == augmented.train.captions("eng")
