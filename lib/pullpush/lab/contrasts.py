@@ -62,14 +62,14 @@ def contrast(scores: Experiments, judged: Judged, *, relative: bool = False) -> 
     sides = (judged, {**judged, **judged["less"], "where": where})
     if judged.get("apart"):
         return unpaired(*(gain(scores, side, relative=relative) for side in sides))
-    seeds = _seeds(scores, *sides)
+    seeds = common_seeds(scores, *sides)
     return difference(*(gain(scores, side, relative=relative, seeds=seeds) for side in sides))
 
 
 def gain(scores: Experiments, side: Judged, *, relative: bool = False, seeds: Sequence[int] = ()) -> Array:
     """What one side of a contrast names, by seed and clip, `(S, N)`; seeds: default: those that all its runs have."""
     metrics, tests = _several(side["metric"]), _tests(side)
-    seeds = seeds or _seeds(scores, side)
+    seeds = seeds or common_seeds(scores, side)
     parts = [[_gain(scores[one.experiment], one, metrics, seeds, relative) for one in test] for test in tests]
     if "pooled" in side:
         return np.mean([values for part in parts for values in part], axis=0)
@@ -157,7 +157,7 @@ def _tests(side: Judged) -> list[list[_Pair]]:
     return tests
 
 
-def _seeds(scores: Experiments, *sides: Judged) -> list[int]:
+def common_seeds(scores: Experiments, *sides: Judged) -> list[int]:
     """The seeds that all runs of some sides have."""
     pairs = [one for side in sides for test in _tests(side) for one in test]
     found = [set(scores[one.experiment].seeds(*run)) for one in pairs for run in one.trained]

@@ -12,7 +12,7 @@ all say the same, leave that t-test; one seed, or equal seeds, the one over clip
 
 Satterthwaite (1946) squares the shares in 1/df; components are usually raised to 0. That leaves 90 % of 95 for 3 seeds:
 a small MS_seed lowers V and raises df at once. Lowest and highest coverage in percent over 100 and 500 clips, seeds to
-clips 0.1, 1, 10, rest to clips 0, 1, 10 (contributions to Var(mean)); `benchmarks/coverage.py` prints every cell:
+clips 0.1, 1, 10, rest to clips 0, 1, 10 (contributions to Var(mean)); `benchmarks/interval_coverage.py` prints all:
 
     seeds                    2            3            5           10           20
     this rule      90.9 – 96.3  94.2 – 96.1  95.1 – 96.0  95.2 – 95.7  95.0 – 95.4

@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 from pullpush.lab import comparisons, paper
 from pullpush.lab.comparisons import Pair, differences
-from pullpush.lab.contrasts import Experiments, by_chance, gain, joined
+from pullpush.lab.contrasts import Experiments, by_chance, common_seeds, gain, joined
 from pullpush.lab.experiments import ExperimentError, Where
 from pullpush.lab.page import Measure
 from pullpush.lab.scores import Scores
@@ -176,9 +176,10 @@ def best_before_end(found: Experiments) -> Difference:
 def over_sound_encoders(found: Experiments) -> Difference:
     """The speech encoder over every encoder of sound events that there is, in the mean of these, over common seeds."""
     pairs = (("encoders", "yamnet"), ("further-ears", "sfx"))
-    side = {"system": "speech_embedding", "metric": TABLE_4, "where": {"test": "prompts eng"}}
-    gains = [gain(found, {"experiment": one, "baseline": each, **side}) for one, each in pairs]
-    return difference(np.mean([each[: min(map(len, gains))] for each in gains], axis=0))
+    of_all = {"system": "speech_embedding", "metric": TABLE_4, "where": {"test": "prompts eng"}}
+    sides = [{"experiment": one, "baseline": each, **of_all} for one, each in pairs]
+    seeds = common_seeds(found, *sides)
+    return difference(np.mean([gain(found, side, seeds=seeds) for side in sides], axis=0))
 
 
 def named(scores: Scores, test: str, language: str = "eng", system: str = "GLAP") -> Array:

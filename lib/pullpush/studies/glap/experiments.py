@@ -161,12 +161,21 @@ def tuned(best: Best, label: str = LOSS, **options: Any) -> System:
     return recipe, {**overrides, **best.get(label, {}), **options}
 
 
+def balancing_bias(pairs: int) -> float:
+    """The bias beside s/τ at which a batch with similarities of zero pulls as much as it pushes: −log(N − 1).
+
+    >>> round(balancing_bias(128), 2)
+    -4.84
+    """
+    return -log(pairs - 1)
+
+
 def at_size(best: Best, label: str, size: int, epochs: int, **options: Any) -> System:
     """A loss of BY_BATCH, or BALANCED, at a size of the batch, with the rate that was best there, if one was searched.
 
     Its temperature starts where it was best at the main batch, for variants of SigLIP where it was for SigLIP.
     """
-    recipe, overrides = (LOSSES[LOSS][0], {"bias": -log(size - 1)}) if label == BALANCED else BY_BATCH[label]
+    recipe, overrides = (LOSSES[LOSS][0], {"bias": balancing_bias(size)}) if label == BALANCED else BY_BATCH[label]
     tau = best.get(label, best.get(LOSS, {})).get("tau")
     start = {"tau": tau} if tau else {}
     chosen = {**overrides, **start, **best.get(f"{label}, batch {size}", {})}

@@ -7,7 +7,6 @@ weights of one text hang together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -30,6 +29,7 @@ from pullpush.metrics.prompt_templates import GLAP
 from pullpush.studies import measured
 from pullpush.studies.glap.comparisons import KEYWORDS, levels, spotted
 from pullpush.studies.glap.data import COMMANDS, DOMAINS, ISO, Grounds
+from pullpush.studies.glap.experiments import balancing_bias as balancing_bias
 from pullpush.studies.own_data import check_classes
 from pullpush.training.evaluate import embed, zero_shot
 from pullpush.training.loop import Result
@@ -48,15 +48,6 @@ class Space(NamedTuple):
     text: Tensor
     loss: Loss
     tau: float
-
-
-def balancing_bias(pairs: int) -> float:
-    """The bias beside s/τ at which a batch with similarities of zero pulls as much as it pushes: −log(N − 1).
-
-    >>> round(balancing_bias(128), 2)
-    -4.84
-    """
-    return -math.log(pairs - 1)
 
 
 def systems(batch_size: int) -> dict[str, System]:

@@ -1,6 +1,6 @@
 """Coverage of `pullpush.metrics.inference.difference` by simulation, in percent of intervals that hold the true mean.
 
-    python benchmarks/coverage.py --draws 20000 --level 0.95
+    python benchmarks/interval_coverage.py --draws 20000 --level 0.95
 
 Rows: seeds, clips, rest (contribution of seed × clip to the variance of the mean; that of clips is 1). Columns: that of
 seeds. The mean squares of a balanced normal design are scaled χ² and independent of the mean, so they are drawn
