@@ -156,9 +156,10 @@ def modules(package: str) -> dict[str, str]:
     """The modules of a package, the reader's own included, by name, and the folder that each lies in.
 
     Raises:
-        CardError: two files of one name, of which Python would import one.
+        CardError: two files of one name, of which Python would import one, or one with the name of a function that
+            the package offers, whose place it would take.
     """
-    places = import_module(package).__path__
+    places, offered = import_module(package).__path__, getattr(import_module(package), "__all__", ())
     folders = [str(folder) for folder in extra_folders(package.rpartition(".")[2])]
     for gone in [place for place in _ADDED.get(package, ()) if place not in folders]:
         _forget(package, gone)
@@ -170,6 +171,8 @@ def modules(package: str) -> dict[str, str]:
         for name in _names(place, tuple(os.listdir(place))):
             if first := found.get(f"{package}.{name}"):
                 raise CardError(f"{name}.py lies in {place} and in {first}: give one another name")
+            if place in folders and name in offered:
+                raise CardError(f"{place} has {name}.py, and {package} offers {name}: give the file another name")
             found[f"{package}.{name}"] = place
     return dict(sorted(found.items()))
 

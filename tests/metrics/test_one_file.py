@@ -44,7 +44,7 @@ def ground(home, tmp_path_factory):
 
 
 def test_its_scores_stand_beside_those_of_retrieval(add, ground):  # noqa: F811
-    add("metrics/distance.py", TOY)
+    add("metrics/nearness.py", TOY)
     experiment = Experiment.of("toy", SYSTEM, seeds=(0, 1), evaluations=("retrieval", "distance"))
     scores = compute.run(ground, experiment)
     assert scores.clips["InfoNCE", 0].keys() >= {"T2A R@1", "distance"}
@@ -64,7 +64,7 @@ def test_an_experiment_that_asks_for_an_unknown_metric_is_refused():
 
 
 def test_it_is_told_apart_by_what_it_does(add, ground):  # noqa: F811
-    add("metrics/distance.py", TOY)
+    add("metrics/nearness.py", TOY)
     add("metrics/largest.py", TOY.replace(".mean(dim=1)", ".amax(dim=1)").replace('name="distance"', 'name="largest"'))
     experiment = Experiment.of("toy", SYSTEM, seeds=(0,), evaluations=("distance",))
     assert "metrics/distance" in compute.parts_of(ground, experiment)
