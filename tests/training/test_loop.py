@@ -24,7 +24,7 @@ from pullpush.training.loop import numbers
 from pullpush.training.objective import Objective
 from pullpush.training.optimiser import clip_gradients, make_optimiser, rate, update
 
-RECIPE_FIELDS = ("epochs", "batch_size", "lr", "scalar_lr", "balance", "optimiser", "checkpoint")
+RECIPE_FIELDS = ("epochs", "batch_size", "lr", "scalar_lr", "balance", "optimiser", "checkpoint", "tau", "tau_end")
 TINY = {"epochs": 3, "batch_size": 7, "dim": 8}
 
 
@@ -93,6 +93,14 @@ def test_the_last_epoch_may_be_kept_and_nothing_else_changes(tmp_path):
     assert last.best["epoch"] == 6 != best.best["epoch"]
     saved, _ = checkpoints.read(tmp_path / "best.safetensors")
     assert all(torch.equal(value, saved[f"model.{name}"]) for name, value in last.model.state_dict().items())
+
+
+def test_a_temperature_that_anneals_goes_by_one_factor_a_step():
+    found = fit(tau=0.2, tau_end=0.1).steps["tau"]
+    assert list(found) == pytest.approx([0.2 * 0.5 ** (step / 15) for step in range(15)])
+    for name in ("infonce-learnable", "siglip"):
+        with pytest.raises(ValueError, match="has tau_end, and no fixed temperature"):
+            fit(name=name, tau_end=0.1)
 
 
 def test_diagnostics_do_not_change_the_run():

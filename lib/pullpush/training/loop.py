@@ -192,6 +192,7 @@ def train(
                 lr = recipe.lr * rate(done.step, total, recipe)
                 for group in optimiser.param_groups:
                     group["lr"] = lr * group["factor"]
+                objective.anneal(done.step / total)
 
                 if watched:
                     reseed(seed, step)  # dropout falls on the texts before, in and after the step alike

@@ -45,6 +45,9 @@ class Objective(nn.Module):
         self.model, self.recipe = model, recipe
         self.terms = nn.ModuleList(term.create(-(-recipe.batch_size // recipe.loss_parts)) for term in recipe.terms)
         self.temperature = share_temperature(self.terms, recipe)
+        self.tau_start = getattr(self.temperature, "fixed", None)
+        if recipe.tau_end and not self.tau_start:
+            raise ValueError(f"{recipe.name!r} has tau_end, and no fixed temperature that could go there: leave it out")
         self.weights = [term.weight for term in recipe.terms]
         self.needed = needed_columns(recipe)
         clips = -(-recipe.batch_size // world()[1])  # in this process, rounded up
@@ -114,6 +117,11 @@ class Objective(nn.Module):
         if poor := [row for row, text in zip(batch.index.tolist(), sentences, strict=True) if is_missing(text)]:
             raise TrainingError(f"clips {poor} have no {COLUMNS[need]}: leave them out, or give each a sentence")
         return self._embed_main(batch, sentences)  # pyrefly: ignore[bad-argument-type]
+
+    def anneal(self, done: float) -> None:
+        """Set the temperature of a step where it goes to the recipe's `tau_end`; done: share of the training so far."""
+        if self.recipe.tau_end and self.temperature:
+            self.temperature.fixed = self.tau_start ** (1 - done) * self.recipe.tau_end**done
 
     @property
     def tau(self) -> Tensor | None:

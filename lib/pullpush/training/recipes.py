@@ -35,7 +35,7 @@ RANGES = {
     "epochs": "1 or more", "batch_size": "1 or more", "warmup": "0 to 1", "clip": "0 or more",
     "scalar_lr": "0 or more", "network_lr": "0 or more", "text_chunk": "-1 or more, or None",
     "audio_chunk": "0 or more", "balance": "weights of 0 or more, not all 0", "loss_parts": "1 to batch_size",
-    "floor": "0 to 1", "warmup_steps": "0 or more",
+    "floor": "0 to 1", "warmup_steps": "0 or more", "tau_end": "above 0, or None",
 }  # fmt: skip
 
 
@@ -68,6 +68,7 @@ class Recipe:
             as many as clips where sampling is "all" and the text encoder is trained, else the whole batch.
         audio_chunk: the same for clips; 0: the whole batch.
         checkpoint: "best", the weights of the epoch with the highest validation R@1, or "last", of the last epoch.
+        tau_end: where the shared temperature, a fixed one, arrives at the end, by one factor a step; None: it stays.
         loss_parts: 1 compares every clip with all texts of the batch. W gives the loss of W processes that each see
             their own part of the batch only, as published code does by default: the mean over the parts, which are
             consecutive. The numbers are the same in any number of processes, so that one machine can measure it.
@@ -104,6 +105,7 @@ class Recipe:
     floor: float = 0.0
     warmup_steps: int = 0
     checkpoint: str = field(default="best", metadata=LATER)
+    tau_end: float | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         check_terms(self.terms)
@@ -135,6 +137,7 @@ class Recipe:
             "loss_parts": 1 <= self.loss_parts <= self.batch_size,
             "floor": 0 <= self.floor <= 1,
             "warmup_steps": self.warmup_steps >= 0,
+            "tau_end": self.tau_end is None or self.tau_end > 0,
         }
         for name, good in valid.items():
             if not good:

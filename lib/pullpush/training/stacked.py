@@ -85,6 +85,7 @@ def shape_of(plan: Plan) -> str | None:
     one, data = plan.recipe, plan.world.train
     needs = {need for term in one.terms for need in (*TERMS[term.name].make.needs, *TERMS[term.name].make.uses)}
     stands_alone = one.audio != "features" or one.captions == "all" or one.optimiser == "adam8bit" or one.audio_chunk
+    stands_alone = stands_alone or one.tau_end
     if stands_alone or plan.diagnostics or hasattr(data, "pairs") or needs - NEEDS or distributed.world()[1] > 1:
         return None
     if one.sampling == "all" and not all(all(data.captions(language)) for language in one.languages):
