@@ -26,12 +26,7 @@ from pullpush.training.runs import Plan, train_all
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
-    + """```{code-cell} ipython3
-:tags: [parameters]
-
-profile = "quick"
-seed = 0
-tau = 0.07  # of the softmax
+    + """tau = 0.07  # of the softmax
 name = "a"
 loud = False
 rates = [1, 2]

@@ -38,6 +38,11 @@ kernelspec:
 
 # Tiny
 
+```{code-cell} ipython3
+:tags: [parameters]
+
+profile = "quick"
+seed = 0
 """
 
 

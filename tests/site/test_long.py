@@ -31,12 +31,7 @@ from pullpush.site.workers import SweepError
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
-    + """```{code-cell} ipython3
-:tags: [parameters]
-
-profile = "quick"
-seed = 0
-tau = 0.07
+    + """tau = 0.07
 more = 2
 compute_long = False
 ```

@@ -28,12 +28,7 @@ from pullpush.site.verify import FIRST, LAST, OF_RUNS, OutsideError, afresh, ver
 
 CHAPTER = (
     miniature.CHAPTER_HEAD
-    + """```{code-cell} ipython3
-:tags: [parameters]
-
-profile = "quick"
-seed = 0
-```
+    + """```
 
 ```{code-cell} ipython3
 :tags: [setup]

@@ -4,7 +4,7 @@ with models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import partial
@@ -285,11 +285,7 @@ def evaluated() -> Values:
         "classes": evaluate.zero_shot(model, Tones(12), names),
         "classes of several sizes": evaluate.zero_shot(model, clips, names),
     }
-    return values | {name: _lists(table) for name, table in tables.items()}
-
-
-def _lists(table: pd.DataFrame) -> Mapping[str, list[Any]]:
-    return {str(key): table[key].tolist() for key in table}
+    return values | {name: {str(key): table[key].tolist() for key in table} for name, table in tables.items()}
 
 
 @PROBES("features")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple, Self
 
 from pullpush.data.clips import Clips
@@ -172,7 +173,8 @@ def shared_scene(scenes: Sequence[Scene]) -> Scene:
             f"one caption tells {len({scene.graph for scene in scenes})} graphs, such as {scenes[0].graph} and "
             f"{next(scene.graph for scene in scenes if scene.graph != scenes[0].graph)}: two events are called the same"
         )
-    ordered = [_in_order(scene) for scene in scenes]
+    order = attrgetter("onset" if relation == "sequence" else "event")
+    ordered = [sorted(scene.sounds, key=order) for scene in scenes]
     sounds = tuple(
         Sound(
             same[0].event,
@@ -185,11 +187,6 @@ def shared_scene(scenes: Sequence[Scene]) -> Scene:
     )
     noisy = all(scene.snr_db is not None for scene in scenes)
     return Scene(sounds, relation, 0.0 if noisy else None, float(len(sounds)))
-
-
-def _in_order(scene: Scene) -> list[Sound]:
-    """The sounds as the graph orders them."""
-    return sorted(scene.sounds, key=lambda sound: sound.onset if scene.relation == "sequence" else sound.event)
 
 
 CARD = RewriterCard(

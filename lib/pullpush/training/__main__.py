@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -128,18 +128,15 @@ def open_run(run: Path) -> Trained:
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that is asked for."""
     overrides = dict(map(setting, options.set))
-    overrides |= frozen_towers(options.freeze, overrides.get("encoder_options", {}))
+    if options.freeze:
+        frozen = {f"{tower}_frozen": True for tower in options.freeze}  # towers that keep their published weights
+        overrides["encoder_options"] = {**overrides.get("encoder_options", {}), **frozen}
     overrides |= {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
     if options.balance:
         overrides["balance"] = dict(map(group_weight, options.balance))
     if options.captions in CAPTIONS:
         overrides["captions"] = options.captions
     return recipe(options.recipe, **overrides)
-
-
-def frozen_towers(towers: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of encoders that keep their published weights."""
-    return {"encoder_options": {**given, **{f"{tower}_frozen": True for tower in towers}}} if towers else {}
 
 
 def config_of(options: argparse.Namespace, chosen: Recipe) -> Config:

@@ -13,6 +13,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,8 @@ def missing_of(plans: Iterable[Plan]) -> dict[str, Plan]:
 def prepare(plans: Sequence[Plan]) -> None:
     """Encode the frozen texts that several runs ask for, once for all of them."""
     if len(plans) > 1:
-        for plan in {(id(plan.world), _reads(plan.recipe)): plan for plan in plans}.values():
+        asked = attrgetter("text", "encoder_options", "languages", "captions")  # decide which texts are encoded
+        for plan in {(id(plan.world), content_key(asked(plan.recipe))): plan for plan in plans}.values():
             ready(plan.world, plan.recipe, seed=plan.seed)
 
 
@@ -162,11 +164,6 @@ def write_seconds(out: Path, seconds: float) -> None:
     """Say how long a run was trained for."""
     with atomic_path(out / SECONDS) as path:
         path.write_text(json.dumps({"seconds": round(seconds, 2)}) + "\n", encoding="utf-8")
-
-
-def _reads(recipe: Recipe) -> str:
-    """What decides which texts a recipe has encoded."""
-    return content_key([recipe.text, recipe.encoder_options, recipe.languages, recipe.captions])
 
 
 def _train_order(source: Source, plan: tuple[Any, ...], *, added: Sequence[LossCard]) -> None:
