@@ -80,8 +80,9 @@ def test_runs_of_one_shape_are_grouped_and_others_go_alone(fast):
     plans = [Plan(fast, one, seed) for seed in range(3)]
     other = Plan(fast, recipe("siglip", **SMALL, **on_features(fast)))
     watched, whole = Plan(fast, one, diagnostics=Diagnostics()), Plan(fast, recipe("infonce", **SMALL))
+    anneals = Plan(fast, recipe("infonce", **SMALL, **on_features(fast), tau_end=0.1))
     asks = Plan(fast, recipe("infonce+simcse", **SMALL, **on_features(fast)))
-    assert shape_of(watched) is shape_of(whole) is shape_of(asks) is None
+    assert shape_of(watched) is shape_of(whole) is shape_of(asks) is shape_of(anneals) is None
     assert list(groups([*plans, other, watched, whole], 2)) == [plans[:2]]
     with pytest.raises(TrainingError, match="one shape"):
         train_stacked([*plans, other])

@@ -45,7 +45,7 @@ class Objective(nn.Module):
         self.model, self.recipe = model, recipe
         self.terms = nn.ModuleList(term.create(-(-recipe.batch_size // recipe.loss_parts)) for term in recipe.terms)
         self.temperature = share_temperature(self.terms, recipe)
-        self.tau_start = getattr(self.temperature, "fixed", None)
+        self.tau_start = self.temperature.fixed if self.temperature else None
         if recipe.tau_end and not self.tau_start:
             raise ValueError(f"{recipe.name!r} has tau_end, and no fixed temperature that could go there: leave it out")
         self.weights = [term.weight for term in recipe.terms]
@@ -120,7 +120,7 @@ class Objective(nn.Module):
 
     def anneal(self, done: float) -> None:
         """Set the temperature of a step where it goes to the recipe's `tau_end`; done: share of the training so far."""
-        if self.recipe.tau_end and self.temperature:
+        if self.temperature and self.tau_start and self.recipe.tau_end:
             self.temperature.fixed = self.tau_start ** (1 - done) * self.recipe.tau_end**done
 
     @property

@@ -80,12 +80,12 @@ def shape_of(plan: Plan) -> str | None:
     """What runs have in common that can be trained together; None for one that goes alone.
 
     Alone go runs that are not on features with a frozen text encoder, that lack captions, are watched by diagnostics,
-    or whose losses need more than embeddings; and all where several processes train together.
+    whose temperature anneals, or whose losses need more than embeddings; and all where several processes train.
     """
     one, data = plan.recipe, plan.world.train
     needs = {need for term in one.terms for need in (*TERMS[term.name].make.needs, *TERMS[term.name].make.uses)}
-    stands_alone = one.audio != "features" or one.captions == "all" or one.optimiser == "adam8bit" or one.audio_chunk
-    stands_alone = stands_alone or one.tau_end
+    stands_alone = one.audio != "features" or one.captions == "all" or one.optimiser == "adam8bit"
+    stands_alone = stands_alone or one.audio_chunk or one.tau_end
     if stands_alone or plan.diagnostics or hasattr(data, "pairs") or needs - NEEDS or distributed.world()[1] > 1:
         return None
     if one.sampling == "all" and not all(all(data.captions(language)) for language in one.languages):
