@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from pullpush.errors import DataNotFoundError, PullPushError, check_known, unknown
-from pullpush.lab.paper import paper_table
+from pullpush.lab.paper import paper_rows
 from pullpush.lab.root import find_root
 
 LEAST = 0.5  # points
@@ -184,34 +184,31 @@ def paper_value(claim: Claim) -> float | None:
 def _cells(claim: Claim, filters: Mapping[str, Any]) -> np.ndarray:
     """The numbers of the rows that pass all filters (column → value or list of values), `(rows,)`, rows ≥ 1."""
     try:
-        table = _table(claim.paper, claim.value["table"])
+        rows = paper_rows(claim.paper, claim.value["table"])
     except DataNotFoundError as error:
         raise _fault(claim, f"value: {error}") from None
-    kept = np.ones(len(table), bool)
+    kept = np.ones(len(rows), bool)
     for column, wanted in filters.items():
         wanted = [str(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
         if column == "note_contains":
-            notes = ";" + table["note"].fillna("") + ";"
-            found = notes.map(lambda note, wanted=wanted: all(text in note for text in wanted))
-        elif column in table.columns:
-            known = table[column].astype(str)
-            found = known.isin(wanted) & set(wanted).issubset(known)  # a misspelt value of a list is no smaller list
+            known = [str(row["note"]) for row in rows]
+            found = [all(text in f";{note};" for text in wanted) for note in known]
+        elif column in rows[0]:
+            known = [str(row[column]) for row in rows]
+            found = [text in wanted for text in known] if set(wanted).issubset(known) else []
         else:
-            raise _fault(claim, f"value: no column {column!r}: use one of {', '.join(table.columns)}, note_contains")
-        if not found.any():
-            have = sorted(set(table["note" if column == "note_contains" else column].astype(str)))
+            raise _fault(claim, f"value: no column {column!r}: use one of {', '.join(rows[0])}, note_contains")
+        if not any(found):
+            have = sorted(set(known))
             near = [hit for one in wanted if one not in have for hit in get_close_matches(one, have, 3, 0.3)] or have
             asked = ", ".join(wanted)
             raise _fault(claim, f"value: table {claim.value['table']} has no {column} {asked}: nearest: {near[:9]}")
-        kept &= found.to_numpy()
-    numbers = table.loc[kept, "value"].to_numpy(float)
+        kept &= found
+    numbers = np.array([row["value"] for row in rows], float)[kept]
     if not len(numbers) or np.isnan(numbers).any():
         text = f"value: table {claim.value['table']} has no row with a number where {filters}: relax the filters"
         raise _fault(claim, text)
     return numbers
-
-
-_table = lru_cache(maxsize=128)(paper_table)
 
 
 # ---------------------------------------------------------------- reading

@@ -42,13 +42,14 @@ def printed(paper: str, table: int, wanted: Mapping[str, Any]) -> tuple[float, f
     >>> printed("glap", 7, {"system": "GLAP", "dataset": "ESC-50", "language": "deu"})[0]
     64.3
     """
-    rows = [row for row in _rows(paper, table) if wanted.items() <= row.items()]
+    rows = [row for row in paper_rows(paper, table) if wanted.items() <= row.items()]
     value, std = (np.array([row[column] for row in rows], float) for column in ("value", "std"))
     return (float(value.mean()), float(std.mean())) if rows else (math.nan, math.nan)
 
 
-@lru_cache(maxsize=32)
-def _rows(paper: str, table: int) -> list[dict[str, Any]]:
+@lru_cache(maxsize=128)
+def paper_rows(paper: str, table: int) -> list[dict[str, Any]]:
+    """The rows of a paper's table, column → cell, read once."""
     return [{str(name): cell for name, cell in row.items()} for row in paper_table(paper, table).to_dict("records")]
 
 
