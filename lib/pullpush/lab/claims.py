@@ -187,17 +187,18 @@ def _cells(claim: Claim, filters: Mapping[str, Any]) -> np.ndarray:
         rows = paper_rows(claim.paper, claim.value["table"])
     except DataNotFoundError as error:
         raise _fault(claim, f"value: {error}") from None
-    kept = np.ones(len(rows), bool)
+    columns, kept = next(iter(rows), {}), np.ones(len(rows), bool)
     for column, wanted in filters.items():
         wanted = [str(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
         if column == "note_contains":
             known = [str(row["note"]) for row in rows]
-            found = [all(text in f";{note};" for text in wanted) for note in known]
-        elif column in rows[0]:
-            known = [str(row[column]) for row in rows]
+            notes = (f";{row['note']};" if isinstance(row["note"], str) else ";;" for row in rows)
+            found = [all(text in note for text in wanted) for note in notes]
+        elif column in columns:
+            known = [str(row[column]) for row in rows]  # a misspelt value of a list is no smaller list:
             found = [text in wanted for text in known] if set(wanted).issubset(known) else []
         else:
-            raise _fault(claim, f"value: no column {column!r}: use one of {', '.join(rows[0])}, note_contains")
+            raise _fault(claim, f"value: no column {column!r}: use one of {', '.join(columns)}, note_contains")
         if not any(found):
             have = sorted(set(known))
             near = [hit for one in wanted if one not in have for hit in get_close_matches(one, have, 3, 0.3)] or have
