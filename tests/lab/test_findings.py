@@ -59,7 +59,7 @@ def test_a_number_stands_with_its_interval_unless_it_is_bare():
         findings.sentence("{no-such-claim}", {}, lambda file: pd.DataFrame({"id": ["a"]}))
 
 
-@pytest.mark.parametrize(("profile", "expected"), [("quick", "2.0 [−1.0, 3.0]"), ("smoke", "0.7 [")])
+@pytest.mark.parametrize(("profile", "expected"), [("quick", "2.0 [−1.0, 3.0]"), ("smoke", "0.6 [")])
 def test_a_page_says_its_own_numbers_where_it_has_the_published_size(profile, expected, tmp_path, monkeypatch):
     said: list[str] = []
     item = {"found": "{gain}", "remember": ["{gain}"], "cells": {"gain": {**CELLS["gain"]}}}
