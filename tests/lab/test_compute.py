@@ -87,11 +87,11 @@ def test_a_metric_of_a_cell_is_asked_each_time_since_its_probe_may_not_see_what_
 
 def test_what_varies_tells_trials_apart(ground):
     radii = {"radius": {r: {"radius": r} for r in (0.0, 0.5)}}
-    varied = Experiment.of("radius", {"SVR": PAIR["with SVR"]}, seeds=(0, 1), varies=radii)
+    varied = Experiment.of("radius", {"SVR": PAIR["with SVR"]}, seeds=(0,), varies=radii)
     found = compute.run(ground, varied)
-    assert list(found.table["radius"].unique()) == [0.0, 0.5]
+    assert list(found.table["radius"]) == [0.0, 0.5]
     one = found.contrast("SVR", metric="R@1", where={"radius": 0.5}, baseline_where={"radius": 0.0})
-    assert one.seeds == 2
+    assert one.seeds == 1
     with pytest.raises(ExperimentError, match="2 trials of 'SVR'"):
         found.contrast("SVR", metric="R@1")
 

@@ -213,15 +213,15 @@ def test_an_experiment_is_reduced_to_its_first_values_and_seeds(scores):
         varies={"tau": {value: {"tau": value} for value in (0.05, 0.1, 0.2)}},
     )
     small = declared.reduced()
-    assert ([trial.where["tau"] for trial in small.trials], small.seeds) == ([0.05, 0.1], (0, 1))
+    assert [trial.where["tau"] for trial in small.trials] == [0.05, 0.1]
+    assert small.seeds == (0, 1)
     tried = Experiment.of(
         "x",
         {"a": ("infonce", {})},
-        seeds=(0, 1),
+        seeds=(0,),
         settings={"tau": {v: {"tau": v} for v in (0.05, 0.1, 0.2)}, "lr": {1e-3: {}}},
     )
     assert [trial.where["value"] for trial in tried.reduced().trials] == [0.05, 0.1, 1e-3], "two of each setting"
-    assert len(replace(tried, seeds=(0,)).reduced().trials) == 2, "one of each, where one seed chooses"
     assert declared.reduced(9) == declared
     named = Experiment.of("x", {"a": ("infonce", {})}, seeds=(0,), varies={"test": {name: {} for name in "abc"}})
     assert named.reduced() == named, "pages ask for what has a name"

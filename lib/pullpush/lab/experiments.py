@@ -136,7 +136,6 @@ class Experiment:
     def reduced(self, most: int = 2) -> Experiment:
         """The same with at most so many seeds, and numbers of each that varies, the first that are declared; of several
         settings that are tried one after the other (see `of`) so many of each. What has a name stays: pages ask for it.
-        Of one seed, which chooses a point and compares none, one number is left.
 
         Example:
             >>> radius = Experiment.of("radius", {"SVR": ("svr", {})}, seeds=range(9),
@@ -144,11 +143,11 @@ class Experiment:
             >>> [str(trial) for trial in radius.reduced().trials]
             ['SVR radius=0.0', 'SVR radius=0.1']
         """
-        numbers, first = min(most, len(self.seeds)), dict[tuple[str, str], list[Any]]()
+        first: dict[tuple[str, str], list[Any]] = {}
         for trial in self.trials:
             for key, value in _varied(trial):
                 values = first.setdefault(key, [])
-                if value not in values and (isinstance(value, str) or len(values) < numbers):
+                if value not in values and (isinstance(value, str) or len(values) < most):
                     values.append(value)
         trials = [
             replace(trial, seeds=trial.seeds[:most])
