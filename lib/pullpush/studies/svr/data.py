@@ -129,6 +129,9 @@ def controls(tau: float) -> dict[str, System]:
     }
 
 
+SEEDS = 40  # of what is compared on the frozen trunk
+
+
 def on_trunk(ground: Material, tau: float, seeds: Sequence[int]) -> tuple[Experiment, Experiment]:
     """The six on the frozen trunk, watched at some twenty steps of a run, and the controls, which leave to them what
     they are compared with.
