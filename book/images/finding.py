@@ -70,7 +70,7 @@ def draw() -> None:
     for ax in (left, right):
         mark_zero(ax, "y")
     left.set(xlabel="factor of the push across the way", ylabel="R@1 over InfoNCE's (points)")
-    left.set_title("Less push than InfoNCE's own\ncosts recall, and so does more.")
+    left.set_title("Recall is highest at\nInfoNCE's own push.")
     right.set(xlabel="quarter of training", ylabel="lead of SVR in R@1 (points)", xticks=range(1, QUARTERS + 1))
     right.set_title("SVR, which turns it down, is ahead\nearly, and no longer at the end.")
     fig.suptitle("The push across the way is needed; SVR is a head start", weight="bold")
