@@ -79,3 +79,15 @@ def test_a_logarithm_is_written_in_plain_numbers():
     low, high = ax.get_ylim()
     shown = [float(tick.get_text()) for tick in ax.get_yticklabels() if low <= tick.get_position()[1] <= high]
     assert shown == [200, 500, 1000, 2000]
+
+
+def test_logarithmic_axes_have_no_mathematics_which_figures_do_not_parse():
+    fig, (left, right) = panels(2)
+    left.loglog([20, 70], [1e-6, 1])
+    right.set_xscale("symlog")
+    right.plot([-300, 300], [0, 1])
+    finish(fig).canvas.draw()
+    ticks = [*left.get_xticklabels(minor=True), *left.get_yticklabels(), *right.get_xticklabels()]
+    written = {tick.get_text() for tick in ticks}
+    assert written >= {"20", "1e−06", "−100"}
+    assert not any("$" in text for text in written)

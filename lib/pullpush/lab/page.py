@@ -195,8 +195,9 @@ class Page:
         judged = self.ledger.table()
         self.book.save(judged, "claims")
         if number:
+            seeds = judged["seeds"].dropna()
             caption = "All claims that this lab judges: what was measured, and what the paper prints; "
-            caption += f"{len(self.book.seeds)} seeds where nothing else is said."
+            caption += f"{seeds.min():.0f} to {seeds.max():.0f} seeds."
             alt = "A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers."
             self.figure(claim_forest(judged), number, caption, alt=alt)
         display(evidence.ledger(self.ledger))

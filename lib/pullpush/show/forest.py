@@ -130,7 +130,7 @@ def _scale(ax: Axes, unit: str, low: float, high: float) -> str:
     pad = 0.06 * (high - low or 1)
     ax.set_xlim(low - pad, high + pad)
     ax.xaxis.set_major_locator(MaxNLocator(4))
-    ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=False)
+    ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
     ax.xaxis.get_offset_text().set_fontsize(SMALL)
     return ""
 

@@ -11,7 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 
 from pullpush.show.palette import BLACK, GREY
 
@@ -58,7 +58,20 @@ def finish(fig: Figure, note: str = "", *, handles: Sequence[Artist] | None = No
         fig.legend(handles, labels, loc="outside upper center", ncols=columns)
     if note:
         fig.supxlabel(note, fontsize="small", color=GREY)
+    for ax in fig.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+                axis.set_major_formatter(PlainNumbers(axis.get_transform().base))
+            if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
+                axis.set_minor_formatter(PlainNumbers(axis.get_transform().base))
     return fig
+
+
+class PlainNumbers(LogFormatterSciNotation):
+    """Labels of the ticks that matplotlib would label on a logarithmic axis, without mathematics: figures parse none."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}".replace("-", "−") if super().__call__(x, pos) else ""
 
 
 def spread_note(table: pd.DataFrame, mark: str = "band", *, within: Sequence[str] = ()) -> str:

@@ -70,15 +70,24 @@ def ranked(similarity: Tensor, lengths: np.ndarray) -> Values:
     >>> [float(found[name][0]) for name in ("T2A R@1", "T2A R@1, equal length")]
     [0.0, 1.0]
     """
-    logs = torch.from_numpy(np.log(lengths.astype(float)))
-    is_near = (logs[:, None] - logs[None]).abs() <= np.log(1 + NEAR)
-    values = {}
+    values, is_near = {}, _are_near(lengths)
     for side, matrix in (("T2A", similarity), ("A2T", similarity.T)):
         among = torch.where(is_near, matrix, matrix.min() - 1)
         whole = retrieval_per_query(matrix, ks=(1, 10), map_at=(10,))
         whole[f"R@1{AMONG}"] = retrieval_per_query(among, ks=(1,), map_at=())["R@1"]
         values |= {f"{side} {name}": value.numpy() for name, value in whole.items()}
     return values
+
+
+def guessed(ground: Grounds, test: str) -> float:
+    """R@1 of a guesser among the clips of a test that are as long as the right one."""
+    return float((1 / _are_near(_sizes(ground, test)[1]).sum(dim=1)).mean())
+
+
+def _are_near(lengths: np.ndarray) -> Tensor:
+    """Which clips are of equal length, `(N, N)`."""
+    logs = torch.from_numpy(np.log(lengths.astype(float)))
+    return (logs[:, None] - logs[None]).abs() <= np.log(1 + NEAR)
 
 
 def _alone(test: str) -> str:
