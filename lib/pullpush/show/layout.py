@@ -68,7 +68,7 @@ def finish(fig: Figure, note: str = "", *, handles: Sequence[Artist] | None = No
 
 
 class PlainNumbers(LogFormatterSciNotation):
-    """Labels of the ticks that matplotlib would label on a logarithmic axis, without mathematics: figures parse none."""
+    """Labels of the ticks that matplotlib labels on a logarithmic axis, without mathematics: figures parse none."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return f"{x:g}".replace("-", "−") if super().__call__(x, pos) else ""
