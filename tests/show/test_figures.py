@@ -31,23 +31,10 @@ from pullpush.studies.language_encoder import figures as language
 from pullpush.studies.svr import figures as svr
 from pullpush.studies.world import plots as world_plots
 
-STEPS = [1.0, 2.0, 3.0]
-
-
-def shares(panel: str, line: str) -> pd.DataFrame:
-    """Two panels with three lines each."""
-    rows = [(p, name, 0.2 * n + 0.1) for p in ("near", "far") for n, name in enumerate(("small", "large", "random"))]
-    table = pd.DataFrame(rows, columns=[panel, line, "value"])
-    return table.assign(low=table["value"] - 0.05, high=table["value"] + 0.05, chance=0.04)
-
 
 def local_global() -> pd.DataFrame:
     rows = [(8, 0.5, 2.0, 1.5, 0.3), (24, 0.5, 1.5, 1.0, 0.5), (64, 0.5, 1.0, 0.5, 0.7)]
     return pd.DataFrame(rows, columns=["batch_size", "whole", "batch", "variance", "cosine"])
-
-
-def history() -> pd.DataFrame:
-    return pd.DataFrame({"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1], "T2A R@1": [0.1, 0.2, 0.3], "A2T R@1": [0.1] * 3})
 
 
 def frequencies() -> dict[str, pd.DataFrame]:
@@ -57,11 +44,6 @@ def frequencies() -> dict[str, pd.DataFrame]:
 
 def negatives(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random((5, 3))
-
-
-def scores() -> pd.DataFrame:
-    columns = {"language": ["eng", "fra"], "value": [0.5, 0.3], "low": [0.4, 0.2], "high": [0.6, 0.5]}
-    return pd.DataFrame({**columns, "chance": [0.1, 0.1]})
 
 
 def swept() -> pd.DataFrame:

@@ -41,6 +41,7 @@ def test_every_class_is_of_one_group_and_the_named_ones_are_events_of_the_book()
 
     assert len(set(data.CLASSES)) == 50
     assert not data.NAMED.keys() & data.RELATED.keys()
+    assert {*data.NAMED, *data.RELATED} < {*data.CLASSES}
     assert {*data.NAMED.values(), *data.RELATED.values()} <= {event.name for event in load_events()}
 
 

@@ -9,7 +9,6 @@ stands in the text below.
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 from html import escape
@@ -19,7 +18,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 from PIL import Image
 
-from pullpush.show.markup import Markup, compress_png
+from pullpush.show.markup import Markup, address, compress_png
 
 NUMBER = re.compile(r"(\d+[A-Z]?)\.([1-9]\d*)")
 LOOK = "color:inherit;font-weight:normal;font-size:0.92em"  # the site's theme prints captions too pale to be read
@@ -41,13 +40,13 @@ def figure(fig: Figure, number: str, caption: str, *, alt: str, paper: str = "")
     if not caption.strip() or not alt.strip():
         raise ValueError(f"figure {number} needs a caption and an alt text, got {caption!r} and {alt!r}: write both")
     title = f"Figure {number}" + (f" (paper: {paper})" if paper else "")
-    address = anchor(number)  # before the figure is closed, so that a wrong number can be corrected in place
+    place = anchor(number)  # before the figure is closed, so that a wrong number can be corrected in place
     picture, width = _picture(fig)
     plt.close(fig)
     display(
         Markup(
-            f'<figure id="{address}" class="numbered" style="margin:1em 0">'
-            f'<img src="data:image/png;base64,{picture}" alt="{escape(alt)}" '
+            f'<figure id="{place}" class="numbered" style="margin:1em 0">'
+            f'<img src="{picture}" alt="{escape(alt)}" '
             f'style="width:{width}px;max-width:100%;height:auto">'
             f'<figcaption style="{LOOK}"><strong>{escape(title)}.</strong> {_inline(caption)}</figcaption></figure>',
             f"{title}. {caption}",
@@ -72,11 +71,11 @@ def anchor(number: str) -> str:
 
 
 def _picture(fig: Figure) -> tuple[str, int]:
-    """The figure as a PNG in base64, and its width in pixels; cut to what is drawn, as notebooks do."""
+    """The address of the figure as a PNG, and its width in pixels; cut to what is drawn, as notebooks do."""
     drawn = io.BytesIO()
     fig.savefig(drawn, format="png", bbox_inches="tight")
     data = compress_png(drawn.getvalue())
-    return base64.b64encode(data).decode("ascii"), Image.open(io.BytesIO(data)).width
+    return address(data), Image.open(io.BytesIO(data)).width
 
 
 def _inline(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from pullpush.show.layout import PAGE_WIDTH, mark_zero, scale_points, signed
-from pullpush.show.palette import BLACK, VERDICTS
+from pullpush.show.intervals import PAPER
+from pullpush.show.layout import PAGE_WIDTH, limits, mark_zero, scale_points, signed
+from pullpush.show.palette import VERDICTS
 
 # Inches from a figure's left edge to the source, the claim and the axis, and what is left beside that for numbers.
 SOURCE, CLAIM, PLOT, EDGE = 0.05, 0.95, 4.55, 0.55
@@ -23,14 +23,6 @@ CLAIM_LENGTH = 63  # characters of a line
 ALIKE = 6  # how many times farther from zero the numbers of a panel may reach than those of one of its sources
 SHORT = {"text-to-audio": "T2A", "audio-to-text": "A2T", "T2A recall at one": "T2A R@1", "A2T recall at one": "A2T R@1"}
 SMALL = 8  # points, of letters
-DIAMOND: dict[str, Any] = {
-    "marker": "D",
-    "mfc": "none",
-    "mec": BLACK,
-    "markersize": 4.5,
-    "linestyle": "none",
-    "zorder": 3,
-}
 
 
 def claim_forest(table: pd.DataFrame) -> Figure:
@@ -109,7 +101,7 @@ def _draw(ax: Axes, block: pd.DataFrame) -> None:
         ax.plot([row["low"], row["high"]], [row["middle"]] * 2, color=colour, linewidth=1.6, solid_capstyle="butt")
         ax.plot(row["value"], row["middle"], marker, color=colour, mfc=face, markersize=6)
         if low <= row["paper_value"] <= high:
-            ax.plot(row["paper_value"], row["middle"], **DIAMOND)
+            ax.plot(row["paper_value"], row["middle"], zorder=3, **PAPER)
         elif np.isfinite(row["paper_value"]):
             _write(ax, PAGE_WIDTH - EDGE + 0.05, row["middle"], f"◇ {signed(row['paper_value'], '+.3g')}")
         _write(ax, CLAIM, row["middle"], row["text"])
@@ -149,7 +141,7 @@ def _write(ax: Axes, inches: float, height: float, text: str, weight: str = "nor
 
 def _span(rows: pd.DataFrame) -> tuple[float, float]:
     """All intervals, zero, and what the paper prints, unless that is farther off than one and a half of their span."""
-    low, high = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
+    low, high = limits(rows["low"], rows["high"])
     span = (high - low) or 1.0
     printed = rows["paper_value"].dropna().astype(float)
     printed = printed[(printed > low - 1.5 * span) & (printed < high + 1.5 * span)]
@@ -164,5 +156,5 @@ def _explain(fig: Figure, rows: pd.DataFrame) -> None:
         if (rows["verdict"] == verdict).any()
     ]
     if rows["paper_value"].notna().any():
-        handles.append(Line2D([], [], label="paper", **DIAMOND))
+        handles.append(Line2D([], [], label="paper", **PAPER))
     fig.legend(handles=handles, loc="upper center", ncols=len(handles), fontsize=SMALL, columnspacing=1.2)

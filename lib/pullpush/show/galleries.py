@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +18,7 @@ from pullpush.data.clips import Clips
 from pullpush.data.languages import LANGUAGES
 from pullpush.encoders.pictures import as_images
 from pullpush.errors import UnknownNameError
-from pullpush.show.markup import Markup, compress_png, safe
+from pullpush.show.markup import Markup, address, compress_png, safe
 
 GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:0.6em 1.2em;overflow-wrap:anywhere"
 # libsndfile's scale from 0 (best) to 1 (smallest); 0.6 is about 3 kB a second at 16 kHz.
@@ -108,11 +107,10 @@ def player(wave: Tensor) -> str:
     buffer = io.BytesIO()
     clipped = np.clip(samples, -1, 1).astype(np.float32)
     soundfile.write(buffer, clipped, SAMPLE_RATE, format="MP3", subtype="MPEG_LAYER_III", compression_level=COMPRESSION)
-    source = f"data:audio/mpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
     return (
         '<figure class="sound" style="margin:0.4em 0">'
         '<audio controls preload="metadata" aria-label="sound" style="width:100%;max-width:22em;height:2.4em" '
-        f'src="{source}"></audio></figure>'
+        f'src="{address(buffer.getvalue(), "audio/mpeg")}"></audio></figure>'
     )
 
 
@@ -128,7 +126,7 @@ def thumbnail(wave: Tensor) -> str:
     drawn, small = io.BytesIO(), io.BytesIO()
     plt.imsave(drawn, log_power(wave)[::2, ::3].numpy()[::-1], vmin=-DEPTH, vmax=0, cmap="magma", format="png")
     Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(small.getvalue()).decode("ascii")
+    return address(small.getvalue())
 
 
 PICTURES = "display:grid;grid-template-columns:repeat(auto-fill,minmax(8em,1fr));gap:0.8em;overflow-wrap:anywhere"
@@ -147,8 +145,8 @@ def _picture(image: np.ndarray, caption: str) -> str:
     """HTML of one picture, `(S, S, 3)` in [-1, 1]."""
     buffer, size = io.BytesIO(), image.shape[0]
     Image.fromarray(((image + 1) * 127.5).round().clip(0, 255).astype(np.uint8)).save(buffer, "PNG")
-    data = base64.b64encode(compress_png(buffer.getvalue())).decode("ascii")
+    source = address(compress_png(buffer.getvalue()))
     return (
-        f'<figure style="margin:0;text-align:center"><img src="data:image/png;base64,{data}" alt="{safe(caption)}" '
+        f'<figure style="margin:0;text-align:center"><img src="{source}" alt="{safe(caption)}" '
         f'width="{size}" height="{size}" style="{PAPER}"><figcaption lang="en">{safe(caption)}</figcaption></figure>'
     )

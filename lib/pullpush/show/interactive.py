@@ -16,6 +16,7 @@ from pullpush.show.markup import Markup, brief
 
 FORCE_TITLE = "Forces on a text embedding, interactive"
 RADIUS_TITLE = "The semantic radius of SVR, interactive"
+PAGES = {FORCE_TITLE: "force_lab.html", RADIUS_TITLE: "radius_lab.html"}
 DIGITS = 5  # of the numbers in a page
 NEGATIVES = 60  # of an anchor
 
@@ -48,7 +49,7 @@ def force_lab(
         Forces on a text embedding, interactive
     """
     shown = [_force_data(text.double(), audio.double(), captions, i) for i in anchors]
-    return _frame("force_lab.html", {"tau": tau, "anchors": shown}, FORCE_TITLE)
+    return _frame(FORCE_TITLE, {"tau": tau, "anchors": shown})
 
 
 def radius_lab(
@@ -68,7 +69,7 @@ def radius_lab(
         The semantic radius of SVR, interactive
     """
     shown = [_radius_data(text.double(), audio.double(), captions, i) for i in anchors]
-    return _frame("radius_lab.html", {"tau": tau, "anchors": shown}, RADIUS_TITLE)
+    return _frame(RADIUS_TITLE, {"tau": tau, "anchors": shown})
 
 
 FRAME = re.compile(r'<div><iframe srcdoc="([^"]*)" title="([^"]*)"[^>]*></iframe></div>')
@@ -80,20 +81,21 @@ def renewed(shown: str) -> str:
 
 
 def _renewed(match: re.Match[str]) -> str:
-    page = {FORCE_TITLE: "force_lab.html", RADIUS_TITLE: "radius_lab.html"}.get(match[2])
     data = re.search(r"^const data = (.*);$", html.unescape(match[1]), flags=re.MULTILINE)
-    return _frame(page, json.loads(data[1]), match[2], 760).data if page and data else match[0]
+    return _frame(match[2], json.loads(data[1]), 760).data if match[2] in PAGES and data else match[0]
 
 
-def _frame(page: str, data: dict, title: str, height: int = 640) -> Markup:
+def _frame(title: str, data: dict, height: int = 640) -> Markup:
     """A page of this package with its data, in a frame of its own."""
-    read = {name: files("pullpush.show").joinpath(name).read_text("utf-8") for name in (page, "frame.css", "frame.js")}
-    document = read[page].replace("/*STYLE*/", read["frame.css"]).replace("/*SHARED*/", read["frame.js"])
+    page, style, shared = (
+        files("pullpush.show").joinpath(name).read_text("utf-8") for name in (PAGES[title], "frame.css", "frame.js")
+    )
+    document = page.replace("/*STYLE*/", style).replace("/*SHARED*/", shared)
     # No "<" in a caption may end the script element that the data stands in, or open another.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     document = html.escape(document.replace("/*DATA*/", text), quote=True)
-    style = f"width:100%;height:{height}px;border:0"
-    return Markup(f'<div><iframe srcdoc="{document}" title="{title}" style="{style}"></iframe></div>', title)
+    look = f"width:100%;height:{height}px;border:0"
+    return Markup(f'<div><iframe srcdoc="{document}" title="{title}" style="{look}"></iframe></div>', title)
 
 
 def _surroundings(text: Tensor, audio: Tensor, captions: Sequence[str], row: int):

@@ -48,9 +48,7 @@ def finish(fig: Figure, note: str = "", *, handles: Sequence[Artist] | None = No
     if handles is None:
         labelled = [zip(*ax.get_legend_handles_labels(), strict=True) for ax in fig.axes]
         handles = list({label: handle for pairs in labelled for handle, label in pairs}.values())
-        labels = list(dict.fromkeys(label for ax in fig.axes for label in ax.get_legend_handles_labels()[1]))
-    else:
-        labels = [str(handle.get_label()) for handle in handles]
+    labels = [str(handle.get_label()) for handle in handles]
     if labels:
         widest = max(map(len, labels)) * 0.068 + 0.55  # inches of an entry
         columns = max(1, min(len(labels), int(fig.get_figwidth() / widest)))

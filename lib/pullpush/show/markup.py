@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from html import escape
 
@@ -45,6 +46,15 @@ class Markup(HTML):
 
     def __repr__(self) -> str:
         return self.text
+
+
+def address(data: bytes, kind: str = "image/png") -> str:
+    """The address that holds a file itself, so that a page needs no other.
+
+    >>> address(b"abc", "text/plain")
+    'data:text/plain;base64,YWJj'
+    """
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def compress_png(data: bytes) -> bytes:

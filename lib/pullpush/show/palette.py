@@ -7,7 +7,6 @@ language names its colour.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
@@ -18,43 +17,37 @@ from cycler import cycler
 from pullpush.data.languages import load_languages
 from pullpush.training.recipes import colour, title
 
-ROLES: Mapping[str, str] = MappingProxyType(
-    {
-        "black": "#000000",
-        "orange": "#E69F00",
-        "sky": "#56B4E9",
-        "green": "#009E73",
-        "yellow": "#F0E442",
-        "blue": "#0072B2",
-        "vermilion": "#D55E00",
-        "purple": "#CC79A7",
-    }
-)
+ROLES: Mapping[str, str] = {
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermilion": "#D55E00",
+    "purple": "#CC79A7",
+}
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = ROLES.values()
 GREY = "#767676"
 # For methods whose card names no colour: from Tol's muted palette, none of them near a role.
 FURTHER = ("#332288", "#882255", "#999933", GREY)
 
 # Part of the force on an embedding → its name and colour.
-PARTS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "pull": ("pull", GREEN),
-        "push": ("push", BLACK),
-        "parallel": ("push, parallel", ORANGE),
-        "perpendicular": ("push, perpendicular", PURPLE),
-        "sideways": ("push, sideways", SKY),
-    }
-)
+PARTS: Mapping[str, tuple[str, str]] = {
+    "pull": ("pull", GREEN),
+    "push": ("push", BLACK),
+    "parallel": ("push, parallel", ORANGE),
+    "perpendicular": ("push, perpendicular", PURPLE),
+    "sideways": ("push, sideways", SKY),
+}
 # Verdict on a claim → marker, colour, fill; beside what papers print, which is an open diamond.
-VERDICTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {
-        "holds": ("o", BLUE, BLUE),
-        "holds, smaller": ("v", SKY, SKY),
-        "no effect": ("X", BLACK, BLACK),
-        "reversed": ("s", VERMILION, VERMILION),
-        "cannot tell": ("o", BLACK, "white"),
-    }
-)
+VERDICTS: Mapping[str, tuple[str, str, str]] = {
+    "holds": ("o", BLUE, BLUE),
+    "holds, smaller": ("v", SKY, SKY),
+    "no effect": ("X", BLACK, BLACK),
+    "reversed": ("s", VERMILION, VERMILION),
+    "cannot tell": ("o", BLACK, "white"),
+}
 
 
 def use_style() -> None:
@@ -118,23 +111,18 @@ def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, Any]]:
         {'infonce': {'label': 'InfoNCE', 'colour': '#0072B2'}}
     """
     names = list(dict.fromkeys(recipes))
+    if len(names) > (most := len(FURTHER) + len(ROLES)):
+        raise ValueError(f"{len(names)} methods in one figure, but only {most} colours: draw fewer, or panels")
     colours: dict[str, str] = {}
     for name in names:
         wanted = ROLES.get(colour(name))
         if wanted and wanted not in colours.values():
             colours[name] = wanted
     for name in (name for name in names if name not in colours):
-        colours[name] = _free_colour(name, set(colours.values()), len(names))
+        start = crc32(name.encode()) % len(FURTHER)
+        order = (*FURTHER[start:], *FURTHER[:start], *ROLES.values())
+        colours[name] = next(each for each in order if each not in colours.values())
     return {name: {"label": method_name(name), "colour": colours[name]} for name in names}
-
-
-def _free_colour(name: str, taken: set[str], count: int) -> str:
-    start = crc32(name.encode()) % len(FURTHER)
-    order = (*FURTHER[start:], *FURTHER[:start], *ROLES.values())
-    free = [candidate for candidate in order if candidate not in taken]
-    if not free:
-        raise ValueError(f"{count} methods in one figure, but only {len(order)} colours: draw fewer, or panels")
-    return free[0]
 
 
 def language_name(code: str) -> str:

@@ -7,8 +7,8 @@ through which it moves them after all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from itertools import permutations, zip_longest
 
 import numpy as np
@@ -46,8 +46,8 @@ def term_forces(model: nn.Module, one: Recipe, given: Iterable[Batch], *, seed: 
 
     A learnable temperature is taken where it starts: give the recipe the learnt one, `recipe(…, tau=…)`.
     """
-    with _as_in_training(model, seed), torch.no_grad():
-        objective = Objective(model, one)
+    with torch.random.fork_rng(), torch.no_grad():
+        objective = _in_training(model, one, seed)
         offers = [objective(batch).offer for batch in given]
     tables = [forces_of(offer, one).assign(batch=number) for number, offer in enumerate(offers)]
     return pd.concat(tables, ignore_index=True)
@@ -107,12 +107,12 @@ def gradient_cosines(model: nn.Module, one: Recipe, given: Iterable[Batch]) -> p
         and norm, that of the weighted term's. The cosine is NaN where one of them does not reach the encoder.
     """
     weights: dict[str, list[Tensor]] = {side: [] for side in SIDES}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            weights["text" if name.startswith("text") else "clip"].append(parameter)
     rows = []
-    with _as_in_training(model, 0):
-        objective = Objective(model, one)
+    with torch.random.fork_rng():
+        objective = _in_training(model, one, 0)
+        for name, parameter in objective.model.named_parameters():
+            if parameter.requires_grad:
+                weights["text" if name.startswith("text") else "clip"].append(parameter)
         for number, batch in enumerate(given):
             values = objective(batch).terms
             for encoder, own in ((encoder, own) for encoder, own in weights.items() if own):
@@ -197,18 +197,7 @@ def _gradients(value: Tensor, at: Sequence[Tensor]) -> list[Tensor]:
     return [torch.zeros_like(x) if gradient is None else gradient for x, gradient in zip_longest(at, found)]
 
 
-@contextmanager
-def _as_in_training(model: nn.Module, seed: int) -> Iterator[None]:
-    """Dropout on, from a seed; afterwards the model's modes and running statistics are as they were."""
-    modes = {module: module.training for module in model.modules()}
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        try:
-            model.train()
-            yield
-        finally:
-            for module, mode in modes.items():
-                module.training = mode
-            for buffer, before in buffers:
-                buffer.data.copy_(before)
+def _in_training(model: nn.Module, one: Recipe, seed: int) -> Objective:
+    """The objective of a recipe on a copy of a model, with dropout on, from a seed."""
+    torch.manual_seed(seed)
+    return Objective(deepcopy(model).train(), one)

@@ -109,11 +109,7 @@ class Grounds(Ground):
 
     def data(self) -> World:
         """The clips as audio."""
-        return self._data
-
-    @cached_property
-    def _data(self) -> World:
-        return self.material.data()
+        return self.material.view("scenes").data
 
     @cached_property
     def translated(self) -> World:

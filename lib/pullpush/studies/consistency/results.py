@@ -103,15 +103,6 @@ def _at_start(scores: Mapping[str, Scores], system: str, baseline: str = "") -> 
     return at_equal_rank(pd.concat(runs), ["ml-clap"], system, baseline)
 
 
-MEASURES = {
-    f"evenness-{system}-start": Measure(("every start", "starts"), partial(_at_start, system=system))
-    for system in ("cacl", "kcl")
-}
-MEASURES["evenness-kcl-cacl-start"] = Measure(
-    ("every start", "starts"), partial(_at_start, system="kcl", baseline="cacl")
-)
-
-
 def worth_of_steps(table: pd.DataFrame, baseline: str = "ml-clap") -> pd.DataFrame:
     """How many steps of the baseline a step of each system is worth, see `doublings`.
 
@@ -172,7 +163,13 @@ def _languages_over_captions(given: Mapping[str, Scores]) -> Difference:
     return difference((found["languages"] - found["captions"])[:, None])
 
 
-MEASURES["languages-over-captions"] = Measure(("texts",), _languages_over_captions)
+STARTS = ("every start", "starts")
+MEASURES: Mapping[str, Measure] = {
+    "evenness-cacl-start": Measure(STARTS, partial(_at_start, system="cacl")),
+    "evenness-kcl-start": Measure(STARTS, partial(_at_start, system="kcl")),
+    "evenness-kcl-cacl-start": Measure(STARTS, partial(_at_start, system="kcl", baseline="cacl")),
+    "languages-over-captions": Measure(("texts",), _languages_over_captions),
+}
 
 
 def caption_cosines(

@@ -26,7 +26,7 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.lab import common
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import System, Trial
-from pullpush.lab.material import PARTS
+from pullpush.lab.material import NOTHING, PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill.labels import Blind, ByModel, ByText, Shuffled
@@ -49,7 +49,6 @@ MIXES = 1.0  # mixed clips, as a multiple of the clips
 EVENTS = 100  # of a bank, at most
 TOPICS = 24  # to which topics are merged, where their number is not what is varied
 WEIGHT = 0.05  # λ₂, §2.3
-UNTRAINED: Mapping[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}  # in keys: no flag says it
 
 
 class Context(Ground):
@@ -110,7 +109,7 @@ class Context(Ground):
 
     def system(self, stage: Stage, **overrides: Any) -> System:
         """The recipe of a stage and its overrides: its rate, the heads' sizes and the weight of clusters."""
-        options: dict[str, Any] = dict(UNTRAINED) if stage.kind == "untrained" else {"lr": self._rate(stage)}
+        options: dict[str, Any] = dict(NOTHING) if stage.kind == "untrained" else {"lr": self._rate(stage)}
         if stage.topics:
             kind, _, count = stage.topics.partition(":")
             most = EVENTS if kind == "truth" else int(count or TOPICS)

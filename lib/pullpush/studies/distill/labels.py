@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -137,6 +136,5 @@ def of_clips(labels: NDArray[np.int64], counts: Sequence[int]) -> NDArray[np.int
     >>> of_clips(np.array([0, 1, 1, 0, -1, -1, 0, 2]), [3, 1, 1, 3]).tolist()
     [1, 0, -1, 0]
     """
-    parts = [labels[start:end] for start, end in pairwise(np.cumsum([0, *counts]))]
-    known = [part[part != OUTLIER] for part in parts]
+    known = [part[part != OUTLIER] for part in np.split(labels, np.cumsum(counts)[:-1])]
     return checked(np.array([np.bincount(part).argmax() if len(part) else OUTLIER for part in known]))

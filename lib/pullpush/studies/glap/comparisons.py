@@ -43,12 +43,8 @@ def levels(
 
     tests: default: all of the experiment.
     """
-    metrics, found = [metric] if isinstance(metric, str) else metric, []
-    for where, test in ((where, test) for where in wheres for test in tests or tests_of(scores)):
-        with suppress(ExperimentError):  # labels are not in every language
-            found.append(comparisons.levels(scores, metrics, [{**where, "test": test}]))
-    found = [each for each in found if len(each)]
-    table = pd.concat(found, ignore_index=True) if found else comparisons.levels(scores, metrics, [])
+    points = [{**where, "test": test} for where in wheres for test in tests or tests_of(scores)]
+    table = comparisons.levels(scores, [metric] if isinstance(metric, str) else metric, points)
     chance = [by_chance(row["metric"], row["clips"]) for row in table.to_dict("records")]
     return table.assign(chance=chance).reindex(columns=list(dict.fromkeys([*LEVELS, *table])))
 
@@ -204,13 +200,6 @@ def over_length(found: Experiments) -> dict[str, Array]:
     }
 
 
-def over_chance(parts: Sequence[Array]) -> Array:
-    """Accuracies by seed and class of several tests, less the chance of each."""
-    if not parts:
-        raise ExperimentError("no test of keywords")
-    return joined([part - 1 / part.shape[1] for part in parts])
-
-
 def fewer_is_easier(found: Experiments) -> Difference:
     """Rank correlation of what accuracy has over length alone and the number of words to choose from, over languages:
     pseudo-values by language and seed.
@@ -230,8 +219,9 @@ def fewer_is_easier(found: Experiments) -> Difference:
 def in_other_languages(found: Experiments) -> Difference:
     """Accuracy over chance with labels that are not English, over tests and languages."""
     languages = [each for each in READ if each != "eng"]
-    parts = [over_chance([named(found[f"named-{OWN[test]}"], test, each) for test in OWN]) for each in languages]
-    return difference(np.mean(parts, axis=0))
+    parts = [[named(found[f"named-{OWN[test]}"], test, each) for test in OWN] for each in languages]
+    over_chance = [joined([values - 1 / values.shape[1] for values in tests]) for tests in parts]
+    return difference(np.mean(over_chance, axis=0))
 
 
 def learnt_words(found: Experiments) -> Difference:

@@ -21,6 +21,7 @@ from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import Bridge, class_names
 from pullpush.lab.comparisons import LEVEL
 from pullpush.lab.experiments import Experiment, Trial
+from pullpush.lab.material import NOTHING
 from pullpush.lab.scores import Scores
 from pullpush.metrics import difference
 from pullpush.studies import measured
@@ -53,7 +54,7 @@ def losses(dim: int) -> dict[str, Mapping[str, Any]]:
         "soft labels": {"terms": (LOSS, Term("distillation"))},
         "topics": {"terms": (LOSS, topics)},
         RECIPE: {"terms": (LOSS, svr, topics), "sampling": "all"},
-        UNTRAINED: {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1},
+        UNTRAINED: NOTHING,
     }
 
 
