@@ -129,7 +129,7 @@ def controls(tau: float) -> dict[str, System]:
     }
 
 
-SEEDS = 40  # of what is compared on the frozen trunk
+TRUNK_SEEDS = 40  # of what is compared on the frozen trunk
 
 
 def on_trunk(ground: Material, tau: float, seeds: Sequence[int]) -> tuple[Experiment, Experiment]:
