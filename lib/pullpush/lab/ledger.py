@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,18 +85,10 @@ class Ledger:
         name = name or scores.experiment.name
         there = {**(others or {}), name: scores}
         for claim in self._named(name, "experiment"):
-            needs = contrasts.needed(claim.judged)
-            if not there.keys() >= {*needs}:
-                continue
-            if absent := [each for each in needs if not there[each]]:
-                why = f"{', '.join(absent)} is long and was not computed for these parameters and data"
-                self._note([claim], why)
-                continue
-            try:
-                found: Any = contrasts.contrast(there, claim.judged, relative=claim.relative)
-            except ExperimentError as error:
-                found = f"not in this profile's experiment: {error}"
-            self._note([claim], found)
+            of = partial(contrasts.contrast, judged=claim.judged, relative=claim.relative)
+            found = outcome_of(contrasts.needed(claim.judged), of, there)
+            if found is not None:
+                self._note([claim], found)
 
     def leave(self, name: str, why: str) -> None:
         """Leave a claim, or all of a measure or experiment, without a verdict in this run, and say why."""
@@ -166,6 +159,20 @@ class Ledger:
         verdict = inference.verdict(replace(outcome, p_holm=p_holm), wanted, margin=margin, exact=is_count)
         has_to = claim.evidence == "identity" and verdict in (inference.HOLDS, inference.SMALLER)
         return row | {"verdict": CANNOT_FAIL if has_to else verdict}
+
+
+def outcome_of(
+    needs: Sequence[str], of: Callable[[Mapping[str, Scores]], inference.Difference], there: Mapping[str, Scores]
+) -> inference.Difference | str | None:
+    """What judges a claim: `of` the experiments that it `needs`, or why that cannot be; None until all are `there`."""
+    if not there.keys() >= {*needs}:
+        return None
+    if absent := [name for name in needs if not there[name]]:
+        return f"{', '.join(absent)} is long and was not computed for these parameters and data"
+    try:
+        return of(there)
+    except ExperimentError as error:
+        return f"not in this profile's experiment: {error}"
 
 
 def adjusted_by_family(p: Iterable[tuple[Claim, float]]) -> dict[str, float]:

@@ -23,8 +23,8 @@ from pullpush.lab import compute, evidence, gaps
 from pullpush.lab.comparisons import Pair, Wheres, gains, levels, shown
 from pullpush.lab.compute import Ground
 from pullpush.lab.contrasts import needed
-from pullpush.lab.experiments import Experiment, ExperimentError
-from pullpush.lab.ledger import Ledger
+from pullpush.lab.experiments import Experiment
+from pullpush.lab.ledger import Ledger, outcome_of
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference
 from pullpush.show import captions, palette, tables
@@ -69,7 +69,6 @@ class Page:
         self,
         experiment: Experiment,
         *,
-        ground: Ground | None = None,
         otherwise: Scores | Experiment | None = None,
         beside: Scores | None = None,
         chapter: str = "",
@@ -77,7 +76,6 @@ class Page:
         """What an experiment finds, computed or read; says whence it comes, and judges the claims that name it.
 
         Args:
-            ground: what it stands on, if not the page's.
             otherwise: what stands in where it takes long and was not kept, fewer seeds of the same; an experiment is
                 run only then. beside: runs of another experiment that this one does not repeat; they come first.
             chapter: where it was kept, if another declares it.
@@ -85,14 +83,13 @@ class Page:
         Raises:
             NotKeptError: it takes long and was not kept for these parameters; the page says so and goes on.
         """
-        ground = ground or self.ground
-        scores = compute.run(ground, experiment, chapter)
+        scores = compute.run(self.ground, experiment, chapter)
         if scores.stored and (scores or otherwise is not None):
             display(evidence.origin(scores))
         if scores and beside is not None:
             scores = beside + scores
         elif not scores and otherwise is not None:
-            scores = compute.run(ground, otherwise) if isinstance(otherwise, Experiment) else otherwise
+            scores = compute.run(self.ground, otherwise) if isinstance(otherwise, Experiment) else otherwise
         self.judge(scores, experiment.name)
         if not scores:
             raise gaps.NotKeptError(evidence.not_kept(scores))
@@ -162,7 +159,7 @@ class Page:
         return table
 
     def figure(self, fig: Figure, number: str, caption: str, *, alt: str, paper: str = "") -> None:
-        """A figure with its number and caption, which says over how many seeds the page's comparisons run."""
+        """A figure with its number and caption, see `captions.figure`."""
         captions.figure(fig, number, caption, alt=alt, paper=paper)
 
     def verdicts(self, *sources: str) -> None:
@@ -212,12 +209,8 @@ def judge_measures(ledger: Ledger, measures: Mapping[str, Measure], scores: Expe
         scores: by the names of the experiments.
     """
     for name, measure in measures.items():
-        if not scores.keys() >= {*measure.needs}:
-            continue
-        if absent := [needed for needed in measure.needs if not scores[needed]]:
-            ledger.leave(name, f"{', '.join(absent)} is long and was not computed for these parameters and data")
-            continue
-        try:
-            ledger.judge(name, measure.of(scores))
-        except ExperimentError as error:
-            ledger.leave(name, f"not in this profile's experiment: {error}")
+        found = outcome_of(measure.needs, measure.of, scores)
+        if isinstance(found, str):
+            ledger.leave(name, found)
+        elif found is not None:
+            ledger.judge(name, found)
