@@ -19,12 +19,11 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from pullpush.lab.experiments import ExperimentError, Where
-from pullpush.lab.scores import Scores
+from pullpush.lab.scores import Scores, over
 from pullpush.metrics.cards import METRICS
 from pullpush.metrics.inference import Array, Difference, Variance, difference
 
 SIDE = ("experiment", "system", "baseline", "metric", "where", "baseline_where")
-FURTHER = ("less", "apart", "relative", "pooled")
 CHANCE = "chance"  # a baseline
 TEST = "test"  # what tells clips apart at a point
 PARTS = ("seed", "clip", "interaction")  # of a variance
@@ -176,10 +175,7 @@ def _gain(scores: Scores, pair: _Pair, metrics: Sequence[str], seeds: Sequence[i
         by = pair.baseline
         chance = [by_chance(metric, ours.shape[1]) for metric in metrics] if by == CHANCE else by
         return ours - np.mean(0.0 if chance is None else chance)
-    if not relative:
-        return ours - theirs[0]
-    ratio = ours.mean() / theirs[0].mean()  # linearised in both: the delta method
-    return (ours - ratio * theirs[0]) / theirs[0].mean() + ratio - 1
+    return over(ours, *theirs) if relative else ours - theirs[0]
 
 
 def _several(value: Any) -> list[Any]:

@@ -149,15 +149,8 @@ class Scores:
             baseline = system
         if baseline is None or not isinstance(baseline, str):
             return difference(self.values(system, metric, where), baseline)
-        other = {**(where or {}), **(baseline_where or {})}
-        both = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, other)]
-        if not both:
-            raise ExperimentError(f"{system!r} and {baseline!r} share no seed: train both with one")
-        ours, theirs = (self.values(*side, seeds=both) for side in ((system, metric, where), (baseline, metric, other)))
-        if not relative:
-            return difference(ours, theirs)
-        ratio = ours.mean() / theirs.mean()  # (a − ratio b)/mean(b): the first order of a/b in both means
-        return difference((ours - ratio * theirs) / theirs.mean() + ratio - 1)
+        ours, theirs = self._both(system, baseline, metric, where, {**(where or {}), **(baseline_where or {})})
+        return difference(over(ours, theirs)) if relative else difference(ours, theirs)
 
     def gains(
         self,
@@ -177,11 +170,10 @@ class Scores:
         rows = []
         for plan, gain in zip(plans, holm([self.contrast(*plan, where) for plan in plans]), strict=True):
             system, baseline, metric = plan
-            both = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, where)]
-            ours, theirs = (self.values(name, metric, where, seeds=both).mean(axis=1) for name in (system, baseline))
+            ours, theirs = (side.mean(axis=1) for side in self._both(system, baseline, metric, where, where))
             row = {"system": system, "baseline": baseline, "metric": metric, "value": gain.value, "low": gain.low}
             row |= {"high": gain.high, "half width": gain.half_width, "p": gain.p_holm, "seeds": gain.seeds}
-            row |= {"clips": gain.clips, "wins": f"{int((ours > theirs + 1e-6).sum())}/{len(both)}"}
+            row |= {"clips": gain.clips, "wins": f"{int((ours > theirs + 1e-6).sum())}/{len(ours)}"}
             rows.append(row | dict(gain.variance.shares or {}))
         return pd.DataFrame(rows)
 
@@ -219,6 +211,15 @@ class Scores:
         }
         return replace(more, clips={**self.clips, **more.clips}, stamp=self.stamp.joined(more.stamp), **tables)
 
+    def _both(
+        self, system: str, baseline: str, metric: str, where: Where | None, other: Where | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A metric of a system and of a baseline at another point, `(S, N)` each, over the seeds of both."""
+        seeds = [seed for seed in self.seeds(system, where) if seed in self.seeds(baseline, other)]
+        if not seeds:
+            raise ExperimentError(f"{system!r} and {baseline!r} share no seed: train both with one")
+        return self.values(system, metric, where, seeds=seeds), self.values(baseline, metric, other, seeds=seeds)
+
     def _language(self, values: np.ndarray, language: str | None) -> np.ndarray:
         if values.ndim == 1:
             return values
@@ -237,6 +238,12 @@ class Scores:
         for name, value in trial.where.items():
             found = found[found[name] == value]
         return found
+
+
+def over(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """The ratio of two means minus 1 as values `(S, N)` that have it for their mean: its first order in both means."""
+    ratio = ours.mean() / theirs.mean()
+    return (ours - ratio * theirs) / theirs.mean() + ratio - 1
 
 
 def last_gain(history: pd.DataFrame) -> float:
