@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -158,16 +159,18 @@ def rounds(ground: Ground, experiment: Experiment, cells: Cells) -> list[list[Pl
     """All runs of an experiment in the order in which they can be trained, each once: those that others start from or
     learn from, round by round, then the experiment's own, whose bases are then there.
     """
-    experiment, first = trained_of(experiment), list[dict[str, Plan]]()
-    for trial, seed in cells:
-        view = ground.view(trial.data or experiment.data)
-        for number, plans in enumerate(view.before(seed) if view.before else ()):
-            if number == len(first):
-                first.append({})
-            first[number] |= {plan.key: plan for plan in plans}
+    experiment = trained_of(experiment)
+    views = [(ground.view(trial.data or experiment.data), seed) for trial, seed in cells]
+    first = merged(view.before(seed) for view, seed in views if view.before)
     earlier = {key for plans in first for key in plans}
     last = [plan for plan in cells.values() if plan.key not in earlier]
     return [*(list(plans.values()) for plans in first), last]
+
+
+def merged(several: Iterable[Sequence[Iterable[Plan]]]) -> list[dict[str, Plan]]:
+    """The rounds of several trainings as those of one: the runs of each round by key, each once."""
+    rounds = zip_longest(*several, fillvalue=())
+    return [{plan.key: plan for plans in each for plan in plans} for each in rounds]
 
 
 def parts_of(ground: Ground, experiment: Experiment) -> tuple[str, ...]:

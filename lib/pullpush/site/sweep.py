@@ -176,7 +176,7 @@ class Declared:
     def _stages(self, experiments: Sequence[Experiment], report: Any) -> tuple[dict[str, str], list[dict[str, Plan]]]:
         """A label for each run of several experiments, and the runs by key, one stage of training after the other."""
         labels: dict[str, str] = {}
-        early: list[dict[str, Plan]] = []
+        before: list[list[list[Plan]]] = []
         last: dict[str, Plan] = {}
         for one in experiments:
             cells, earlier = self.remaining(one)
@@ -184,13 +184,13 @@ class Declared:
                 report(f"{one.name}: {len(earlier.clips)} runs were kept, {len(cells)} of further seeds are added")
             for (trial, seed), run in cells.items():
                 labels.setdefault(run.key, f"{one.name}: {trial}, seed {seed}")
-            *before, own = compute.rounds(self.ground_of(one), one, cells)
-            for number, plans in enumerate(before):
-                early += [{}] if number == len(early) else []
+            *rounds, own = compute.rounds(self.ground_of(one), one, cells)
+            for number, plans in enumerate(rounds, start=1):
                 for run in plans:
-                    early[number].setdefault(run.key, run)
-                    labels.setdefault(run.key, f"{one.name}: stage {number + 1}, {run.recipe.name}, seed {run.seed}")
-            last |= {run.key: run for run in own if run.key not in last}
+                    labels.setdefault(run.key, f"{one.name}: stage {number}, {run.recipe.name}, seed {run.seed}")
+            before.append(rounds)
+            last |= {run.key: run for run in own}
+        early = compute.merged(before)
         first = {key for stage in early for key in stage}
         return labels, [*early, {key: run for key, run in last.items() if key not in first}]
 

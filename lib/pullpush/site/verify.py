@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,9 +184,8 @@ def _trained(plan: Declared, group: Sequence[Expected]) -> Iterator[tuple[Expect
         trials = [one.trial] if trained is one.experiment else trained.trials
         cell = {(trial, one.seed): compute.plan_of(ground, trained, trial, one.seed) for trial in trials}
         runs.append((one, ground, cell))
-    stages = (compute.rounds(ground, one.experiment, cell) for one, ground, cell in runs)
-    for stage in zip_longest(*stages, fillvalue=()):
-        train_missing([run for of_one in stage for run in of_one])
+    for stage in compute.merged(compute.rounds(ground, one.experiment, cell) for one, ground, cell in runs):
+        train_missing(list(stage.values()))
     for one, ground, cell in runs:
         scores = compute.compute(ground, one.experiment, cell)
         yield one, numbers(scores, one.trial, one.seed), next(iter(cell.values())).seconds / 60
