@@ -131,20 +131,14 @@ def outside(radius: Tensor, distance: Tensor) -> Tensor:
 
 
 def check_radius(radius: float | Tensor, like: Tensor, rows: torch.Size) -> Tensor:
-    """R as a 0-d tensor or one of shape `rows`, of dtype and device of `like`."""
-    check_radius_is_finite(radius)
+    """R as a 0-d tensor or one of shape `rows`, of dtype and device of `like`; tensors are looked at on the CPU alone."""
+    if not torch.is_tensor(radius) or radius.ndim == 0:
+        check_number("radius", radius)
+    elif not radius.is_floating_point():
+        raise TypeError(f"radius must be floating point, got {radius.dtype}")
+    elif radius.device.type == "cpu" and not radius.requires_grad and not radius.isfinite().all():
+        raise ValueError("radius must be finite, got NaN or infinity")
     r = torch.as_tensor(radius, dtype=like.dtype, device=like.device)
     if r.shape not in ((), rows):
         raise ValueError(f"radius must be a number, 0-d or {tuple(rows)}, one for each row; got {tuple(r.shape)}")
     return r
-
-
-def check_radius_is_finite(radius: float | Tensor) -> None:
-    """Require a number, or a floating-point tensor, that is finite; tensors are looked at on the CPU alone."""
-    if not torch.is_tensor(radius) or radius.ndim == 0:
-        check_number("radius", radius)
-        return
-    if not radius.is_floating_point():
-        raise TypeError(f"radius must be floating point, got {radius.dtype}")
-    if radius.device.type == "cpu" and not radius.requires_grad and not radius.isfinite().all():
-        raise ValueError("radius must be finite, got NaN or infinity")

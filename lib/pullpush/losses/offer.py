@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -58,12 +58,16 @@ class Offer(NamedTuple):
         if self.present is None:
             return offer
         rows = self.present[:, number]
-        if not rows.any():
-            return None
-        by_clip = {name: tensor[rows] for name, tensor in offer._asdict().items() if torch.is_tensor(tensor)}
+        return offer.part(rows) if rows.any() else None
+
+    def part(self, rows: Tensor | list[int]) -> Offer:
+        """Some of the clips, by their numbers or a boolean `(N,)`, with all that is known of them."""
+        chosen: dict[str, Any] = {name: x[rows] for name, x in self._asdict().items() if torch.is_tensor(x)}
         if self.teacher_similarity is not None:
-            by_clip["teacher_similarity"] = self.teacher_similarity[rows][:, rows]
-        return offer._replace(**by_clip)  # pyrefly: ignore[bad-argument-type]
+            chosen["teacher_similarity"] = self.teacher_similarity[rows][:, rows]
+        if self.present is not None and chosen["present"].all():
+            chosen["present"] = None
+        return self._replace(parallel=tuple(texts[rows] for texts in self.parallel), **chosen)
 
 
 def apply(loss: Loss, offer: Offer) -> Output:

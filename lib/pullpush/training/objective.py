@@ -148,7 +148,7 @@ def parts_of(offer: Offer, count: int) -> list[Offer]:
     if count == 1:
         return [offer]
     clips = list(range(len(offer.audio)))
-    return [_rows(offer, rows) for rows in (shard(clips, part, count) for part in range(count)) if rows]
+    return [offer.part(rows) for rows in (shard(clips, part, count) for part in range(count)) if rows]
 
 
 def in_parts(term: nn.Module, parts: Sequence[Offer]) -> Output:
@@ -159,17 +159,6 @@ def in_parts(term: nn.Module, parts: Sequence[Offer]) -> Output:
     reports = [output.report for output in outputs]
     means = {name: torch.stack([report[name] for report in reports]).mean() for name in reports[0]}
     return Output(torch.stack([output.value for output in outputs]).mean(), means)
-
-
-def _rows(offer: Offer, rows: list[int]) -> Offer:
-    """Some of the clips with all that is known of them."""
-    chosen = {name: value[rows] for name, value in offer._asdict().items() if torch.is_tensor(value)}
-    if offer.teacher_similarity is not None:
-        chosen["teacher_similarity"] = offer.teacher_similarity[rows][:, rows]
-    present: Tensor | None = chosen.get("present")
-    if present is not None and present.all():
-        chosen["present"] = None  # pyrefly: ignore[unsupported-operation]
-    return offer._replace(parallel=tuple(texts[rows] for texts in offer.parallel), **chosen)
 
 
 def bring_columns(dataset: TrainingData, recipe: Recipe) -> None:
