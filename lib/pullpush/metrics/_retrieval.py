@@ -339,17 +339,8 @@ def scores_by_chance(
     }
 
 
-def retrieval_by_clip(embedded: Embeddings) -> Values:
-    """R@k and mAP@10 of both directions on the test clips with all their captions, and "R@1", the mean of both."""
-    return _both(embedded, KS, (10,))
-
-
-def recall_at_1_by_clip(embedded: Embeddings) -> Values:
-    """R@1 of both directions on the test clips with all their captions, and the mean of both: `(N,)`, or `(N, K)`."""
-    return _both(embedded, (1,), ())
-
-
-def _both(embedded: Embeddings, ks: Sequence[int], map_at: Sequence[int]) -> Values:
+def retrieval_of_test(ks: Sequence[int], map_at: Sequence[int], embedded: Embeddings) -> Values:
+    """`by_clip` of the test clips with all their captions, and "R@1", the mean of both: `(N,)`, or `(N, K)`."""
     columns = [by_clip(embedded.audio, embedded.texts(one), ks=ks, map_at=map_at) for one in embedded.languages]
     return by_language([column | {"R@1": (column["T2A R@1"] + column["A2T R@1"]) / 2} for column in columns])
 
@@ -357,7 +348,7 @@ def _both(embedded: Embeddings, ks: Sequence[int], map_at: Sequence[int]) -> Val
 CARDS = (
     MetricCard(
         name="retrieval",
-        make=retrieval_by_clip,
+        make=partial(retrieval_of_test, KS, (10,)),
         title="Retrieval",
         about="Recall and mean average precision of both directions, over the test clips with all their captions.",
         source="SupCLAP §4.1.1, ATRI §5.4, GLAP §3",
@@ -366,7 +357,7 @@ CARDS = (
     ),
     MetricCard(
         name="recall-at-1",
-        make=recall_at_1_by_clip,
+        make=partial(retrieval_of_test, (1,), ()),
         title="Recall at one",
         about="How often the right clip, or the right caption, comes first.",
         source="SupCLAP §4.1.1",

@@ -7,14 +7,13 @@ with LAION-CLAP, ML-CLAP and GLAP to the last digit, and `trec` with none of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
 from pullpush.checks import check_embeddings
-from pullpush.metrics._retrieval import KS, audio_text
+from pullpush.metrics._retrieval import KS, by_clip
 
 Scores = dict[str, float]
 CUT = 10  # of mean average precision, in all of them
@@ -22,8 +21,7 @@ CUT = 10  # of mean average precision, in all of them
 
 def book(audio: Tensor, text: Tensor) -> Scores:
     """`by_clip`: ties against the system, mAP@k over min(k, C)."""
-    table = audio_text(audio, text, map_at=(CUT,))
-    return {f"{side} {name}": value for side, values in table.items() for name, value in values.items()}
+    return {name: values.mean().item() for name, values in by_clip(audio, text, map_at=(CUT,)).items()}
 
 
 def passes(audio: Tensor, text: Tensor) -> Scores:
@@ -36,10 +34,7 @@ def passes(audio: Tensor, text: Tensor) -> Scores:
 
 def pooled(audio: Tensor, text: Tensor) -> Scores:
     """ML-CLAP, `tools/utils.py: t2a, a2t` (as WavCaps), and GLAP, `metrics.py: clap_metrics2`: N·C queries at once."""
-    clips, captions, _ = text.shape
-    place = torch.arange(clips).repeat_interleave(captions)
-    asked = _ranks(text.flatten(0, 1) @ audio.T).gather(1, place[:, None])[:, 0]
-    return _sided(_first(asked), _answered(audio, text))
+    return _sided(_asked(audio, text), _answered(audio, text))
 
 
 def first_caption(audio: Tensor, text: Tensor) -> Scores:
@@ -62,7 +57,7 @@ def trec(audio: Tensor, text: Tensor) -> Scores:
     """mteb, by trec_eval: from a clip, recall is the share of its C captions that are found, not whether any is."""
     ranks = _own(audio, text)
     shares = {f"R@{k}": (ranks <= k).double().mean().item() for k in KS}
-    return _sided(_asked(pooled(audio, text)), shares | {f"mAP@{CUT}": _average_precision(ranks)})
+    return _sided(_asked(audio, text), shares | {f"mAP@{CUT}": _average_precision(ranks)})
 
 
 def _ranks(similarity: Tensor) -> Tensor:
@@ -83,6 +78,13 @@ def _first(ranks: Tensor) -> Scores:
     return recall | {f"mAP@{CUT}": torch.where(ranks <= CUT, 1 / ranks.double(), 0).mean().item()}
 
 
+def _asked(audio: Tensor, text: Tensor) -> Scores:
+    """From captions, all N·C at once: the rank of the clip of each."""
+    clips, captions, _ = text.shape
+    place = torch.arange(clips).repeat_interleave(captions)
+    return _first(_ranks(text.flatten(0, 1) @ audio.T).gather(1, place[:, None])[:, 0])
+
+
 def _answered(audio: Tensor, text: Tensor) -> Scores:
     """From clips: the best rank of a clip's captions, and the precision at each of them over their number."""
     ranks = _own(audio, text)
@@ -100,26 +102,15 @@ def _sided(asked: Scores, answered: Scores) -> Scores:
     return {f"{side} {name}": value for side, scores in sides for name, value in scores.items()}
 
 
-def _asked(scores: Scores) -> Scores:
-    return {name.removeprefix("T2A "): value for name, value in scores.items() if name.startswith("T2A ")}
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """What a project's code makes of `(N, d)` clips and `(N, C, d)` captions, both L2-normalised."""
-
-    title: str
-    score: Callable[[Tensor, Tensor], Scores]
-
-
-PROTOCOLS = (
-    Protocol("Pull & Push", book),
-    Protocol("LAION-CLAP", passes),
-    Protocol("LAION-CLAP, first caption", first_caption),
-    Protocol("ML-CLAP, WavCaps, GLAP", pooled),
-    Protocol("DCASE, captions", top_ten),
-    Protocol("mteb", trec),
-)
+# By title what a project's code makes of `(N, d)` clips and `(N, C, d)` captions, both L2-normalised.
+PROTOCOLS: Mapping[str, Callable[[Tensor, Tensor], Scores]] = {
+    "Pull & Push": book,
+    "LAION-CLAP": passes,
+    "LAION-CLAP, first caption": first_caption,
+    "ML-CLAP, WavCaps, GLAP": pooled,
+    "DCASE, captions": top_ten,
+    "mteb": trec,
+}
 
 
 def scored(audio: Tensor, text: Tensor) -> dict[str, Scores]:
@@ -144,4 +135,4 @@ def scored(audio: Tensor, text: Tensor) -> dict[str, Scores]:
             f"{tuple(text.shape)}"
         )
     audio, text = audio.cpu(), text.cpu()
-    return {protocol.title: protocol.score(audio, text) for protocol in PROTOCOLS}
+    return {title: score(audio, text) for title, score in PROTOCOLS.items()}
