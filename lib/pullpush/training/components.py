@@ -5,7 +5,7 @@ of_recipe(recipe("infonce+kcl"))  # ("audio/cnn", "data/batches", …, "losses/i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
@@ -34,7 +34,10 @@ def of_recipe(recipe: Recipe) -> tuple[str, ...]:
     >>> [name for name in of_recipe(recipe("infonce")) if not name.startswith(("data/", "training/"))]
     ['audio/cnn', 'audio/dual-encoder', 'losses/infonce', 'text/use']
     """
-    encoders = (f"{kind}/{name}" for kind, name in _encoders(recipe))
+    encoders = set()
+    for kind, name in (("audio", recipe.audio), ("text", recipe.text)):
+        options = {key.removeprefix(f"{kind}_"): value for key, value in recipe.encoder_options.items()}
+        encoders |= {f"{kind}/{inner}" for inner in _with_inner(kind, name, options)}
     further = {"data/every-caption"} if recipe.captions == "all" else set()
     return tuple(sorted({*LOOP, *further, *(f"losses/{term.name}" for term in recipe.terms), *encoders}))
 
@@ -46,12 +49,6 @@ def of_audio(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     ('audio/several', 'audio/voice', 'audio/yamnet')
     """
     return tuple(sorted({f"audio/{inner}" for inner in _with_inner("audio", name, options)}))
-
-
-def _encoders(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    for kind, name in (("audio", recipe.audio), ("text", recipe.text)):
-        options = {key.removeprefix(f"{kind}_"): value for key, value in recipe.encoder_options.items()}
-        yield from ((kind, inner) for inner in _with_inner(kind, name, options))
 
 
 def _with_inner(kind: str, name: str, options: Mapping[str, Any]) -> set[str]:

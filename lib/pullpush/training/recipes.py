@@ -30,13 +30,6 @@ __all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe"
 OPTIMISERS = ("adam", "adamw", "adam8bit")
 SCHEDULES = ("cosine", "constant")
 CHECKPOINTS = ("best", "last")
-RANGES = {
-    "terms": "one term or more", "dim": "1 or more", "lr": "above 0", "weight_decay": "0 or more",
-    "epochs": "1 or more", "batch_size": "1 or more", "warmup": "0 to 1", "clip": "0 or more",
-    "scalar_lr": "0 or more", "network_lr": "0 or more", "text_chunk": "-1 or more, or None",
-    "audio_chunk": "0 or more", "balance": "weights of 0 or more, not all 0", "loss_parts": "1 to batch_size",
-    "floor": "0 to 1", "warmup_steps": "0 or more", "tau_end": "above 0, or None",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -120,30 +113,29 @@ class Recipe:
         choices |= {"sampling": SAMPLING, "captions": CAPTIONS}
         for name, values in choices.items():
             check_known(name, getattr(self, name), values)
-        valid = {
-            "terms": len(terms) > 0,
-            "dim": self.dim >= 1,
-            "lr": self.lr > 0,
-            "weight_decay": self.weight_decay >= 0,
-            "epochs": self.epochs >= 1,
-            "batch_size": self.batch_size >= 1,
-            "warmup": 0 <= self.warmup <= 1,
-            "clip": self.clip >= 0,
-            "scalar_lr": self.scalar_lr >= 0,
-            "network_lr": self.network_lr >= 0,
-            "text_chunk": self.text_chunk is None or self.text_chunk >= -1,
-            "audio_chunk": self.audio_chunk >= 0,
-            "balance": not self.balance or (min(self.balance.values()) >= 0 and max(self.balance.values()) > 0),
-            "loss_parts": 1 <= self.loss_parts <= self.batch_size,
-            "floor": 0 <= self.floor <= 1,
-            "warmup_steps": self.warmup_steps >= 0,
-            "tau_end": self.tau_end is None or self.tau_end > 0,
+        shares = self.balance.values()
+        ranges = {
+            "terms": (len(terms) > 0, "one term or more"),
+            "dim": (self.dim >= 1, "1 or more"),
+            "lr": (self.lr > 0, "above 0"),
+            "weight_decay": (self.weight_decay >= 0, "0 or more"),
+            "epochs": (self.epochs >= 1, "1 or more"),
+            "batch_size": (self.batch_size >= 1, "1 or more"),
+            "warmup": (0 <= self.warmup <= 1, "0 to 1"),
+            "clip": (self.clip >= 0, "0 or more"),
+            "scalar_lr": (self.scalar_lr >= 0, "0 or more"),
+            "network_lr": (self.network_lr >= 0, "0 or more"),
+            "text_chunk": (self.text_chunk is None or self.text_chunk >= -1, "-1 or more, or None"),
+            "audio_chunk": (self.audio_chunk >= 0, "0 or more"),
+            "balance": (not shares or min(shares) >= 0 < max(shares), "weights of 0 or more, not all 0"),
+            "loss_parts": (1 <= self.loss_parts <= self.batch_size, "1 to batch_size"),
+            "floor": (0 <= self.floor <= 1, "0 to 1"),
+            "warmup_steps": (self.warmup_steps >= 0, "0 or more"),
+            "tau_end": (self.tau_end is None or self.tau_end > 0, "above 0, or None"),
         }
-        for name, good in valid.items():
+        for name, (good, wanted) in ranges.items():
             if not good:
-                raise ValueError(
-                    f"{name} = {getattr(self, name)!r} of recipe {self.name!r} is out of range: {RANGES[name]}"
-                )
+                raise ValueError(f"{name} = {getattr(self, name)!r} of recipe {self.name!r} is out of range: {wanted}")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -307,12 +299,6 @@ def from_json(text: str) -> Recipe:
     Raises:
         SettingError, UnknownNameError: it is another text.
     """
-    check_json(text)
-    return Recipe(**json.loads(text))
-
-
-def check_json(text: str) -> None:
-    """Require the JSON of a recipe."""
     try:
         given = json.loads(text)
     except ValueError as error:
@@ -320,6 +306,7 @@ def check_json(text: str) -> None:
     check_fields(given, of="recipe", kind=Recipe, but=("terms",))
     if lacks := [name for name in ("name", "terms") if name not in given]:
         raise SettingError(f"a recipe lacks {' and '.join(lacks)}: {text[:40]!r}")
+    return Recipe(**given)
 
 
 def _sum(parts: list[Recipe]) -> Recipe:
