@@ -26,7 +26,7 @@ from pullpush.losses import Offer
 from pullpush.training import evaluate
 from pullpush.training.chunked import chunk_size, embed_unique, in_chunks
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Activated, Encoded, write_activations, write_features
+from pullpush.training.frozen import Activated, Encoded
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective, bring_columns, in_parts, parts_of
 from pullpush.training.optimiser import clip_gradients, make_optimiser, rate
@@ -293,8 +293,8 @@ def features() -> Values:
     """What is stored of clips and read again: features, and activations of the lower part of an encoder."""
     clips, encoder = tiny.Coarse(70), tiny.Halves().eval()
     with TemporaryDirectory() as folder:
-        write_features(Path(folder), encoder, clips, jobs=1, progress=False)
-        write_activations(Path(folder), encoder, clips, jobs=1, progress=False)
+        for kind in (Encoded, Activated):
+            kind.write(Path(folder), encoder, clips, jobs=1, progress=False)
         whole, lower = Encoded.read(clips, Path(folder), ""), Activated.read(clips, Path(folder), "")
         values: dict[str, Any] = {"size": whole.dim}
         for name, each in {"features": whole, "activations": lower}.items():

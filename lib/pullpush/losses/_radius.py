@@ -131,7 +131,7 @@ def outside(radius: Tensor, distance: Tensor) -> Tensor:
 
 
 def check_radius(radius: float | Tensor, like: Tensor, rows: torch.Size) -> Tensor:
-    """R as a 0-d tensor or one of shape `rows`, of dtype and device of `like`; tensors are looked at on the CPU alone."""
+    """R, finite, as a 0-d tensor or one of shape `rows`, of dtype and device of `like`; not looked at on a GPU."""
     if not torch.is_tensor(radius) or radius.ndim == 0:
         check_number("radius", radius)
     elif not radius.is_floating_point():

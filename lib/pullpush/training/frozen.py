@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -89,7 +89,7 @@ def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Cli
             splits_encoder(Published(name, options, trunk.seed), progress=progress) for name in trunk.options["members"]
         ]
         return lambda clips: _together([encode(clips) for encode in members])
-    card, way = AUDIO[trunk.encoder], WAYS[trunk.level]
+    card, kind = AUDIO[trunk.encoder], KINDS[trunk.level]
     # Several blocks of a large model may not fit; what travels in a package or is trained here is small.
     jobs = 1 if card.pretrained and card.wheel is None else None
     loaded: list[AudioEncoder] = []  # read once, and only if a split is not there yet
@@ -101,11 +101,11 @@ def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Cli
         def build(place: Path) -> None:
             if not loaded:
                 loaded.append(trunk.load())
-            way.write(place, loaded[0], clips, jobs=jobs, progress=progress)
+            kind.write(place, loaded[0], clips, jobs=jobs, progress=progress)
 
         key = content_key([versions("training/features", *trunk.parts), clips.key, trunk.digest])
         folder = cached_dir(KIND, key, build)
-        return way.read(clips, folder, content_key([bytes_key(folder), clips.key]))
+        return kind.read(clips, folder, content_key([bytes_key(folder), clips.key]))
 
     return encode
 
@@ -130,8 +130,8 @@ def on_features(world: World) -> dict[str, Any]:
     trunk = trunk_of(world)
     if trunk is None:
         raise ValueError("this world holds waveforms: make features of it by `encoded`")
-    if trunk.level == "lower":
-        return {"audio": "upper", "encoder_options": trunk.upper_options}
+    if isinstance(trunk, Published) and trunk.level == "lower":
+        return {"audio": "upper", "encoder_options": {"audio_of": trunk.audio, "audio_options": dict(trunk.options)}}
     return {"audio": "features", "encoder_options": {"audio_dim": world.train.audio(0)[0].shape[1]}}
 
 
@@ -216,9 +216,18 @@ class Encoded(EncodedClips):
         if self.features.ndim != 2 or len(self.features) != len(self.clips):
             raise ValueError(f"{len(self.clips)} clips need features ({len(self.clips)}, D), got {self.features.shape}")
 
+    @staticmethod
+    def write(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
+        """Features of all clips, as a file of a folder; options: of `blocks`."""
+
+        def encode_block(audio: Tensor, lengths: Tensor) -> np.ndarray:
+            return trunk(audio, lengths).float().cpu().numpy()
+
+        np.save(place / "features.npy", np.concatenate(list(blocks(trunk, clips, encode_block, **options))))
+
     @classmethod
     def read(cls, clips: Clips, folder: Path, key: str) -> Encoded:
-        """What `write_features` wrote of these clips."""
+        """What `write` wrote of these clips."""
         return cls(clips, np.asarray(np.load(folder / "features.npy", mmap_mode="r")), key)
 
     @property
@@ -277,60 +286,41 @@ class Activated(EncodedClips):
             part, self.values, self.bounds[row_numbers(rows, len(self))], content_key([self.key, part.key])
         )
 
+    @staticmethod
+    def write(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
+        """Activations of the trunk's lower part, as files of a folder; options: of `blocks`.
+
+        Raises:
+            TrainingError: some are beyond float16.
+        """
+
+        def encode_block(audio: Tensor, lengths: Tensor) -> list[np.ndarray]:
+            values, sizes = trunk.lower(audio, lengths)
+            values = values.half().cpu()
+            if not values.isfinite().all():
+                raise TrainingError(
+                    f"activations of {type(trunk).__name__} for {clips.name} clips are not finite in half precision "
+                    "(NaN, or beyond 65504): train the encoder whole on the clips themselves"
+                )
+            return [row[:size].numpy() for row, size in zip(values, sizes.tolist(), strict=True)]
+
+        stops = [0]
+        with open(place / "values.f16", "wb") as file:  # plain writes: a full disk would kill a writable memory map
+            for block in blocks(trunk, clips, encode_block, **options):
+                for values in block:
+                    file.write(values.astype("<f2").tobytes())
+                    stops.append(stops[-1] + len(values))
+        np.save(place / "stops.npy", np.array(stops, dtype=np.int64))
+
     @classmethod
     def read(cls, clips: Clips, folder: Path, key: str) -> Activated:
-        """What `write_activations` wrote of these clips."""
+        """What `write` wrote of these clips."""
         stops = np.load(folder / "stops.npy")
         values = np.memmap(folder / "values.f16", dtype="<f2", mode="r")
         return cls(clips, values, np.stack([stops[:-1], stops[1:]], axis=1), key)
 
 
-# ---------------------------------------------------------------- what is kept of clips, by level
-
-
-def write_features(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
-    """Features of all clips, `(N, D)` float32, as a file of `place`; options: of `blocks`."""
-
-    def encode_block(audio: Tensor, lengths: Tensor) -> np.ndarray:
-        return trunk(audio, lengths).float().cpu().numpy()
-
-    np.save(place / "features.npy", np.concatenate(list(blocks(trunk, clips, encode_block, **options))))
-
-
-def write_activations(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
-    """Activations of the trunk's lower part, float16, of one clip after the other; options: of `blocks`.
-
-    Raises:
-        TrainingError: some are beyond float16.
-    """
-
-    def encode_block(audio: Tensor, lengths: Tensor) -> list[np.ndarray]:
-        values, sizes = trunk.lower(audio, lengths)
-        values = values.half().cpu()
-        if not values.isfinite().all():
-            raise TrainingError(
-                f"activations of {type(trunk).__name__} for {clips.name} clips are not finite in half precision (NaN, "
-                "or beyond 65504): train the encoder whole on the clips themselves"
-            )
-        return [row[:size].numpy() for row, size in zip(values, sizes.tolist(), strict=True)]
-
-    stops = [0]
-    with open(place / "values.f16", "wb") as file:  # plain writes: a full disk would kill a writable memory map
-        for block in blocks(trunk, clips, encode_block, **options):
-            for values in block:
-                file.write(values.astype("<f2").tobytes())
-                stops.append(stops[-1] + len(values))
-    np.save(place / "stops.npy", np.array(stops, dtype=np.int64))
-
-
-class Way(NamedTuple):
-    """How clips are written to a folder, and read from it."""
-
-    write: Callable[..., None]
-    read: Callable[[Clips, Path, str], EncodedClips]
-
-
-WAYS = {"features": Way(write_features, Encoded.read), "lower": Way(write_activations, Activated.read)}
+KINDS = {"features": Encoded, "lower": Activated}  # what is kept of clips, by level
 
 
 def blocks(
@@ -341,10 +331,10 @@ def blocks(
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Iterator[T]:
-    """What `hear` makes of `BLOCK` clips at a time, in their order.
+    """What `encode_block` makes of `BLOCK` clips at a time, in their order.
 
-    hear: audio `(B, T)` at the trunk's rate and lengths `(B,)`, on its device, without gradients; jobs: blocks at once
-    on a CPU; default: one a core, each by one thread. With 1 a block has all threads.
+    encode_block: audio `(B, T)` at the trunk's rate and lengths `(B,)`, on its device, without gradients; jobs: blocks
+    at once on a CPU; default: one a core, each by one thread. With 1 a block has all threads.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     trunk.to(device)

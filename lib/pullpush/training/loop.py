@@ -128,11 +128,7 @@ def train(
     bring_columns(train_dataset, recipe)
     train_dataset.sample_rate = model.sample_rate
     out, base = (Path(place) if place is not None else None for place in (out, base))
-    if base:
-        checkpoints.load_model(model, base)
-    with torch.random.fork_rng(devices=[]):
-        reseed(seed, 0)  # a loss may have weights to draw
-        objective = Objective(model, recipe)
+    objective = objective_of(model, recipe, seed=seed, base=base)
     device, on_gpu = accelerator.device, accelerator.device.type == "cuda"
     towers, optimiser = accelerator.prepare(objective, make_optimiser(objective, recipe, on_gpu=on_gpu))
     rank, processes = world()
@@ -141,9 +137,8 @@ def train(
         share["as_stored"] = True
     steps_per_epoch = train_dataset.steps(recipe.batch_size, processes=processes)
     total = steps_per_epoch * recipe.epochs
-    source = checkpoints.digest(checkpoints.best_file(base)) if base else None
     known = data or names_of_clips(train_dataset, valid_split)
-    identity = identity_of(recipe, seed, known, train_dataset, source, diagnostics)
+    identity = identity_of(recipe, seed, known, train_dataset, base, diagnostics)
 
     if out and accelerator.is_main_process:
         tidy(out)
@@ -241,9 +236,19 @@ def train(
     return result
 
 
-def identity_of(recipe: Recipe, seed: int, data: Any, dataset: Sized, base: str | None, watch: Any) -> str:
-    """What a checkpoint calls its run. data: names the clips; base: digest of the weights that it starts from."""
-    return content_key([recipe, seed, data, len(dataset), base, watch])
+def objective_of(model: Model, recipe: Recipe, *, seed: int, base: Path | None) -> Objective:
+    """What a run of this seed trains: the model, with the best weights of its base, and losses, which may draw some."""
+    if base:
+        checkpoints.load_model(model, base)
+    with torch.random.fork_rng(devices=[]):
+        reseed(seed, 0)
+        return Objective(model, recipe)
+
+
+def identity_of(recipe: Recipe, seed: int, data: Any, dataset: Sized, base: Path | None, watch: Any) -> str:
+    """What a checkpoint calls its run. data: names the clips; base: whose weights, by their bytes, it starts from."""
+    source = checkpoints.digest(checkpoints.best_file(base)) if base else None
+    return content_key([recipe, seed, data, len(dataset), source, watch])
 
 
 def check_balance(dataset: TrainingData, recipe: Recipe) -> None:

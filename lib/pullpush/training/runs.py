@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -179,38 +179,13 @@ def reloaded(config: Config, trunk: Trunk | None) -> World:
     return encoded(world, trunk) if trunk else world
 
 
-def train_run(
-    world: World,
-    recipe: Recipe,
-    *,
-    out: Path | str | None,
-    seed: int = 0,
-    base: Path | None = None,
-    diagnostics: Diagnostics | None = None,
-    progress: bool | None = None,
-    resume: bool = True,
-    after_epoch: Callable[[Mapping[str, float]], None] | None = None,
-) -> Result:
+def train_run(world: World, recipe: Recipe, *, out: Path | str | None, seed: int = 0, **options: Any) -> Result:
     """Create the recipe's model, pair the world's clips with captions, train in a folder of its own; see `Plan`.
 
-    out: the folder, where an unfinished run goes on unless `resume` is False; None: nothing is written.
-    after_epoch: see `train`.
+    out: the folder, where an unfinished run goes on; None: nothing is written; options: further ones of `train`.
     """
     model, dataset = ready(world, recipe, seed=seed)
-    return train(
-        model,
-        recipe,
-        dataset,
-        world.valid,
-        out=out,
-        seed=seed,
-        resume=resume,
-        diagnostics=diagnostics,
-        progress=progress,
-        base=base,
-        data=content_key(world.identity),
-        after_epoch=after_epoch,
-    )
+    return train(model, recipe, dataset, world.valid, out=out, seed=seed, data=content_key(world.identity), **options)
 
 
 def new_model(recipe: Recipe, *, seed: int) -> DualEncoder:

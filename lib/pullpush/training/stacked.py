@@ -229,11 +229,7 @@ def _objective(model: DualEncoder, plan: Plan) -> Objective:
     """As `train` makes it."""
     if not isinstance(model.text, FrozenText):
         raise TrainingError(f"{plan.recipe.text!r} does not look its features up: train this run alone")
-    if plan.base:
-        checkpoints.load_model(model, plan.base)
-    with torch.random.fork_rng(devices=[]):
-        loop.reseed(plan.seed, 0)
-        return Objective(model, plan.recipe)
+    return loop.objective_of(model, plan.recipe, seed=plan.seed, base=plan.base)
 
 
 def _train(plans: Sequence[Plan], progress: bool | None) -> list[tuple[Objective, Progress]]:
@@ -291,8 +287,8 @@ def _train(plans: Sequence[Plan], progress: bool | None) -> list[tuple[Objective
 
 def _write(plan: Plan, out: Path, objective: Objective, done: Progress) -> None:
     """What `train` leaves in a folder."""
-    base = checkpoints.digest(checkpoints.best_file(plan.base)) if plan.base else None
-    identity = loop.identity_of(plan.recipe, plan.seed, content_key(plan.world.identity), plan.world.train, base, None)
+    data = content_key(plan.world.identity)
+    identity = loop.identity_of(plan.recipe, plan.seed, data, plan.world.train, plan.base, None)
     checkpoints.write(out / BEST, checkpoints.weights(objective), done.best)
     checkpoints.save(out / CHECKPOINT, objective, None, done, identity)
     tables = pd.DataFrame(done.history), pd.DataFrame(done.steps)

@@ -75,11 +75,6 @@ class FinishedRun:
         return checkpoints.load_model(model, self.folder).audio.eval()
 
     @property
-    def upper_options(self) -> dict[str, Any]:
-        """What a recipe's audio encoder "upper" needs to go on from lower activations, of which a run has none."""
-        return {}
-
-    @property
     def _recipe(self) -> Recipe:
         return from_json((self._best.parent / RECIPE).read_text(encoding="utf-8"))
 
@@ -143,10 +138,6 @@ class Published:
 
     def load(self) -> AudioEncoder:
         return create_audio(self.audio, seed=self.seed, **self.options).eval()
-
-    @property
-    def upper_options(self) -> dict[str, Any]:
-        return {"audio_of": self.audio, "audio_options": dict(self.options)}
 
 
 Trunk = FinishedRun | Published  # an audio encoder that clips go through once
