@@ -1,6 +1,4 @@
-"""Probes of losses: values, reports and gradients, of a card by what it says of itself, so that a new loss has one; and
-of what losses are made of and no card goes through.
-"""
+"""Probes of losses: values, reports and gradients, of a card by what it says of itself, so that a new loss has one."""
 
 from __future__ import annotations
 
@@ -190,6 +188,3 @@ def _halved(make: type[Loss], given: Given) -> Values:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         value = _called(_made(make).float(), halves).value
     return {"value": value, "dtype": str(value.dtype)}
-
-
-# ---------------------------------------------------------------- what no card goes through

@@ -143,13 +143,8 @@ class Synonyms(OneWord):
 
     def _choices(self, word: str, before: str) -> tuple[str, ...]:
         """What may stand for a word after the word before it."""
-        wordnet = _wordnet(self.folder)
+        wordnet = load_wordnet(self.folder)
         return () if word in FUNCTION else _synonyms(wordnet, word, _parts(word, before), self.senses)
-
-
-@cache
-def _wordnet(folder: str) -> WordNet:
-    return WordNet(Path(folder)) if folder else load_wordnet()
 
 
 def _parts(word: str, before: str) -> tuple[str, ...]:
@@ -279,9 +274,9 @@ class WordNet:
 
 
 @cache
-def load_wordnet() -> WordNet:
-    """WordNet as Debian has it, fetched once by apt (6 MB)."""
-    return WordNet(debian.tree(PACKAGE) / "usr/share/wordnet")
+def load_wordnet(folder: str = "") -> WordNet:
+    """WordNet in a folder; by default as Debian has it, fetched once by apt (6 MB)."""
+    return WordNet(Path(folder) if folder else debian.tree(PACKAGE) / "usr/share/wordnet")
 
 
 def _lines(path: Path) -> list[str]:

@@ -5,12 +5,10 @@ Anchors are the main texts of the batch, candidates the audio clips that have on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pullpush.data.batches import Batch
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
@@ -139,15 +137,9 @@ def _encode(objective: Objective, batch: Batch) -> Tensor:
     """The batch's main texts, `(N, d)`; running statistics are put back, so that watching does not change the run."""
     if not objective.chunk and all(batch.present[0]):  # then they are encoded first and on their own
         batch = replace(batch, parallel=(), parallel_languages=())
-    with _buffers_kept(objective):
-        return gather(objective.embed_here(batch)[0])
-
-
-@contextmanager
-def _buffers_kept(module: nn.Module) -> Iterator[None]:
-    before_it = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    before = [(buffer, buffer.clone()) for buffer in objective.buffers()]
     try:
-        yield
+        return gather(objective.embed_here(batch)[0])
     finally:
-        for buffer, value in before_it:
+        for buffer, value in before:
             buffer.copy_(value)
