@@ -142,6 +142,10 @@ BAD = {
     "additive-margin": [({"margin": NAN}, "margin must be finite"), ({"margin": -1e400}, "margin must be finite")],
     "focal": [({"gamma": -0.5}, "gamma must be at least 0, got -0.5"), ({"gamma": NAN}, "gamma must be finite")],
     "scaled-push": [({"perpendicular": NAN}, "perpendicular must be finite"), ({"part": "up"}, "part must be one of")],
+    "simple-reweight": [
+        ({"form": "loss"}, "form must be one of"),
+        ({"form": "softmax", "weight": 0}, "weight must be positive"),
+    ],
     "svr": [({"radius": NAN}, "radius must be finite"), ({"similarity": "l2"}, "similarity must be one of")],
     "svr-parts": [({"radius": NAN}, "radius must be finite"), ({"similarity": "l2"}, "similarity must be one of")],
 }
@@ -152,10 +156,11 @@ CASES = [(name, *case) for name, bad in BAD.items() for case in [*bad, *SHARED]]
 def test_bad_options_are_named_by_modules_and_functions_alike(name, options, message):
     with pytest.raises(ValueError, match=message):
         TERMS[name].make(**options)
-    needed = {"scaled-push": {"perpendicular": 1.0}, "svr": {"radius": 0.1}, "svr-parts": {"radius": 0.1}}.get(name, {})
+    needed = {"scaled-push": {"perpendicular": 1.0}, "simple-reweight": {"weight": 1.0}}
+    needed |= {"svr": {"radius": 0.1}, "svr-parts": {"radius": 0.1}}
     function = "info_nce" if name == "infonce" else name.replace("-", "_")
     with pytest.raises(ValueError, match=message):
-        getattr(losses, function)(*unit_pairs(3), **{**needed, **options})
+        getattr(losses, function)(*unit_pairs(3), **{**needed.get(name, {}), **options})
 
 
 FUNCTIONS = {
