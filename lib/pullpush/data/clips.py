@@ -7,7 +7,7 @@ the protocol `Clips` alone, which features of a frozen encoder offer, too (`trai
 from __future__ import annotations
 
 from collections import UserDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -83,9 +83,18 @@ class Clips(Protocol):
 
 def identity(columns: Columns, other: Columns, *, column: str = "file") -> Tensor:
     """1 where a column is the same, 0 elsewhere, `(N, M)` float32; of files all that captioned recordings know."""
-    number = {value: place for place, value in enumerate([*columns[column], *other[column]])}
-    rows, items = (torch.tensor([number[value] for value in held[column]]) for held in (columns, other))
-    return (rows[:, None] == items).float()
+    return same(columns[column], other[column]).float()
+
+
+def same(values: Sequence[Hashable], others: Sequence[Hashable]) -> Tensor:
+    """Which of N values is which of M others, `(N, M)` bool.
+
+    >>> same(["a", "b"], ["b", "c", "a"]).tolist()
+    [[False, False, True], [True, False, False]]
+    """
+    number = {value: place for place, value in enumerate([*values, *others])}
+    rows, items = (torch.tensor([number[value] for value in each]) for each in (values, others))
+    return rows[:, None] == items
 
 
 def no_prompts(language: str, template: str | None = None) -> list[str]:

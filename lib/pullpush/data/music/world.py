@@ -31,7 +31,7 @@ from torch import Tensor
 from pullpush.cache import content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Columns, Splits, StoredClips, World
+from pullpush.data.clips import Columns, Splits, StoredClips, World, same
 from pullpush.data.draws import number, share
 from pullpush.data.language.wording import FORMS
 from pullpush.data.languages import LANGUAGES, told_by
@@ -67,24 +67,17 @@ def likeness(columns: Columns, other: Columns) -> Tensor:
     """
     family = {item.name: item.family for item in load_instruments()}
 
-    def pairs(value: Callable[[Phrase], str]) -> tuple[np.ndarray, np.ndarray]:
-        """Where both have the same, and where either has any, `(N, M)` bool."""
-        mine, theirs = (np.array([value(each) for each in side["phrase"]], dtype=object) for side in (columns, other))
-        mine, theirs = mine[:, None], theirs[None]
-        return (mine == theirs) & (mine != ""), (mine != "") | (theirs != "")
+    def alike(value: Callable[[Phrase], Any]) -> Tensor:
+        """Where both have the same, `(N, M)` bool."""
+        return same(*([value(phrase) for phrase in side["phrase"]] for side in (columns, other)))
 
-    shared, total = np.zeros((len(columns["phrase"]), len(other["phrase"]))), 3
-    for value in (
-        lambda phrase: phrase.instrument,
-        lambda phrase: family[phrase.instrument],
-        lambda phrase: phrase.shape,
-    ):
-        shared += pairs(value)[0]
+    shared = alike(attrgetter("instrument")).double() + alike(lambda phrase: family[phrase.instrument])
+    shared, total = shared + alike(attrgetter("shape")), 3
     for name in ATTRIBUTES:
-        both, either = pairs(attrgetter(name))
-        shared, total = shared + both, total + either
-    alike = pairs(lambda phrase: repr(phrase.kind))[0]
-    return torch.from_numpy(np.where(alike, 1.0, NEAR * shared / total).astype(np.float32))
+        mine, theirs = ([getattr(phrase, name) for phrase in side["phrase"]] for side in (columns, other))
+        neither = (same(mine, [""]) & same([""], theirs)).double()
+        shared, total = shared + same(mine, theirs) - neither, total + 1 - neither
+    return torch.where(alike(attrgetter("kind")), 1.0, NEAR * shared / total).float()
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.checks import check_count
-from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.clips import Columns, StoredClips, World, same
 from pullpush.data.draws import number
 from pullpush.data.languages import VocabularyError, read_table
 from pullpush.data.recordings import tuxpaint
@@ -262,15 +262,11 @@ def grade(columns: Columns, other: Columns) -> Tensor:
     """Relevance of pictures, `(N, M)` float32: 1 for those with the same caption in English, 1/2 for those of the same
     folder ("animals/birds"), 1/4 for those of the same kind ("animals"), else 0.
     """
-
-    def same(here: Sequence[Any], there: Sequence[Any]) -> np.ndarray:
-        return np.array(here, dtype=object)[:, None] == np.array(there, dtype=object)
-
     kinds = ([folder.partition("/")[0] for folder in side["category"]] for side in (columns, other))
-    found = np.where(same(*kinds), SAME_KIND, 0.0)
+    found = SAME_KIND * same(*kinds).float()
     found[same(columns["category"], other["category"])] = SAME_FOLDER
     found[same(columns["caption"], other["caption"])] = 1.0
-    return torch.from_numpy(found.astype(np.float32))
+    return found
 
 
 def ask(language: str, template: str | None = None) -> list[str]:

@@ -23,14 +23,13 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
 from pullpush.cache import content_key
 from pullpush.checks import check_number
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, Columns, StoredClips, World
+from pullpush.data.clips import Clips, Columns, StoredClips, World, same
 from pullpush.data.draws import share
 from pullpush.data.recordings.registry import datasets_home, fetch, find
 from pullpush.data.sets import spoken_words
@@ -130,10 +129,7 @@ def transcripts(languages: Sequence[str], columns: Columns, language: str) -> li
 
 def same_meaning(columns: Columns, other: Columns) -> Tensor:
     """1 where two clips have one key, or one text in one language, else 0, `(N, M)` float32."""
-    keys = [np.array(each["key"], dtype=object) for each in (columns, other)]
-    words = [np.array(_words(each), dtype=object) for each in (columns, other)]
-    same = (keys[0][:, None] == keys[1][None]) | (words[0][:, None] == words[1][None])
-    return torch.from_numpy(same.astype(np.float32))
+    return (same(columns["key"], other["key"]) | same(_words(columns), _words(other))).float()
 
 
 def _words(columns: Columns) -> list[str]:
