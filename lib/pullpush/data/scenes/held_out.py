@@ -36,7 +36,6 @@ from pullpush.data.scenes.world import (
     parts_of,
     scene_clips,
     words_of,
-    write_captions,
 )
 from pullpush.errors import PullPushError
 from pullpush.golden import versions
@@ -178,5 +177,4 @@ def _clips(name: str, part: _Part, world: WorldConfig) -> StoredClips:
     """One split, from the cache or rendered."""
     shaped = [part.bank.key, list(part.events), part.dealt, part.size, world.seed, world.scene]
     key = content_key([versions(*SCENES, "data/held_out"), name, *shaped])
-    write = partial(write_captions, part.bank.events, world.captions_per_scene, world.seed)
-    return scene_clips(name, key, partial(part.scenes, world), part.bank, world.scene, write)
+    return scene_clips(name, key, partial(part.scenes, world), part.bank, world)

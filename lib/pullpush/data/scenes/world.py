@@ -31,7 +31,6 @@ from pullpush.settings import check_fields, check_range
 
 SCENES = ("data/scenes", "data/renderer", "data/pitch")  # the components whose work the cache holds
 KNOWN = ("data/relevance", "data/labels")  # and those that clips of scenes ask
-Caption = Callable[[Columns, str], list[list[str]]]
 Tell = Callable[..., list[str]]
 
 COUNTS = ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene")
@@ -142,7 +141,7 @@ def grade(events: Sequence[Event], columns: Columns, other: Columns) -> Tensor:
 
 
 def scene_clips(
-    name: str, key: str, draw: Callable[[], Sequence[Scene]], bank: Bank, config: SceneConfig, write: Caption
+    name: str, key: str, draw: Callable[[], Sequence[Scene]], bank: Bank, config: WorldConfig
 ) -> StoredClips:
     """Scenes of a split as clips: drawn and rendered when first asked for, then read from the cache.
 
@@ -151,8 +150,8 @@ def scene_clips(
 
     def build(folder: Path) -> None:
         scenes = draw()
-        pitch_bank(bank, config.max_semitones)  # before the threads start, so that one of them makes it
-        store.write(folder, store.made(partial(_rendered, bank, config), scenes, f"rendering {name}"))
+        pitch_bank(bank, config.scene.max_semitones)  # before the threads start, so that one of them makes it
+        store.write(folder, store.made(partial(_rendered, bank, config.scene), scenes, f"rendering {name}"))
         (folder / "scenes.jsonl").write_text(to_json(scenes), encoding="utf-8")
 
     folder = cached_dir("worlds", key, build)
@@ -166,7 +165,7 @@ def scene_clips(
         store.read(folder),
         np.arange(len(scenes)),
         columns,
-        write,
+        partial(write_captions, bank.events, config.captions_per_scene, config.seed),
         partial(grade, bank.events),
         partial(prompts, bank.events),
         graded=True,
@@ -181,8 +180,7 @@ def _load_split(name: str, size: int, bank: Bank, config: WorldConfig) -> Stored
         if name == "singles"
         else partial(draw_scenes, name, size, bank, config)
     )
-    write = partial(write_captions, bank.events, config.captions_per_scene, config.seed)
-    return scene_clips(name, key, draw, bank, config.scene, write)
+    return scene_clips(name, key, draw, bank, config)
 
 
 def draw_scenes(name: str, size: int, bank: Bank, config: WorldConfig) -> list[Scene]:
