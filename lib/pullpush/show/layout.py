@@ -59,9 +59,9 @@ def finish(fig: Figure, note: str = "", *, handles: Sequence[Artist] | None = No
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
             if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
-                axis.set_major_formatter(PlainNumbers(axis.get_transform().base))
+                axis.set_major_formatter(PlainNumbers())
             if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
-                axis.set_minor_formatter(PlainNumbers(axis.get_transform().base))
+                axis.set_minor_formatter(PlainNumbers())
     return fig
 
 
