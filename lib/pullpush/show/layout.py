@@ -69,7 +69,7 @@ class PlainNumbers(LogFormatterSciNotation):
     """Labels of the ticks that matplotlib labels on a logarithmic axis, without mathematics: figures parse none."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}".replace("-", "−") if super().__call__(x, pos) else ""
+        return signed(x) if super().__call__(x, pos) else ""
 
 
 def spread_note(table: pd.DataFrame, mark: str = "band", *, within: Sequence[str] = ()) -> str:
