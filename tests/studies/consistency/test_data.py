@@ -79,19 +79,20 @@ def ground(home, tmp_path):
     return Grounds(materials.of(book, "scenes"))
 
 
-def test_all_runs_of_a_stage_go_on_from_one_long_run(ground):
+def test_all_runs_of_a_seed_go_on_from_its_long_run(ground):
     trials = [
         Trial(name, name, {}, {"start": start}, start) for start in (ML_CLAP, NOTHING) for name in ("ml-clap", "kcl")
     ]
     experiment = Experiment("starts", tuple(trials), (0, 1))
     cells = compute.plans_of(ground, experiment)
     first, last = compute.rounds(ground, experiment, cells)
-    assert len(first) == 1
+    assert len(first) == len(experiment.seeds)
     bases = {plan.path: plan for plan in first}
-    for (trial, _), plan in cells.items():
+    for (trial, seed), plan in cells.items():
         if trial.where["start"] == NOTHING:
             assert plan.base is None
         else:
+            assert plan.base == ground.first_run(ML_CLAP, seed).path
             assert bases[plan.base].seed not in experiment.seeds
             assert bases[plan.base].recipe.name == "ml-clap"
             assert bases[plan.base].world is plan.world
@@ -114,7 +115,7 @@ def test_a_text_encoder_that_is_trained_goes_on_from_one_that_was(ground):
     experiment = Experiment.of("text-side", {"kcl": ("kcl", {})}, seeds=(0,), data=WORDS)
     plans = compute.plans_of(ground, experiment).values()
     assert {plan.recipe.text for plan in plans} == {"words"}
-    first = ground.first_run(WORDS)
+    first = ground.first_run(WORDS, 0)
     assert first.recipe.encoder_options == next(iter(plans)).recipe.encoder_options
     assert {plan.base for plan in plans} == {first.path}
 

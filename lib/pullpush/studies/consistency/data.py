@@ -7,16 +7,16 @@
     ground.view("aligned/ml-clap/words")  # a transformer over words that is trained, too, and was in the long run
     ground.view("aligned/valid")          # to test on: the validation clips, which a rate may be chosen by
 
-ATRI starts all schemes from the weights of ML-CLAP and trains them on translated captions, with the text encoder. As
-there, all runs of a stage go on from one long run, so that an interval over seeds is one over second stages. Captions
-of real recordings in several languages are taken for translations.
+ATRI starts all schemes from the weights of ML-CLAP and trains them on translated captions, with the text encoder. There
+one long run is all that schemes go on from; here each seed has its own, so that an interval is over both stages.
+Captions of real recordings in several languages are taken for translations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -44,7 +44,7 @@ from pullpush.training.runs import Plan
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
 SCHEMES = ("ml-clap", "cacl", "kcl")
 SAMPLINGS = {"random": "ml-clap", "pair": "cacl", "all": "kcl"}  # of `language_plan`, by the scheme that takes so
-FIRST_SEED = 1000  # of the long run: no comparison uses it
+FIRST_SEED = 1000  # of the long run that seed 0 goes on from; no other run draws as it does
 
 
 class LanguagesError(PullPushError, ValueError):
@@ -127,12 +127,12 @@ class Grounds(Ground):
             check_known("stage", name, STAGES)
         return self._stage(name) if name in STAGES else self._of_material(name)
 
-    def first_run(self, name: str) -> Plan:
-        """The long run of ML-CLAP from nothing that all runs of a stage go on from."""
+    def first_run(self, name: str, seed: int) -> Plan:
+        """The long run of ML-CLAP from nothing that a stage's runs of a seed go on from."""
         start = STAGES[name].after
         view, epochs = self.view(start), STAGES[start].passes * self.book.settings.epochs
         options = common.merged(on_features(view.data), view.overrides, {"epochs": epochs})
-        return Plan(view.data, common.sized(view.session, "ml-clap", **options), FIRST_SEED)
+        return Plan(view.data, common.sized(view.session, "ml-clap", **options), FIRST_SEED + seed)
 
     @property
     def _in_languages(self) -> dict[str, Any]:
@@ -153,8 +153,8 @@ class Grounds(Ground):
         overrides = {"epochs": self.book.settings.epochs, **self._in_languages, **stage.overrides}
         if not stage.after:
             return View(self.book, self._encoded, overrides)
-        base, before = (lambda seed: self.first_run(name)), (lambda seed: [[self.first_run(name)]])
-        return View(self.book, self._encoded, overrides, base=base, before=before)
+        first = partial(self.first_run, name)
+        return View(self.book, self._encoded, overrides, base=first, before=lambda seed: [[first(seed)]])
 
     @cached_property
     def _encoded(self) -> World:
