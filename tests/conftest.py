@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 # A shell lets what it runs in the background ignore Ctrl-C, and processes that tests start and stop would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# A worker of pytest has one core, and to start processes takes longer than what they are started for in tests.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 sys.path.insert(0, str(Path(__file__).parent))  # tests of data, the lab and the book share miniature.py
 
 import miniature

@@ -291,5 +291,4 @@ def at_home(folder: Path) -> Iterator[None]:
         patch.setenv("PULLPUSH_DATA", str(folder / "data"))
         patch.setenv("PULLPUSH_HOME", str(folder / "home"))
         patch.setenv("PULLPUSH_PROGRESS", "0")
-        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # so small that starting processes would take longest
         yield

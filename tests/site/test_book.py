@@ -170,7 +170,6 @@ def published(root: Path, *pages: str) -> Iterator[Path]:
         patch.setenv("PULLPUSH_BOOK", str(root))
         patch.setenv("PULLPUSH_HOME", str(root / "home"))
         patch.setenv("PULLPUSH_PROGRESS", "0")
-        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # to start processes takes longer than their runs; nbval has all cores
         done = CliRunner().invoke(main, ["publish", *pages, "--profile", "smoke", "--jobs", "1"])
         assert done.exit_code == 0, done.output
         yield root

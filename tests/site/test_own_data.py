@@ -38,7 +38,6 @@ def book(tmp_path_factory) -> Path:
         patch.setenv("PULLPUSH_BOOK", str(root))
         patch.setenv("PULLPUSH_HOME", str(root / "home"))
         patch.setenv("PULLPUSH_PROGRESS", "0")
-        patch.setenv("LOKY_MAX_CPU_COUNT", "1")
         yield root
 
 

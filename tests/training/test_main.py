@@ -81,7 +81,7 @@ def test_mistakes_are_one_clear_line(tmp_path, capsys, arguments, message):
 
 def test_a_run_is_its_data(tmp_path, capsys):
     """What was trained on other scenes is neither returned nor gone on with."""
-    common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
+    common = [*TINY, "--out", str(tmp_path / "run")]
     assert main(common) == 0
     weights = (tmp_path / "run" / "best.safetensors").read_bytes()
     capsys.readouterr()
@@ -93,7 +93,7 @@ def test_a_run_is_its_data(tmp_path, capsys):
 
 
 def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
-    common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
+    common = [*TINY, "--out", str(tmp_path / "run")]
     assert main(common) == 0
     best = tmp_path / "run" / "best.safetensors"
     for damage in (lambda: best.write_bytes(b"half"), best.unlink):
@@ -105,7 +105,7 @@ def test_a_run_that_lost_a_file_says_how_to_go_on(tmp_path, capsys):
 
 @pytest.mark.deep
 def test_a_flipped_weight_a_full_disk_and_an_interrupt_are_told(tmp_path, capsys, monkeypatch):
-    common = [*TINY, "--audio", "pitch", "--out", str(tmp_path / "run")]
+    common = [*TINY, "--out", str(tmp_path / "run")]
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "save_file", refuse)
         assert main(common) == 1

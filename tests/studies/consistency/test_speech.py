@@ -125,7 +125,6 @@ def test_equal_ranks_in_all_languages_have_no_variance_and_independent_ones_that
 
 
 def test_the_study_runs_from_recordings_to_ranks_and_is_read_from_the_cache_after(book, voices, monkeypatch):
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # no further processes, which would be most of the time
     monkeypatch.setattr(study, "TRUNK_EPOCHS", 1)
     monkeypatch.setattr(study, "HEAD_EPOCHS", 1)
     base = trunks.trained(study.spoken_trunk(book, voices))
