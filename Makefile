@@ -28,7 +28,7 @@ test: $(DEV)
 	$(PYTEST) --dist loadfile --no-loadscope-reorder -m "not deep"
 
 test-all: test
-	$(PYTEST) --dist worksteal -m deep
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m deep
 
 smoke: $(BOOK)
 	$(BIN)/pullpush run --all --profile smoke --jobs $(JOBS)

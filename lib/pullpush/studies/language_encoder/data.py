@@ -33,6 +33,7 @@ from pullpush.lab.material import PARTS, pretrained, reduced
 from pullpush.lab.session import Session
 from pullpush.show import galleries
 from pullpush.show.markup import Markup
+from pullpush.studies import own_data
 from pullpush.training.frozen import Base, encoded
 from pullpush.training.recipes import weighted
 from pullpush.training.trunk import Published
@@ -204,7 +205,8 @@ class Grounds(Ground):
             "epochs": max(1, round(passes)),
         }
         if kind == "pretrained":
-            overrides |= {**MINILM, "epochs": max(1, round(FEWER * passes))}
+            reads = {} if own_data.is_small(self._plain.settings) else MINILM  # smoke fetches no weights
+            overrides |= {**reads, "epochs": max(1, round(FEWER * passes))}
         base: Base = Published(PICTURES) if world == "pictures" and self.has_stamps else trunk
         if kind == "known":
             base = trunks.trained(pretrained(reduced(self._plain)))
