@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from pullpush.lab import comparisons
 from pullpush.metrics import difference
@@ -18,11 +19,10 @@ def test_differences_are_listed_with_interval_p_within_the_table_and_size():
     assert table.loc[0, "difference [95 %]"] == "+1.5 ± 1.2 [+0.3, +2.7]"
     assert table["p (Holm)"].tolist() == [f"{one.p_holm:.3f}" for one in holm([ONE, OTHER])]
     assert table.loc[0, "n"] == "3 × 1"
-    assert (
-        comparisons.listed(comparisons.differences([({"of": "x"}, ONE)]), scale=-1, digits=3)
-        .loc[0, "difference [95 %]"]
-        .startswith("−0.015")
-    )
+    turned = comparisons.listed(comparisons.differences([({"of": "x"}, ONE)]), scale=-1, digits=3)
+    assert turned.loc[0, "difference [95 %]"].startswith("−0.015")
+    with pytest.raises(TypeError, match="'clips'"):
+        comparisons.differences([({"clips": "half"}, ONE)])
 
 
 def test_systems_go_by_the_names_of_their_recipes_or_by_given_ones():

@@ -65,7 +65,7 @@ def test_without_it_each_process_normalises_its_own_and_so_it_is_again_afterward
             torch.testing.assert_close(before, after)
 
 
-def launch(tmp_path, name, *launcher, audio=("pitch", "--freeze", "audio")):
+def launch(tmp_path, name, *launcher, audio="pitch --freeze audio"):
     """The command as a reader types it: frozen features of pitch with a trained projection, or a network."""
     environment = {
         **os.environ,
@@ -73,7 +73,7 @@ def launch(tmp_path, name, *launcher, audio=("pitch", "--freeze", "audio")):
         "PULLPUSH_PROGRESS": "0",
         "OMP_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-m", *launcher, *COMMAND, *audio, "--out", str(tmp_path / name)]
+    command = [sys.executable, "-m", *launcher, *COMMAND, *audio.split(), "--out", str(tmp_path / name)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
@@ -92,8 +92,8 @@ def test_the_documented_command_trains_in_two_processes(tmp_path):
 
 def test_batch_normalisation_of_two_processes_is_that_of_one(tmp_path):
     """Its exactness is tested above; here single precision is rounded, which Adam's first steps magnify."""
-    launch(tmp_path, "one", audio=("cnn",))
-    two = launch(tmp_path, "two", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", audio=("cnn",))
+    launch(tmp_path, "one", audio="cnn")
+    two = launch(tmp_path, "two", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", audio="cnn")
     assert two.returncode == 0, two.stderr
     one, other = (pd.read_csv(tmp_path / name / "steps.csv") for name in ("one", "two"))
     assert_frame_equal(one.head(1), other.head(1), rtol=1e-3)

@@ -74,9 +74,9 @@ def gains(scores: Scores, pairs: Iterable[Pair], metrics: Sequence[str], wheres:
 
 
 def differences(named: Iterable[tuple[Mapping[str, object], Difference]]) -> pd.DataFrame:
-    """Differences as one table, within which p is adjusted by Holm: what stands in front of each, and GAIN."""
+    """Differences as one table with p by Holm within it: what stands in front of each, by no name of GAIN, and GAIN."""
     heads, found = zip(*named, strict=True) if (named := list(named)) else ((), ())
-    rows = [{**head, **_numbers(one, GAIN)} for head, one in zip(heads, holm(list(found)), strict=True)]
+    rows = [dict(**head, **_numbers(one, GAIN)) for head, one in zip(heads, holm(list(found)), strict=True)]
     return pd.DataFrame(rows, columns=None if rows else ["system", "baseline", "metric", *GAIN])
 
 

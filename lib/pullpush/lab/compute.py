@@ -99,8 +99,7 @@ def run(ground: Ground, experiment: Experiment, chapter: str = "") -> Scores:
     book, settings = ground.book, ground.book.settings
     if settings.points is not None:
         experiment = experiment.reduced(settings.points)
-    is_own = settings.file is not None  # of a reader, whose long experiments run when asked for
-    if not experiment.long or ground.compute_long or (settings.points is not None and not is_own):
+    if not experiment.long or ground.compute_long or (settings.points is not None and settings.file is None):
         return compute(ground, experiment)
     chapter = chapter or book.chapter
     found = kept.read(experiment, chapter, content_of(ground, experiment))

@@ -130,11 +130,11 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         for row in (
             Profile(
                 name="smoke",
-                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
+                world={"bank": "synthetic", "n_train": 48, "n_valid": 24, "n_test": 24},
                 audio="cnn",
                 text="hashed",
                 dim=32,
-                epochs=1,
+                epochs=2,
                 batch_size=16,
                 seeds=2,
                 about="synthetic sounds, no network, tiny models: does it run?",

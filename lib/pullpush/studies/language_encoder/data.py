@@ -204,9 +204,8 @@ class Grounds(Ground):
             "batch_size": min(BATCH, max(2, settings.world["n_train"] // 4)),
             "epochs": max(1, round(passes)),
         }
-        if kind == "pretrained":
-            reads = {} if own_data.is_small(self._plain.settings) else MINILM  # smoke fetches no weights
-            overrides |= {**reads, "epochs": max(1, round(FEWER * passes))}
+        if kind == "pretrained" and not own_data.is_small(self._plain.settings):  # which fetches no weights
+            overrides |= {**MINILM, "epochs": max(1, round(FEWER * passes))}
         base: Base = Published(PICTURES) if world == "pictures" and self.has_stamps else trunk
         if kind == "known":
             base = trunks.trained(pretrained(reduced(self._plain)))
