@@ -14,7 +14,7 @@ from pullpush.studies.consistency.bound import (
     weight_error_bound,
     weight_errors,
 )
-from pullpush.studies.consistency.data import SAMPLINGS, language_plan
+from pullpush.studies.consistency.data import language_plan
 
 
 def sphere(*shape, seed=0):
@@ -210,11 +210,10 @@ def test_the_tiny_model_is_on_the_sphere(tiny):
     assert not torch.equal(tiny.start(0), tiny.start(1))
 
 
-def test_the_bound_holds_and_kcl_has_no_error(tiny):
+def test_the_bound_of_the_tiny_model_holds(tiny):
     table = study.bound_table(tiny, [0], epochs=2, batch_size=4)
-    assert set(table["sampling"]) == set(SAMPLINGS)
+    assert set(table["sampling"]) == {"random", "pair"}
     assert (table["left"] <= table["right"] + 1e-12).all()
-    assert table.query("sampling == 'all'")[["left", "right", "distribution_error"]].to_numpy().max() == 0
     adam = study.bound_table(tiny, [0], epochs=2, batch_size=4, adam=True, rate=0.01)
     assert study.violated(adam).tolist() == study.violated(table).tolist() == [[0.0]]
     assert study.at_end(table, "pair", "distribution_error") == pytest.approx(2 * (1 - 2 / 8))

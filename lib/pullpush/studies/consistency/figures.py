@@ -53,9 +53,8 @@ def pull_plane(pulls: Tensor, languages: Sequence[str] = LANGUAGES) -> Figure:
 def weight_bound(table: pd.DataFrame) -> Figure:
     """Both sides of ATRI's bound over epochs, left the error alone, right with its bounds on a logarithmic axis.
 
-    table: see `bound.bound_table`; the sampling that never errs has nothing to show.
+    table: see `bound.bound_table`.
     """
-    table = table[table["sampling"] != "all"]
     table = table.assign(system=table["sampling"].map(SAMPLINGS))
     both = table.melt(["system", "seed", "epoch"], list(SIDES), "side").assign(panel="allowed")
     both = pd.concat([both[both["side"] == "left"].assign(panel="happened"), both])
