@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BOOK := $(VENV)/.book
 DEV := $(VENV)/.dev
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --durations=20
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=20
 # Every kernel and worker imports a thousand modules: whoever imports one first leaves it compiled for the others.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -25,10 +25,10 @@ book: $(BOOK)
 test: $(DEV)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
-	$(PYTEST) --dist loadfile --no-loadscope-reorder -m "not deep"
+	$(PYTEST) -m "not deep"
 
 test-all: test
-	$(PYTEST) --dist loadfile --no-loadscope-reorder -m deep
+	$(PYTEST) -m deep
 
 smoke: $(BOOK)
 	$(BIN)/pullpush run --all --profile smoke --jobs $(JOBS)

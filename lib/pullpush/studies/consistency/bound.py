@@ -276,7 +276,7 @@ def bound_table(
     english_other: bool = False,
     **choices: Any,
 ) -> pd.DataFrame:
-    """Both sides of the bound for each way to sample languages that errs: `weight_errors`, sampling and seed.
+    """Both sides of the bound for each way to sample languages that errs: columns of `weight_errors`, sampling, seed.
 
     adam: of `momentum_errors` instead, a row a step; english_other: whether "pair" is the whole of CACL, with its loss
     between both texts, and not its sampling alone; choices: see `compare`.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -153,7 +153,7 @@ class Grounds(Ground):
         overrides = {"epochs": self.book.settings.epochs, **self._in_languages, **stage.overrides}
         if not stage.after:
             return View(self.book, self._encoded, overrides)
-        first = partial(self.first_run, name)
+        first = cache(partial(self.first_run, name))
         return View(self.book, self._encoded, overrides, base=first, before=lambda seed: [[first(seed)]])
 
     @cached_property
