@@ -25,14 +25,11 @@ from pullpush.lab.provenance import Stamp, stamp
 from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS, Embeddings, Values
-from pullpush.parallel import in_threads, one_thread, side_by_side
+from pullpush.parallel import in_threads
 from pullpush.training.components import of_recipe
-from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio, embed_captions, embed_texts
 from pullpush.training.frozen import on_features, trunk_of
-from pullpush.training.loop import train
-from pullpush.training.recipes import Recipe
-from pullpush.training.runs import Plan, ready, reloaded, train_missing
+from pullpush.training.runs import Plan, train_missing
 
 BATCH = 512  # clips that are embedded at once
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
@@ -299,28 +296,3 @@ class Embedded:
 def embedded_captions(model: nn.Module, split: Clips, language: str) -> Tensor:
     """Embeddings of all C captions of each clip in one language, `(N, C, d)`."""
     return embed_captions(model, split.captions(language), language=language, batch_size=BATCH)
-
-
-# ---------------------------------------------------------------- runs that are not kept
-
-
-def probed(
-    data: World, plans: Iterable[tuple[Recipe, int]], probe: Callable[[World, Recipe], Diagnostics]
-) -> list[pd.DataFrame]:
-    """The steps of runs that a probe watches, side by side; the runs are not kept.
-
-    Args:
-        data: known by its configuration and trunk, as it is read anew in each process.
-        plans: recipe and seed of each run.
-        probe: makes the probe of a run, from the world and the recipe; can be sent to another process.
-    """
-    source = (data.config, trunk_of(data))
-    return side_by_side([partial(_probed, source, plan, seed, probe) for plan, seed in plans])
-
-
-def _probed(source: tuple, plan: Recipe, seed: int, probe: Callable[[World, Recipe], Diagnostics]) -> pd.DataFrame:
-    data = reloaded(*source)
-    model, dataset = ready(data, plan, seed=seed)
-    watch = probe(data, plan)
-    with one_thread():
-        return train(model, plan, dataset, data.valid, seed=seed, diagnostics=watch, progress=False).steps

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pullpush.data.batches import Batch
+from pullpush.data.clips import Clips
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
 from pullpush.losses import Offer
 from pullpush.settings import check_fields
@@ -35,6 +36,10 @@ class Diagnostics:
         check_fields(self, of="diagnostics")
         if self.every < 1:
             raise ValueError(f"every must be at least 1, got {self.every}")
+
+    def on(self, valid: Clips) -> Diagnostics:
+        """What measures one run, whose validation clips these are: itself, unless it asks the model about them."""
+        return self
 
     def before(self, objective: Objective, batch: Batch) -> Tensor:
         """Before the step: where its texts are, `(N, d)` float32."""

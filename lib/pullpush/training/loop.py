@@ -139,6 +139,7 @@ def train(
     total = steps_per_epoch * recipe.epochs
     known = data or names_of_clips(train_dataset, valid_split)
     identity = identity_of(recipe, seed, known, train_dataset, base, diagnostics)
+    watch = diagnostics.on(valid_split) if diagnostics else None
 
     if out and accelerator.is_main_process:
         tidy(out)
@@ -183,7 +184,7 @@ def train(
             for batch in prepared(batches, model, step=done.step + 1, epoch=epoch + 1, on_gpu=on_gpu):
                 step, clips = done.step + 1, batch.index
                 batch = batch.to(device, non_blocking=on_gpu)
-                watched = diagnostics is not None and done.step % diagnostics.every == 0
+                watched = watch is not None and done.step % watch.every == 0
                 lr = recipe.lr * rate(done.step, total, recipe)
                 for group in optimiser.param_groups:
                     group["lr"] = lr * group["factor"]
@@ -191,7 +192,7 @@ def train(
 
                 if watched:
                     reseed(seed, step)  # dropout falls on the texts before, in and after the step alike
-                    start = diagnostics.before(objective, batch)  # pyrefly: ignore[missing-attribute]
+                    start = watch.before(objective, batch)  # pyrefly: ignore[missing-attribute]
                 reseed(seed, step)
                 with located(clips, step, epoch + 1):
                     outcome = towers(batch)
@@ -210,7 +211,7 @@ def train(
                 if watched:
                     reseed(seed, step)
                     # pyrefly: ignore[missing-attribute]
-                    row |= diagnostics.after(objective, batch, outcome.offer, start)
+                    row |= watch.after(objective, batch, outcome.offer, start)
                 unread.append((row, clips))
                 done.step = step
                 bar.update()

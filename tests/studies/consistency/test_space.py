@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 import torch
 
-from pullpush.lab import session
 from pullpush.studies.consistency import space
-from pullpush.studies.consistency.data import SCHEMES
-from pullpush.studies.consistency.space import Space
+from pullpush.studies.consistency.space import DirectionProbe, Space
+from pullpush.training.frozen import on_features
+from pullpush.training.recipes import recipe
+from pullpush.training.runs import Plan
 
 
 def test_ranks_count_the_clips_that_lie_nearer(toy):
@@ -67,12 +69,18 @@ def test_more_languages_taken_err_less_and_all_do_not_err(toy):
     assert first[4] == pytest.approx(some[1])
 
 
-def test_the_probe_watches_without_changing_the_run(heard, tmp_path):
-    book = session.start("03-consistency-lab", profile="smoke", out=tmp_path)
-    table = space.direction_history(book, heard, [0], points=1, languages=("eng", "fra", "deu"))
-    assert list(dict.fromkeys(table["recipe"])) == list(SCHEMES)
-    assert table[list(space.PROBED)].to_numpy().min() >= 0
-    assert table[list(space.PROBED)].to_numpy().max() <= 180
+def test_the_probe_watches_without_changing_the_run(heard):
+    languages = ("eng", "fra", "deu")
+    plan = recipe("kcl", **on_features(heard), text="hashed", dim=8, epochs=1, batch_size=8, languages=languages)
+    alone = Plan(heard, plan).train()
+    watch = DirectionProbe(every=2, languages=languages, batch_size=8)
+    watched = Plan(heard, plan, diagnostics=watch).train()
+    assert Plan(heard, plan, diagnostics=watch).finished, "its version is the same at each look"
+    pd.testing.assert_frame_equal(watched.steps[alone.steps.columns], alone.steps)
+    angles = watched.steps[[*space.PROBED]].dropna()
+    assert len(angles) == -(-len(alone.steps) // 2)
+    assert angles.to_numpy().min() >= 0
+    assert angles.to_numpy().max() <= 180
 
 
 def test_the_error_per_unit_of_spread_knows_no_parallax():

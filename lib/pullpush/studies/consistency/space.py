@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,22 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.clips import Clips, World
+from pullpush.data.clips import Clips
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.lab import common
-from pullpush.lab.compute import embedded_captions, probed
-from pullpush.lab.session import Session
+from pullpush.lab.compute import embedded_captions
 from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.metrics import angle, direction_error, language_ranks, pseudo_values, rank_variance
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.palette import method_name
-from pullpush.studies.consistency.data import SCHEMES, Runs, take
+from pullpush.studies.consistency.data import Runs, take
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio
-from pullpush.training.frozen import on_features
 from pullpush.training.objective import Objective
-from pullpush.training.recipes import Recipe
-from pullpush.training.runs import ready
 
 
 class Space(NamedTuple):
@@ -132,20 +128,35 @@ def map_tightness(table: pd.DataFrame) -> float:
 PROBED = ("one", "pair", "one aim", "pair aim", "one gradient", "pair gradient", "batch gradient")
 
 
+@dataclass(frozen=True)
 class DirectionProbe(Diagnostics):
-    """Asks a model, while it trains, how far one random language is from all of them: on embeddings and on gradients.
+    """Asks a model, while it trains, how far one random language is from all of them: on embeddings and on gradients,
+    of validation clips.
 
     Columns, mean angles in degrees: `one`, Figure 2's error if one random language is taken (ML-CLAP); `pair`, if
     English and another are (CACL); `one gradient` and `pair gradient`, between the gradients of `ml_clap` and `cacl`
     on a batch and that of `kcl` on the same batch, over all weights; `batch gradient`, between the gradients of `kcl`
     on two batches, the yardstick. `one aim` and `pair aim`: the same errors per unit of spread, see `aim_error`.
+
+    languages: of the captions, English first; batch_size: clips of a gradient, at most a quarter of those that there
+    are; there are at most five such batches.
     """
 
-    def __init__(self, split: Clips, languages: Sequence[str], *, every: int, batch_size: int, draws: int = 4) -> None:
-        super().__init__(every=every)
-        self.batch_size = min(batch_size, len(split) // 2)
-        data = PairDataset(split.head(self.batch_size * (draws + 1)), languages=languages, sampling="all")
-        self.batch: Batch = collate([data[i] for i in range(len(data))])
+    languages: tuple[str, ...] = LANGUAGES
+    batch_size: int = 128
+
+    def on(self, valid: Clips) -> Diagnostics:
+        size = min(self.batch_size, max(1, len(valid) // 4))
+        data = PairDataset(valid.head(5 * size), languages=self.languages, sampling="all")
+        return _Asking(self.every, batch=collate([data[i] for i in range(len(data))]), size=size)
+
+
+@dataclass(frozen=True)
+class _Asking(Diagnostics):
+    """A probe of one run; batch: the clips that it asks about, size: those of a gradient."""
+
+    batch: Batch = field(kw_only=True)
+    size: int = field(kw_only=True)
 
     def before(self, objective: Objective, batch: Batch) -> Tensor:
         return torch.empty(0)
@@ -172,8 +183,8 @@ class DirectionProbe(Diagnostics):
             return torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights, retain_graph=True)])
 
         rows, last = [], None
-        for start in range(0, len(audio) - self.batch_size + 1, self.batch_size):
-            at = slice(start, start + self.batch_size)
+        for start in range(0, len(audio) - self.size + 1, self.size):
+            at = slice(start, start + self.size)
             of_kcl = gradient(kcl(audio[at], texts[at]))
             of_ml_clap = gradient(ml_clap(audio[at], texts[at][taken["random"][at]]))
             other = texts[at][:, 1:][taken["pair"][at][:, 1:]]
@@ -205,26 +216,6 @@ def aim_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
     left = mean - audio
     beside = (left - (left * unit).sum(dim=1, keepdim=True) * unit).norm(dim=1)
     return beside / (mean - mean.mean(dim=0)).norm(dim=1).mean()
-
-
-def direction_history(
-    book: Session, data: World, seeds: Iterable[int], *, points: int = 12, languages: Sequence[str] = LANGUAGES
-) -> pd.DataFrame:
-    """The probe's columns over training under each scheme: columns recipe, seed, step, …; the runs are not kept."""
-    plans = [common.sized(book, name, **on_features(data), languages=tuple(languages)) for name in SCHEMES]
-    ready(data, plans[-1], seed=0)  # texts are encoded once, before the processes start
-    runs = [(plan, seed) for plan in plans for seed in seeds]
-    tables = [
-        table[["step", *PROBED]].dropna().assign(recipe=plan.name, seed=seed)
-        for (plan, seed), table in zip(runs, probed(data, runs, partial(_direction_probe, points)), strict=True)
-    ]
-    return pd.concat(tables, ignore_index=True)[["recipe", "seed", "step", *PROBED]]
-
-
-def _direction_probe(points: int, data: World, plan: Recipe) -> DirectionProbe:
-    steps = -(-len(data.train) // plan.batch_size) * plan.epochs
-    size = min(plan.batch_size, len(data.valid) // 4)
-    return DirectionProbe(data.valid, plan.languages, every=max(1, steps // points), batch_size=size)
 
 
 def direction_by_count(spaces: Mapping[tuple[str, int], Space]) -> pd.DataFrame:
