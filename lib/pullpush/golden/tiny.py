@@ -82,7 +82,7 @@ class Tones:
     def relevance(self, other: Clips | None = None) -> Tensor:
         """1 for clips of one tone."""
         labels = self.labels if other is None else other.labels
-        return (labels[:, None] == self.labels).float()
+        return (self.labels[:, None] == labels).float()
 
     def select(self, rows: Sequence[int], *, name: str | None = None) -> Tones:
         """As many clips; which they are nobody asks."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from pullpush.data.batches import Batch
+from pullpush.data.batches import Batch, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
 from pullpush.losses import Offer
@@ -37,8 +37,8 @@ class Diagnostics:
         if self.every < 1:
             raise ValueError(f"every must be at least 1, got {self.every}")
 
-    def on(self, valid: Clips) -> Diagnostics:
-        """What measures one run, whose validation clips these are: itself, unless it asks the model about them."""
+    def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
+        """What measures one run, before its first step: itself, unless it asks the model about clips of its choice."""
         return self
 
     def before(self, objective: Objective, batch: Batch) -> Tensor:

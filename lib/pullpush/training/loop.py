@@ -139,7 +139,7 @@ def train(
     total = steps_per_epoch * recipe.epochs
     known = data or names_of_clips(train_dataset, valid_split)
     identity = identity_of(recipe, seed, known, train_dataset, base, diagnostics)
-    watch = diagnostics.on(valid_split) if diagnostics else None
+    watch = diagnostics.on(objective, train_dataset, valid_split) if diagnostics else None
 
     if out and accelerator.is_main_process:
         tidy(out)

@@ -1,28 +1,54 @@
-"""The probe of the predicted radius, on a tiny world."""
+"""What a run is asked about hard negatives, on a tiny world."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 from miniature import SMALL
+from torch.nn import functional as F
 
 from pullpush.errors import PullPushError
+from pullpush.losses import RadiusPredictor
 from pullpush.studies.svr import hardness
+from pullpush.studies.svr.hardness import HardnessProbe
 from pullpush.training.frozen import on_features
 from pullpush.training.recipes import recipe
+from pullpush.training.runs import Plan
 
 
-def test_the_radius_is_asked_for_at_every_degree_of_hardness(heard):
+def _watched(heard, **probe):
     plan = recipe("infonce+bi-dynamic-svr", **on_features(heard), **SMALL, text="hashed")
-    table = hardness.radius_by_hardness(heard, plan, [0], every=4, ks=(0, 2), anchors=4, pool=12)
+    return Plan(heard, plan, diagnostics=HardnessProbe(every=4, **probe))
+
+
+def test_a_run_is_asked_at_every_degree_of_hardness(heard):
+    plan = _watched(heard, ks=(0, 2), anchors=4, pool=12)
+    table = hardness.by_hardness({("dynamic", 0): plan.train()})
+    assert plan.finished, "its version is the same at each look"
     assert set(table["kind"]) == {"similar", "graph"}
     assert set(table["K"]) == {0, 2}
     assert sorted(table["step"].unique()) == [1, 5]
-    first = table[(table["step"] == 5) & (table["K"] == 0)]["radius"]
-    assert first.std() < 0.05, "without hard negatives both kinds ask alike"
+    start = table[(table["step"] == 5) & (table["K"] == 0)]
+    assert start["radius"].std() < 0.05, "without hard negatives both kinds ask alike"
+
+
+def test_the_push_of_a_batch_of_ones_own_is_that_of_autograd():
+    text, audio = (F.normalize(torch.randn(n, 5, dtype=torch.float64), dim=1) for n in (3, 9))
+    chosen, tau = torch.tensor([[3, 4, 5], [6, 7, 8], [8, 3, 6]]), 0.2
+    found = hardness._asked(text, audio, chosen, tau, RadiusPredictor(4).double())
+    norms = []
+    for at, others in enumerate(chosen):
+        leaf = text[at].clone().requires_grad_()
+        batch = torch.cat([audio[[at]], audio[others]])
+        scores = batch @ leaf / tau
+        (gradient,) = torch.autograd.grad(-scores.log_softmax(0)[0], leaf)
+        push = gradient - (scores.softmax(0)[0] - 1).detach() * audio[at] / tau
+        unit = F.normalize(audio[at] - text[at], dim=0)
+        norms.append([(push - (push @ unit) * unit).norm(), (push @ unit).abs()])
+    expected = torch.tensor(norms, dtype=torch.float64).mean(0).tolist()
+    assert [found["perpendicular"], found["parallel"]] == pytest.approx(expected)
 
 
 def test_a_batch_that_the_clips_do_not_fill_is_refused_before_training(heard):
-    plan = recipe("infonce+bi-dynamic-svr", **on_features(heard), **SMALL, text="hashed")
-    for anchors in (0, len(heard.train) - 2):
-        with pytest.raises(PullPushError, match="are too few: hard negatives"):
-            hardness.radius_by_hardness(heard, plan, [0], every=4, anchors=anchors)
+    with pytest.raises(PullPushError, match="are too few: hard negatives"):
+        _watched(heard, anchors=0).train()

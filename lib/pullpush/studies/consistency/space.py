@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.batches import Batch, PairDataset, collate
+from pullpush.data.batches import Batch, PairDataset, TrainingData, collate
 from pullpush.data.clips import Clips
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.compute import embedded_captions
@@ -145,7 +145,7 @@ class DirectionProbe(Diagnostics):
     languages: tuple[str, ...] = LANGUAGES
     batch_size: int = 128
 
-    def on(self, valid: Clips) -> Diagnostics:
+    def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
         size = min(self.batch_size, max(1, len(valid) // 4))
         data = PairDataset(valid.head(5 * size), languages=self.languages, sampling="all")
         return _Asking(self.every, batch=collate([data[i] for i in range(len(data))]), size=size)

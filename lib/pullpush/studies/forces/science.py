@@ -76,6 +76,15 @@ def penalty_ratios(steps: pd.DataFrame) -> pd.Series:
     return by_run["noise_penalty"].mean() / by_run["ideal"].mean()
 
 
+def second_order_ratios(steps: pd.DataFrame) -> pd.Series:
+    """Along û a step δ changes the squared distance d² by −2dδ + δ²: its second part over the size of the first, all of
+    training together, by (system, seed) (Appendix C.1).
+    """
+    parts = steps.assign(second=steps["ideal"] - steps["first_order"], first=steps["first_order"].abs())
+    by_run = parts.groupby(["system", "seed"], sort=False)
+    return by_run["second"].mean() / by_run["first"].mean()
+
+
 def _of_infonce(measured: Callable[[pd.DataFrame], pd.Series]) -> Measure:
     """One number a seed of InfoNCE's steps."""
 
@@ -92,6 +101,7 @@ def _of_infonce(measured: Callable[[pd.DataFrame], pd.Series]) -> Measure:
 MEASURES: Mapping[str, Measure] = {
     "perpendicular-share": _of_infonce(lambda steps: late(steps, ["perpendicular_share"])["perpendicular_share"]),
     "noise-penalty-ratio": _of_infonce(penalty_ratios),
+    "second-order-ratio": _of_infonce(lambda steps: second_order_ratios(steps) - 1),
     # Figure 1 read literally: the gradient against F_pull.
     "drift-infonce": _of_infonce(lambda steps: late(steps, ["gradient_drift_pull"])["gradient_drift_pull"] - 1),
 }

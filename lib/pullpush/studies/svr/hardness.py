@@ -1,96 +1,122 @@
-"""The predicted radius of a batch whose negatives are hard to a chosen degree (SupCLAP Figure 7)."""
+"""What hard negatives do to the predicted radius and to the push across the pull (SupCLAP Figure 7, Appendix E.8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from pullpush.data.batches import Batch, PairDataset, collate
-from pullpush.data.clips import Clips, World
+from pullpush.data.batches import Batch, PairDataset, TrainingData, collate
+from pullpush.data.clips import Clips
 from pullpush.errors import PullPushError
-from pullpush.lab.compute import probed
+from pullpush.forces import decompose
 from pullpush.losses import SVR, RadiusPredictor
 from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
-from pullpush.training.recipes import Recipe
+
+ASKED = ("radius", "perpendicular", "parallel")
 
 
-class RadiusProbe(Diagnostics):
-    """Asks a run's radius predictor, while it trains, about batches whose negatives are hard to a chosen degree.
+@dataclass(frozen=True)
+class HardnessProbe(Diagnostics):
+    """Asks a run, while it trains, about batches of its clips whose negatives are hard to a chosen degree.
 
     Each anchor gets a batch of its own: its positive, K hard negatives, and others at random (SupCLAP Figure 7).
     Hard are the most similar of `pool` sampled negatives, by the model's own similarities ("similar"), or those whose
     scene graph fits best without fitting fully ("graph", where there are scene graphs).
+
+    Columns `<what> <kind> <K>`, means over the anchors: the radius that the run's predictor gives, and the norms of the
+    parts of InfoNCE's push across the way to the positive and along it (Eq. 4).
+
+    ks: the Ks; anchors: at most a quarter of the clips; pool: of negatives.
     """
 
-    def __init__(
-        self, split: Clips, *, every: int, ks: Sequence[int] = (0, 6, 12, 18), anchors: int = 64, pool: int = 720
-    ) -> None:
-        super().__init__(every=every)
-        self.ks, self.anchors = tuple(ks), anchors
-        self.view = split.head(anchors + min(pool, len(split) - anchors))
-        pairs = PairDataset(self.view)
-        self.batch: Batch = collate([pairs[i] for i in range(len(pairs))])
-        self.relevance = self.view.head(anchors).relevance(self.view)[:, anchors:]
+    ks: tuple[int, ...] = (0, 6, 12, 18)
+    anchors: int = 64
+    pool: int = 720
+
+    def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
+        """Raises PullPushError where there are no anchors, or the clips left do not fill a batch."""
+        clips = pairs.split if isinstance(pairs, PairDataset) else valid
+        anchors, size = min(self.anchors, len(clips) // 4), objective.recipe.batch_size
+        if anchors < 1 or len(clips) - anchors < size:
+            raise PullPushError(
+                f"{len(clips)} training clips are too few: hard negatives are chosen among more than the "
+                f"{size - 1} that a batch of {size} holds"
+            )
+        view = clips.head(anchors + self.pool)
+        asked = PairDataset(view)
+        relevance = view.head(anchors).relevance(view)[:, anchors:]
+        batch = collate([asked[i] for i in range(len(asked))])
+        return _Asking(self.every, ks=self.ks, batch=batch, relevance=relevance, graded=view.graded)
+
+
+@dataclass(frozen=True)
+class _Asking(Diagnostics):
+    """A probe of one run; batch: its anchors, then the negatives; relevance: how well each of these fits each anchor,
+    `(A, M)`; graded: whether that is more than yes or no.
+    """
+
+    ks: tuple[int, ...] = field(kw_only=True)
+    batch: Batch = field(kw_only=True)
+    relevance: Tensor = field(kw_only=True)
+    graded: bool = field(kw_only=True)
 
     def before(self, objective: Objective, batch: Batch) -> Tensor:
         return torch.empty(0)
 
     @torch.no_grad()
     def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
-        """Columns `radius <kind> <K>`: mean R over the anchors."""
         loss = next(term for term in objective.terms if isinstance(term, SVR) and term.predictor is not None)
-        text = objective.model.encode_text(self.batch.texts[: self.anchors])
-        audio = objective.model.encode_audio(self.batch.audio, self.batch.lengths)
-        similarity = text @ audio.T / loss.tau
-        positive, others = similarity[:, : self.anchors].diagonal(), similarity[:, self.anchors :]
-        others = others.masked_fill(self.relevance >= 1, -torch.inf)  # fits fully: no negative
-        hardness = {"similar": others}
-        if self.view.graded:  # a real dataset has no scene graphs
-            hardness["graph"] = self.relevance.masked_fill(self.relevance >= 1, -1.0)
-        generator = torch.Generator().manual_seed(0)
-        return {
-            f"radius {kind} {k}": self._radius(loss.predictor, positive, others, order, k, generator)
-            for kind, order in hardness.items()
-            for k in self.ks
-        }
+        predictor: Any = loss.predictor
+        anchors = len(self.relevance)
+        text = objective.model.encode_text(self.batch.texts[:anchors]).cpu()
+        audio = objective.model.encode_audio(self.batch.audio, self.batch.lengths).cpu()
+        tau, fits_fully = float(loss.tau), self.relevance >= 1  # what does is no negative
+        hardness = {"similar": (text @ audio[anchors:].T / tau).masked_fill(fits_fully, -torch.inf)}
+        if self.graded:  # a real dataset has no scene graphs
+            hardness["graph"] = self.relevance.masked_fill(fits_fully, -1.0)
+        generator, row = torch.Generator().manual_seed(0), {}
+        for kind, order in hardness.items():
+            for k in self.ks:
+                chosen = self._negatives(order, k, predictor.batch_size, generator) + anchors
+                for what, value in _asked(text, audio, chosen, tau, predictor).items():
+                    row[f"{what} {kind} {k}"] = value
+        return row
 
-    def _radius(
-        self, predictor: RadiusPredictor, positive: Tensor, others: Tensor, order: Tensor, k: int, generator: Any
-    ) -> float:
-        """Mean R when K negatives are the first of `order` and the rest random, in random places of the batch."""
-        n = predictor.batch_size
-        k = min(k, n - 1)
-        noise = torch.rand(others.shape, generator=generator)
+    def _negatives(self, order: Tensor, k: int, size: int, generator: torch.Generator) -> Tensor:
+        """For each anchor K that are the first of `order` and the rest random, in random places: `(A, size − 1)`."""
+        k = min(k, size - 1)
+        noise = torch.rand(order.shape, generator=generator)
         hard = (order + 1e-6 * noise).topk(k, dim=1).indices
-        easy = noise.masked_fill(torch.isinf(others), -1).scatter(1, hard, -1.0).topk(n - 1 - k, dim=1).indices
-        chosen = others.gather(1, torch.cat([hard, easy], dim=1))
-        places = torch.rand(chosen.shape, generator=generator).argsort(1)
-        rows = torch.cat([positive[:, None], chosen.gather(1, places)], dim=1)
-        return predictor.layers(rows.to(predictor.layers[0].weight.dtype)).mean().item()
+        others = noise.masked_fill(self.relevance >= 1, -1).scatter(1, hard, -1.0)
+        chosen = torch.cat([hard, others.topk(size - 1 - k, dim=1).indices], dim=1)
+        return chosen.gather(1, torch.rand(chosen.shape, generator=generator).argsort(1))
 
 
-def radius_by_hardness(data: World, plan: Recipe, seeds: Iterable[int], **probe: Any) -> pd.DataFrame:
-    """Figure 7: columns seed, step, kind, K, radius; the runs are not kept."""
-    seeds, anchors = list(seeds), probe.get("anchors", 64)
-    if anchors < 1 or len(data.train) - anchors < plan.batch_size:
-        raise PullPushError(
-            f"{len(data.train)} training clips are too few: hard negatives are chosen among more than the "
-            f"{plan.batch_size - 1} that a batch of {plan.batch_size} holds"
-        )
+def _asked(text: Tensor, audio: Tensor, chosen: Tensor, tau: float, predictor: RadiusPredictor) -> dict[str, float]:
+    """Means over the anchors of ASKED, for batches of an anchor's own clip and those chosen of all: `(A, n − 1)`."""
+    rows = torch.cat([torch.arange(len(text))[:, None], chosen], dim=1)
+    scores = (text[:, None] @ audio[rows].mT).squeeze(1) / tau
+    radius = predictor.layers(scores.to(predictor.layers[0].weight)).mean()
+    own = torch.tensor([0])
+    forces = [decompose(text[[at]], audio[batch], tau, positive=own) for at, batch in enumerate(rows)]
+    parts = (torch.cat([getattr(each, part) for each in forces]).norm(dim=1).mean() for part in ASKED[1:])
+    return {name: value.item() for name, value in zip(ASKED, (radius, *parts), strict=True)}
+
+
+def by_hardness(runs: Mapping[tuple[str, int], Result]) -> pd.DataFrame:
+    """What probed runs were asked: columns seed, step, kind, K and ASKED; runs: by system and seed."""
     tables = []
-    for seed, steps in zip(seeds, probed(data, [(plan, seed) for seed in seeds], partial(_probe, probe)), strict=True):
-        columns = [name for name in steps if name.startswith("radius ")]
-        table = steps[["step", *columns]].dropna().melt("step", value_name="radius")
-        names = table["variable"].str.split(" ", expand=True)
-        tables.append(table.assign(kind=names[1], K=names[2].astype(int), seed=seed))
-    return pd.concat(tables, ignore_index=True)[["seed", "step", "kind", "K", "radius"]]
-
-
-def _probe(options: Mapping[str, Any], data: World, plan: Recipe) -> RadiusProbe:
-    return RadiusProbe(data.train, **options)
+    for (_, seed), run in runs.items():
+        columns = [name for name in run.steps if name.split(" ")[0] in ASKED and name.count(" ") == 2]
+        table = run.steps[["step", *columns]].dropna().set_index("step")
+        table.columns = pd.MultiIndex.from_tuples([tuple(name.split(" ")) for name in columns], names=["", "kind", "K"])
+        tables.append(table.stack(["kind", "K"], future_stack=True).reset_index().assign(seed=seed))
+    found = pd.concat(tables, ignore_index=True).astype({"K": int})
+    return found[["seed", "step", "kind", "K", *ASKED]]
