@@ -92,7 +92,11 @@ def judged(seeds=(0, 1, 2), systems=("infonce", "siglip")) -> pd.DataFrame:
     """The chapter's claims by four stretches a run whose answer is known."""
     rows = [
         {"system": system, "seed": seed, "step": step, "ideal": -2.0 - seed, "noise_penalty": 0.5}
-        | {"perpendicular_share": 0.9 + 0.01 * seed + (step < 3), "gradient_drift_pull": 0.5 + 0.01 * seed}
+        | {
+            "first_order": -2.5 - seed,
+            "perpendicular_share": 0.9 + 0.01 * seed + (step < 3),
+            "gradient_drift_pull": 0.5 + 0.01 * seed,
+        }
         for system in systems
         for seed in seeds
         for step in (1, 2, 3, 4)
@@ -108,6 +112,8 @@ def test_the_claims_about_steps_are_judged_over_the_seeds_of_infonce():
     assert table.loc["supclap-f1-drift-exists", "value"] == pytest.approx(-0.49)
     ratio = np.mean([1 / 4, 1 / 6, 1 / 8]) * (100 if table.loc["supclap-eq12-noise-penalty", "unit"] == "%" else 1)
     assert table.loc["supclap-eq12-noise-penalty", ["value", "seeds"]].tolist() == pytest.approx([ratio, 3])
+    square = np.mean([0.5 / first for first in (2.5, 3.5, 4.5)])
+    assert table.loc["supclap-eq12-second-order", ["value", "seeds"]].tolist() == pytest.approx([square - 1, 3])
 
 
 @pytest.mark.parametrize("runs", [{"systems": ("siglip",)}, {"seeds": (0,)}])
