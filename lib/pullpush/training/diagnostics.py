@@ -5,6 +5,8 @@ Anchors are the main texts of the batch, candidates the audio clips that have on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -139,12 +141,27 @@ def _mean(values: Tensor) -> float:
 
 @torch.no_grad()
 def _encode(objective: Objective, batch: Batch) -> Tensor:
-    """The batch's main texts, `(N, d)`; running statistics are put back, so that watching does not change the run."""
+    """The batch's main texts, `(N, d)`."""
     if not objective.chunk and all(batch.present[0]):  # then they are encoded first and on their own
         batch = replace(batch, parallel=(), parallel_languages=())
+    with unmoved(objective):
+        return gather(objective.embed_here(batch)[0])
+
+
+@contextmanager
+def unmoved(objective: Objective) -> Iterator[None]:
+    """Put running statistics back after the block, so that watching does not change the run."""
     before = [(buffer, buffer.clone()) for buffer in objective.buffers()]
     try:
-        return gather(objective.embed_here(batch)[0])
+        yield
     finally:
-        for buffer, value in before:
-            buffer.copy_(value)
+        with torch.no_grad():
+            for buffer, value in before:
+                buffer.copy_(value)
+
+
+class Probe(Diagnostics):
+    """What asks the model about clips of its own choice, after a step and not before it; see `Diagnostics.on`."""
+
+    def before(self, objective: Objective, batch: Batch) -> Tensor:
+        return torch.empty(0)

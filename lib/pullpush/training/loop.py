@@ -139,7 +139,6 @@ def train(
     total = steps_per_epoch * recipe.epochs
     known = data or names_of_clips(train_dataset, valid_split)
     identity = identity_of(recipe, seed, known, train_dataset, base, diagnostics)
-    watch = diagnostics.on(objective, train_dataset, valid_split) if diagnostics else None
 
     if out and accelerator.is_main_process:
         tidy(out)
@@ -149,6 +148,7 @@ def train(
         done = checkpoints.restore(out / CHECKPOINT, objective, optimiser, identity)
         if done.best:
             best_weights = checkpoints.read(out / BEST)[0]
+    watch = diagnostics.on(objective, train_dataset, valid_split) if diagnostics and done.step < total else None
     on_disk, since = done.best, time.monotonic()
     unread: list[tuple[dict[str, Any], Tensor]] = []  # of steps since the last look: what they report, and their clips
     healthy = torch.ones((), dtype=torch.bool, device=device)

@@ -73,7 +73,7 @@ def test_the_probe_watches_without_changing_the_run(heard):
     languages = ("eng", "fra", "deu")
     plan = recipe("kcl", **on_features(heard), text="hashed", dim=8, epochs=1, batch_size=8, languages=languages)
     alone = Plan(heard, plan).train()
-    watch = DirectionProbe(every=2, languages=languages, batch_size=8)
+    watch = DirectionProbe(every=2, languages=languages)
     watched = Plan(heard, plan, diagnostics=watch).train()
     assert Plan(heard, plan, diagnostics=watch).finished, "its version is the same at each look"
     pd.testing.assert_frame_equal(watched.steps[alone.steps.columns], alone.steps)

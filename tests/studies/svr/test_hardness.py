@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 import torch
 from miniature import SMALL
 from torch.nn import functional as F
 
 from pullpush.errors import PullPushError
+from pullpush.golden.tiny import LANGUAGES, alone, tiny_recipe, trained
 from pullpush.losses import RadiusPredictor
+from pullpush.studies.consistency.space import DirectionProbe
 from pullpush.studies.svr import hardness
 from pullpush.studies.svr.hardness import HardnessProbe
 from pullpush.training.frozen import on_features
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import Plan
+from pullpush.training.terms import Term
 
 
 def _watched(heard, **probe):
@@ -47,8 +51,25 @@ def test_the_push_of_a_batch_of_ones_own_is_that_of_autograd():
         norms.append([(push - (push @ unit) * unit).norm(), (push @ unit).abs()])
     expected = torch.tensor(norms, dtype=torch.float64).mean(0).tolist()
     assert [found["perpendicular"], found["parallel"]] == pytest.approx(expected)
+    assert found["sideways"] < found["perpendicular"]
 
 
 def test_a_batch_that_the_clips_do_not_fill_is_refused_before_training(heard):
-    with pytest.raises(PullPushError, match="are too few: hard negatives"):
-        _watched(heard, anchors=0).train()
+    with pytest.raises(PullPushError, match="are too few, or fit too many captions"):
+        _watched(heard, pool=3).train()
+
+
+def test_a_recipe_without_a_radius_is_refused(heard):
+    plan = recipe("infonce", **on_features(heard), **SMALL, text="hashed")
+    with pytest.raises(PullPushError, match="predicts no radius"):
+        Plan(heard, plan, diagnostics=HardnessProbe()).train()
+
+
+@pytest.mark.parametrize("probe", [HardnessProbe(), DirectionProbe(languages=LANGUAGES)])
+def test_a_probe_changes_neither_running_statistics_nor_weights(probe):
+    plan = tiny_recipe((Term("infonce"), Term("svr", options={"modelling": "dynamic"})), batch_size=5)
+    with alone():
+        usual, watched = (trained(plan, diagnostics=each) for each in (None, probe))
+    pd.testing.assert_frame_equal(watched.history, usual.history)
+    for name, value in usual.model.state_dict().items():
+        torch.testing.assert_close(watched.model.state_dict()[name], value, rtol=0, atol=0)

@@ -60,8 +60,11 @@ def test_the_dot_product_follows_the_law_and_the_cosine_departs(unit):
     assert dot["error"].max() < 1e-12
     np.testing.assert_allclose(dot["parallel"], 1)
     assert dot["perpendicular"].is_monotonic_decreasing
+    np.testing.assert_allclose(dot["across"], 1)
     assert cosine["error"][0] < 1e-12, "at R = 0 both are the same on the sphere"
     assert (cosine["error"][1:] > 1e-3).all()
+    beyond = science.departure(unit(8, 6), unit(8, 6, 1), 0.1, radii=[2.0])
+    np.testing.assert_allclose(beyond["across"][0], -1)
 
 
 def test_as_the_radius_grows_the_parallel_part_stays_and_the_other_goes(unit):

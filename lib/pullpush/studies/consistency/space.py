@@ -21,7 +21,7 @@ from pullpush.metrics import angle, direction_error, language_ranks, pseudo_valu
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.palette import method_name
 from pullpush.studies.consistency.data import Runs, take
-from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.diagnostics import Diagnostics, Probe, unmoved
 from pullpush.training.evaluate import embed_audio
 from pullpush.training.objective import Objective
 
@@ -138,35 +138,40 @@ class DirectionProbe(Diagnostics):
     on a batch and that of `kcl` on the same batch, over all weights; `batch gradient`, between the gradients of `kcl`
     on two batches, the yardstick. `one aim` and `pair aim`: the same errors per unit of spread, see `aim_error`.
 
-    languages: of the captions, English first; batch_size: clips of a gradient, at most a quarter of those that there
-    are; there are at most five such batches.
+    A gradient is of as many clips as a batch of the run has, at most a quarter of those that have captions in all
+    languages; there are at most five such batches.
+
+    languages: of the captions, English first.
     """
 
     languages: tuple[str, ...] = LANGUAGES
-    batch_size: int = 128
 
     def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
-        size = min(self.batch_size, max(1, len(valid) // 4))
-        data = PairDataset(valid.head(5 * size), languages=self.languages, sampling="all")
+        told = zip(*(valid.captions(language) for language in self.languages), strict=True)
+        complete = valid.select([row for row, captions in enumerate(told) if all(captions)])
+        size = min(objective.recipe.batch_size, max(1, len(complete) // 4))
+        rate = objective.model.sample_rate
+        data = PairDataset(complete.head(5 * size), languages=self.languages, sampling="all", sample_rate=rate)
         return _Asking(self.every, batch=collate([data[i] for i in range(len(data))]), size=size)
 
 
 @dataclass(frozen=True)
-class _Asking(Diagnostics):
+class _Asking(Probe):
     """A probe of one run; batch: the clips that it asks about, size: those of a gradient."""
 
     batch: Batch = field(kw_only=True)
     size: int = field(kw_only=True)
 
-    def before(self, objective: Objective, batch: Batch) -> Tensor:
-        return torch.empty(0)
-
     @torch.enable_grad()
     def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
-        seen, model, generator = self.batch, objective.model, torch.Generator().manual_seed(0)
+        with unmoved(objective):
+            return self._asked(objective.model)
+
+    def _asked(self, model: Any) -> dict[str, float]:
+        seen, generator = self.batch, torch.Generator().manual_seed(0)
         sides = zip((seen.texts, *seen.parallel), (seen.languages, *seen.parallel_languages), strict=True)
-        texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1)
-        audio = model.encode_audio(seen.audio, seen.lengths)
+        texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1).cpu()
+        audio = model.encode_audio(seen.audio, seen.lengths).cpu()
         clips, count = texts.shape[:2]
         taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
         row = {}

@@ -78,7 +78,7 @@ def penalty_ratios(steps: pd.DataFrame) -> pd.Series:
 
 def second_order_ratios(steps: pd.DataFrame) -> pd.Series:
     """Along û a step δ changes the squared distance d² by −2dδ + δ²: its second part over the size of the first, all of
-    training together, by (system, seed) (Appendix C.1).
+    training together, by (system, seed) (Appendix C.1). An upper bound: of the first its mean over anchors is known.
     """
     parts = steps.assign(second=steps["ideal"] - steps["first_order"], first=steps["first_order"].abs())
     by_run = parts.groupby(["system", "seed"], sort=False)

@@ -13,13 +13,13 @@ from torch import Tensor
 from pullpush.data.batches import Batch, PairDataset, TrainingData, collate
 from pullpush.data.clips import Clips
 from pullpush.errors import PullPushError
-from pullpush.forces import decompose
+from pullpush.forces import decompose, sideways
 from pullpush.losses import SVR, RadiusPredictor
-from pullpush.training.diagnostics import Diagnostics
+from pullpush.training.diagnostics import Diagnostics, Probe, unmoved
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
 
-ASKED = ("radius", "perpendicular", "parallel")
+ASKED = ("radius", "perpendicular", "parallel", "sideways")
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class HardnessProbe(Diagnostics):
     """Asks a run, while it trains, about batches of its clips whose negatives are hard to a chosen degree.
 
     Each anchor gets a batch of its own: its positive, K hard negatives, and others at random (SupCLAP Figure 7).
-    Hard are the most similar of `pool` sampled negatives, by the model's own similarities ("similar"), or those whose
-    scene graph fits best without fitting fully ("graph", where there are scene graphs).
+    Hard are the most similar of `pool` negatives, by the model's own similarities ("similar"), or those whose scene
+    graph fits best without fitting fully ("graph", where there are scene graphs).
 
-    Columns `<what> <kind> <K>`, means over the anchors: the radius that the run's predictor gives, and the norms of the
-    parts of InfoNCE's push across the way to the positive and along it (Eq. 4).
+    Columns `<what> <kind> <K>`, means over the anchors: the radius that the run's predictor gives, and the norms of
+    parts of InfoNCE's push (Eq. 4): across the way to the positive, along it, and sideways (`forces.sideways`).
 
-    ks: the Ks; anchors: at most a quarter of the clips; pool: of negatives.
+    ks: the Ks; anchors: clips, the first ones, a quarter of all at most; pool: of the clips after them.
     """
 
     ks: tuple[int, ...] = (0, 6, 12, 18)
@@ -41,23 +41,26 @@ class HardnessProbe(Diagnostics):
     pool: int = 720
 
     def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
-        """Raises PullPushError where there are no anchors, or the clips left do not fill a batch."""
+        """Raises PullPushError where clips are too few to fill a batch, or no radius is predicted."""
+        if not any(isinstance(term, SVR) and term.predictor for term in objective.terms):
+            raise PullPushError(f"{objective.recipe.name} predicts no radius: watch a recipe with dynamic SVR")
         clips = pairs.split if isinstance(pairs, PairDataset) else valid
-        anchors, size = min(self.anchors, len(clips) // 4), objective.recipe.batch_size
-        if anchors < 1 or len(clips) - anchors < size:
-            raise PullPushError(
-                f"{len(clips)} training clips are too few: hard negatives are chosen among more than the "
-                f"{size - 1} that a batch of {size} holds"
-            )
+        anchors, size = max(1, min(self.anchors, len(clips) // 4)), objective.recipe.batch_size
         view = clips.head(anchors + self.pool)
-        asked = PairDataset(view)
         relevance = view.head(anchors).relevance(view)[:, anchors:]
+        if int((relevance < 1).sum(dim=1).min()) < size:
+            raise PullPushError(
+                f"{len(clips)} clips are too few, or fit too many captions: hard negatives are chosen among more than "
+                f"the {size - 1} that a batch of {size} holds"
+            )
+        rate, languages = objective.model.sample_rate, pairs.languages[:1]
+        asked = PairDataset(view, languages=languages, sample_rate=rate)
         batch = collate([asked[i] for i in range(len(asked))])
         return _Asking(self.every, ks=self.ks, batch=batch, relevance=relevance, graded=view.graded)
 
 
 @dataclass(frozen=True)
-class _Asking(Diagnostics):
+class _Asking(Probe):
     """A probe of one run; batch: its anchors, then the negatives; relevance: how well each of these fits each anchor,
     `(A, M)`; graded: whether that is more than yes or no.
     """
@@ -67,16 +70,14 @@ class _Asking(Diagnostics):
     relevance: Tensor = field(kw_only=True)
     graded: bool = field(kw_only=True)
 
-    def before(self, objective: Objective, batch: Batch) -> Tensor:
-        return torch.empty(0)
-
     @torch.no_grad()
     def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
         loss = next(term for term in objective.terms if isinstance(term, SVR) and term.predictor is not None)
         predictor: Any = loss.predictor
-        anchors = len(self.relevance)
-        text = objective.model.encode_text(self.batch.texts[:anchors]).cpu()
-        audio = objective.model.encode_audio(self.batch.audio, self.batch.lengths).cpu()
+        anchors, model = len(self.relevance), objective.model
+        with unmoved(objective):
+            text = model.encode_text(self.batch.texts[:anchors], self.batch.languages[:anchors]).cpu()
+            audio = model.encode_audio(self.batch.audio, self.batch.lengths).cpu()
         tau, fits_fully = float(loss.tau), self.relevance >= 1  # what does is no negative
         hardness = {"similar": (text @ audio[anchors:].T / tau).masked_fill(fits_fully, -torch.inf)}
         if self.graded:  # a real dataset has no scene graphs
@@ -106,8 +107,9 @@ def _asked(text: Tensor, audio: Tensor, chosen: Tensor, tau: float, predictor: R
     radius = predictor.layers(scores.to(predictor.layers[0].weight)).mean()
     own = torch.tensor([0])
     forces = [decompose(text[[at]], audio[batch], tau, positive=own) for at, batch in enumerate(rows)]
-    parts = (torch.cat([getattr(each, part) for each in forces]).norm(dim=1).mean() for part in ASKED[1:])
-    return {name: value.item() for name, value in zip(ASKED, (radius, *parts), strict=True)}
+    push, across, along = (torch.cat([getattr(each, part) for each in forces]) for part in ("push", *ASKED[1:3]))
+    norms = [part.norm(dim=1).mean() for part in (across, along, sideways(push, text, audio[: len(text)]))]
+    return {name: value.item() for name, value in zip(ASKED, (radius, *norms), strict=True)}
 
 
 def by_hardness(runs: Mapping[tuple[str, int], Result]) -> pd.DataFrame:

@@ -98,7 +98,8 @@ def departure(anchor: Tensor, positive: Tensor, tau: float, *, radii: Sequence[f
     """How far either reading of the similarity is from Eq. 16, over the radius.
 
     Columns: similarity, radius, parallel and perpendicular (mean norm of the push's parts by negative, over those of
-    the same negatives at R = 0), predicted (mean 1 − R/‖a − t‖), error (‖push − Eq. 16‖/‖Eq. 16‖ over all negatives).
+    the same negatives at R = 0), across (cosine of their perpendicular parts with those at R = 0, weighted by length,
+    below zero where they are turned round), predicted (mean 1 − R/‖a − t‖), error (‖push − Eq. 16‖/‖Eq. 16‖ over all negatives).
     The probabilities are held at their values for each R, so that only the geometry is compared.
     """
     text, audio = anchor.double(), positive.double()
@@ -111,11 +112,14 @@ def departure(anchor: Tensor, positive: Tensor, tau: float, *, radii: Sequence[f
             push = push_by_negative(text, audio, radius, tau, similarity=similarity)
             weight = _of_negatives(probabilities(text, audio, radius, tau, similarity=similarity))
             law, start = _law(text, audio, radius, weight, tau), weight[:, :, None] / tau * audio[None]
-            pairs = zip(_split(push, unit), _split(start, unit), strict=True)
+            pairs = list(zip(_split(push, unit), _split(start, unit), strict=True))
             parts = [(_norms(part) / _norms(at_zero)).item() for part, at_zero in pairs]
+            here, at_zero = pairs[1]
+            turned = ((here * at_zero).sum() / (here.norm(dim=-1) * at_zero.norm(dim=-1)).sum()).item()
             error = _norms(tangent(push - law, text[:, None])) / _norms(tangent(start, text[:, None]))
-            rows.append((similarity, radius, *parts, (1 - radius / distance).mean().item(), error.item()))
-    return pd.DataFrame(rows, columns=["similarity", "radius", "parallel", "perpendicular", "predicted", "error"])
+            rows.append((similarity, radius, *parts, turned, (1 - radius / distance).mean().item(), error.item()))
+    columns = ["similarity", "radius", "parallel", "perpendicular", "across", "predicted", "error"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def push_fan(anchor: Tensor, positive: Tensor, tau: float, *, fractions: Sequence[float]) -> pd.DataFrame:
