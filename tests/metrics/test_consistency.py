@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from embeddings import sphere
 from hypothesis import given, settings, strategies as st
-from torch.nn import functional as F
 
 from pullpush.metrics import (
     angle,
@@ -18,11 +18,6 @@ from pullpush.metrics import (
     rank_variance,
     ranks,
 )
-
-
-def sphere(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return F.normalize(torch.randn(*shape, generator=generator, dtype=torch.float64), dim=-1)
 
 
 def norm(values):

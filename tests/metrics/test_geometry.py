@@ -7,16 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from embeddings import sphere
 
 from pullpush.metrics import METRICS, alignment, pseudo_values, uniformity
 from pullpush.metrics.geometry import space
 
 unit = torch.nn.functional.normalize
 D = 6
-
-
-def sphere(*shape, seed=0):
-    return unit(torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=-1)
 
 
 def pairs_of_points(n: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

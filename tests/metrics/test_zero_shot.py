@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from embeddings import sphere
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 from pullpush.data.language.vocabulary import load_labels
@@ -25,10 +26,6 @@ def made(classes: int = 5, prompts: int = 4, clips: int = 60, d: int = 6):
     named = torch.randn(classes, 1, d, generator=g) + 0.7 * torch.randn(classes, prompts, d, generator=g)
     heard = named.mean(dim=1)[labels] + torch.randn(clips, d, generator=g)
     return unit(heard, dim=-1), unit(named, dim=-1), labels
-
-
-def sphere(*shape, seed=0):
-    return unit(torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=-1)
 
 
 def test_zero_shot_equals_scikit_learn():

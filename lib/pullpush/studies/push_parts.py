@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pullpush.forces import decompose, sideways
-from pullpush.studies.means import by_clip, plain
+from pullpush.studies.means import by_clip
 
 PARTS = ("pull", "push", "parallel", "perpendicular", "sideways")
 SHARES = {"perpendicular": "perpendicular_share", "sideways": "sideways_share"}
@@ -48,12 +48,9 @@ def parts_table(found: Mapping[str, pd.DataFrame], dimensions: int) -> pd.DataFr
     found: model → `forces_in_batches`; dimensions: d of the embeddings. A line takes one of them, a plane takes two.
     """
     chance = {"perpendicular_share": f"{1 - 1 / dimensions:.3f}", "sideways_share": f"{1 - 2 / dimensions:.3f}"}
-    rows = [
-        {
-            "force": name.replace("_", " "),
-            **{model: plain(by_clip(table[name])) for model, table in found.items()},
-            "by chance": chance.get(name, "–"),
-        }
-        for name in (*PARTS, *SHARES.values())
-    ]
+    rows = []
+    for name in (*PARTS, *SHARES.values()):
+        means = {model: by_clip(table[name]) for model, table in found.items()}
+        written = {model: f"{mean.value:.3f} ± {mean.half_width:.3f}" for model, mean in means.items()}
+        rows.append({"force": name.replace("_", " "), **written, "by chance": chance.get(name, "–")})
     return pd.DataFrame(rows)

@@ -5,9 +5,9 @@ Anchors are the main texts of the batch, candidates the audio clips that have on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -160,8 +160,15 @@ def unmoved(objective: Objective) -> Iterator[None]:
                 buffer.copy_(value)
 
 
-class Probe(Diagnostics):
-    """What asks the model about clips of its own choice, after a step and not before it; see `Diagnostics.on`."""
+@dataclass(frozen=True)
+class Asking(Diagnostics):
+    """What asks about the model after a step, and nothing before it, such as `Diagnostics.on` may give."""
+
+    ask: Callable[[Objective], dict[str, float]] = field(kw_only=True)
 
     def before(self, objective: Objective, batch: Batch) -> Tensor:
         return torch.empty(0)
+
+    def after(self, objective: Objective, batch: Batch, offer: Offer, start: Tensor) -> dict[str, float]:
+        with unmoved(objective):
+            return self.ask(objective)

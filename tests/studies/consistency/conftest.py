@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
+from embeddings import sphere
 from torch.nn import functional as F
 
 from pullpush.lab.experiments import Experiment, Trial
@@ -27,14 +27,9 @@ def toy() -> Callable[..., Space]:
     return _space
 
 
-def _directions(*shape: int, seed: int = 0) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return F.normalize(torch.randn(*shape, generator=generator, dtype=torch.float64), dim=-1)
-
-
 def _space(clips: int = 12, captions: int = 2, languages: int = 3, noise: float = 0.3) -> Space:
-    audio = _directions(clips, 6)
-    texts = audio[:, None, None] + noise * _directions(clips, captions, languages, 6, seed=1)
+    audio = sphere(clips, 6)
+    texts = audio[:, None, None] + noise * sphere(clips, captions, languages, 6, seed=1)
     return Space(audio, F.normalize(texts, dim=-1))
 
 

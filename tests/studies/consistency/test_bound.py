@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from embeddings import sphere
 from hypothesis import given, settings, strategies as st
 from torch.nn import functional as F
 
@@ -15,12 +16,6 @@ from pullpush.studies.consistency.bound import (
     weight_errors,
 )
 from pullpush.studies.consistency.data import language_plan
-
-
-def sphere(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return F.normalize(torch.randn(*shape, generator=generator, dtype=torch.float64), dim=-1)
-
 
 CLIPS, LANGUAGES, FEATURES, DIM = 8, 3, 4, 3
 SOUNDS = sphere(CLIPS, FEATURES, seed=5)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 import torch
 
+from pullpush.golden.tiny import LANGUAGES, alone, tiny_recipe, trained
 from pullpush.studies.consistency import space
 from pullpush.studies.consistency.space import DirectionProbe, Space
-from pullpush.training.frozen import on_features
-from pullpush.training.recipes import recipe
-from pullpush.training.runs import Plan
+from pullpush.training.terms import Term
 
 
 def test_ranks_count_the_clips_that_lie_nearer(toy):
@@ -69,18 +67,14 @@ def test_more_languages_taken_err_less_and_all_do_not_err(toy):
     assert first[4] == pytest.approx(some[1])
 
 
-def test_the_probe_watches_without_changing_the_run(heard):
-    languages = ("eng", "fra", "deu")
-    plan = recipe("kcl", **on_features(heard), text="hashed", dim=8, epochs=1, batch_size=8, languages=languages)
-    alone = Plan(heard, plan).train()
-    watch = DirectionProbe(every=2, languages=languages)
-    watched = Plan(heard, plan, diagnostics=watch).train()
-    assert Plan(heard, plan, diagnostics=watch).finished, "its version is the same at each look"
-    pd.testing.assert_frame_equal(watched.steps[alone.steps.columns], alone.steps)
-    angles = watched.steps[[*space.PROBED]].dropna()
-    assert len(angles) == -(-len(alone.steps) // 2)
-    assert angles.to_numpy().min() >= 0
-    assert angles.to_numpy().max() <= 180
+def test_the_probe_gives_angles_of_every_step_that_it_watches():
+    with alone():
+        plan = tiny_recipe((Term("infonce"),), batch_size=5)
+        found = trained(plan, diagnostics=DirectionProbe(every=2, languages=LANGUAGES)).steps
+    angles = found[[*space.PROBED]]
+    assert angles.notna().all(axis=1).tolist() == [True, False] * 3
+    assert angles.min(axis=None) >= 0
+    assert angles.max(axis=None) <= 180
 
 
 def test_the_error_per_unit_of_spread_knows_no_parallax():

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from torch.nn import functional as F
 
 from pullpush.lab import compute, material
 from pullpush.lab.experiments import Experiment, Trial
@@ -21,17 +19,6 @@ SYSTEMS = {
     "twice": ("infonce+bi-static-svr", {"radius": 0.0, "learnable": False, "beta": 0.0}),
     "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", {}),
 }
-
-
-@pytest.fixture(scope="session")
-def unit() -> Callable[..., torch.Tensor]:
-    """`unit(n, d, seed)`: n random directions, `(n, d)` float64."""
-
-    def directions(n: int, d: int, seed: int = 0) -> torch.Tensor:
-        generator = torch.Generator().manual_seed(seed)
-        return F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)
-
-    return directions
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from pullpush.losses import RadiusPredictor
 from pullpush.studies.consistency.space import DirectionProbe
 from pullpush.studies.svr import hardness
 from pullpush.studies.svr.hardness import HardnessProbe
+from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.frozen import on_features
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import Plan
@@ -39,7 +40,7 @@ def test_a_run_is_asked_at_every_degree_of_hardness(heard):
 def test_the_push_of_a_batch_of_ones_own_is_that_of_autograd():
     text, audio = (F.normalize(torch.randn(n, 5, dtype=torch.float64), dim=1) for n in (3, 9))
     chosen, tau = torch.tensor([[3, 4, 5], [6, 7, 8], [8, 3, 6]]), 0.2
-    found = hardness._asked(text, audio, chosen, tau, RadiusPredictor(4).double())
+    found = hardness._of_batches(text, audio, chosen, tau, RadiusPredictor(4).double())
     norms = []
     for at, others in enumerate(chosen):
         leaf = text[at].clone().requires_grad_()
@@ -65,11 +66,11 @@ def test_a_recipe_without_a_radius_is_refused(heard):
         Plan(heard, plan, diagnostics=HardnessProbe()).train()
 
 
-@pytest.mark.parametrize("probe", [HardnessProbe(), DirectionProbe(languages=LANGUAGES)])
-def test_a_probe_changes_neither_running_statistics_nor_weights(probe):
+@pytest.mark.parametrize("watch", [Diagnostics(), HardnessProbe(), DirectionProbe(languages=LANGUAGES)])
+def test_watching_changes_neither_running_statistics_nor_weights(watch):
     plan = tiny_recipe((Term("infonce"), Term("svr", options={"modelling": "dynamic"})), batch_size=5)
     with alone():
-        usual, watched = (trained(plan, diagnostics=each) for each in (None, probe))
+        usual, watched = (trained(plan, diagnostics=each) for each in (None, watch))
     pd.testing.assert_frame_equal(watched.history, usual.history)
     for name, value in usual.model.state_dict().items():
         torch.testing.assert_close(watched.model.state_dict()[name], value, rtol=0, atol=0)

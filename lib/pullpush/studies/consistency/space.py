@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from pullpush.metrics import angle, direction_error, language_ranks, pseudo_valu
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.palette import method_name
 from pullpush.studies.consistency.data import Runs, take
-from pullpush.training.diagnostics import Diagnostics, Probe, unmoved
+from pullpush.training.diagnostics import Asking, Diagnostics
 from pullpush.training.evaluate import embed_audio
 from pullpush.training.objective import Objective
 
@@ -152,52 +152,39 @@ class DirectionProbe(Diagnostics):
         size = min(objective.recipe.batch_size, max(1, len(complete) // 4))
         rate = objective.model.sample_rate
         data = PairDataset(complete.head(5 * size), languages=self.languages, sampling="all", sample_rate=rate)
-        return _Asking(self.every, batch=collate([data[i] for i in range(len(data))]), size=size)
+        batch = collate([data[i] for i in range(len(data))])
+        return Asking(self.every, ask=partial(_directions, batch, size))
 
 
-@dataclass(frozen=True)
-class _Asking(Probe):
-    """A probe of one run; batch: the clips that it asks about, size: those of a gradient."""
+@torch.enable_grad()
+def _directions(batch: Batch, size: int, objective: Objective) -> dict[str, float]:
+    """What a probe asks about a batch; size: of its parts whose gradients are compared."""
+    model, generator = objective.model, torch.Generator().manual_seed(0)
+    sides = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
+    texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1).cpu()
+    audio = model.encode_audio(batch.audio, batch.lengths).cpu()
+    clips, count = texts.shape[:2]
+    taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
+    row = {}
+    for name, each in zip(("one", "pair"), taken.values(), strict=True):
+        row[name] = float(direction_error(audio, texts, each).detach().nanmean())
+        row[f"{name} aim"] = float(aim_error(audio, texts, each).detach().nanmean())
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
 
-    batch: Batch = field(kw_only=True)
-    size: int = field(kw_only=True)
+    def gradient(loss: Tensor) -> Tensor:
+        return torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights, retain_graph=True)])
 
-    @torch.enable_grad()
-    def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
-        with unmoved(objective):
-            return self._asked(objective.model)
-
-    def _asked(self, model: Any) -> dict[str, float]:
-        seen, generator = self.batch, torch.Generator().manual_seed(0)
-        sides = zip((seen.texts, *seen.parallel), (seen.languages, *seen.parallel_languages), strict=True)
-        texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1).cpu()
-        audio = model.encode_audio(seen.audio, seen.lengths).cpu()
-        clips, count = texts.shape[:2]
-        taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
-        row = {}
-        for name, each in zip(("one", "pair"), taken.values(), strict=True):
-            row[name] = float(direction_error(audio, texts, each).detach().nanmean())
-            row[f"{name} aim"] = float(aim_error(audio, texts, each).detach().nanmean())
-        weights = [weight for weight in model.parameters() if weight.requires_grad]
-        return row | self._gradients(weights, audio, texts, taken)
-
-    def _gradients(
-        self, weights: Sequence[Tensor], audio: Tensor, texts: Tensor, taken: Mapping[str, Tensor]
-    ) -> dict[str, float]:
-        def gradient(loss: Tensor) -> Tensor:
-            return torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights, retain_graph=True)])
-
-        rows, last = [], None
-        for start in range(0, len(audio) - self.size + 1, self.size):
-            at = slice(start, start + self.size)
-            of_kcl = gradient(kcl(audio[at], texts[at]))
-            of_ml_clap = gradient(ml_clap(audio[at], texts[at][taken["random"][at]]))
-            other = texts[at][:, 1:][taken["pair"][at][:, 1:]]
-            of_cacl = gradient(cacl(audio[at], texts[at][:, 0], other))
-            row = {"one gradient": angle(of_ml_clap, of_kcl), "pair gradient": angle(of_cacl, of_kcl)}
-            rows.append(row | ({"batch gradient": angle(last, of_kcl)} if last is not None else {}))
-            last = of_kcl
-        return {name: float(value) for name, value in pd.DataFrame(rows).astype(float).mean().items()}
+    rows, last = [], None
+    for start in range(0, len(audio) - size + 1, size):
+        at = slice(start, start + size)
+        of_kcl = gradient(kcl(audio[at], texts[at]))
+        of_ml_clap = gradient(ml_clap(audio[at], texts[at][taken["random"][at]]))
+        other = texts[at][:, 1:][taken["pair"][at][:, 1:]]
+        of_cacl = gradient(cacl(audio[at], texts[at][:, 0], other))
+        found = {"one gradient": angle(of_ml_clap, of_kcl), "pair gradient": angle(of_cacl, of_kcl)}
+        rows.append(found | ({"batch gradient": angle(last, of_kcl)} if last is not None else {}))
+        last = of_kcl
+    return row | {name: float(value) for name, value in pd.DataFrame(rows).astype(float).mean().items()}
 
 
 def aim_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:

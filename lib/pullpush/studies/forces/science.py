@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from pullpush.forces import LocalGlobal, decompose
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.page import Experiments, Measure
-from pullpush.metrics import Difference
-from pullpush.studies.means import by_clip, by_seed
+from pullpush.metrics import Difference, difference
+from pullpush.studies.means import by_clip
 
 
 def local_share(found: LocalGlobal) -> Difference:
@@ -70,19 +70,10 @@ def late(steps: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return rows.groupby(["system", "seed"], sort=False)[list(columns)].mean().reset_index()
 
 
-def penalty_ratios(steps: pd.DataFrame) -> pd.Series:
-    """Eq. 12's noise penalty over the size of its ideal term, all of training together, by (system, seed)."""
-    by_run = steps.assign(ideal=steps["ideal"].abs()).groupby(["system", "seed"], sort=False)
-    return by_run["noise_penalty"].mean() / by_run["ideal"].mean()
-
-
-def second_order_ratios(steps: pd.DataFrame) -> pd.Series:
-    """Along û a step δ changes the squared distance d² by −2dδ + δ²: its second part over the size of the first, all of
-    training together, by (system, seed) (Appendix C.1). An upper bound: of the first its mean over anchors is known.
-    """
-    parts = steps.assign(second=steps["ideal"] - steps["first_order"], first=steps["first_order"].abs())
-    by_run = parts.groupby(["system", "seed"], sort=False)
-    return by_run["second"].mean() / by_run["first"].mean()
+def over_size(steps: pd.DataFrame, part: str, whole: str) -> pd.Series:
+    """The mean of one column over the mean size of another, all of training together, by (system, seed)."""
+    by_run = steps.assign(size=steps[whole].abs()).groupby(["system", "seed"], sort=False)
+    return by_run[part].mean() / by_run["size"].mean()
 
 
 def _of_infonce(measured: Callable[[pd.DataFrame], pd.Series]) -> Measure:
@@ -93,15 +84,18 @@ def _of_infonce(measured: Callable[[pd.DataFrame], pd.Series]) -> Measure:
         steps = steps[steps["system"] == "infonce"]
         if steps["seed"].nunique() < 2:
             raise ExperimentError("InfoNCE was not trained with several seeds")
-        return by_seed(measured(steps))
+        return difference(measured(steps).to_numpy(float)[:, None])
 
     return Measure(["training"], of)
 
 
 MEASURES: Mapping[str, Measure] = {
     "perpendicular-share": _of_infonce(lambda steps: late(steps, ["perpendicular_share"])["perpendicular_share"]),
-    "noise-penalty-ratio": _of_infonce(penalty_ratios),
-    "second-order-ratio": _of_infonce(lambda steps: second_order_ratios(steps) - 1),
+    "noise-penalty-ratio": _of_infonce(lambda steps: over_size(steps, "noise_penalty", "ideal")),
+    # Along û a step δ changes the squared distance d² by −2dδ + δ². A bound: of 2dδ its mean over anchors is known.
+    "second-order-ratio": _of_infonce(
+        lambda steps: over_size(steps.assign(square=steps["ideal"] - steps["first_order"]), "square", "first_order") - 1
+    ),
     # Figure 1 read literally: the gradient against F_pull.
     "drift-infonce": _of_infonce(lambda steps: late(steps, ["gradient_drift_pull"])["gradient_drift_pull"] - 1),
 }

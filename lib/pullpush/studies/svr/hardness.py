@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -15,7 +17,7 @@ from pullpush.data.clips import Clips
 from pullpush.errors import PullPushError
 from pullpush.forces import decompose, sideways
 from pullpush.losses import SVR, RadiusPredictor
-from pullpush.training.diagnostics import Diagnostics, Probe, unmoved
+from pullpush.training.diagnostics import Asking, Diagnostics
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
 
@@ -56,51 +58,43 @@ class HardnessProbe(Diagnostics):
         rate, languages = objective.model.sample_rate, pairs.languages[:1]
         asked = PairDataset(view, languages=languages, sample_rate=rate)
         batch = collate([asked[i] for i in range(len(asked))])
-        return _Asking(self.every, ks=self.ks, batch=batch, relevance=relevance, graded=view.graded)
+        return Asking(self.every, ask=partial(_asked, batch, relevance, view.graded, self.ks))
 
 
-@dataclass(frozen=True)
-class _Asking(Probe):
-    """A probe of one run; batch: its anchors, then the negatives; relevance: how well each of these fits each anchor,
-    `(A, M)`; graded: whether that is more than yes or no.
+@torch.no_grad()
+def _asked(batch: Batch, relevance: Tensor, graded: bool, ks: Sequence[int], objective: Objective) -> dict[str, float]:
+    """What a probe asks about its anchors and negatives; relevance: how well each of these fits each anchor, `(A, M)`;
+    graded: whether that is more than yes or no.
     """
-
-    ks: tuple[int, ...] = field(kw_only=True)
-    batch: Batch = field(kw_only=True)
-    relevance: Tensor = field(kw_only=True)
-    graded: bool = field(kw_only=True)
-
-    @torch.no_grad()
-    def after(self, objective: Objective, batch: Batch, pair: Any, start: Tensor) -> dict[str, float]:
-        loss = next(term for term in objective.terms if isinstance(term, SVR) and term.predictor is not None)
-        predictor: Any = loss.predictor
-        anchors, model = len(self.relevance), objective.model
-        with unmoved(objective):
-            text = model.encode_text(self.batch.texts[:anchors], self.batch.languages[:anchors]).cpu()
-            audio = model.encode_audio(self.batch.audio, self.batch.lengths).cpu()
-        tau, fits_fully = float(loss.tau), self.relevance >= 1  # what does is no negative
-        hardness = {"similar": (text @ audio[anchors:].T / tau).masked_fill(fits_fully, -torch.inf)}
-        if self.graded:  # a real dataset has no scene graphs
-            hardness["graph"] = self.relevance.masked_fill(fits_fully, -1.0)
-        generator, row = torch.Generator().manual_seed(0), {}
-        for kind, order in hardness.items():
-            for k in self.ks:
-                chosen = self._negatives(order, k, predictor.batch_size, generator) + anchors
-                for what, value in _asked(text, audio, chosen, tau, predictor).items():
-                    row[f"{what} {kind} {k}"] = value
-        return row
-
-    def _negatives(self, order: Tensor, k: int, size: int, generator: torch.Generator) -> Tensor:
-        """For each anchor K that are the first of `order` and the rest random, in random places: `(A, size − 1)`."""
-        k = min(k, size - 1)
-        noise = torch.rand(order.shape, generator=generator)
-        hard = (order + 1e-6 * noise).topk(k, dim=1).indices
-        others = noise.masked_fill(self.relevance >= 1, -1).scatter(1, hard, -1.0)
-        chosen = torch.cat([hard, others.topk(size - 1 - k, dim=1).indices], dim=1)
-        return chosen.gather(1, torch.rand(chosen.shape, generator=generator).argsort(1))
+    loss = next(term for term in objective.terms if isinstance(term, SVR) and term.predictor is not None)
+    predictor: Any = loss.predictor
+    anchors, model = len(relevance), objective.model
+    text = model.encode_text(batch.texts[:anchors], batch.languages[:anchors]).cpu()
+    audio = model.encode_audio(batch.audio, batch.lengths).cpu()
+    tau, fits_fully = float(loss.tau), relevance >= 1  # what does is no negative
+    hardness = {"similar": (text @ audio[anchors:].T / tau).masked_fill(fits_fully, -torch.inf)}
+    if graded:  # a real dataset has no scene graphs
+        hardness["graph"] = relevance.masked_fill(fits_fully, -1.0)
+    generator, row = torch.Generator().manual_seed(0), {}
+    for (kind, order), k in product(hardness.items(), ks):
+        chosen = _negatives(order, fits_fully, min(k, predictor.batch_size - 1), predictor.batch_size, generator)
+        for what, value in _of_batches(text, audio, chosen + anchors, tau, predictor).items():
+            row[f"{what} {kind} {k}"] = value
+    return row
 
 
-def _asked(text: Tensor, audio: Tensor, chosen: Tensor, tau: float, predictor: RadiusPredictor) -> dict[str, float]:
+def _negatives(order: Tensor, fits_fully: Tensor, k: int, size: int, generator: torch.Generator) -> Tensor:
+    """For each anchor K that are the first of `order` and the rest random, in random places: `(A, size − 1)`."""
+    noise = torch.rand(order.shape, generator=generator)
+    hard = (order + 1e-6 * noise).topk(k, dim=1).indices
+    others = noise.masked_fill(fits_fully, -1).scatter(1, hard, -1.0)
+    chosen = torch.cat([hard, others.topk(size - 1 - k, dim=1).indices], dim=1)
+    return chosen.gather(1, torch.rand(chosen.shape, generator=generator).argsort(1))
+
+
+def _of_batches(
+    text: Tensor, audio: Tensor, chosen: Tensor, tau: float, predictor: RadiusPredictor
+) -> dict[str, float]:
     """Means over the anchors of ASKED, for batches of an anchor's own clip and those chosen of all: `(A, n − 1)`."""
     rows = torch.cat([torch.arange(len(text))[:, None], chosen], dim=1)
     scores = (text[:, None] @ audio[rows].mT).squeeze(1) / tau
@@ -114,11 +108,8 @@ def _asked(text: Tensor, audio: Tensor, chosen: Tensor, tau: float, predictor: R
 
 def by_hardness(runs: Mapping[tuple[str, int], Result]) -> pd.DataFrame:
     """What probed runs were asked: columns seed, step, kind, K and ASKED; runs: by system and seed."""
-    tables = []
-    for (_, seed), run in runs.items():
-        columns = [name for name in run.steps if name.split(" ")[0] in ASKED and name.count(" ") == 2]
-        table = run.steps[["step", *columns]].dropna().set_index("step")
-        table.columns = pd.MultiIndex.from_tuples([tuple(name.split(" ")) for name in columns], names=["", "kind", "K"])
-        tables.append(table.stack(["kind", "K"], future_stack=True).reset_index().assign(seed=seed))
-    found = pd.concat(tables, ignore_index=True).astype({"K": int})
+    steps = pd.concat({seed: run.steps.set_index("step") for (_, seed), run in runs.items()}, names=["seed"])
+    asked = steps.loc[:, steps.columns.str.fullmatch(r"\w+ \w+ \d+")].dropna()
+    asked.columns = pd.MultiIndex.from_tuples(asked.columns.str.split(" ").map(tuple), names=["", "kind", "K"])
+    found = asked.stack(["kind", "K"], future_stack=True).reset_index().astype({"K": int})
     return found[["seed", "step", "kind", "K", *ASKED]]

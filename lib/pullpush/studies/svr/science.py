@@ -98,8 +98,8 @@ def departure(anchor: Tensor, positive: Tensor, tau: float, *, radii: Sequence[f
     """How far either reading of the similarity is from Eq. 16, over the radius.
 
     Columns: similarity, radius, parallel and perpendicular (mean norm of the push's parts by negative, over those of
-    the same negatives at R = 0), across (cosine of their perpendicular parts with those at R = 0, weighted by length,
-    below zero where they are turned round), predicted (mean 1 − R/‖a − t‖), error (‖push − Eq. 16‖/‖Eq. 16‖ over all negatives).
+    the same negatives at R = 0), across (cosine of the perpendicular parts with those at R = 0), predicted (mean
+    1 − R/‖a − t‖), error (‖push − Eq. 16‖/‖Eq. 16‖ over all negatives).
     The probabilities are held at their values for each R, so that only the geometry is compared.
     """
     text, audio = anchor.double(), positive.double()
