@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from pullpush.forces import LocalGlobal, decompose
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.page import Experiments, Measure
-from pullpush.metrics import Difference, difference
-from pullpush.studies.means import by_clip
+from pullpush.metrics import Difference
+from pullpush.studies.means import by_clip, by_seed
 
 
 def local_share(found: LocalGlobal) -> Difference:
@@ -84,7 +84,7 @@ def _of_infonce(measured: Callable[[pd.DataFrame], pd.Series]) -> Measure:
         steps = steps[steps["system"] == "infonce"]
         if steps["seed"].nunique() < 2:
             raise ExperimentError("InfoNCE was not trained with several seeds")
-        return difference(measured(steps).to_numpy(float)[:, None])
+        return by_seed(measured(steps))
 
     return Measure(["training"], of)
 
