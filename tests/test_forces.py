@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from embeddings import pairs
 from hypothesis import given, settings, strategies as st
 from torch.nn import functional as F
 
@@ -10,16 +11,10 @@ from pullpush.forces import decompose, distance_change, drift, local_global, sid
 from pullpush.losses import info_nce
 
 
-def embeddings(n, d=8, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    draw = lambda: F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)  # noqa: E731
-    return draw(), draw()
-
-
 @pytest.mark.parametrize("n", [1, 2, 24])
 @pytest.mark.parametrize("tau", [0.07, 0.5])
 def test_pull_plus_push_is_the_gradient(n, tau):
-    audio, text = embeddings(n)
+    audio, text = pairs(n)
     text.requires_grad_()
     (gradient,) = torch.autograd.grad(n * info_nce(audio, text, tau, "t2a"), text)
     forces = decompose(text.detach(), audio, tau)
@@ -29,7 +24,7 @@ def test_pull_plus_push_is_the_gradient(n, tau):
 @settings(max_examples=30, deadline=None)
 @given(n=st.integers(2, 10), seed=st.integers(0, 10_000), tau=st.floats(0.03, 1))
 def test_the_push_splits_into_orthogonal_parts(n, seed, tau):
-    audio, text = embeddings(n, seed=seed)
+    audio, text = pairs(n, seed=seed)
     forces = decompose(text, audio, tau)
     torch.testing.assert_close(forces.parallel + forces.perpendicular, forces.push)
     scale = forces.push.norm(dim=1)
@@ -50,7 +45,7 @@ def test_pull_by_hand():
 
 
 def test_one_pair_feels_no_force():
-    audio, text = embeddings(1)
+    audio, text = pairs(1)
     forces = decompose(text, audio)
     assert forces.pull.norm() == 0
     assert forces.push.norm() == 0
@@ -67,14 +62,14 @@ def test_pull_survives_a_probability_that_rounds_to_one():
 
 
 def test_an_anchor_on_its_positive_has_no_direction_and_no_nan():
-    audio, _ = embeddings(3)
+    audio, _ = pairs(3)
     forces = decompose(audio.clone(), audio)
     assert (forces.unit == 0).all()
     assert torch.equal(forces.perpendicular, forces.push)
 
 
 def test_a_batch_is_a_part_of_all_negatives():
-    audio, text = embeddings(12)
+    audio, text = pairs(12)
     subset = torch.arange(3, 7)
     everything = decompose(text, audio)
     some = decompose(text[subset], audio, positive=subset)
@@ -82,7 +77,7 @@ def test_a_batch_is_a_part_of_all_negatives():
 
 
 def test_drift_is_the_cosine_even_for_tiny_vectors():
-    audio, text = embeddings(5)
+    audio, text = pairs(5)
     expected = F.cosine_similarity(audio, text)
     torch.testing.assert_close(drift(1e-30 * audio, 1e-25 * text), expected)
     assert drift(torch.zeros(1, 3), torch.ones(1, 3)).isnan().all()
@@ -91,8 +86,8 @@ def test_drift_is_the_cosine_even_for_tiny_vectors():
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), step=st.floats(1e-4, 2))
 def test_equation_12_is_an_identity_for_any_step(seed, step):
-    audio, text = embeddings(6, seed=seed)
-    force, _ = embeddings(6, seed=seed + 1)
+    audio, text = pairs(6, seed=seed)
+    force, _ = pairs(6, seed=seed + 1)
     change = distance_change(text, audio, force, step=step)
     measured = (text - step * force - audio).square().sum(1) - (text - audio).square().sum(1)
     torch.testing.assert_close(change.total, measured, atol=1e-12, rtol=1e-9)
@@ -100,7 +95,7 @@ def test_equation_12_is_an_identity_for_any_step(seed, step):
 
 
 def test_tangent_vectors_stay_on_the_sphere_to_first_order():
-    audio, text = embeddings(4)
+    audio, text = pairs(4)
     moved = tangent(audio, text)
     assert (moved * text).sum(1).abs().max() < 1e-12
 
@@ -116,7 +111,7 @@ def test_the_sideways_part_leaves_the_plane_of_anchor_and_positive(seed):
 
 
 def test_the_pull_has_no_sideways_part_and_an_anchor_on_its_positive_no_nan():
-    text, audio = embeddings(5, 8, seed=3)
+    text, audio = pairs(5, 8, seed=3)
     assert sideways(decompose(text, audio).pull, text, audio).abs().max() < 1e-12
     assert torch.isfinite(sideways(audio, audio, audio)).all()
 
@@ -129,7 +124,7 @@ def test_bad_shapes_are_named():
 
 
 def test_one_batch_of_everything_is_the_global_component():
-    audio, text = embeddings(10)
+    audio, text = pairs(10)
     parts = local_global(text, audio, batch_size=10, epochs=2)
     torch.testing.assert_close(parts.batch, parts.whole)
     assert parts.variance.abs().max() < 1e-12
@@ -137,7 +132,7 @@ def test_one_batch_of_everything_is_the_global_component():
 
 
 def test_local_variance_equals_numpy_s():
-    audio, text = embeddings(8)
+    audio, text = pairs(8)
     parts = local_global(text, audio, batch_size=4, epochs=5, seed=3)
     generator = torch.Generator().manual_seed(3)
     seen = {i: [] for i in range(8)}
@@ -150,14 +145,14 @@ def test_local_variance_equals_numpy_s():
 
 
 def test_smaller_batches_fluctuate_more():
-    audio, text = embeddings(64)
+    audio, text = pairs(64)
     small, large = (local_global(text, audio, batch_size=b, epochs=20) for b in (4, 32))
     assert (small.variance / small.batch).mean() > (large.variance / large.batch).mean()
     assert small.cosine.mean() < large.cosine.mean()
 
 
 def test_batch_size_out_of_range_is_named():
-    audio, text = embeddings(4)
+    audio, text = pairs(4)
     with pytest.raises(ValueError, match="batch_size must be at least 2 and at most 4, got 5"):
         local_global(text, audio, batch_size=5)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from embeddings import sphere
 from hypothesis import given, settings, strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
-from torch.nn import functional as F
 from torchmetrics.functional.retrieval import retrieval_hit_rate, retrieval_reciprocal_rank
 
 from pullpush.metrics import (
@@ -88,9 +88,7 @@ def test_bad_input_is_named():
 @settings(max_examples=20, deadline=None)
 @given(clips=st.integers(2, 30), captions=st.integers(1, 5), seed=st.integers(0, 99))
 def test_the_score_of_a_clip_is_that_of_its_ranks(clips, captions, seed):
-    generator = torch.Generator().manual_seed(seed)
-    audio = F.normalize(torch.randn(clips, 5, generator=generator, dtype=torch.float64), dim=-1)
-    text = F.normalize(torch.randn(clips, captions, 5, generator=generator, dtype=torch.float64), dim=-1)
+    audio, text = sphere(clips, 5, seed=seed), sphere(clips, captions, 5, seed=seed + 100)
     ours, similarity = by_clip(audio, text), (text.flatten(0, 1) @ audio.T).numpy()
     owner = np.repeat(np.arange(clips), captions)
     for clip in range(clips):
@@ -106,20 +104,15 @@ def test_the_score_of_a_clip_is_that_of_its_ranks(clips, captions, seed):
 # Clips that differ in their number of captions
 
 
-def unit(*shape, seed):
-    values = torch.randn(*shape, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return torch.nn.functional.normalize(values, dim=-1)
-
-
 def test_with_equal_numbers_of_captions_it_is_by_clip():
-    audio, text = unit(15, seed=0), unit(15, 3, seed=1)
+    audio, text = sphere(15, 6, seed=0), sphere(15, 3, 6, seed=1)
     ragged = by_caption(audio, text.flatten(0, 1), torch.arange(15).repeat_interleave(3))
     for name, values in by_clip(audio, text).items():
         torch.testing.assert_close(ragged[name], values)
 
 
 def test_each_clip_counts_alike_and_captions_may_come_in_any_order():
-    audio = unit(4, seed=0)
+    audio = sphere(4, 6, seed=0)
     clip = torch.tensor([0, 0, 0, 1, 2, 3, 3])
     text = audio[clip].clone()
     text[1] = audio[3]  # one of three captions of clip 0 asks for clip 3
@@ -135,7 +128,10 @@ def test_each_clip_counts_alike_and_captions_may_come_in_any_order():
 def test_chance_is_what_random_orders_score():
     captions = [1, 2, 5, 4]
     clip = torch.arange(4).repeat_interleave(torch.tensor(captions))
-    draws = [by_caption(unit(4, seed=s), unit(12, seed=s + 9000), clip, ks=(1, 5), map_at=(10,)) for s in range(200)]
+    draws = [
+        by_caption(sphere(4, 6, seed=s), sphere(12, 6, seed=s + 9000), clip, ks=(1, 5), map_at=(10,))
+        for s in range(200)
+    ]
     for name, expected in scores_by_chance(captions, ks=(1, 5), map_at=(10,)).items():
         assert torch.stack([draw[name] for draw in draws]).mean().item() == pytest.approx(expected, abs=0.06)
     assert scores_by_chance([5, 5, 5])["A2T R@1"] == pytest.approx(5 / 15)
@@ -143,6 +139,6 @@ def test_chance_is_what_random_orders_score():
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match=r"clip \(M,\)"):
-        by_caption(unit(3, seed=0), unit(4, seed=1), torch.tensor([0, 1, 2]))
+        by_caption(sphere(3, 6, seed=0), sphere(4, 6, seed=1), torch.tensor([0, 1, 2]))
     with pytest.raises(ValueError, match="no relevant item"):
-        by_caption(unit(3, seed=0), unit(2, seed=1), torch.tensor([0, 1]))
+        by_caption(sphere(3, 6, seed=0), sphere(2, 6, seed=1), torch.tensor([0, 1]))

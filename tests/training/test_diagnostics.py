@@ -80,6 +80,17 @@ def test_distance_changes_by_the_two_terms():
     assert row["penalty_ratio"] == pytest.approx(row["noise_penalty"] / abs(row["ideal"]))
 
 
+def test_measuring_leaves_buffers_and_weights_alone():
+    class Normalised(TinyModel):
+        def __init__(self):
+            super().__init__(dropout=0)
+            self.text.append(torch.nn.BatchNorm1d(8))
+
+    model = Normalised()
+    step(model=model)
+    assert model.text[2].num_batches_tracked == 1 + 1  # the step's own forward and this test's, not the measurement's
+
+
 def test_one_pair_has_no_push_and_no_share():
     text, audio = torch.eye(2)[:1], torch.eye(2)[1:]
     row = force_norms(text, audio, 0.07)

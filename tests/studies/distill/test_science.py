@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from embeddings import sphere
 from scipy.stats import spearmanr
-from torch.nn import functional as F
 
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import arrays, claims, compute, session
@@ -214,8 +214,7 @@ N = 8
 
 @pytest.fixture
 def pairs():
-    generator = torch.Generator().manual_seed(0)
-    return tuple(F.normalize(torch.randn(N, 5, dtype=torch.float64, generator=generator), dim=1) for _ in range(2))
+    return sphere(2, N, 5).unbind()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch.nn import functional as F
+from embeddings import sphere
 
 from pullpush import forces, losses
 from pullpush.data.scenes.world import WorldConfig, load_world
@@ -25,8 +25,7 @@ N = 12
 
 @pytest.fixture
 def pairs():
-    generator = torch.Generator().manual_seed(0)
-    return tuple(F.normalize(torch.randn(N, 5, dtype=torch.float64, generator=generator), dim=1) for _ in range(2))
+    return sphere(2, N, 5).unbind()
 
 
 @pytest.fixture(scope="module")

@@ -56,8 +56,9 @@ def test_the_push_of_a_batch_of_ones_own_is_that_of_autograd():
 
 
 def test_a_batch_that_the_clips_do_not_fill_is_refused_before_training(heard):
-    with pytest.raises(PullPushError, match="are too few, or fit too many captions"):
-        _watched(heard, pool=3).train()
+    for few in ({"anchors": 0}, {"pool": 3}):
+        with pytest.raises(PullPushError, match="are too few, or fit too many captions"):
+            _watched(heard, **few).train()
 
 
 def test_a_recipe_without_a_radius_is_refused(heard):

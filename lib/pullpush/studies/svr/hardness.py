@@ -44,31 +44,31 @@ class HardnessProbe(Diagnostics):
 
     def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
         """Raises PullPushError where clips are too few to fill a batch, or no radius is predicted."""
-        if not any(isinstance(term, SVR) and term.predictor for term in objective.terms):
+        losses = [term for term in objective.terms if isinstance(term, SVR) and term.predictor is not None]
+        if not losses:
             raise PullPushError(f"{objective.recipe.name} predicts no radius: watch a recipe with dynamic SVR")
         clips = pairs.split if isinstance(pairs, PairDataset) else valid
-        anchors, size = max(1, min(self.anchors, len(clips) // 4)), objective.recipe.batch_size
+        anchors, size = min(self.anchors, len(clips) // 4), objective.recipe.batch_size
         view = clips.head(anchors + self.pool)
         relevance = view.head(anchors).relevance(view)[:, anchors:]
-        if int((relevance < 1).sum(dim=1).min()) < size:
+        if anchors < 1 or int((relevance < 1).sum(dim=1).min()) < size:
             raise PullPushError(
                 f"{len(clips)} clips are too few, or fit too many captions: hard negatives are chosen among more than "
                 f"the {size - 1} that a batch of {size} holds"
             )
-        rate, languages = objective.model.sample_rate, pairs.languages[:1]
-        asked = PairDataset(view, languages=languages, sample_rate=rate)
+        asked = PairDataset(view, languages=pairs.languages[:1], sample_rate=objective.model.sample_rate)
         batch = collate([asked[i] for i in range(len(asked))])
-        return Asking(self.every, ask=partial(_asked, batch, relevance, view.graded, self.ks))
+        return Asking(self.every, ask=partial(_asked, losses[0], batch, relevance, view.graded, self.ks))
 
 
 @torch.no_grad()
-def _asked(batch: Batch, relevance: Tensor, graded: bool, ks: Sequence[int], objective: Objective) -> dict[str, float]:
+def _asked(
+    loss: Any, batch: Batch, relevance: Tensor, graded: bool, ks: Sequence[int], objective: Objective
+) -> dict[str, float]:
     """What a probe asks about its anchors and negatives; relevance: how well each of these fits each anchor, `(A, M)`;
     graded: whether that is more than yes or no.
     """
-    loss = next(term for term in objective.terms if isinstance(term, SVR) and term.predictor is not None)
-    predictor: Any = loss.predictor
-    anchors, model = len(relevance), objective.model
+    anchors, size, model = len(relevance), loss.predictor.batch_size, objective.model
     text = model.encode_text(batch.texts[:anchors], batch.languages[:anchors]).cpu()
     audio = model.encode_audio(batch.audio, batch.lengths).cpu()
     tau, fits_fully = float(loss.tau), relevance >= 1  # what does is no negative
@@ -77,8 +77,8 @@ def _asked(batch: Batch, relevance: Tensor, graded: bool, ks: Sequence[int], obj
         hardness["graph"] = relevance.masked_fill(fits_fully, -1.0)
     generator, row = torch.Generator().manual_seed(0), {}
     for (kind, order), k in product(hardness.items(), ks):
-        chosen = _negatives(order, fits_fully, min(k, predictor.batch_size - 1), predictor.batch_size, generator)
-        for what, value in _of_batches(text, audio, chosen + anchors, tau, predictor).items():
+        chosen = _negatives(order, fits_fully, min(k, size - 1), size, generator)
+        for what, value in _of_batches(text, audio, chosen + anchors, tau, loss.predictor).items():
             row[f"{what} {kind} {k}"] = value
     return row
 
