@@ -85,15 +85,15 @@ def pushes(table: pd.DataFrame) -> Figure:
     """
     fig, (ax,) = panels(1, height=3.0)
     levels = [level for level in LEVELS if level in set(table["level"])]
-    names = list(dict.fromkeys(table["label"]))
-    for number, name in enumerate(names):
-        rows = table[table["label"] == name].set_index("level")[["weight"]].reindex(levels)
-        places = np.arange(len(levels)) + dodge(number, len(names), 0.5)
+    for number, (name, of_label) in enumerate(table.groupby("label", sort=False)):
+        rows = of_label.set_index("level")[["weight"]].reindex(levels)
+        places = np.arange(len(levels)) + dodge(number, table["label"].nunique(), 0.5)
         ax.hlines(places, 0, rows["weight"], color=LABELS[name], linewidth=1.5)
         dots(ax, rows, places, value="weight", label=f"{name} labels", colour=LABELS[name])
     name_places(ax, levels)
     mark_zero(ax)
     ax.set_xscale("symlog", linthresh=LINEAR)
+    ax.xaxis.set_major_formatter("{x:g}")
     most = 2 * max(table["weight"].abs().max(), 10 * LINEAR)
     ax.set(xlabel="mean weight on the caption, in units of 1/τ: pull < 0 < push", xlim=(-most, most))
     return finish(fig)
