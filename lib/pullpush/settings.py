@@ -17,7 +17,7 @@ from typing import Any, get_args, get_type_hints
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from pullpush.errors import DataNotFoundError, SettingError, unknown
+from pullpush.errors import DataNotFoundError, SettingError, check_known
 
 SHOWN = 60  # letters of a value that a message shows
 
@@ -67,8 +67,7 @@ def check_fields(told: Any, *, of: str = "", kind: type | None = None, but: Coll
     hints = _hints(kind)
     values = told if isinstance(told, Mapping) else {name: getattr(told, name) for name in names}
     for name, value in values.items():
-        if name not in names:
-            raise unknown(f"field of {of or kind.__name__}", str(name), names)
+        check_known(f"field of {of or kind.__name__}", str(name), names)
         if name not in but:
             check_setting(name, value, hints.get(name, Any), of=of)
 

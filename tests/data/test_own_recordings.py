@@ -15,6 +15,8 @@ from pullpush.data.audio import load_audio
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
 from pullpush.errors import AudioError
 
+NOISE = np.random.default_rng(0).normal(size=16_000) * 0.1
+
 
 @pytest.fixture
 def mine(home, tmp_path):
@@ -35,10 +37,6 @@ def write(path, wave, rate=16_000, **options):
     soundfile.write(path, np.asarray(wave, dtype=np.float32), rate, **options)
 
 
-def noise(seed=0, count=16_000):
-    return np.random.default_rng(seed).normal(size=count) * 0.1
-
-
 def test_whole_recordings_pass_without_a_word(mine):
     with warnings.catch_warnings(action="error"):
         load(mine)
@@ -48,7 +46,7 @@ def test_whole_recordings_pass_without_a_word(mine):
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_half_a_recording_is_named(mine, kind, share):
     path = mine / "audio" / "1.wav"
-    write(path, noise(), format=kind)
+    write(path, NOISE, format=kind)
     load_audio(path)
     os.truncate(path, round(path.stat().st_size * share))
     with pytest.raises(AudioError, match=r"audio/1\.wav is cut off: \d+ of the \d+ bytes"):
@@ -58,7 +56,7 @@ def test_half_a_recording_is_named(mine, kind, share):
 @pytest.mark.parametrize("size", [0xFFFFFFFF, 0x7FFFF024, 0])
 def test_a_header_that_did_not_know_its_size_is_taken(tmp_path, size):
     path = tmp_path / "piped.wav"
-    write(path, noise())
+    write(path, NOISE)
     told = bytearray(path.read_bytes())
     told[4:8] = struct.pack("<I", size)
     path.write_bytes(told)
@@ -73,19 +71,19 @@ def test_a_byte_of_padding_that_is_not_there_does_no_harm(tmp_path):
 
 
 def test_integers_written_as_floats_are_named(mine):
-    write(mine / "audio" / "2.wav", noise() * 32768, subtype="FLOAT")
+    write(mine / "audio" / "2.wav", NOISE * 32768, subtype="FLOAT")
     with pytest.raises(AudioError, match=r"2\.wav reaches .* where full scale is 1.*Divide them by 32768"):
         load(mine)
 
 
 def test_floats_a_little_beyond_full_scale_are_taken(tmp_path):
-    write(tmp_path / "hot.wav", noise() * 8, subtype="FLOAT")
+    write(tmp_path / "hot.wav", NOISE * 8, subtype="FLOAT")
     assert 1 < load_audio(tmp_path / "hot.wav").abs().max() < 4
 
 
 @pytest.mark.parametrize("rate", [44_101, 47_999])
 def test_a_rate_whose_filter_would_need_gigabytes_is_named(mine, rate):
-    write(mine / "audio" / "0.wav", noise(), rate)
+    write(mine / "audio" / "0.wav", NOISE, rate)
     with pytest.raises(AudioError, match=rf"0\.wav has {rate} Hz.*ffmpeg"):
         load(mine)
 
@@ -103,7 +101,7 @@ def test_a_recording_edited_in_its_middle_is_decoded_anew(mine):
 
 def test_silence_and_clipping_are_told_with_names(mine):
     write(mine / "audio" / "0.wav", np.zeros(16_000))
-    write(mine / "audio" / "3.wav", np.clip(noise() * 50, -1, 1))
+    write(mine / "audio" / "3.wav", np.clip(NOISE * 50, -1, 1))
     with pytest.warns(UserWarning, match="mine") as said:
         load(mine)
     assert [str(one.message) for one in said] == [
@@ -115,7 +113,7 @@ def test_silence_and_clipping_are_told_with_names(mine):
 
 def test_what_is_heard_twice_is_told_with_names(mine):
     for name in ("0", "1", "6"):
-        write(mine / "audio" / f"{name}.wav", noise())
+        write(mine / "audio" / f"{name}.wav", NOISE)
     with pytest.warns(UserWarning, match="mine") as said:
         load(mine)
     twice, both = (str(one.message) for one in said)

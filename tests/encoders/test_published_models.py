@@ -21,10 +21,6 @@ TEXTS = ["a frog croaks", "bell", "", "a dog barks then a bell rings"]
 EXACT = {"atol": 1e-5, "rtol": 1e-4}
 
 
-def noise(samples, rows=1):
-    return published.noise(rows, samples)
-
-
 @pytest.fixture(scope="module")
 def clap():
     torch.manual_seed(0)
@@ -43,7 +39,7 @@ def model(request):
 
 
 def test_neither_padding_nor_the_rest_of_the_batch_matters(model):
-    audio, lengths = noise(40_000, rows=3), torch.tensor([40_000, 1, 17_000])
+    audio, lengths = published.noise(3, 40_000), torch.tensor([40_000, 1, 17_000])
     together, texts = model.encode_audio(audio, lengths), model.encode_text(TEXTS)
     for row, length in enumerate(lengths):
         torch.testing.assert_close(model.encode_audio(audio[[row], :length])[0], together[row], **EXACT)
@@ -52,7 +48,7 @@ def test_neither_padding_nor_the_rest_of_the_batch_matters(model):
 
 
 def test_clap_gives_what_its_own_class_gives(clap):
-    sound = noise(48_000 * 3)
+    sound = published.noise(1, 48_000 * 3)
     inputs = clap.extractor(sound[0].numpy(), sampling_rate=48_000, return_tensors="pt")
     words = clap.tokenizer(TEXTS, padding=True, return_tensors="pt")
     with torch.no_grad():
@@ -65,7 +61,7 @@ def test_clap_gives_what_its_own_class_gives(clap):
 
 
 def test_pe_audio_gives_what_its_own_class_gives(pe_audio):
-    sound = noise(9601)
+    sound = published.noise(1, 9601)
     extractor = transformers.PeAudioFeatureExtractor(hop_length=pe_audio.hop)
     inputs = extractor([sound[0].numpy()], sampling_rate=48_000, return_tensors="pt")
     words = pe_audio.tokenizer(TEXTS, padding=True, return_tensors="pt")
@@ -167,7 +163,7 @@ def remote(tmp_path, monkeypatch):
 
 def test_glap_marks_languages_and_hears_clips_of_one_length_at_a_time(remote):
     model = GLAP(model=str(remote), trust_remote_code=True)
-    sound, lengths = noise(20_000, rows=2), torch.tensor([20_000, 9000])
+    sound, lengths = published.noise(2, 20_000), torch.tensor([20_000, 9000])
     wanted = torch.stack([torch.stack([clip.mean(), clip.std()]) for clip in (sound[0], sound[1, :9000])])
     torch.testing.assert_close(model.encode_audio(sound, lengths), wanted / wanted.norm(dim=1, keepdim=True), **EXACT)
     english, french, default = model.encode_text(["a frog"] * 3, ["eng", "fra", "eng"])
@@ -180,7 +176,7 @@ def test_glap_marks_languages_and_hears_clips_of_one_length_at_a_time(remote):
 
 def test_eat_takes_its_first_token_of_a_filled_up_window(remote):
     encoder = EAT(model=str(remote), trust_remote_code=True, frozen=True)
-    features = encoder(noise(20_000, rows=2), torch.tensor([20_000, 300]))
+    features = encoder(published.noise(2, 20_000), torch.tensor([20_000, 300]))
     assert features.shape == (2, 768)
     assert not features.requires_grad
     assert math.isfinite(float(features.sum()))

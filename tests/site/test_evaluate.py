@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 from click.testing import CliRunner
+from embeddings import sphere
 
 from pullpush.encoders.clap import tiny_whole
 from pullpush.encoders.interface import Model
@@ -78,12 +79,8 @@ def test_a_model_that_knows_the_pairs_scores_all_and_counts_are_told(clotho):
     assert score(table, "τ")["value"] == 0.1
 
 
-def unit(rows, seed):
-    return torch.nn.functional.normalize(torch.randn(rows, 5, generator=torch.Generator().manual_seed(seed)), dim=1)
-
-
 def test_forces_are_those_of_the_whole_set_where_the_batch_is_as_large():
-    audio, text = unit(12, 0), unit(24, 1)
+    audio, text = sphere(12, 5), sphere(24, 5, seed=1)
     pairs = Pairs(audio, text, torch.arange(12).repeat_interleave(2))
     rows = pd.DataFrame(forces(pairs, "eng", tau=0.3, batch_size=500)).set_index(2)[3]
     found = decompose(text[::2].double(), audio.double(), 0.3)
@@ -93,7 +90,7 @@ def test_forces_are_those_of_the_whole_set_where_the_batch_is_as_large():
 
 
 def test_geometry_is_that_of_first_captions_by_hand():
-    audio, text = unit(6, 2).numpy(), unit(9, 3).numpy()
+    audio, text = sphere(6, 5, seed=2).numpy(), sphere(9, 5, seed=3).numpy()
     clip = torch.tensor([0, 0, 1, 2, 2, 2, 3, 4, 5])
     rows = pd.DataFrame(geometry(Pairs(torch.tensor(audio), torch.tensor(text), clip), "eng")).set_index(2)[3]
     first = text[[0, 2, 3, 6, 7, 8]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from itertools import count
 
 import nbformat
@@ -71,6 +72,14 @@ def test_a_kernel_does_not_report_the_interrupt_that_ends_it_but_all_else(tiny, 
     said = capfd.readouterr().err
     assert "the transport is broken" in said
     assert "KeyboardInterrupt" not in said
+
+
+def test_a_kernel_that_has_ended_is_let_be():
+    with subprocess.Popen(["true"]) as ends:
+        kernel = warm.Forked(ends.pid)
+    kernel.kill()
+    kernel.terminate()
+    assert kernel.poll() == 0
 
 
 def test_an_execution_is_stale_when_its_source_or_its_parameters_differ(tiny):

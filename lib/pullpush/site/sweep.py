@@ -21,7 +21,7 @@ import pandas as pd
 
 from pullpush.cache import content_key
 from pullpush.cache.locks import named, who
-from pullpush.errors import PullPushError, TrainingError, check_known, unknown
+from pullpush.errors import PullPushError, TrainingError, check_known
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Experiment, trained_of, without_seeds
@@ -367,10 +367,8 @@ def read_grid(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path
 def _draw(table: pd.DataFrame, look: Mapping[str, Any], path: Path) -> Path:
     from pullpush.show.curves import curves
 
-    columns = [look.get(name) for name in ("x", "y", "colours", "lines", "panels") if name in look]
-    for column in columns:
-        if column not in table:
-            raise unknown("column", str(column), table.columns)
+    for name in [key for key in look if key in ("x", "y", "colours", "lines", "panels")]:
+        check_known("column", str(look[name]), table.columns)
     curves(table, **look).savefig(path, bbox_inches="tight")
     return path
 

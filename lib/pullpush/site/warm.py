@@ -13,7 +13,8 @@ import os
 import signal
 import subprocess
 import sys
-from functools import cache
+from contextlib import suppress
+from functools import cache, partialmethod
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -53,12 +54,19 @@ class Forks(LocalProvisioner):
 
 
 class Forked(psutil.Process):
-    """A process that is no child of this one, with what is asked of a `Popen`."""
+    """A process that is no child of this one, with what is asked of a `Popen`: what has ended is let be."""
 
     stdin = stdout = stderr = None
 
     def poll(self) -> int | None:
         return None if self.is_running() else 0  # or what else it has ended with
+
+    def send_signal(self, sig: int) -> None:
+        with suppress(psutil.NoSuchProcess):
+            super().send_signal(sig)
+
+    kill = partialmethod(send_signal, signal.SIGKILL)
+    terminate = partialmethod(send_signal, signal.SIGTERM)
 
 
 @cache

@@ -138,13 +138,8 @@ def train_missing(plans: Sequence[Plan], *, jobs: int | None = None) -> int:
     """
     missing = list(missing_of(plans).values())
     prepare(missing)
-    calls = [plan.order for plan in missing]
-    if torch.cuda.is_available():
-        for call in calls:
-            call()
-    else:
-        side_by_side(calls, jobs=jobs)
-    return len(calls)
+    side_by_side([plan.order for plan in missing], jobs=1 if torch.cuda.is_available() else jobs)
+    return len(missing)
 
 
 def missing_of(plans: Iterable[Plan]) -> dict[str, Plan]:
