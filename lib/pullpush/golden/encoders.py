@@ -154,7 +154,8 @@ def _of_audio(name: str) -> Values:
         return _whole(_models()[name])
     card = AUDIO[name]
     if card.sample_rate is None:
-        rows, sizes = _rows(), torch.tensor([ROW, ROW // 2])
+        drawn = torch.rand(2, ROW, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        rows, sizes = 2 * drawn - 1, torch.tensor([ROW, ROW // 2])  # no waveforms
         try:
             return probed(card, lambda *a, **k: create_audio(*a, **k).double(), lambda encoder: encoder(rows, sizes))
         except GoldenError:
@@ -180,11 +181,6 @@ def _whole(card: Any) -> Values:
         "scale": [model.tau, model.bias],
         "usual": _usual(card.make, options),
     }
-
-
-def _rows() -> Tensor:
-    """Two rows of what is no waveform, in [-1, 1], float64."""
-    return 2 * torch.rand(2, ROW, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 1
 
 
 @AUDIO_PROBES("dual-encoder")

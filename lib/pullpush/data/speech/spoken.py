@@ -211,8 +211,7 @@ def spotting(clips: StoredClips, language: str, *, kind: str = "") -> StoredClip
 
 def words_in(spoken: str, words: Sequence[str], language: str, template: str | None = None) -> list[str]:
     """The words, in a template if there is one; `UnknownNameError` for other languages than theirs."""
-    if language != spoken:
-        raise unknown("language of these words", language, [spoken])
+    check_known("language of these words", language, [spoken])
     return [(template or "{label}").format(label=word) for word in words]
 
 

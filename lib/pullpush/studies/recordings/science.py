@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -114,22 +115,20 @@ def _beside(ground: Recordings, values: Mapping[str, np.ndarray], group: str, cl
 
 
 def by_group(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
-    """Zero-shot accuracy and mAP@10, both ways, by what training names: group, classes, system, metric and `LEVEL`."""
+    """Zero-shot accuracy and mAP@10, both ways, by what training names: group, classes, system, metric and `LEVEL`; of
+    the bridge, which comes last, accuracy alone.
+    """
     group = np.array([ground.group(name) for name in ground.classes])
     rows = []
     for name, scores in systems.items():
         of_clip = scores.values(name, "class")[0].astype(int)
-        for metric, of in (
-            (NAMED_BY, group[of_clip]),
-            (CLASS_BY, group[of_clip]),
-            (SOUND_BY, group[np.unique(of_clip)]),
-        ):
-            values = scores.values(name, metric)
+        for metric, classes in {NAMED_BY: of_clip, CLASS_BY: of_clip, SOUND_BY: np.unique(of_clip)}.items():
+            values, of = scores.values(name, metric), group[classes]
             for each in GROUPS:
                 if (of == each).sum() > 1:
                     head = {"group": each, "classes": int((group == each).sum()), "system": name, "metric": metric}
                     rows.append({**head, **_row(values[:, of == each])})
-    return pd.DataFrame(rows)
+    return pd.concat([pd.DataFrame(rows), of_bridge(ground).query("group in @GROUPS")])
 
 
 def ranks(systems: Mapping[str, Scores], names: Sequence[str], seed: int = 0) -> tuple[pd.DataFrame, dict[str, float]]:
@@ -170,6 +169,7 @@ def _row(values: np.ndarray) -> dict[str, Any]:
 # ---------------------------------------------------------------- what nothing is trained for
 
 
+@cache
 def measure(ground: Recordings) -> pd.DataFrame:
     """What needs no training: the bridge by class names on the clips, by group and on "all"; of the spoken words what
     length alone says: the shortest clips have the words of the fewest letters, as many clips a word as there are.
