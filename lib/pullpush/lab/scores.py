@@ -177,18 +177,26 @@ class Scores:
             rows.append(row | dict(gain.variance.shares or {}))
         return pd.DataFrame(rows)
 
-    def placed(self, systems: Iterable[str], where: Where, *, labels: Mapping[str, str] | None = None) -> Scores:
-        """Runs of systems of which nothing varies as a point of an experiment in which something does, so that they are
-        trained and stored once: `frozen.placed(["infonce"], {"clips": "all"})`; labels: those that are others there.
+    def placed(
+        self, systems: Iterable[str], where: Where, *, at: Where | None = None, labels: Mapping[str, str] | None = None
+    ) -> Scores:
+        """Runs of systems as a point of an experiment in which something else varies, so that they are trained and
+        stored once: `frozen.placed(["infonce"], {"clips": "all"})`.
+
+        at: their point here, where something varies; labels: those that are others there.
         """
-        names = {name: (labels or {}).get(name, name) for name in systems}
+        names, at = {name: (labels or {}).get(name, name) for name in systems}, at or {}
         trials, clips = [], {}
         for name, label in names.items():
-            one = replace(self.trial(name), system=label, where=where, seeds=tuple(self.seeds(name)))
+            here = self.trial(name, at)
+            one = replace(here, system=label, where=where, seeds=tuple(self.seeds(name, at)))
             trials.append(one)
-            clips |= {(str(one), seed): self.clips[str(self.trial(name)), seed] for seed in one.seeds}
+            clips |= {(str(one), seed): self.clips[str(here), seed] for seed in one.seeds}
         history, steps = (
-            table[table["system"].isin(names)].assign(**where).replace({"system": names})
+            table[table["system"].isin(names) & (table[[*at]] == pd.Series(at)).all(axis=1)]
+            .drop(columns=[*at])
+            .assign(**where)
+            .replace({"system": names})
             for table in (self.history, self.steps)
         )
         experiment = replace(self.experiment, trials=tuple(trials))
