@@ -124,6 +124,7 @@ SHARED = (
     "forces_by_term",
     "term_forces.forces_by_term",
     "curves",
+    "curves.curves",
     "curves.word_frequencies",
     "intervals",
     "claim_forest",
