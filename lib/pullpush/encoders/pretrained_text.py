@@ -14,7 +14,7 @@ from pullpush.data.languages import load_languages
 from pullpush.encoders.interface import KNOWN, TextEncoder, TextEncoderCard
 from pullpush.encoders.pretrained import SIZES, Pretrained, build, tiny_tokenizer, tokenizer_of
 from pullpush.encoders.windows import masked_mean
-from pullpush.errors import check_known
+from pullpush.errors import looked_up
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -94,8 +94,7 @@ def flores_codes() -> dict[str, str]:
 
 def code_of(language: str, codes: Mapping[str, str]) -> str:
     """The code of a language among those that are known; UnknownNameError names the nearest."""
-    check_known("language", language, codes)
-    return codes[language]
+    return looked_up("language", language, codes)
 
 
 RoBERTa = partial(

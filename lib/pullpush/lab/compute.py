@@ -28,7 +28,7 @@ from pullpush.metrics.cards import METRICS, Embeddings, Values
 from pullpush.parallel import in_threads
 from pullpush.training.components import of_recipe
 from pullpush.training.evaluate import embed_audio, embed_captions, embed_texts
-from pullpush.training.frozen import on_features, trunk_of
+from pullpush.training.frozen import on_features
 from pullpush.training.runs import Plan, train_missing
 
 BATCH = 512  # clips that are embedded at once
@@ -144,7 +144,7 @@ def plans_of(ground: Ground, experiment: Experiment) -> Cells:
 def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> Plan:
     """All that makes one run: data, recipe at the profile's size, seed, what is watched."""
     view = ground.view(trial.data or experiment.data)
-    features = on_features(view.data) if trunk_of(view.data) else {}
+    features = on_features(view.data) if view.data.trunk else {}
     overrides = common.merged(features, view.overrides, trial.overrides)
     data = view.taught(seed) if view.taught else view.data
     base = view.base(seed).path if view.base else None

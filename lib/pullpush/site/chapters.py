@@ -25,7 +25,7 @@ from nbformat import NotebookNode
 from pydantic import ConfigDict, TypeAdapter
 
 import pullpush
-from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, check_known, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, looked_up, unknown
 from pullpush.lab.gaps import MARK
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import workplace
@@ -66,9 +66,7 @@ def chapters(root: Path) -> tuple[Chapter, ...]:
 
 def find(root: Path, name: str) -> Chapter:
     """The chapter called `name`."""
-    by_name = {chapter.name: chapter for chapter in chapters(root)}
-    check_known("chapter", name, by_name)
-    return by_name[name]
+    return looked_up("chapter", name, {chapter.name: chapter for chapter in chapters(root)})
 
 
 def read(chapter: Chapter) -> NotebookNode:

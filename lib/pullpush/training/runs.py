@@ -29,7 +29,7 @@ from pullpush.parallel import one_thread, side_by_side
 from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
-from pullpush.training.frozen import encoded, trunk_of
+from pullpush.training.frozen import encoded
 from pullpush.training.loop import RECIPE, Result, is_finished, train
 from pullpush.training.objective import bring_columns
 from pullpush.training.recipes import Recipe
@@ -120,7 +120,7 @@ class Plan:
         """A call that trains the run in another process, also on another machine that shares the cache: its world
         travels as a configuration.
         """
-        source = (self.world.config, trunk_of(self.world))
+        source = (self.world.config, self.world.trunk)
         plan = (self.recipe, self.seed, self.diagnostics, self.base, self.key)
         return partial(_train_order, source, plan, added=TERMS.added)
 
