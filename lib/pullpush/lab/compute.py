@@ -188,19 +188,14 @@ def content_of(ground: Ground, experiment: Experiment) -> str:
     return content_key([experiment, ground.book.settings.content, ground.name])
 
 
-def tested(test: World, evaluation: str) -> Clips:
-    """The clips that an evaluation is about."""
-    return test.singles if "singles" in METRICS[evaluation].needs else test.test
-
-
 def _scored(experiment: Experiment, plan: Plan, test: World) -> Values:
     """Values of one run, from the cache if it was scored before."""
     found: Values = {}
     embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
     for name in experiment.evaluations:
-        does = versions(f"metrics/{name}", "training/evaluate", *getattr(test, "parts", ()))
-        told = getattr(test, "words", "")
-        key = content_key([plan.key, does, tested(test, name).key, told, experiment.languages])
+        does = versions(f"metrics/{name}", "training/evaluate", *test.parts)
+        clips = test.singles if "singles" in METRICS[name].needs else test.test
+        key = content_key([plan.key, does, clips.key, test.words, experiment.languages])
 
         def build(path: Any, score: Callable[[Embeddings], Values] = METRICS[name].make) -> None:
             values = score(embedded)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pullpush.cache import content_key
+from pullpush.cache import atomic_path, content_key
 from pullpush.cache.locks import named, who
 from pullpush.errors import PullPushError, TrainingError, check_known
 from pullpush.lab import compute, kept, profiles
@@ -392,7 +392,6 @@ def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:
     written = {}
     for name in sorted(found, key=lambda name: (name != RESULTS, name)):
         written[name] = out / f"{name}.csv"
-        partial = out / f".{name}.part"
-        pd.concat(found[name], ignore_index=True).to_csv(partial, index=False, lineterminator="\n")
-        os.replace(partial, written[name])
+        with atomic_path(written[name]) as partial:
+            pd.concat(found[name], ignore_index=True).to_csv(partial, index=False, lineterminator="\n")
     return written

@@ -14,6 +14,7 @@ import math
 import re
 import string
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -108,11 +109,13 @@ def shared_captions(captions: Sequence[Sequence[str]]) -> int:
     >>> shared_captions([["a dog barks", "a dog"], ["a dog barks"], ["rain", "rain"]])
     2
     """
-    owners: dict[str, set[int]] = {}
-    for clip, texts in enumerate(captions):
-        for text in texts:
-            owners.setdefault(text, set()).add(clip)
-    return sum(len(owners[text]) > 1 for texts in captions for text in texts)
+    owned = owners(captions)
+    return sum(owned[text] > 1 for texts in captions for text in texts)
+
+
+def owners(captions: Sequence[Sequence[str]]) -> Counter[str]:
+    """Text → how many clips have it."""
+    return Counter(text for texts in captions for text in set(texts))
 
 
 def label_prompts(
