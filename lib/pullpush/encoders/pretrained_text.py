@@ -76,7 +76,7 @@ class PretrainedText(TextEncoder):
 
 ROBERTA_MODEL = "FacebookAI/roberta-base@e2da8e2f811d1448a5b465c236feacd80ffbac7b"
 SONAR_MODEL = "cointegrated/SONAR_200_text_encoder"
-# Of languages that have no file of their own: those of `data/labels.yaml`, and of the recordings of people who speak.
+# Of languages that have no file of their own: those of `labels.yaml`, and of the recordings of people who speak.
 FURTHER = {
     **{"ara": "arb_Arab", "ita": "ita_Latn", "kor": "kor_Hang", "pol": "pol_Latn", "por": "por_Latn"},
     **{"rus": "rus_Cyrl", "tha": "tha_Thai", "tur": "tur_Latn"},

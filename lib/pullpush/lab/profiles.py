@@ -43,8 +43,8 @@ class Profile:
             None: all.
         encoder_options: keyword arguments of `encoders.create`, such as `audio_model`: weights in a folder of yours.
         fine_tuning: fields of the recipe where the audio encoder is trained, too; pretrained ones want a low rate.
-        dataset: a real dataset (`data.registry`) for the chapters that can take one; "" for scenes.
-        clips: keyword arguments of `data.corpora.CorpusConfig`: how much of it, and `seconds`.
+        dataset: a real dataset (`data.recordings.registry`) for the chapters that can take one; "" for scenes.
+        clips: keyword arguments of `data.recordings.corpora.CorpusConfig`: how much of it, and `seconds`.
         other: a second dataset, to test what was trained on the first one.
         zero_shot: labelled datasets for zero-shot classification.
         pretrained: fields that differ in chapters that hear through a published audio encoder (see `listening`); no

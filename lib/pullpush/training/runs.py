@@ -209,7 +209,7 @@ def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[DualEncoder, Trai
     model = new_model(recipe, seed=seed)
     options: dict[str, Any] = {"languages": recipe.languages, "sampling": recipe.sampling, "captions": recipe.captions}
     options |= {"seed": seed, "sample_rate": model.sample_rate, "weights": recipe.balance}
-    stream = getattr(world.train, "pairs", None)  # shards pair themselves (see data.shard_worlds)
+    stream = getattr(world.train, "pairs", None)  # shards pair themselves (see data.shards)
     dataset = stream(**options) if stream else PairDataset(world.train, **options)
     precompute(model, dataset, world.valid)
     return model, dataset

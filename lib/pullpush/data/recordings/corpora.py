@@ -147,7 +147,7 @@ def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Q
     Rows of one query are gathered. Files that are none of the clips, and queries that lose all of theirs, are left out
     with a warning that counts and names them.
 
-    cleaning: of the queries, as of the captions that the model was trained with; see `texts.clean`.
+    cleaning: of the queries, as of the captions that the model was trained with; see `clean`.
 
     Raises:
         DataNotFoundError: there is no such file.
@@ -198,7 +198,7 @@ class CorpusConfig:
     n_train, n_valid, n_test: only the first so many clips of a split; None takes all. sample_rate: in Hz, that
     recordings are kept in: what the audio encoder takes. subset: of the test clips, by a name of the dataset's:
     AudioCaps has "957", which ML-CLAP and The Language Encoder test on, and "975", all of its table. text_cleaning:
-    "none", "ml-clap" or "dcase", see `texts.clean`. every_caption: a training clip comes once for each caption.
+    "none", "ml-clap" or "dcase", see `clean`. every_caption: a training clip comes once for each caption.
     """
 
     dataset: str
