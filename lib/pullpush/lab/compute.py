@@ -126,7 +126,7 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
         clips = {(str(trial), seed): of_seed[seed][named[str(trial)]] for trial, seed in asked}
         return Scores(experiment, clips, NO_ROWS, NO_ROWS, made)
     tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
-    jobs = [partial(_scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
+    jobs = [partial(scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
@@ -188,9 +188,9 @@ def content_of(ground: Ground, experiment: Experiment) -> str:
     return content_key([experiment, ground.book.settings.content, ground.name])
 
 
-def _scored(experiment: Experiment, plan: Plan, test: World) -> Values:
-    """Values of one run, from the cache if it was scored before."""
-    found: Values = {}
+def scored(experiment: Experiment, plan: Plan, test: World | None = None) -> Values:
+    """Values of one run, from the cache if it was scored before; test: default: the data that it was trained on."""
+    test, found = test or plan.world, {}
     embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
     for name in experiment.evaluations:
         does = versions(f"metrics/{name}", "training/evaluate", *test.parts)

@@ -74,8 +74,8 @@ def test_members_that_were_encoded_are_not_encoded_again(mixture, monkeypatch):
 def test_a_run_on_several_encoders_is_found_where_another_process_trained_it(mixture):
     world = encoded(mixture, BOTH)
     run = Plan(world, recipe("infonce", **on_features(world), epochs=1, languages=("mul",), batch_size=4))
-    assert run.order.args[0] == (mixture.config, BOTH)
-    run.order()
+    assert run.order().args[0] == (mixture.config, BOTH)
+    run.order()()
     assert run.finished
 
 
