@@ -191,8 +191,8 @@ class Scores:
             trials.append(one)
             clips |= {(str(one), seed): self.clips[str(here), seed] for seed in one.seeds}
         history, steps = (
-            table[table["system"].isin(names) & (table[[*at]] == pd.Series(at)).all(axis=1)]
-            .drop(columns=[*at])
+            table[table["system"].isin(names) & (table.reindex(columns=[*at]) == pd.Series(at)).all(axis=1)]
+            .drop(columns=[*at], errors="ignore")
             .assign(**where)
             .replace({"system": names})
             for table in (self.history, self.steps)
