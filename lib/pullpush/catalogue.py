@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from pullpush.errors import PullPushError, check_known, unknown
+from pullpush.errors import PullPushError, looked_up, unknown
 
 EXTRA = "PULLPUSH_EXTRA"
 _ADDED: dict[str, list[str]] = {}  # package → the reader's folders that lie on its path
@@ -83,9 +83,7 @@ class Catalogue(Mapping[str, C], Generic[C]):
         self._origins: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> C:
-        cards = self._found()
-        check_known(self.noun, name, cards)
-        return cards[name]
+        return looked_up(self.noun, name, self._found())
 
     def get(self, name: str, default: Any = None) -> Any:
         """The card of a name, or the default."""

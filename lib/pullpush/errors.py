@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class PullPushError(Exception):
@@ -54,6 +56,12 @@ def check_known(kind: str, name: Any, known: Collection[Any]) -> None:
     """Require one of the names that are known; else `unknown` of them."""
     if name not in known:
         raise unknown(kind, name, known)
+
+
+def looked_up(kind: str, name: Any, known: Mapping[Any, T]) -> T:
+    """What goes by one of the names that are known; else `unknown` of them."""
+    check_known(kind, name, known)
+    return known[name]
 
 
 def few(names: Sequence[str], mark: str = ", ", *, most: int = 5) -> str:

@@ -46,6 +46,11 @@ def test_a_plain_contrast_is_that_of_the_experiment(found):
     relative = found["scratch"].contrast("CLAPs", "CLAP", "A2T R@1", AT["where"], relative=True)
     assert contrast(found, SIMCSE | AT | {"relative": True}) == relative
     assert difference(gain(found, SIMCSE | AT, relative=True)) == relative
+    other = {"baseline_where": {"world": "clotho"}}
+    elsewhere = found["scratch"].contrast("CLAP", None, "A2T R@1", AT["where"], **other)
+    assert (
+        contrast(found, {"experiment": "scratch", "system": ["CLAP"], "metric": "A2T R@1", **AT, **other}) == elsewhere
+    )
 
 
 def test_systems_scores_and_points_are_averaged_clip_by_clip(found):

@@ -232,12 +232,14 @@ def scores_of(sizes: str, tau: float):
     return compute.run(plan.ground, plan.experiments["radius"])
 
 
-def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny):
+def test_what_was_swept_is_kept_and_read_and_says_what_has_changed(sizes, tiny, monkeypatch):
     told = {"profile": sizes, "parameters": {"tau": 0.07}}
     assert not scores_of(sizes, 0.07), "nobody has kept it"
     assert scores_of(sizes, 0.07).stamp.command.startswith("pullpush sweep 10-tiny --only radius")
     swept(sizes, 0.07, jobs=1)
-    (path,) = long.declared("10-tiny", **told).keep()
+    with monkeypatch.context() as patch:
+        patch.setattr(compute.Embedded, "audio", property(lambda one: pytest.fail("a sweep scores what it trains")))
+        (path,) = long.declared("10-tiny", **told).keep()
     found = scores_of(sizes, 0.07)
     assert found.stored
     assert found.stale == ()

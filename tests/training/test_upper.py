@@ -8,7 +8,7 @@ from pullpush.cache import home
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import AudioError, TrainingError, UnknownNameError
-from pullpush.training import encoded, frozen, on_features, recipe
+from pullpush.training import encoded, on_features, recipe
 from pullpush.training.frozen import Activated
 from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
@@ -139,4 +139,4 @@ def test_what_has_no_lower_part_says_so(parts, world, below):
 def test_activations_beyond_half_precision_are_refused(parts, world):
     with pytest.raises(TrainingError, match=r"activations of Parts .* 65504.*train the encoder whole"):
         encoded(world, Published("parts", {"gain": 1e6}), level="lower").train  # noqa: B018 - made when it is asked for
-    assert frozen.trunk_of(world) is None
+    assert world.trunk is None

@@ -9,7 +9,7 @@ and checksum (see `sums`), and an entry that was damaged since is made again. A 
 from pullpush.cache.entries import atomic_path, cached_dir, cached_file, locked
 from pullpush.cache.locks import tidy
 from pullpush.cache.places import HOME, LATER, PARTIAL, content_key, home
-from pullpush.cache.sums import bytes_key, damage
+from pullpush.cache.sums import bytes_key, damage, digest
 
 __all__ = [
     "HOME",
@@ -21,6 +21,7 @@ __all__ = [
     "cached_file",
     "content_key",
     "damage",
+    "digest",
     "home",
     "locked",
     "tidy",

@@ -70,7 +70,8 @@ def cached_dir(kind: str, key: str, build: Callable[[Path], None]) -> Path:
         return target
     with _to_make(target, folder=True) as wanted:
         if wanted:
-            _remove_partials(target)
+            for left in target.parent.glob(f"{PARTIAL}{target.name}-*"):  # of killed builders: the lock is held
+                shutil.rmtree(left, ignore_errors=True)
             with explained(target):
                 partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{key}-", dir=target.parent))
             old = partial.with_name(f"{partial.name}.old")
@@ -181,9 +182,3 @@ def _same_again(path: Path, error: CacheError) -> Iterator[Path]:
         yield again
         if not cmp(again, path, shallow=False):
             raise error
-
-
-def _remove_partials(target: Path) -> None:
-    """Remove what killed builders of this target left; the lock is held, so nobody is at work on them."""
-    for left in target.parent.glob(f"{PARTIAL}{target.name}-*"):
-        shutil.rmtree(left, ignore_errors=True)

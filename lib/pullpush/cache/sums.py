@@ -133,6 +133,11 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _sum(path: Path) -> Sum:
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
     with open(path, "rb") as file:
-        return [path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()]
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sum(path: Path) -> Sum:
+    return [path.stat().st_size, digest(path)]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from pullpush.cache import content_key
 from pullpush.data.store import Waveforms, row_numbers
-from pullpush.errors import PullPushError, check_known
+from pullpush.errors import PullPushError, looked_up
 
 Index = int | Sequence[int] | Tensor | slice
 Columns = Mapping[str, Sequence[Any]]
@@ -215,8 +215,7 @@ class World:
 
     def split(self, name: str) -> Clips:
         """Clips by name; `UnknownNameError` where there are none."""
-        check_known("split", name, self.splits)
-        return self.splits[name]
+        return looked_up("split", name, self.splits)
 
     @property
     def train(self) -> Clips:

@@ -120,8 +120,6 @@ def cached(
 
 def row_numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.ndarray:
     """Which of `count` rows an index means, `(B,)` int64; negative numbers count from the end."""
-    if isinstance(index, int):
-        return np.array([range(count)[index]])
     return np.atleast_1d(np.arange(count)[index if isinstance(index, slice) else np.asarray(index, dtype=int)])
 
 

@@ -101,17 +101,6 @@ class Block(nn.Module):
         return x + self.mlp(self.norm2(x))
 
 
-class Patches(nn.Module):
-    """A spectrogram `(B, 1, bands, frames)` as patches `(B, width, rows, columns)`."""
-
-    def __init__(self, width: int, patch: tuple[int, int], stride: tuple[int, int]) -> None:
-        super().__init__()
-        self.proj = nn.Conv2d(1, width, patch, stride)
-
-    def forward(self, spectrogram: Tensor) -> Tensor:
-        return self.proj(spectrogram)
-
-
 def size_of(tensors: Mapping[str, Tensor], heads: Mapping[int, int], model: str) -> Size:
     """The size of a published network: its tensors, and heads by width; WeightsError where it is no such network."""
     if "norm.weight" not in tensors:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pullpush.data.audio import LOUDEST
 from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoder, Model, TextEncoder
 from pullpush.encoders.windows import check_audio, check_seconds, check_texts
-from pullpush.errors import check_known
+from pullpush.errors import check_known, looked_up
 
 FEATURE = 1e18  # the largest number of a clip that comes as features
 SMALLEST_NORM = 1e-6  # below it a vector is divided by this instead, so that zero stays zero with finite gradient
@@ -182,7 +182,6 @@ def options_of(options: Mapping[str, Any], **makers: Callable[..., Any]) -> list
         dealt |= {f"{prefix}_{name}": (place, name) for name in inspect.signature(maker).parameters}
     out: list[dict[str, Any]] = [{} for _ in makers]
     for option, value in options.items():
-        check_known("option", option, dealt)
-        place, name = dealt[option]
+        place, name = looked_up("option", option, dealt)
         out[place][name] = value
     return out

@@ -65,18 +65,14 @@ class LogMel(nn.Module):
         frames = self.frames(lengths)
         count = int(self.frames(torch.tensor(audio.shape[1])))
         with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
-            power = self._power(audio.float(), count)
+            spectrum = spectra(audio.float(), self.window, self.n_fft, self.hop_length, count)
+            power = self.bank.T @ (spectrum.real.square() + spectrum.imag.square())  # (B, mels, count)
             decibel = 10 * torch.log10(power.clamp(min=POWER_FLOOR))
             mel = (decibel - DB_CENTRE) / DB_SPREAD
         if self.training and self.spec_augment:
             mel = self._augment(mel)
         mask = length_mask(frames, count)
         return mel.masked_fill(~mask[:, None], 0.0), mask
-
-    def _power(self, audio: Tensor, count: int) -> Tensor:
-        """`(B, T)` → `(B, mels, count)` mel power."""
-        spectrum = spectra(audio, self.window, self.n_fft, self.hop_length, count)
-        return self.bank.T @ (spectrum.real.square() + spectrum.imag.square())
 
     def _augment(self, mel: Tensor) -> Tensor:
         """One band and one stretch of each clip set to zero, which is the average level."""

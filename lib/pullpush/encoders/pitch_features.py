@@ -130,14 +130,9 @@ class PitchFeatures(AudioEncoder):
         _, notes, onsets = self.network(self.frontend(windows.view(len(audio), most, SAMPLES)[mask_windows]))
         both = placed(torch.cat([notes, onsets], dim=2), mask_windows)  # (B, windows, FRAMES, 2 KEYS)
         notes, onsets = both.flatten(1, 2).mT.split(KEYS, dim=1)  # (B, KEYS, frames)
-        mask = length_mask(_frames(lengths), notes.shape[2])
+        # Of the windows' frames those that are centred in the clip.
+        mask = length_mask(lengths // SAMPLES * FRAMES + (lengths % SAMPLES + HOP - 1) // HOP, notes.shape[2])
         return torch.cat([masked_mean(notes, mask), masked_max(notes, mask), masked_mean(onsets, mask)], dim=1)
-
-
-def _frames(lengths: Tensor) -> Tensor:
-    """`(B,)` samples → `(B,)` frames of the windows' that are centred in the clip."""
-    whole = lengths // SAMPLES
-    return whole * FRAMES + (lengths - whole * SAMPLES + HOP - 1) // HOP
 
 
 def read(folder: Path) -> dict[str, Tensor]:

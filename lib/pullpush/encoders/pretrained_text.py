@@ -14,7 +14,7 @@ from pullpush.data.languages import load_languages
 from pullpush.encoders.interface import KNOWN, TextEncoder, TextEncoderCard
 from pullpush.encoders.pretrained import SIZES, Pretrained, build, tiny_tokenizer, tokenizer_of
 from pullpush.encoders.windows import masked_mean
-from pullpush.errors import check_known
+from pullpush.errors import looked_up
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -76,7 +76,7 @@ class PretrainedText(TextEncoder):
 
 ROBERTA_MODEL = "FacebookAI/roberta-base@e2da8e2f811d1448a5b465c236feacd80ffbac7b"
 SONAR_MODEL = "cointegrated/SONAR_200_text_encoder"
-# Of languages that have no file of their own: those of `data/labels.yaml`, and of the recordings of people who speak.
+# Of languages that have no file of their own: those of `labels.yaml`, and of the recordings of people who speak.
 FURTHER = {
     **{"ara": "arb_Arab", "ita": "ita_Latn", "kor": "kor_Hang", "pol": "pol_Latn", "por": "por_Latn"},
     **{"rus": "rus_Cyrl", "tha": "tha_Thai", "tur": "tur_Latn"},
@@ -94,8 +94,7 @@ def flores_codes() -> dict[str, str]:
 
 def code_of(language: str, codes: Mapping[str, str]) -> str:
     """The code of a language among those that are known; UnknownNameError names the nearest."""
-    check_known("language", language, codes)
-    return codes[language]
+    return looked_up("language", language, codes)
 
 
 RoBERTa = partial(

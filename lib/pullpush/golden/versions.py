@@ -7,7 +7,7 @@ import json
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -162,11 +162,9 @@ def check(chosen: Iterable[str] = ()) -> Iterator[Disagreement]:
 def accept(name: str) -> bool:
     """Let a golden file say what the component does today; whether that is something else than it said."""
     values = probe(name)
-    try:
+    with suppress(GoldenError):  # a damaged file is written anew
         if (wanted := expected(name)) is not None and not differences(values, wanted, _of(name)[0].tolerance):
             return False
-    except GoldenError:  # damaged: written anew
-        pass
     path = FILES / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial:

@@ -70,7 +70,7 @@ def dataset_of(scores: Scores, chapter: str) -> xr.Dataset:
     """Labelled arrays of the runs that are there, in the order of the declaration."""
     experiment = scores.experiment
     cells = [cell for cell in numbered(experiment) if (str(cell[1]), cell[2]) in scores.clips]
-    data = _by_clip(experiment, [scores.clips[str(trial), seed] for _, trial, seed in cells])
+    data = _by_clip([scores.clips[str(trial), seed] for _, trial, seed in cells])
     labels = _labels(experiment, cells)
     told = {"system", "seed", *(name for trial in experiment.trials for name in trial.where)}
     for table, row in TABLES.items():
@@ -118,7 +118,7 @@ def _table(dataset: xr.Dataset, table: str, cells: Sequence[tuple[Trial, int, in
     return pd.DataFrame(head | found)
 
 
-def _by_clip(experiment: Experiment, found: Sequence[Values]) -> dict[str, Any]:
+def _by_clip(found: Sequence[Values]) -> dict[str, Any]:
     metrics = list(dict.fromkeys(name for of_run in found for name in of_run))
     counts = np.array([[len(of_run.get(name, ())) for of_run in found] for name in metrics], np.int32)
     counts = counts.reshape(len(metrics), len(found))

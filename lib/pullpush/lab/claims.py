@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PositiveFloat, TypeAdap
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
-from pullpush.errors import DataNotFoundError, PullPushError, check_known, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, looked_up, unknown
 from pullpush.lab.paper import paper_rows
 from pullpush.lab.root import find_root
 
@@ -240,9 +240,7 @@ def of_chapter(name: str, *, folder: Path | None = None) -> tuple[Claim, ...]:
 
 def find(id: str, *, folder: Path | None = None) -> Claim:
     """The claim of this id; UnknownNameError with the nearest ids."""
-    every = {claim.id: claim for claim in load_all(folder=folder)}
-    check_known("claim", id, every)
-    return every[id]
+    return looked_up("claim", id, {claim.id: claim for claim in load_all(folder=folder)})
 
 
 def _folder(folder: Path | None) -> Path:

@@ -14,6 +14,7 @@ from torch import nn
 from pullpush.data.clips import Clips
 from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LANGUAGES
+from pullpush.data.recordings.corpora import owners
 from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.world import World, WorldConfig, load_world
 from pullpush.encoders import TEXT, create
@@ -132,11 +133,10 @@ def train_all(
     return dict(zip(plans, train_plans(whole), strict=True))
 
 
-def untrained(book: Session, *, seed: int | None = None) -> nn.Module:
-    """The profile's model before its first step, with the weights that a run of this seed starts from."""
+def untrained(book: Session) -> nn.Module:
+    """The profile's model before its first step, with the weights that a run of the session's seed starts from."""
     size = book.settings
-    seed = book.seed if seed is None else seed
-    return create(size.audio, size.text, dim=size.dim, seed=seed, **size.encoder_options).eval()
+    return create(size.audio, size.text, dim=size.dim, seed=book.seed, **size.encoder_options).eval()
 
 
 def zero_shot_by_language(model: nn.Module, data: World) -> pd.DataFrame:
@@ -176,13 +176,14 @@ def shared_captions(clips: Clips) -> Markdown:
     """How many clips share a caption with another, and the highest R@1 that is left; or that there is one clip alone;
     nothing else.
 
-    A caption counts as right for its own clip alone, and ties count against a system (metrics/retrieval.py): where one
+    A caption counts as right for its own clip alone, and ties count against a system (metrics/_retrieval.py): where one
     text is the caption of several clips, no system ranks them all first.
     """
     captions, name = clips.captions("eng"), escape(clips.name)
     if len(captions) == 1:
         return Markdown(f"**There is one {name} clip:** among one, recall is 100 % whatever a system has learnt.")
-    shared = sharing(captions)
+    owned = owners(captions)
+    shared = sum(any(owned[text] > 1 for text in own) for own in captions)
     if not shared:
         return Markdown("")
     from_text, from_audio = ceilings(captions)
@@ -194,31 +195,16 @@ def shared_captions(clips: Clips) -> Markdown:
     )
 
 
-def sharing(captions: Sequence[Sequence[str]]) -> int:
-    """How many clips have a caption that another has, too.
-
-    >>> sharing([["a dog"], ["a dog", "a bark"], ["a cat"]])
-    2
-    """
-    owners = _owners(captions)
-    return sum(any(owners[text] > 1 for text in own) for own in captions)
-
-
 def ceilings(captions: Sequence[Sequence[str]]) -> tuple[float, float]:
     """The highest R@1 from text to audio, a query a caption, and from audio to text, a query a clip; fractions.
 
     >>> ceilings([["a dog"], ["a dog"], ["a cat"], ["a cow"]])
     (0.75, 0.5)
     """
-    owners, most = _owners(captions), defaultdict(int)
+    owned, most = owners(captions), defaultdict(int)
     for own in captions:
         for text, times in Counter(own).items():
             most[text] = max(most[text], times)  # one clip comes first for all queries of one text
     queries = sum(len(own) for own in captions)
-    found = sum(any(owners[text] == 1 for text in own) for own in captions)
+    found = sum(any(owned[text] == 1 for text in own) for own in captions)
     return sum(most.values()) / max(queries, 1), found / max(len(captions), 1)
-
-
-def _owners(captions: Sequence[Sequence[str]]) -> Counter[str]:
-    """Text → how many clips have it."""
-    return Counter(text for own in captions for text in set(own))

@@ -61,16 +61,14 @@ def gains(scores: Scores, pairs: Iterable[Pair], metrics: Sequence[str], wheres:
     Returns:
         Columns: what varies, system, baseline, metric, and those of GAIN. Empty of scores that are not there.
     """
-    heads, found, points = [], [], _points(wheres)
+    found, points = [], _points(wheres)
     plans = [(pair, *point, metric) for pair in pairs for point in points for metric in metrics] if scores else []
     for (system, baseline), head, where, metric in plans:
-        try:
-            found.append(scores.contrast(system, baseline, metric, where))
-        except ExperimentError:
-            continue
-        heads.append({**head, "system": system, "baseline": baseline, "metric": metric})
-    table = differences(zip(heads, found, strict=True))
-    return table if heads or not isinstance(wheres, Mapping) else table.reindex(columns=["point", *table])
+        with suppress(ExperimentError):  # a pair that was not trained there has no row
+            one = scores.contrast(system, baseline, metric, where)
+            found.append(({**head, "system": system, "baseline": baseline, "metric": metric}, one))
+    table = differences(found)
+    return table if found or not isinstance(wheres, Mapping) else table.reindex(columns=["point", *table])
 
 
 def differences(named: Iterable[tuple[Mapping[str, object], Difference]]) -> pd.DataFrame:
@@ -80,13 +78,11 @@ def differences(named: Iterable[tuple[Mapping[str, object], Difference]]) -> pd.
     return pd.DataFrame(rows, columns=None if rows else ["system", "baseline", "metric", *GAIN])
 
 
-def shown(table: pd.DataFrame, *, across: str = "metric", scale: float = 100, digits: int = 1) -> pd.DataFrame:
+def shown(table: pd.DataFrame, *, across: str = "metric") -> pd.DataFrame:
     """`levels` or `gains` as a page prints them: "+1.2 ± 0.8" in points, or "46.6" in %; across: what is in columns."""
     is_gain = "half width" in table
     cells = [
-        f"{scale * row['value']:+.{digits}f} ± {scale * row['half width']:.{digits}f}"
-        if is_gain
-        else f"{scale * row['value']:.{digits}f}"
+        f"{100 * row['value']:+.1f} ± {100 * row['half width']:.1f}" if is_gain else f"{100 * row['value']:.1f}"
         for row in table.to_dict("records")
     ]
     first = [name for name in ("system", "baseline", "metric") if name in table and name != across]

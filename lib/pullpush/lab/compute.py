@@ -28,7 +28,7 @@ from pullpush.metrics.cards import METRICS, Embeddings, Values
 from pullpush.parallel import in_threads
 from pullpush.training.components import of_recipe
 from pullpush.training.evaluate import embed_audio, embed_captions, embed_texts
-from pullpush.training.frozen import on_features, trunk_of
+from pullpush.training.frozen import on_features
 from pullpush.training.runs import Plan, train_missing
 
 BATCH = 512  # clips that are embedded at once
@@ -126,7 +126,7 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
         clips = {(str(trial), seed): of_seed[seed][named[str(trial)]] for trial, seed in asked}
         return Scores(experiment, clips, NO_ROWS, NO_ROWS, made)
     tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
-    jobs = [partial(_scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
+    jobs = [partial(scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]
@@ -144,7 +144,7 @@ def plans_of(ground: Ground, experiment: Experiment) -> Cells:
 def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> Plan:
     """All that makes one run: data, recipe at the profile's size, seed, what is watched."""
     view = ground.view(trial.data or experiment.data)
-    features = on_features(view.data) if trunk_of(view.data) else {}
+    features = on_features(view.data) if view.data.trunk else {}
     overrides = common.merged(features, view.overrides, trial.overrides)
     data = view.taught(seed) if view.taught else view.data
     base = view.base(seed).path if view.base else None
@@ -188,19 +188,14 @@ def content_of(ground: Ground, experiment: Experiment) -> str:
     return content_key([experiment, ground.book.settings.content, ground.name])
 
 
-def tested(test: World, evaluation: str) -> Clips:
-    """The clips that an evaluation is about."""
-    return test.singles if "singles" in METRICS[evaluation].needs else test.test
-
-
-def _scored(experiment: Experiment, plan: Plan, test: World) -> Values:
-    """Values of one run, from the cache if it was scored before."""
-    found: Values = {}
+def scored(experiment: Experiment, plan: Plan, test: World | None = None) -> Values:
+    """Values of one run, from the cache if it was scored before; test: default: the data that it was trained on."""
+    test, found = test or plan.world, {}
     embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
     for name in experiment.evaluations:
-        does = versions(f"metrics/{name}", "training/evaluate", *getattr(test, "parts", ()))
-        told = getattr(test, "words", "")
-        key = content_key([plan.key, does, tested(test, name).key, told, experiment.languages])
+        does = versions(f"metrics/{name}", "training/evaluate", *test.parts)
+        clips = test.singles if "singles" in METRICS[name].needs else test.test
+        key = content_key([plan.key, does, clips.key, test.words, experiment.languages])
 
         def build(path: Any, score: Callable[[Embeddings], Values] = METRICS[name].make) -> None:
             values = score(embedded)

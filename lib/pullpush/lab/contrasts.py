@@ -143,9 +143,10 @@ class _Pair(NamedTuple):
 
 def _tests(side: Judged) -> list[list[_Pair]]:
     """What a side names, by the sets of clips that it is tested on."""
-    systems, baselines = _several(side["system"]), _several(side.get("baseline"))
+    systems, other = _several(side["system"]), side.get("baseline_where") or {}
+    baselines = _several(side.get("baseline") or (systems if other else None))  # itself, at the other point
     pairs = list(zip(systems, baselines if len(baselines) == len(systems) else baselines * len(systems), strict=True))
-    other, tests = side.get("baseline_where") or {}, []
+    tests = []
     for experiment in _several(side["experiment"]):
         where = side["pooled"][experiment] if "pooled" in side else side.get("where") or {}
         where = {name: _several(value) for name, value in where.items()}

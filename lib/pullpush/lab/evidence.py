@@ -12,7 +12,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from pullpush.errors import check_known
-from pullpush.lab.ledger import LEFT, SHORT, WORDS, Ledger, falls_short, sentence
+from pullpush.lab.ledger import LEFT, SHORT, WORDS, Ledger, falls_short, sentence, unit_of
 from pullpush.lab.paper import form
 from pullpush.lab.provenance import UNNOTED, Stamp
 from pullpush.lab.root import is_packaged
@@ -157,7 +157,7 @@ def estimate(row: Mapping[str, Any]) -> str:
         return ""
     digits = form(row["low"], row["high"])
     low, high, value = (f"{row[name]:+{digits}}" for name in ("low", "high", "value"))
-    return f"{value} ± {row['half_width']:{digits}} [{low}, {high}]{_unit(row)}".replace("-", "−")
+    return f"{value} ± {row['half_width']:{digits}} [{low}, {high}]{unit_of(row)}".replace("-", "−")
 
 
 def paper_number(row: Mapping[str, Any]) -> str:
@@ -165,8 +165,4 @@ def paper_number(row: Mapping[str, Any]) -> str:
     if not np.isfinite(row["paper_value"]):
         return "–"
     digits = form(row["low"], row["high"]) if np.isfinite(row["value"]) else ".3g"
-    return f"{row['paper_value']:+{digits}}{_unit(row)}".replace("-", "−")
-
-
-def _unit(row: Mapping[str, Any]) -> str:
-    return "" if row["unit"] in ("", "ratio") or pd.isna(row["unit"]) else f" {row['unit']}"
+    return f"{row['paper_value']:+{digits}}{unit_of(row)}".replace("-", "−")

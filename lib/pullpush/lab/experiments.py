@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from pullpush.errors import PullPushError, check_known
 from pullpush.metrics.cards import METRICS, Values
@@ -133,7 +133,7 @@ class Experiment:
         """Every trial with every seed."""
         return ((trial, seed) for trial in self.trials for seed in trial.seeds or self.seeds)
 
-    def reduced(self, most: int = 2) -> Experiment:
+    def reduced(self, most: int = 2) -> Self:
         """The same with at most so many seeds, and numbers of each that varies, the first that are declared; of several
         settings that are tried one after the other (see `of`) so many of each. What has a name stays: pages ask for it.
 
@@ -174,10 +174,9 @@ class Derived(Experiment):
     make: Callable[[Any, int], Mapping[str, Values]] = field(kw_only=True, compare=False)
     parts: tuple[str, ...] = ()
 
-    def reduced(self, most: int = 2) -> Derived:
+    def reduced(self, most: int = 2) -> Self:
         """See `Experiment`."""
-        fewer = super().reduced(most)
-        return replace(self, trials=fewer.trials, seeds=fewer.seeds, source=self.source.reduced(most))
+        return replace(super().reduced(most), source=self.source.reduced(most))
 
 
 def trained_of(experiment: Experiment) -> Experiment:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ Read = Callable[[str], pd.DataFrame]
 
 def found(page: str) -> None:
     """Show what was found, with the published number, and in its place this execution's when `remember` is reached."""
-    display(Markdown(f"**Found** *(as published)*. {_published(page, _of(page)['found'])}"), display_id=page)
+    display(Markdown(f"**Found** *(as published)*. {_told(page, _of(page)['found'])}"), display_id=page)
 
 
 def remember(book: Session) -> None:
@@ -39,13 +40,10 @@ def remember(book: Session) -> None:
 
     Only the profile that is published has the seeds and clips that the sentences were written for.
     """
-    item = _of(book.chapter)
-    if book.settings.name == DEFAULT:
-        tell = partial(_of_execution, book)
-        update_display(Markdown(f"**Found.** {tell(item['found'])}"), display_id=book.chapter)
-    else:
-        tell = partial(_published, book.chapter)
-    lines = "\n".join(f"* {tell(sentence)}" for sentence in item["remember"])
+    item, out = _of(book.chapter), book.out if book.settings.name == DEFAULT else None
+    if out:
+        update_display(Markdown(f"**Found.** {_told(book.chapter, item['found'], out)}"), display_id=book.chapter)
+    lines = "\n".join(f"* {_told(book.chapter, text, out)}" for text in item["remember"])
     display(Markdown(f"**What to remember.**\n\n{lines}"))
 
 
@@ -122,25 +120,14 @@ def _of(page: str) -> Mapping[str, Any]:
     return yaml.safe_load((find_root() / "book" / FILE).read_text(encoding="utf-8"))[page]
 
 
-def _published(page: str, text: str) -> str:
-    """A sentence with the published numbers, or a word that there are none yet."""
-    read = partial(_read, find_root() / "executed" / DEFAULT)
-    try:
-        return sentence(text, _of(page).get("cells", {}), read)
-    except (FileNotFoundError, LookupError):
-        return f"Its number is not published yet; it stands at the end. ({REFERENCE.sub('–', text)})"
+def _told(page: str, text: str, out: Path | None = None) -> str:
+    """A sentence with the numbers of an execution in `out`, else the published, else a word that there are none."""
+    reads = [partial(_read, out, claims=f"{page}.{CLAIMS}")] if out else []
+    for read in (*reads, partial(_read, find_root() / "executed" / DEFAULT)):
+        with suppress(FileNotFoundError, LookupError):
+            return sentence(text, _of(page).get("cells", {}), read)
+    return f"Its number is not published yet; it stands at the end. ({REFERENCE.sub('–', text)})"
 
 
-def _of_execution(book: Session, text: str) -> str:
-    def read(file: str) -> pd.DataFrame:
-        own = f"{book.chapter}.{CLAIMS}" if file == CLAIMS else file
-        return _read(book.out, own)
-
-    try:
-        return sentence(text, _of(book.chapter).get("cells", {}), read)
-    except (FileNotFoundError, LookupError):
-        return _published(book.chapter, text)
-
-
-def _read(folder: Path, file: str) -> pd.DataFrame:
-    return pd.read_csv(folder / file)
+def _read(folder: Path, file: str, *, claims: str = CLAIMS) -> pd.DataFrame:
+    return pd.read_csv(folder / (claims if file == CLAIMS else file))

@@ -201,12 +201,16 @@ def falls_short(row: Mapping[str, Any]) -> bool:
     return row["verdict"] == inference.CANNOT_TELL and reached < abs(paper)
 
 
+def unit_of(row: Mapping[str, Any]) -> str:
+    """What stands after a claim's number: a space and its unit; nothing after a ratio, or where there is none."""
+    return "" if row["unit"] in ("", "ratio") or pd.isna(row["unit"]) else f" {row['unit']}"
+
+
 def sentence(row: Mapping[str, Any]) -> str:
     """A row of `Ledger.table` in words: "**holds**: +3.2 ± 1.1 points (paper +2.7)"."""
     start = f"**{WORDS[row['verdict']]}**" + (f", yet {SHORT}" if falls_short(row) else "")
     if row["verdict"] == LEFT:
         return f"{start}: {row['reason']}"
     digits = form(row["low"], row["high"])
-    unit = "" if row["unit"] == "ratio" else f" {row['unit']}"
     paper = f" (paper {row['paper_value']:+{digits}})" if np.isfinite(row["paper_value"]) else ""
-    return f"{start}: {row['value']:+{digits}} ± {row['half_width']:{digits}}{unit}{paper}".replace("-", "−")
+    return f"{start}: {row['value']:+{digits}} ± {row['half_width']:{digits}}{unit_of(row)}{paper}".replace("-", "−")

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pullpush.errors import DataNotFoundError, PullPushError, SettingError, check_known, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, SettingError, looked_up, unknown
 from pullpush.lab.root import DEFAULT, SUFFIXES
 from pullpush.settings import check_fields, check_range, check_setting, read_yaml
 
@@ -43,8 +43,8 @@ class Profile:
             None: all.
         encoder_options: keyword arguments of `encoders.create`, such as `audio_model`: weights in a folder of yours.
         fine_tuning: fields of the recipe where the audio encoder is trained, too; pretrained ones want a low rate.
-        dataset: a real dataset (`data.registry`) for the chapters that can take one; "" for scenes.
-        clips: keyword arguments of `data.corpora.CorpusConfig`: how much of it, and `seconds`.
+        dataset: a real dataset (`data.recordings.registry`) for the chapters that can take one; "" for scenes.
+        clips: keyword arguments of `data.recordings.corpora.CorpusConfig`: how much of it, and `seconds`.
         other: a second dataset, to test what was trained on the first one.
         zero_shot: labelled datasets for zero-shot classification.
         pretrained: fields that differ in chapters that hear through a published audio encoder (see `listening`); no
@@ -183,12 +183,7 @@ def profile(name: str | Path = DEFAULT) -> Profile:
         PullPushError: the file is not a profile.
     """
     check_setting("profile", name, str)
-    return _from_file(Path(name)) if Path(name).suffix in SUFFIXES else _named(str(name))
-
-
-def _named(name: str) -> Profile:
-    check_known("profile", name, PROFILES)
-    return PROFILES[name]
+    return _from_file(Path(name)) if Path(name).suffix in SUFFIXES else looked_up("profile", str(name), PROFILES)
 
 
 def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
@@ -204,7 +199,11 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
         raise PullPushError(f"a profile called {path.stem!r} is there already: give {path} another name")
     like = given.pop("like", DEFAULT)
     check_setting("like", like, str, of=path.name)
-    base = _from_file(Path(like), (*seen, path.resolve())) if Path(like).suffix in SUFFIXES else _named(like)
+    base = (
+        _from_file(Path(like), (*seen, path.resolve()))
+        if Path(like).suffix in SUFFIXES
+        else looked_up("profile", like, PROFILES)
+    )
     for name in given.keys() & {"name", "file"}:  # the file gives both
         raise unknown("field of a profile", name, {item.name for item in fields(Profile)} - {"name", "file"})
     check_fields(given, of=f"a profile, {path.name}", kind=Profile)

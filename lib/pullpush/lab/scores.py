@@ -72,12 +72,10 @@ class Scores:
             history = self.rows(self.history, trial, seed)
             head = {"system": trial.system, **trial.where, "seed": seed}
             head |= {"steps": int(history["step"].max()), "unconverged": last_gain(history)}
-            for k, language in enumerate(self.experiment.languages):
-                split = any(array.ndim > 1 for array in values.values())
+            split = any(array.ndim > 1 for array in values.values())
+            for k, language in enumerate(self.experiment.languages[: None if split else 1]):
                 row = {name: float((array[:, k] if array.ndim > 1 else array).mean()) for name, array in values.items()}
                 rows.append(head | ({"language": language} if split else {}) | row)
-                if not split:
-                    break
         return pd.DataFrame(rows)
 
     def values(self, system: str, metric: str, where: Where | None = None, *, seeds: Sequence[int] = ()) -> np.ndarray:
@@ -147,7 +145,7 @@ class Scores:
         """
         if baseline is None and baseline_where is not None:
             baseline = system
-        if baseline is None or not isinstance(baseline, str):
+        if not isinstance(baseline, str):
             return difference(self.values(system, metric, where), baseline)
         ours, theirs = self._both(system, baseline, metric, where, {**(where or {}), **(baseline_where or {})})
         return difference(over(ours, theirs)) if relative else difference(ours, theirs)
@@ -193,8 +191,8 @@ class Scores:
             trials.append(one)
             clips |= {(str(one), seed): self.clips[str(here), seed] for seed in one.seeds}
         history, steps = (
-            table[table["system"].isin(names) & (table[[*at]] == pd.Series(at)).all(axis=1)]
-            .drop(columns=[*at])
+            table[table["system"].isin(names) & (table.reindex(columns=[*at]) == pd.Series(at)).all(axis=1)]
+            .drop(columns=[*at], errors="ignore")
             .assign(**where)
             .replace({"system": names})
             for table in (self.history, self.steps)

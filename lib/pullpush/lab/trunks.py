@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pullpush.cache import content_key
+from pullpush.cache import content_key, digest
 from pullpush.errors import PullPushError, check_known
 from pullpush.golden import versions
 from pullpush.lab import provenance
 from pullpush.lab.root import find_root
 from pullpush.lab.session import Session
-from pullpush.training import checkpoints
 from pullpush.training.checkpoints import BEST
 from pullpush.training.components import of_recipe
 from pullpush.training.frozen import Base
@@ -79,7 +78,7 @@ def make(name: str, plan: Plan, about: str, *, root: Path | None = None) -> dict
         note = {
             "about": about,
             "declared": declared(plan),
-            **{key: checkpoints.digest(partial / file) for file, key in PARTS.items()},
+            **{key: digest(partial / file) for file, key in PARTS.items()},
             "validation R@1": round(result.best["R@1"], 4),
             "command": f"pullpush trunk {name}",
             **{key: value for key, value in stamp.to_dict().items() if key != "command"},
@@ -104,7 +103,7 @@ def whole(name: str, *, root: Path | None = None) -> Path:
     """The folder of a trunk of the book; TrunkError if it is damaged."""
     folder, note = folder_of(name, root=root), made(root=root)[name]
     try:
-        right = all(checkpoints.digest(folder / name) == note[key] for name, key in PARTS.items())
+        right = all(digest(folder / name) == note[key] for name, key in PARTS.items())
     except OSError as error:
         raise _damaged(folder, str(error)) from error
     if not right:

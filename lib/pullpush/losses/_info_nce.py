@@ -53,10 +53,8 @@ def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction:
         logits = t @ a.T / tau  # (N, N): texts in rows, s(t_i, a_j)
         target = torch.arange(len(t), device=t.device)
         loss = logits.new_zeros(())
-        if direction in ("t2a", "both"):
-            loss = loss + F.cross_entropy(logits, target)
-        if direction in ("a2t", "both"):
-            loss = loss + F.cross_entropy(logits.T, target)
+        for scores in {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]:
+            loss = loss + F.cross_entropy(scores, target)
     return loss.to(audio.dtype)
 
 

@@ -95,9 +95,6 @@ class _Pairs(Rule):
             torch.sigmoid(scores, out=scores)
             diagonal.copy_(-torch.sigmoid(-positive))
 
-    def total(self) -> Tensor:
-        return self.sum
-
 
 def starting_bias(tau: float | Tensor, form: Form) -> float | Tensor:
     """The bias that SigLIP starts with in either form: −10 beside s/τ.

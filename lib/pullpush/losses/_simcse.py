@@ -14,7 +14,6 @@ from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
 Duplicates = Literal["keep", "mask"]
-DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 
 
 def simcse(view1: Tensor, view2: Tensor, tau: float | Tensor = 0.05, *, text_ids: Tensor | None = None) -> Tensor:
@@ -73,7 +72,7 @@ class SimCSE(Tempered):
 
     def __init__(self, tau: float = 0.05, *, duplicates: Duplicates = "keep") -> None:
         super().__init__(tau)
-        check_choice("duplicates", duplicates, DUPLICATES)
+        check_choice("duplicates", duplicates, get_args(Duplicates))
         self.duplicates = duplicates
 
     def forward(self, text: Tensor, second_text: Tensor, text_ids: Tensor | None = None) -> Output:

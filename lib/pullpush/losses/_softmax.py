@@ -39,9 +39,6 @@ class Rows(Rule):
         diagonal.copy_(-total_push)  # times the factor: P⁺ − 1, or −1 without the positive in the denominator
         return (largest - positive - loss).exp()[..., None]  # P of negative j is pushes_j times it (Eq. 3)
 
-    def total(self) -> Tensor:
-        return self.sum
-
 
 class RowsAndColumns(Rule):
     """The sum of `Rows` of scores and of their transpose, from one pass over them.

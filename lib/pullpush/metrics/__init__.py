@@ -1,7 +1,6 @@
 """Metrics: retrieval, zero-shot classification, geometry of the space, consistency, and how sure we are."""
 
 from pullpush.metrics._retrieval import (
-    audio_text,
     by_caption,
     by_clip,
     caption_relevance,
@@ -56,7 +55,6 @@ __all__ = [
     "Variance",
     "alignment",
     "angle",
-    "audio_text",
     "by_caption",
     "by_clip",
     "caption_relevance",

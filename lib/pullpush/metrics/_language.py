@@ -92,22 +92,8 @@ def probed(text: Tensor, classes: NDArray[np.int64]) -> Array:
     return right
 
 
-def probe_accuracies(embedded: Embeddings) -> dict[str, float]:
-    """By task, the share of captions from which a probe reads what their clip is; see `probed` and `tasks`.
-
-    >>> from types import SimpleNamespace
-    >>> import torch
-    >>> told = SimpleNamespace(columns={"category": ["bird", "cow"] * 5}, languages=("eng",))
-    >>> told.texts = lambda language: torch.eye(2).repeat(5, 1)[:, None]
-    >>> probe_accuracies(told)
-    {'category': 1.0}
-    """
-    text = embedded.texts(embedded.languages[0])
-    return {name: float(np.nanmean(probed(text, classes))) for name, classes in tasks(embedded.columns).items()}
-
-
 def extrinsic(embedded: Embeddings) -> Array | None:
-    """By clip `(N,)`, of which the mean is the mean over tasks of `probe_accuracies`; None where there is no task.
+    """By clip `(N,)`, of which the mean is the mean over `tasks` of what is `probed`; None where there is no task.
 
     In a task that leaves clips out, a clip enters by the first order of the ratio of two means: accuracy + N / n
     (right − accuracy) if it is one of the n that have a class, else by the accuracy.
@@ -164,7 +150,10 @@ def attributes(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Hashable]
     if scenes := columns.get("scene"):
         found |= {"relation": [scene.relation for scene in scenes], "events": [len(scene.sounds) for scene in scenes]}
     if phrases := columns.get("phrase"):
-        found["family"] = _families([phrase.instrument for phrase in phrases])
+        from pullpush.data.music.instruments import load_instruments
+
+        family = {item.name: item.family for item in load_instruments()}
+        found["family"] = [family.get(phrase.instrument, "") for phrase in phrases]
         names = ("shape", "tempo", "mode", "register", "articulation")
         found |= {name: [getattr(phrase, name) for phrase in phrases] for name in names}
     if categories := columns.get("category"):
@@ -191,13 +180,6 @@ def tasks(columns: Mapping[str, Sequence[Any]]) -> dict[str, np.ndarray]:
             number = {value: place for place, value in enumerate(sorted(large, key=str))}
             found[name] = np.array([number.get(value, -1) for value in values], np.int64)
     return found
-
-
-def _families(instruments: Sequence[str]) -> list[Hashable]:
-    from pullpush.data.music.instruments import load_instruments
-
-    family = {item.name: item.family for item in load_instruments()}
-    return [family.get(name, "") for name in instruments]
 
 
 CARD = MetricCard(

@@ -1,7 +1,7 @@
 """Retrieval metrics in the protocols that the papers use.
 
 Every protocol is a relevance matrix: one caption per clip is the identity; five captions per clip make every
-text query have one relevant clip and every audio query five relevant captions (`audio_text`); the scene graph
+text query have one relevant clip and every audio query five relevant captions (`by_clip`); the scene graph
 gives graded relevance. Ties count against the system: a constant model does not score.
 """
 
@@ -221,25 +221,6 @@ def by_caption(
     }
     answered = retrieval_per_query(similarity.T, relevance.T, ks, map_at)
     return means | {f"A2T {name}": values for name, values in answered.items()}
-
-
-def audio_text(
-    audio: Tensor,
-    text: Tensor,
-    *,
-    ks: Sequence[int] = KS,
-    map_at: Sequence[int] = MAP_AT,
-) -> dict[str, dict[str, float]]:
-    """Means of `by_clip`, by direction: `{"T2A": {"R@1": …}, "A2T": {…}}`, fractions; arguments and errors as there.
-
-    >>> audio_text(torch.eye(3), torch.eye(3), ks=(1,), map_at=())
-    {'T2A': {'R@1': 1.0}, 'A2T': {'R@1': 1.0}}
-    """
-    table: dict[str, dict[str, float]] = {"T2A": {}, "A2T": {}}
-    for name, values in by_clip(audio, text, ks=ks, map_at=map_at).items():
-        side, metric = name.split(" ")
-        table[side][metric] = values.mean().item()
-    return table
 
 
 def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> Tensor:

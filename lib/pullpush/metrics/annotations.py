@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_embeddings, check_floats, check_number, check_relevance, check_tensors
+from pullpush.checks import check_embeddings, check_floats, check_relevance, check_tensors
 from pullpush.metrics._retrieval import caption_relevance, retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 
@@ -19,18 +19,17 @@ DEGREES = "nDCG@16"
 K = 10  # of nDCG alone
 
 
-def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FITS) -> dict[str, Tensor]:
+def annotated_by_clip(similarity: Tensor, relevance: Tensor) -> dict[str, Tensor]:
     """T2A under both annotations for each of N clips with C captions; see `annotated`.
 
     Under *single* annotation a caption's own clip alone is right, as Clotho comes. Under *multiple* every clip is whose
-    relevance is `fits` at least, and mAP@k is divided by all of them, as DCASE 2025 does. The two are two truths over
+    relevance is `FITS` at least, and mAP@k is divided by all of them, as DCASE 2025 does. The two are two truths over
     the same queries, and their scores are not comparable. Where relevance is known by degrees, nDCG@16 takes it as it
     is.
 
     Args:
         similarity: `(N·C, N)`, captions in rows, clip by clip.
         relevance: `(N, N)` in [0, 1], of the captions of each clip (rows) to each clip; 1 for its own.
-        fits: see above.
 
     Returns:
         "mAP@10 single" … "nDCG@16" → `(N,)` float64 fractions, the mean over the clip's captions.
@@ -42,7 +41,6 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FI
     """
     check_floats(similarity=similarity)
     check_relevance(relevance)
-    check_number("fits", fits)
     clips = len(relevance)
     if relevance.shape != (clips, clips) or similarity.ndim != 2 or similarity.shape[1] != clips or not clips:
         raise ValueError(
@@ -53,7 +51,7 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, *, fits: float = FI
         raise ValueError(f"{len(similarity)} captions are no multiple of {clips} clips")
     own = caption_relevance(clips, captions).to(similarity.device)
     degrees = torch.maximum(relevance.float().repeat_interleave(captions, dim=0), own.float())
-    right = degrees >= fits
+    right = degrees >= FITS
     single = retrieval_per_query(similarity, own, map_at=MAP_AT)
     multiple = retrieval_per_query(similarity, right, map_at=MAP_AT, divisor="relevant")
     graded = retrieval_per_query(similarity, degrees, (), (16,))

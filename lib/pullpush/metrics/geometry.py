@@ -32,7 +32,10 @@ def alignment(audio: Tensor, text: Tensor, *, alpha: float = 2.0) -> Tensor:
         ValueError: shapes that differ or hold no pair, values that are not finite, or alpha beyond (0, 100].
         TypeError: what is no floating-point tensor.
     """
-    check_pairs(audio, text)
+    check_tensors(audio=audio, text=text)
+    check_alike(audio=audio, text=text)
+    if audio.ndim != 2 or len(audio) == 0:
+        raise ValueError(f"audio and text must be (N, d) with N ≥ 1, got {tuple(audio.shape)}")
     check_number("alpha", alpha, above=0, most=MOST)
     return (audio - text).norm(dim=1).pow(alpha).mean()
 
@@ -58,14 +61,6 @@ def uniformity(embeddings: Tensor, *, t: float = 2.0) -> Tensor:
     squared = torch.nn.functional.pdist(embeddings).square()
     # log-mean-exp keeps far points from underflowing to log 0.
     return torch.logsumexp(-t * squared, dim=0) - math.log(len(squared))
-
-
-def check_pairs(audio: Tensor, text: Tensor) -> None:
-    """Require `(N, d)` and `(N, d)` with N ≥ 1."""
-    check_tensors(audio=audio, text=text)
-    check_alike(audio=audio, text=text)
-    if audio.ndim != 2 or len(audio) == 0:
-        raise ValueError(f"audio and text must be (N, d) with N ≥ 1, got {tuple(audio.shape)}")
 
 
 def space(audio: Tensor, text: Tensor) -> dict[str, Tensor]:

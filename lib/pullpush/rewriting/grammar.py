@@ -104,7 +104,7 @@ class SceneRewriter(Rewriter, Merger):
         return [self.retold(caption, number).back for caption in captions]
 
     def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Merger`: captions of the union of both scenes (see `mixing.unite`).
+        """See `Merger`: captions of the union of both scenes (see `data.scenes.augmented.unite`).
 
         Raises:
             RewritingError: as for `rewrite`; or two scenes that have no union.

@@ -62,7 +62,7 @@ class OneWord(Rewriter):
 
     @abstractmethod
     def rewritten(self, caption: str, drawn_by: tuple) -> str:
-        """A caption with a word changed, or as it is; asked: what draws depend on."""
+        """A caption with a word changed, or as it is; drawn_by: what draws depend on."""
 
 
 @dataclass(frozen=True)

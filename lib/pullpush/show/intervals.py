@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels as make_panels, scale_points
@@ -77,7 +76,12 @@ def intervals(
             dots(ax, marks, at, scale=factor, colour=colour, marker=marker, label=label)
             if "paper" in marks and marks["paper"].notna().any():
                 ax.plot(factor * marks["paper"], at, label="paper", **PAPER)
-        _references(ax, in_panel, places, rows, factor)
+        if "half width" in table:
+            mark_zero(ax)
+        if "chance" in table:
+            ax.set_xlim(min(0, ax.get_xlim()[0]), None)
+            chance = in_panel.groupby(rows)["chance"].first().reindex(places)
+            ax.plot(factor * chance, np.arange(len(places)), label="chance", **CHANCE)
         remark = ""
         if "half width" in table and factor == 100:  # points: one scale for all panels that show them
             shared = table[table[panels].astype(str).map(dict(scale)) == 100] if isinstance(scale, Mapping) else table
@@ -97,13 +101,3 @@ def note(table: pd.DataFrame, items: str = "clips") -> str:
     if table.empty or "seeds" not in table:
         return over
     return f"{over}: {table['seeds'].max():.0f} seeds, up to {table['clips'].max():.0f} {items}"
-
-
-def _references(ax: Axes, table: pd.DataFrame, places: list[Any], rows: str, scale: float) -> None:
-    """Zero of differences; chance at each place."""
-    if "half width" in table:
-        mark_zero(ax)
-    if "chance" in table:
-        ax.set_xlim(min(0, ax.get_xlim()[0]), None)
-        chance = table.groupby(rows)["chance"].first().reindex(places)
-        ax.plot(scale * chance, np.arange(len(places)), label="chance", **CHANCE)

@@ -15,7 +15,7 @@ import seaborn as sns
 from cycler import cycler
 
 from pullpush.data.languages import load_languages
-from pullpush.training.recipes import colour, title
+from pullpush.training.recipes import colour, title as method_name
 
 ROLES: Mapping[str, str] = {
     "black": "#000000",
@@ -79,16 +79,6 @@ def use_style() -> None:
             "text.parse_math": False,  # a "$" in a class name is one
         }
     )
-
-
-def method_name(recipe: str) -> str:
-    """The name that figures and tables print for a recipe, or for a sum of recipes.
-
-    Example:
-        >>> method_name("infonce+bi-dynamic-svr")
-        'InfoNCE + bi-DynamicSVR'
-    """
-    return title(recipe)
 
 
 def method_styles(recipes: Iterable[str]) -> dict[str, dict[str, Any]]:

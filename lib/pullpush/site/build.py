@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pullpush.errors import PullPushError, check_known
+from pullpush.errors import PullPushError, check_known, looked_up
 from pullpush.lab import profiles
 from pullpush.lab.findings import Read, opening
 from pullpush.lab.ledger import sentence
@@ -174,7 +174,7 @@ def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path],
         "claim": lambda id: claim_text(claims, id),
         "found": lambda chapter: opening(chapter, read),
         "figure": lambda words: _figure_text(executed, words),
-        "interactive": lambda chapter: _raw(_interactive("".join(shown_html(_of(executed, chapter))))),
+        "interactive": lambda chapter: _raw(_interactive("".join(shown_html(looked_up("chapter", chapter, executed))))),
         "cards": lambda file: _raw(_cards(root or find_root(), read, executed)),
     }
     text = MARK.sub(lambda mark: write[mark[1]](mark[2]), page.read_text(encoding="utf-8"))
@@ -197,7 +197,11 @@ def _figure_text(executed: Mapping[str, Path], words: str) -> str:
     chapter, _, number = words.partition(" ")
     if not number:
         raise PullPushError(f"a mark for a figure is <!-- figure: 01-forces 1.4 -->, got {words!r}")
-    figures = {match[1]: match[0] for html in shown_html(_of(executed, chapter)) for match in FIGURE.finditer(html)}
+    figures = {
+        match[1]: match[0]
+        for html in shown_html(looked_up("chapter", chapter, executed))
+        for match in FIGURE.finditer(html)
+    }
     found = figures.get(anchor(number))
     if found is None:  # an experiment that was not kept for this profile has no figure
         return ""
@@ -213,11 +217,6 @@ def _cards(root: Path, read: Read, executed: Mapping[str, Path]) -> str:
 
 def _raw(html: str) -> str:
     return f"```{{raw}} html\n{html}\n```"
-
-
-def _of(executed: Mapping[str, Path], chapter: str) -> Path:
-    check_known("chapter", chapter, executed)
-    return executed[chapter]
 
 
 def _link_executions(source: Path, names: set[str]) -> None:

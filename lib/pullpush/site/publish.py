@@ -16,10 +16,11 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
@@ -179,16 +180,15 @@ def claims(fresh: Path, published: Path, page: str) -> list[Moved]:
     """The claims of a page whose verdict or number is another than before, and those that are new or gone."""
     ours, theirs = (_judged(folder / f"{page}.{CLAIMS}.csv") for folder in (fresh, published))
     found = []
-    for id in dict.fromkeys([*theirs.index, *ours.index]):
-        before, now = ([None] if id not in side.index else side.loc[[id]].to_dict("records") for side in (theirs, ours))
-        if before[0] is None or now[0] is None:
-            found.append(Moved(str(id), "is new" if before[0] is None else "is gone"))
+    for id in {**theirs, **ours}:
+        if id not in theirs or id not in ours:
+            found.append(Moved(id, "is new" if id in ours else "is gone"))
             continue
-        old, new = before[0], now[0]
+        old, new = theirs[id], ours[id]
         if old["verdict"] != new["verdict"]:
-            found.append(Moved(str(id), f"{old['verdict']} → {new['verdict']}"))
-        elif not _near(np.array([new["value"]], float), np.array([old["value"]], float)).all():
-            found.append(Moved(str(id), f"{new['verdict']} as before, {old['value']:.4g} → {new['value']:.4g}"))
+            found.append(Moved(id, f"{old['verdict']} → {new['verdict']}"))
+        elif not _near(new["value"], old["value"]):
+            found.append(Moved(id, f"{new['verdict']} as before, {old['value']:.4g} → {new['value']:.4g}"))
     return found
 
 
@@ -217,7 +217,7 @@ def _same(ours: pd.Series, theirs: pd.Series) -> np.ndarray:
     return (both_missing | (ours.astype(str) == theirs.astype(str))).to_numpy(bool)
 
 
-def _near(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+def _near(ours: ArrayLike, theirs: ArrayLike) -> np.ndarray:
     return np.isclose(ours, theirs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
 
 
@@ -225,9 +225,8 @@ def _shown(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _judged(path: Path) -> pd.DataFrame:
-    table = pd.read_csv(path) if path.is_file() else pd.DataFrame({"id": [], "verdict": [], "value": []})
-    return table.set_index("id")
+def _judged(path: Path) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in pd.read_csv(path).to_dict("records")} if path.is_file() else {}
 
 
 def _tables(folder: Path, pages: Sequence[str]) -> list[Path]:

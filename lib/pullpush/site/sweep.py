@@ -10,7 +10,8 @@ A chapter declares experiments in its cells tagged `parameters`, `setup` and `ex
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -19,12 +20,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pullpush.cache import content_key
+from pullpush.cache import atomic_path, content_key
 from pullpush.cache.locks import named, who
 from pullpush.errors import PullPushError, TrainingError, check_known
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
-from pullpush.lab.experiments import Experiment, trained_of, without_seeds
+from pullpush.lab.experiments import Derived, Experiment, trained_of, without_seeds
 from pullpush.lab.profiles import Profile
 from pullpush.lab.root import alone, find_root, workplace
 from pullpush.lab.scores import Scores
@@ -37,6 +38,7 @@ from pullpush.training.runs import Plan, missing_of, prepare
 from pullpush.training.stacked import groups, train_stacked
 
 TAGS = ("setup", "experiments")
+Scoring = Callable[[Plan], object]
 
 
 class State(NamedTuple):
@@ -115,14 +117,14 @@ class Declared:
         return f"kept {record.stamp.made}" + (f", stale: {stale[0]}{more}" if stale else "")
 
     def sweep(self, only: Sequence[str] = (), *, jobs: int = 2, together: int = 1, **options: Any) -> Swept:
-        """Train the runs of long experiments, or of those that are named, that are not there yet.
+        """Train the runs of long experiments, or of those that are named, that are not there yet, and score each.
 
         jobs, options: as for `work_through`; workers of a cluster share this machine's cache folder (PULLPUSH_HOME).
         together: so many runs of one shape are trained as one where they can be (see `training.stacked`).
         """
         check_jobs(jobs)
         report = options.setdefault("report", lambda line: None)
-        labels, stages = self._stages(self._decided(only, report), report)
+        labels, stages, scoring = self._stages(self._decided(only, report), report)
         every = [run for stage in stages for run in stage.values()]
         missing = missing_of(every)
         skipped = [label for key, label in labels.items() if key not in missing]
@@ -144,7 +146,7 @@ class Declared:
             ran += [labels[key] for key in done]
             left = {key: run for key, run in left.items() if key not in done}
             more, failed = work_through(
-                {key: run.order for key, run in left.items()},
+                {key: run.order(*scoring[key]) for key, run in left.items()},
                 jobs=jobs,
                 labels=labels,
                 is_there=lambda key, left=left: left[key].finished,
@@ -173,9 +175,14 @@ class Declared:
         told: dict[str, Any] = {"profile": self.profile, "parameters": self.parameters}
         return [kept.command(verb, self.chapter, name, **told) for verb in ("sweep", "keep")]
 
-    def _stages(self, experiments: Sequence[Experiment], report: Any) -> tuple[dict[str, str], list[dict[str, Plan]]]:
-        """A label for each run of several experiments, and the runs by key, one stage of training after the other."""
+    def _stages(
+        self, experiments: Sequence[Experiment], report: Any
+    ) -> tuple[dict[str, str], list[dict[str, Plan]], Mapping[str, list[Scoring]]]:
+        """A label for each run of several experiments; the runs by key, one stage of training after the other; and by
+        key what scores a run where it was trained, on its own data alone, which any process can load.
+        """
         labels: dict[str, str] = {}
+        scoring: dict[str, list[Scoring]] = defaultdict(list)
         before: list[list[list[Plan]]] = []
         last: dict[str, Plan] = {}
         for one in experiments:
@@ -184,6 +191,8 @@ class Declared:
                 report(f"{one.name}: {len(earlier.clips)} runs were kept, {len(cells)} of further seeds are added")
             for (trial, seed), run in cells.items():
                 labels.setdefault(run.key, f"{one.name}: {trial}, seed {seed}")
+                if not trial.test and not isinstance(one, Derived):
+                    scoring[run.key].append(partial(compute.scored, one))
             *rounds, own = compute.rounds(self.ground_of(one), one, cells)
             for number, plans in enumerate(rounds, start=1):
                 for run in plans:
@@ -192,7 +201,7 @@ class Declared:
             last |= {run.key: run for run in own}
         early = compute.merged(before)
         first = {key for stage in early for key in stage}
-        return labels, [*early, {key: run for key, run in last.items() if key not in first}]
+        return labels, [*early, {key: run for key, run in last.items() if key not in first}], scoring
 
     def keep(self, only: Sequence[str] = ()) -> list[Path]:
         """Write what long experiments found, or those that are named, to book/measured; the files of arrays.
@@ -392,7 +401,6 @@ def _gather(cells: list[Cell], out: Path) -> dict[str, Path]:
     written = {}
     for name in sorted(found, key=lambda name: (name != RESULTS, name)):
         written[name] = out / f"{name}.csv"
-        partial = out / f".{name}.part"
-        pd.concat(found[name], ignore_index=True).to_csv(partial, index=False, lineterminator="\n")
-        os.replace(partial, written[name])
+        with atomic_path(written[name]) as partial:
+            pd.concat(found[name], ignore_index=True).to_csv(partial, index=False, lineterminator="\n")
     return written

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pullpush.metrics import Difference, difference
 
 
-def by_clip(values: Tensor | pd.Series) -> Difference:
+def by_clip(values: Tensor | ArrayLike) -> Difference:
     """The mean over the clips of one model, `(N,)`, with its interval."""
     return difference(np.asarray(values, float)[None])
 
 
-def by_seed(values: pd.Series) -> Difference:
+def by_seed(values: ArrayLike) -> Difference:
     """The mean of one number a seed, with its interval."""
-    return difference(values.to_numpy(float)[:, None])
+    return difference(np.asarray(values, float)[:, None])

@@ -2,7 +2,7 @@
 
     teachers = (Run(plan.key, Published("yamnet")), Truth())
     TaughtConfig(WorldConfig(), teachers, Classes("event")).load()
-    by_ensemble(config, plans, trunk, FirstCaptions("use"))  # of chapters 7 and 8
+    by_ensemble(config, data, base, trunk, FirstCaptions("use"))  # of chapters 7 and 8
 
 The similarity of any clip and any text of a batch is a product of what is stored, so that N clips take N·T·2·D numbers
 and not N² of them. Eq. 5 takes the mean over teachers; where a clip has several captions its text is the mean of their

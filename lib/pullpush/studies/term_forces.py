@@ -21,10 +21,10 @@ from torch.nn import functional as F
 from pullpush.data.batches import Batch
 from pullpush.forces import drift, tangent
 from pullpush.losses import InfoNCE, Offer, apply
-from pullpush.metrics import difference
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, signed
 from pullpush.show.marks import dots
 from pullpush.show.palette import GREEN, PURPLE, SKY
+from pullpush.studies.means import by_clip
 from pullpush.training.objective import Objective, share_temperature
 from pullpush.training.recipes import Recipe, title
 from pullpush.training.runs import drawn as drawn
@@ -92,11 +92,6 @@ def forces_of(offer: Offer, one: Recipe) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)[columns]
 
 
-def force_name(term: str, part: str) -> str:
-    """How tables and figures call a force: `force_name("infonce", "pull") == "InfoNCE, pull"`."""
-    return title(term) if part == "whole" else f"{title(term)}, {part}"
-
-
 def gradient_cosines(model: nn.Module, one: Recipe, given: Iterable[Batch]) -> pd.DataFrame:
     """Whether the terms of a recipe pull the trained weights of each encoder one way; see `term_forces`.
 
@@ -146,13 +141,13 @@ def forces_by_term(table: pd.DataFrame) -> Figure:
     axes[0].set_xticks([*ticks, 0], [signed(tick) for tick in (*ticks, 0)])
     axes[0].set_xlim(-1.5 * most, 1.5 * most)
     axes[0].minorticks_off()
-    name_places(axes[0], [force_name(*force) for force in forces])
+    name_places(axes[0], [title(term) if part == "whole" else f"{title(term)}, {part}" for term, part in forces])
     return finish(fig)
 
 
 def mean_of(values: pd.Series) -> dict[str, float]:
     """The mean of independent numbers with its 95 % interval."""
-    found = difference(values.to_numpy(float)[None])
+    found = by_clip(values)
     return {"value": found.value, "low": found.low, "high": found.high, "half width": found.half_width}
 
 

@@ -5,7 +5,6 @@ No pickle: a checkpoint can be read without running anything that it holds.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -172,12 +171,6 @@ def best_file(base: str | os.PathLike[str]) -> Path:
     """The file of the best weights of a run given by its folder, its `Result` or that file itself."""
     base = Path(base)
     return base if base.suffix == ".safetensors" else base / BEST
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _under(tensors: Mapping[str, Tensor], prefix: str, separator: str = "/") -> dict[str, Tensor]:

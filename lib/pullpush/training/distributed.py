@@ -146,17 +146,13 @@ def normalised(norm: _BatchNorm, x: Tensor, group: dist.ProcessGroup) -> Tensor:
     mean = all_reduce(rows.sum(axes), group=group) / count
     centred = rows - mean.view(shape)
     variance = all_reduce(centred.square().sum(axes), group=group) / count
-    if norm.track_running_stats:
-        _remember(norm, mean.detach(), variance.detach() * count / (count - 1))
+    if norm.track_running_stats:  # they move as torch moves them
+        norm.num_batches_tracked.add_(1)  # pyrefly: ignore[missing-attribute]
+        share = norm.momentum if norm.momentum is not None else 1 / float(norm.num_batches_tracked)
+        norm.running_mean.lerp_(mean.detach(), share)  # pyrefly: ignore[missing-attribute]
+        unbiased = variance.detach() * count / (count - 1)
+        norm.running_var.lerp_(unbiased, share)  # pyrefly: ignore[missing-attribute]
     result = centred * torch.rsqrt(variance + norm.eps).view(shape)
     if norm.affine:
         result = result * norm.weight.view(shape) + norm.bias.view(shape)
     return result.to(x.dtype)
-
-
-def _remember(norm: _BatchNorm, mean: Tensor, variance: Tensor) -> None:
-    """Move the running statistics, as torch does."""
-    norm.num_batches_tracked.add_(1)  # pyrefly: ignore[missing-attribute]
-    share = norm.momentum if norm.momentum is not None else 1 / float(norm.num_batches_tracked)
-    norm.running_mean.lerp_(mean, share)  # pyrefly: ignore[missing-attribute]
-    norm.running_var.lerp_(variance, share)  # pyrefly: ignore[missing-attribute]

@@ -67,8 +67,8 @@ def encoded(world: World, base: Base, *, level: str | None = None, progress: boo
         ValueError: the world is encoded already.
         CacheError: the cache cannot be written.
     """
-    if trunk_of(world) is not None:
-        raise ValueError(f"this world is encoded by {trunk_of(world)} already: encode the one that load_world gave")
+    if world.trunk is not None:
+        raise ValueError(f"this world is encoded by {world.trunk} already: encode the one that load_world gave")
     trunk = as_trunk(base)
     trunk = trunk.at(level or trunk.level)
     encode = splits_encoder(trunk, progress=progress)
@@ -120,14 +120,9 @@ def _together(members: Sequence[Any]) -> Any:
     return Encoded(first.clips, features, content_key([features.tobytes(), first.clips.key]))
 
 
-def trunk_of(world: World) -> Trunk | None:
-    """The run or the encoder whose trunk encoded a world; None where it holds waveforms."""
-    return world.trunk
-
-
 def on_features(world: World) -> dict[str, Any]:
     """What a recipe needs to learn from an encoded world: `recipe("kcl", **on_features(world), epochs=3)`."""
-    trunk = trunk_of(world)
+    trunk = world.trunk
     if trunk is None:
         raise ValueError("this world holds waveforms: make features of it by `encoded`")
     if isinstance(trunk, Published) and trunk.level == "lower":

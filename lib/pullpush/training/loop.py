@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from pullpush.cache import atomic_path, content_key, tidy
+from pullpush.cache import atomic_path, content_key, digest, tidy
 from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.encoders.dual import DualEncoder
@@ -248,7 +248,7 @@ def objective_of(model: Model, recipe: Recipe, *, seed: int, base: Path | None) 
 
 def identity_of(recipe: Recipe, seed: int, data: Any, dataset: Sized, base: Path | None, watch: Any) -> str:
     """What a checkpoint calls its run. data: names the clips; base: whose weights, by their bytes, it starts from."""
-    source = checkpoints.digest(checkpoints.best_file(base)) if base else None
+    source = digest(checkpoints.best_file(base)) if base else None
     return content_key([recipe, seed, data, len(dataset), source, watch])
 
 

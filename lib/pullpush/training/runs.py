@@ -29,7 +29,7 @@ from pullpush.parallel import one_thread, side_by_side
 from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
-from pullpush.training.frozen import encoded, trunk_of
+from pullpush.training.frozen import encoded
 from pullpush.training.loop import RECIPE, Result, is_finished, train
 from pullpush.training.objective import bring_columns
 from pullpush.training.recipes import Recipe
@@ -115,14 +115,13 @@ class Plan:
                 write_seconds(out, time.monotonic() - began)
             return result
 
-    @property
-    def order(self) -> Callable[[], None]:
+    def order(self, *then: Callable[[Plan], object]) -> Callable[[], None]:
         """A call that trains the run in another process, also on another machine that shares the cache: its world
-        travels as a configuration.
+        travels as a configuration. then: what is done with the run there.
         """
-        source = (self.world.config, trunk_of(self.world))
+        source = (self.world.config, self.world.trunk)
         plan = (self.recipe, self.seed, self.diagnostics, self.base, self.key)
-        return partial(_train_order, source, plan, added=TERMS.added)
+        return partial(_train_order, source, plan, then, added=TERMS.added)
 
 
 def train_all(plans: Sequence[Plan], *, jobs: int | None = None) -> list[Result]:
@@ -138,7 +137,7 @@ def train_missing(plans: Sequence[Plan], *, jobs: int | None = None) -> int:
     """
     missing = list(missing_of(plans).values())
     prepare(missing)
-    side_by_side([plan.order for plan in missing], jobs=1 if torch.cuda.is_available() else jobs)
+    side_by_side([plan.order() for plan in missing], jobs=1 if torch.cuda.is_available() else jobs)
     return len(missing)
 
 
@@ -161,10 +160,15 @@ def write_seconds(out: Path, seconds: float) -> None:
         path.write_text(json.dumps({"seconds": round(seconds, 2)}) + "\n", encoding="utf-8")
 
 
-def _train_order(source: Source, plan: tuple[Any, ...], *, added: Sequence[LossCard]) -> None:
+def _train_order(
+    source: Source, fields: tuple[Any, ...], then: Sequence[Callable[[Plan], object]], *, added: Sequence[LossCard]
+) -> None:
     for card in added:
         TERMS.add(card)
-    Plan(reloaded(*source), *plan).train(progress=False)
+    plan = Plan(reloaded(*source), *fields)
+    plan.train(progress=False)
+    for use in then:
+        use(plan)
 
 
 @lru_cache(maxsize=1)
@@ -209,7 +213,7 @@ def ready(world: World, recipe: Recipe, *, seed: int) -> tuple[DualEncoder, Trai
     model = new_model(recipe, seed=seed)
     options: dict[str, Any] = {"languages": recipe.languages, "sampling": recipe.sampling, "captions": recipe.captions}
     options |= {"seed": seed, "sample_rate": model.sample_rate, "weights": recipe.balance}
-    stream = getattr(world.train, "pairs", None)  # shards pair themselves (see data.shard_worlds)
+    stream = getattr(world.train, "pairs", None)  # shards pair themselves (see data.shards)
     dataset = stream(**options) if stream else PairDataset(world.train, **options)
     precompute(model, dataset, world.valid)
     return model, dataset

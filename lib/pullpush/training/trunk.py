@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pullpush.cache import content_key
+from pullpush.cache import content_key, digest
 from pullpush.encoders import AUDIO, AudioEncoder, create, create_audio
 from pullpush.encoders.audio_transformer import PRETRAINED
 from pullpush.encoders.features import require_split
@@ -62,7 +62,7 @@ class FinishedRun:
     @property
     def digest(self) -> str:
         """What tells it from others: a hash of the run's best weights."""
-        return checkpoints.digest(self._best)
+        return digest(self._best)
 
     def load(self) -> AudioEncoder:
         """The encoder with its weights, without projection, in eval mode.
@@ -177,4 +177,4 @@ def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 @lru_cache(maxsize=256)
 def _file_digest(path: Path, changed: int) -> str:
     """A hash of a file, read again only where it has changed since."""
-    return checkpoints.digest(path)
+    return digest(path)

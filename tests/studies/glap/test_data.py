@@ -18,7 +18,7 @@ from pullpush.studies.glap import data
 from pullpush.studies.glap.data import alter
 from pullpush.studies.glap.experiments import Run, on_tests
 from pullpush.training import frozen
-from pullpush.training.frozen import encoded, on_features, splits_encoder, trunk_of
+from pullpush.training.frozen import encoded, on_features, splits_encoder
 from pullpush.training.recipes import recipe
 from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
@@ -52,7 +52,7 @@ def mixture(home):
 
 def test_features_are_those_of_the_encoder_of_several(mixture):
     together, encoder = encoded(mixture, BOTH), BOTH.load().eval()
-    assert trunk_of(together) == BOTH
+    assert together.trunk == BOTH
     for name, clips in mixture.splits.items():
         for row in range(len(clips)):
             expected = encoder(*clips.audio(row, sample_rate=encoder.sample_rate))
@@ -74,8 +74,8 @@ def test_members_that_were_encoded_are_not_encoded_again(mixture, monkeypatch):
 def test_a_run_on_several_encoders_is_found_where_another_process_trained_it(mixture):
     world = encoded(mixture, BOTH)
     run = Plan(world, recipe("infonce", **on_features(world), epochs=1, languages=("mul",), batch_size=4))
-    assert run.order.args[0] == (mixture.config, BOTH)
-    run.order()
+    assert run.order().args[0] == (mixture.config, BOTH)
+    run.order()()
     assert run.finished
 
 

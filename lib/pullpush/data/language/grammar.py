@@ -21,7 +21,7 @@ from pullpush.data.draws import number
 from pullpush.data.language.vocabulary import Clause, Event, Phrases, load_labels
 from pullpush.data.languages import check_language, language as find_language, load_languages
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.errors import check_known
+from pullpush.errors import looked_up
 
 # English words that begin with another sound than their letter has.
 CONSONANT = re.compile(r"on(e|ce)(\b|s\b|self|ness)|u(ni(?!n|m|d|s(s|ol))|s(e|ual|ab|ur)|ti|k|ra|rol|bi)|eu|ewe|ouija")
@@ -200,8 +200,7 @@ def prompts(events: Sequence[Event], language: str, template: str | None = None)
 
 def phrases_in(event: Event, language: str) -> Phrases:
     """What the event is called; `UnknownNameError` for events that lack the language, as a reader's own may."""
-    check_known(f"language of the event {event.name!r}", language, event.phrases)
-    return event.phrases[language]
+    return looked_up(f"language of the event {event.name!r}", language, event.phrases)
 
 
 @cache

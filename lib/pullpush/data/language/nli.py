@@ -339,7 +339,7 @@ class NLIConfig:
 
 
 def scene_triples(config: Scenes, *, seed: int = 0) -> list[Triple]:
-    """The triples of a world's training scenes, which are drawn and not rendered; see `entailment.triples`."""
+    """The triples of a world's training scenes, which are drawn and not rendered; see `triples`."""
     while not isinstance(config, WorldConfig):
         config = config.world if isinstance(config, HeldOutConfig) else config.scenes
     bank = create_bank(config.bank)

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from pullpush.catalogue import extra_folders
-from pullpush.errors import PullPushError, check_known
+from pullpush.errors import PullPushError, looked_up
 from pullpush.golden import versions
 
 FOLDER = Path(__file__).parent
@@ -70,9 +70,7 @@ def language(code: str) -> Language:
     >>> language("zho").html
     'zh-Hans'
     """
-    found = load_languages()
-    check_known("language", code, found)
-    return found[code]
+    return looked_up("language", code, load_languages())
 
 
 def check_language(code: str) -> str:

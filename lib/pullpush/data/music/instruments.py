@@ -26,9 +26,9 @@ from pullpush.data.language.vocabulary import Event, Phrases, load_labels, parse
 from pullpush.data.languages import LANGUAGES, read_table
 from pullpush.data.music.phrases import ATTRIBUTES, RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
-from pullpush.data.recordings.debian import Package, packages, trees
+from pullpush.data.recordings.debian import Package, packages, tree, trees
 from pullpush.data.recordings.tuxpaint import SOURCES as TAKES, Source, member
-from pullpush.errors import check_known
+from pullpush.errors import check_known, looked_up
 
 TABLE = Path(__file__).with_name("music.yaml")
 BAR = "|"  # between the article and the label
@@ -163,9 +163,8 @@ def font_path(name: str) -> Path:
     """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is."""
     if name.endswith(SUFFIXES):
         return Path(name).expanduser()
-    check_known("soundfont", name, FONTS)
-    package, path = FONTS[name]
-    return trees([package])[0] / path
+    package, path = looked_up("soundfont", name, FONTS)
+    return tree(package) / path
 
 
 @lru_cache(maxsize=2)

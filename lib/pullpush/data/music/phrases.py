@@ -180,20 +180,14 @@ def notes(phrase: Phrase, seconds: float, *, keys: tuple[int, int], drums: Seque
             for i in hits
         ]
     else:
-        tonic = _tonic(phrase.register, keys, rng)
+        place = (REGISTERS.index(phrase.register) + rng.random()) / len(REGISTERS)
+        tonic = keys[0] + round(place * (keys[1] - keys[0] - 12))  # octave lies in the register's third of the range
         length = step * ARTICULATIONS.get(phrase.articulation, 0.95)
         played = [
             Note(i * step, length, tonic + MODES[phrase.mode][degree], int(rng.integers(80, 111)))
             for i, degree in enumerate(_degrees(phrase.shape, count, rng))
         ]
     return [note for note in played if note.onset < seconds - step / 4]
-
-
-def _tonic(register: str, keys: tuple[int, int], rng: np.random.Generator) -> int:
-    """A tonic whose octave lies in the third of the range that the register names."""
-    room = keys[1] - keys[0] - 12
-    place = (REGISTERS.index(register) + rng.random()) / len(REGISTERS)
-    return keys[0] + round(place * room)
 
 
 def _degrees(shape: str, count: int, rng: np.random.Generator) -> list[int]:

@@ -84,8 +84,8 @@ def likeness(columns: Columns, other: Columns) -> Tensor:
 class MusicConfig:
     """What is played, and what is kept for the tests.
 
-    fonts, new_fonts: names of soundfonts (see fonts.py) or paths, heard in training and never heard; real: packages
-    of real recordings; share: of each family's instruments, how many training never
+    fonts, new_fonts: names of soundfonts (see instruments.py) or paths, heard in training and never heard; real:
+    packages of real recordings; share: of each family's instruments, how many training never
     names; n_train, n_valid, n_test: phrases (`n_test` in each of test, recordings and instruments);
     n_single_per_instrument: in singles; captions_per_phrase, form: "retold" or "aligned"; seconds: of a phrase;
     sample_rate: in Hz, that phrases are kept in; seed: of all draws.

@@ -14,6 +14,7 @@ import math
 import re
 import string
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -108,11 +109,13 @@ def shared_captions(captions: Sequence[Sequence[str]]) -> int:
     >>> shared_captions([["a dog barks", "a dog"], ["a dog barks"], ["rain", "rain"]])
     2
     """
-    owners: dict[str, set[int]] = {}
-    for clip, texts in enumerate(captions):
-        for text in texts:
-            owners.setdefault(text, set()).add(clip)
-    return sum(len(owners[text]) > 1 for texts in captions for text in texts)
+    owned = owners(captions)
+    return sum(owned[text] > 1 for texts in captions for text in texts)
+
+
+def owners(captions: Sequence[Sequence[str]]) -> Counter[str]:
+    """Text → how many clips have it."""
+    return Counter(text for texts in captions for text in set(texts))
 
 
 def label_prompts(
@@ -144,7 +147,7 @@ def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Q
     Rows of one query are gathered. Files that are none of the clips, and queries that lose all of theirs, are left out
     with a warning that counts and names them.
 
-    cleaning: of the queries, as of the captions that the model was trained with; see `texts.clean`.
+    cleaning: of the queries, as of the captions that the model was trained with; see `clean`.
 
     Raises:
         DataNotFoundError: there is no such file.
@@ -195,7 +198,7 @@ class CorpusConfig:
     n_train, n_valid, n_test: only the first so many clips of a split; None takes all. sample_rate: in Hz, that
     recordings are kept in: what the audio encoder takes. subset: of the test clips, by a name of the dataset's:
     AudioCaps has "957", which ML-CLAP and The Language Encoder test on, and "975", all of its table. text_cleaning:
-    "none", "ml-clap" or "dcase", see `texts.clean`. every_caption: a training clip comes once for each caption.
+    "none", "ml-clap" or "dcase", see `clean`. every_caption: a training clip comes once for each caption.
     """
 
     dataset: str

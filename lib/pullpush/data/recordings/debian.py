@@ -8,7 +8,6 @@ already. Archives are unpacked without trust in what they hold.
 from __future__ import annotations
 
 import errno
-import hashlib
 import lzma
 import os
 import shutil
@@ -25,7 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import cached_dir, content_key, digest
 from pullpush.data.languages import read_table
 from pullpush.errors import DataNotFoundError, PullPushError
 from pullpush.progress import tell
@@ -206,11 +205,10 @@ def compare(archive: Path, title: str, *digests: str) -> None:
 
     title: names what those are. Apt has checked a package's signature: another version is no fault.
     """
-    with archive.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest not in digests:
+    found = digest(archive)
+    if found not in digests:
         warnings.warn(
-            f"{archive.name} is not {title}, which the book's numbers were measured on (its sha256 is {digest[:12]}…): "
+            f"{archive.name} is not {title}, which the book's numbers were measured on (its sha256 is {found[:12]}…): "
             "results may differ",
             stacklevel=2,
         )

@@ -81,7 +81,7 @@ def _notes(clips: StoredClips) -> dict[str, list[Any]]:
     def build(place: Path) -> None:
         found: dict[str, list[Any]] = {"silent": [], "clipped": [], "sounds": []}
         for row in range(len(clips)):
-            samples = clips.waveforms[row]
+            samples = clips.waveforms[clips.rows[row]]
             if not is_audible(torch.from_numpy(samples.astype(np.float32) / FULL_SCALE)):
                 found["silent"].append(row)
             elif (np.abs(samples.astype(np.int32)) >= FULL_SCALE).mean() >= CLIPPED:
@@ -123,12 +123,13 @@ def overlap(train: Clips, test: Clips) -> pd.DataFrame:
     for row, wave in enumerate(_waves(train, "training")):
         for match in matches(fingerprint(wave), index):
             found[row, match.clip] = ("sound", match.agreement, match.frame * HOP / RATE)
-    place = {name: number for number, name in enumerate(_names(test))} if "file" in test.columns else {}
-    for row, name in enumerate(_names(train)):
+    learnt, tested = _names(train), _names(test)
+    place = {name: number for number, name in enumerate(tested)} if "file" in test.columns else {}
+    for row, name in enumerate(learnt):
         if name in place:
             pair = row, place[name]
             found[pair] = ("name and sound", *found[pair][1:]) if pair in found else ("name", np.nan, np.nan)
-    rows = [(_names(train)[row], _names(test)[clip], *match) for (row, clip), match in found.items()]
+    rows = [(learnt[row], tested[clip], *match) for (row, clip), match in found.items()]
     table = pd.DataFrame(rows, columns=["train", "test", "by", "agreement", "seconds"])
     return table.sort_values(["test", "train"], ignore_index=True)
 

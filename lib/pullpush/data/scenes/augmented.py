@@ -27,7 +27,7 @@ from pullpush.data import store
 from pullpush.data.clips import Clips, Columns, Config, StoredClips, World
 from pullpush.data.draws import number as draw_number
 from pullpush.data.language.vocabulary import Event
-from pullpush.data.mixture import Mixed
+from pullpush.data.mixture import Mixed, Write
 from pullpush.data.scenes.renderer import FADE, PEAK
 from pullpush.data.scenes.scene import Scene
 from pullpush.errors import PullPushError
@@ -36,7 +36,6 @@ from pullpush.golden import versions
 KIND = "mixes"
 TRIES = 200  # draws of a partner before another clip is taken
 BOTH = ("first", "second")  # columns of mixed clips: what is known of each of the two
-Write = Callable[[Columns, str], list[list[str]]]
 
 
 class RewritingError(PullPushError, ValueError):

@@ -98,9 +98,8 @@ def audiocaps(place: Path, split: str, version: str = "v1") -> Listing:
     columns = read_columns("audiocaps", place, subset, expected, **options)
     present = columns["is_on_disk"]
     warn_of_missing("AudioCaps", split, present)
-    rows = [row for row, is_present in enumerate(present) if is_present]
-    paths = [folders[0] / columns["fname"][row] for row in rows]
-    return Listing(paths, [columns["captions"][row] for row in rows])
+    whole = Listing([folders[0] / name for name in columns["fname"]], columns["captions"])
+    return whole.rows(row for row, is_present in enumerate(present) if is_present)
 
 
 def in_957(stem: str) -> bool:

@@ -17,7 +17,7 @@ from pullpush.cache import content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, normalise_rms, trim_silence
 from pullpush.data.clips import Columns, StoredClips
-from pullpush.errors import AudioError, DataNotFoundError, check_known
+from pullpush.errors import AudioError, DataNotFoundError, looked_up
 
 
 class Utterance(NamedTuple):
@@ -98,6 +98,5 @@ def translations(
     >>> translations({"eng": {"keywords/ear": "ear"}}, {"key": ["keywords/ear", "letters/a"]}, "eng")
     [['ear'], []]
     """
-    check_known("language of captions", language, texts)
-    known = texts[language]
+    known = looked_up("language of captions", language, texts)
     return [[known[key]] if key in known else [] for key in columns[column]]

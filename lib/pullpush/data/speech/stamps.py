@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
+from scipy.cluster.hierarchy import DisjointSet
 
 from pullpush.cache import content_key
 from pullpush.data.audio import SAMPLE_RATE
@@ -103,19 +104,12 @@ def caption_groups(texts: dict[str, dict[str, str]]) -> dict[str, str]:
 
     Capital letters and signs at the ends do not tell captions apart.
     """
-    parent: dict[str, str] = {stamp: stamp for captions in texts.values() for stamp in captions}
-
-    def root(stamp: str) -> str:
-        while parent[stamp] != stamp:
-            parent[stamp] = stamp = parent[parent[stamp]]
-        return stamp
-
+    groups = DisjointSet(stamp for captions in texts.values() for stamp in captions)
     for captions in texts.values():
         first: dict[str, str] = {}
         for stamp, text in captions.items():
-            left, right = root(first.setdefault(text.casefold().strip(" .!?…。！"), stamp)), root(stamp)
-            parent[max(left, right)] = min(left, right)
-    return {stamp: root(stamp) for stamp in parent}
+            groups.merge(first.setdefault(text.casefold().strip(" .!?…。！"), stamp), stamp)
+    return {stamp: min(groups.subset(stamp)) for stamp in groups}
 
 
 def _texts(captions: pd.DataFrame, languages: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -25,6 +25,7 @@ from pullpush.metrics.inference import Difference, difference
 from pullpush.parallel import in_threads
 from pullpush.show.palette import language_name, method_name
 from pullpush.studies.consistency.data import LanguagesError, Runs
+from pullpush.studies.means import by_clip, by_seed
 from pullpush.training.evaluate import embed_audio, embed_texts
 
 CONSISTENCY = ("Gap", "Dis", "relative distance", "MRV", "log rank variance")
@@ -93,7 +94,7 @@ def at_equal_rank(table: pd.DataFrame, line: Sequence[str], system: str, baselin
         found.append(np.expm1(above[ours].mean() - (above[theirs].mean() if baseline else 0.0)))
     if not np.isfinite(found).all():
         raise ExperimentError("ranks that do not vary, or runs at one mean rank, make no line: give more clips")
-    return difference(np.array(found)[:, None])
+    return by_seed(found)
 
 
 def _at_start(scores: Mapping[str, Scores], system: str, baseline: str = "") -> Difference:
@@ -110,7 +111,7 @@ def worth_of_steps(table: pd.DataFrame, baseline: str = "ml-clap") -> pd.DataFra
         A row a system: value, low, high (95 % over seeds, on the logarithm), "fit" (R² of all seeds' curves).
     """
     shifts, fit = doublings(table, baseline)
-    of_seeds = [difference(column.to_numpy()[:, None]) for _, column in shifts.items()]
+    of_seeds = [by_seed(column) for _, column in shifts.items()]
     powers = [2.0 ** np.array([each.value, each.low, each.high]) for each in of_seeds]
     found = pd.DataFrame([(1.0, np.nan, np.nan), *powers], columns=["value", "low", "high"])
     return found.assign(system=[baseline, *shifts], fit=fit)[["system", "value", "low", "high", "fit"]]
@@ -160,7 +161,7 @@ def _languages_over_captions(given: Mapping[str, Scores]) -> Difference:
         raise ExperimentError(
             f"{most} captions of a clip are compared with as many languages: give clips captions in them"
         )
-    return difference((found["languages"] - found["captions"])[:, None])
+    return by_seed(found["languages"] - found["captions"])
 
 
 STARTS = ("every start", "starts")
@@ -196,7 +197,7 @@ def west_less_east(cosines: Mapping[str, np.ndarray]) -> Difference:
             f"{' and '.join(f'captions.{code}.csv' for code in missing)} beside captions.csv"
         )
     west, east = (np.mean([cosines[code] for code in side], axis=0) for side in (WEST, EAST))
-    return difference((west - east)[None])
+    return by_clip(west - east)
 
 
 # ---------------------------------------------------------------- experiments of chapter 3

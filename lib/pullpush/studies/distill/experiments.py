@@ -180,10 +180,8 @@ def printed(system: str, encoder: str, metric: str) -> float:
     name, annotation = metric.split(" ")
     label = f"SID {system} {STANDS_FOR[encoder]}" if encoder in STANDS_FOR else system
     table = paper_table("distill_cluster", 2)
-    noted = table["note"].astype(str).str.split(";").map(lambda notes: f"annotation={annotation}" in notes)
-    return float(
-        table.loc[(table["system"] == label) & (table["metric"] == name) & noted, "value"].astype(float).mean()
-    )
+    rows = table[(table["system"] == label) & (table["metric"] == name)]
+    return float(rows.loc[rows["note"].str.startswith(f"annotation={annotation};"), "value"].mean())
 
 
 def table_2(found: pd.DataFrame) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def fitting(others: Mapping[str, ArrayLike], batches: Mapping[int, float] | None
 def pushes(table: pd.DataFrame) -> Figure:
     """The mean weight of other clips on a text by how well they fit, a colour a label.
 
-    table: see `truth.push_by_truth`.
+    table: see `science.push_by_truth`.
     """
     fig, (ax,) = panels(1, height=3.0)
     levels = [level for level in LEVELS if level in set(table["level"])]

@@ -25,6 +25,7 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference, pseudo_values
 from pullpush.studies.glap.experiments import MAIN, PROMPTS, READ
 from pullpush.studies.glap.length import ALONE
+from pullpush.studies.means import by_seed
 
 LEVELS = ("test", "system", "metric", "value", "low", "high", "chance", "seeds", "clips")
 GENERAL: Where = {"ears": MAIN}
@@ -166,7 +167,7 @@ def best_before_end(found: Experiments) -> Difference:
     for seed in scores.seeds("all", trial.where):
         history = scores.rows(scores.history, trial, seed).sort_values("epoch")
         shares.append(LATE - history["epoch"].iloc[int(history["R@1"].argmax())] / history["epoch"].max())
-    return difference(np.array(shares, float)[:, None])
+    return by_seed(shares)
 
 
 def over_sound_encoders(found: Experiments) -> Difference:

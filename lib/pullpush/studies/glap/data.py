@@ -37,12 +37,12 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting, utterances
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
-from pullpush.errors import check_known
+from pullpush.errors import check_known, looked_up
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
-from pullpush.training.frozen import encoded, splits_encoder, trunk_of
+from pullpush.training.frozen import encoded, splits_encoder
 from pullpush.training.trunk import Published, parts_of
 
 # The groups of GLAP §3.1, with French in the place of Chinese.
@@ -184,8 +184,7 @@ class Grounds(Ground):
         Raises:
             UnknownNameError: no such mix.
         """
-        check_known("mix", name, MIXES)
-        return self._load(MixtureConfig(tuple(self._parts(MIXES[name]))))
+        return self._load(MixtureConfig(tuple(self._parts(looked_up("mix", name, MIXES)))))
 
     def test(self, name: str) -> World:
         """Clips to test on, as audio: the split "test", with captions in "mul"; and "singles" for zero-shot
@@ -195,8 +194,7 @@ class Grounds(Ground):
             UnknownNameError: no such test.
             DataNotFoundError: recordings of others that are not there.
         """
-        check_known("test", name, self.tests)
-        source, language, split = self.tests[name]
+        source, language, split = looked_up("test", name, self.tests)
         if source == "commands":
             words = asked_in(language, load_labelled(COMMANDS))
             return tested([COMMANDS], words, "", singles=words)
@@ -318,10 +316,9 @@ def alter(view: View, condition: str) -> View:
         UnknownNameError: no such alteration.
         ValueError: a level that is no number.
     """
-    trunk: Any = trunk_of(view.data)
+    trunk: Any = view.data.trunk
     way, _, level = condition.partition(" ")
-    check_known("alteration", way, ALTERATIONS)
-    alteration = ALTERATIONS[way](float(level))
+    alteration = looked_up("alteration", way, ALTERATIONS)(float(level))
 
     def again(clips: Any) -> Any:
         if isinstance(clips, Mixed):

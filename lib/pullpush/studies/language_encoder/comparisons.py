@@ -6,7 +6,7 @@ A2T and T2A here: text is retrieved, or what it describes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from pullpush.lab import comparisons, paper
-from pullpush.lab.comparisons import Pair
 from pullpush.lab.contrasts import Experiments, contrast
 from pullpush.lab.experiments import Where
 from pullpush.lab.scores import Scores
@@ -55,15 +54,15 @@ PRINTED: Mapping[int, tuple[Mapping[str, Mapping[str, str]], Mapping[str, Mappin
 }
 
 
-def printed(table: int | None, point: str, system: str, metric: str) -> tuple[float, float]:
+def printed(table: int, point: str, system: str, metric: str) -> tuple[float, float]:
     """What a table of the paper prints, in %: value and its standard deviation, which all but Table 12 have not.
 
-    NaN where the paper has nothing, and of no table.
+    NaN where the paper has nothing.
     """
-    cells, points = PRINTED[table] if table else ({}, {})
+    cells, points = PRINTED[table]
     if point not in points or metric not in cells:
         return NOTHING
-    return paper.printed("language_encoder", table or 0, {**points[point], **cells[metric], "system": system})
+    return paper.printed("language_encoder", table, {**points[point], **cells[metric], "system": system})
 
 
 def beside_paper(scores: Scores, table: int, points: Mapping[str, Where]) -> pd.DataFrame:
@@ -122,26 +121,6 @@ def _theirs(row: Mapping[str, Any]) -> str:
     spread = "" if np.isnan(row["paper std"]) else f" (SD {row['paper std']:.1f})"
     difference = "" if np.isnan(row["paper gain"]) else f", {row['paper gain']:+z.2f}"
     return f"{row['paper']:.2f}{spread}{difference}".replace("-", "−")
-
-
-def gains(
-    scores: Scores,
-    pairs: Iterable[Pair],
-    points: Mapping[str, Where],
-    metrics: Sequence[str] = ("R@1",),
-    *,
-    table: int | None = None,
-) -> pd.DataFrame:
-    """`lab.comparisons.gains` at points with names, and in a column paper the gain that a table of the paper (a key of
-    PRINTED) has there.
-    """
-    found = comparisons.gains(scores, pairs, metrics, points)
-    theirs = [
-        printed(table, row["point"], row["system"], row["metric"])[0]
-        - printed(table, row["point"], row["baseline"], row["metric"])[0]
-        for row in found.to_dict("records")
-    ]
-    return found.assign(paper=np.array(theirs, float) / 100)
 
 
 def main_effects(

@@ -34,7 +34,6 @@ INFONCE, UNTRAINED, BRIDGE, RECIPE = "InfoNCE", "untrained", "bridge, never trai
 ALL = "all languages (KCL)"
 NAMED_BY, CLASS_BY, SOUND_BY = "class R@1", "class mAP@10", "sound mAP@10"
 EVALUATIONS = ("recall-at-1", "sound-prompts", "prompts", "named-clips")
-MARGIN = 2.0  # points of accuracy within which two systems are called equal
 DRAWS = 2000  # of seeds and clips, for the intervals of ranks
 
 

@@ -17,6 +17,7 @@ from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.material import Labelled
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, difference
+from pullpush.studies.means import by_seed
 from pullpush.studies.svr.data import EFFECTS, SCALED, TITLES, TWICE, factorial
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result
@@ -110,7 +111,7 @@ def lead(scores: Scores, systems: Sequence[str], baseline: str) -> pd.DataFrame:
     for protocol, system, quarter, ahead in _leads(scores, systems, baseline):
         head = {"protocol": protocol, "system": system, "quarter": quarter}
         head["ahead"] = f"{(ahead > 0).sum()}/{len(ahead)}"
-        found.append((head, difference(ahead.to_numpy()[:, None])))
+        found.append((head, by_seed(ahead)))
     return differences(found)
 
 
@@ -119,7 +120,7 @@ def head_start(scores: Scores, system: str, baseline: str) -> Difference:
     early = {protocol: ahead for protocol, _, quarter, ahead in _leads(scores, [system], baseline) if quarter == 1}
     if not early:
         raise ExperimentError(f"{system} and {baseline} stand at one temperature and rate in no protocol")
-    return difference(pd.DataFrame(early).dropna().mean(axis=1).to_numpy()[:, None])
+    return by_seed(pd.DataFrame(early).dropna().mean(axis=1))
 
 
 def epochs_to_target(history: pd.DataFrame, systems: Sequence[str], *, baseline: str) -> pd.DataFrame:

@@ -18,9 +18,11 @@ from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import CLASSES, Bridge, class_names
 from pullpush.errors import PullPushError
 from pullpush.lab.session import Session
-from pullpush.metrics import by_clip, difference
+from pullpush.metrics import by_clip
 from pullpush.metrics.annotations import graded_by_clip
+from pullpush.studies import means
 from pullpush.studies.own_data import is_small
+from pullpush.studies.taught import flat
 from pullpush.studies.world.data import SCORES, TESTS, beside_chance
 from pullpush.training.evaluate import embed, zero_shot
 from pullpush.training.frozen import splits_encoder
@@ -147,7 +149,7 @@ def without_words(world: World, encoders: Mapping[str, Published]) -> pd.DataFra
         raise PullPushError("these data have one event, or one recording of each: to ask for the same, give more")
     rows = []
     for question, label, values, chance in found:
-        sure = difference(values[None])
+        sure = means.by_clip(values)
         rows.append((question, label, sure.value, max(sure.low, 0.0), min(sure.high, 1.0), chance))
     return pd.DataFrame(rows, columns=["question", "encoder", "value", "low", "high", "chance"])
 
@@ -186,7 +188,7 @@ def bridge_on_tests(model: Bridge, world: World) -> pd.DataFrame:
         values = by_clip(audio, text) | graded_by_clip(audio, text, clips.relevance())
         values["R@1"] = (values["T2A R@1"] + values["A2T R@1"]) / 2
         for metric in SCORES:
-            found = difference(values[metric].numpy()[None])
+            found = means.by_clip(values[metric])
             rows.append((test, BRIDGE, metric, found.value, found.low, found.high, 0, found.clips))
     columns = ["test", "system", "metric", "value", "low", "high", "seeds", "clips"]
     return beside_chance(pd.DataFrame(rows, columns=columns), world)
@@ -214,7 +216,5 @@ def off_diagonal(relevance: Tensor) -> Tensor:
 
 def caption_words(world: World) -> dict[str, pd.DataFrame]:
     """Word frequencies of the world's training captions, and of those of the published sets that are here."""
-    sets = {
-        "scenes": [caption for several in world.train.captions("eng") for caption in several]
-    } | published_captions()
+    sets = {"scenes": flat(world.train.captions("eng")), **published_captions()}
     return {name: word_frequencies(captions) for name, captions in sets.items()}
