@@ -200,8 +200,8 @@ class Declared:
             before.append(rounds)
             last |= {run.key: run for run in own}
         early = compute.merged(before)
-        first = {key for stage in early for key in stage}
-        return labels, [*early, {key: run for key, run in last.items() if key not in first}], scoring
+        latest = {key: run for key, run in last.items() if not any(key in stage for stage in early)}
+        return labels, [*early, latest], scoring
 
     def keep(self, only: Sequence[str] = ()) -> list[Path]:
         """Write what long experiments found, or those that are named, to book/measured; the files of arrays.
@@ -237,8 +237,7 @@ def declared(
         SweepError: its cells declare none, or fail.
     """
     chapter = chapters.find(root or find_root(), name)
-    values = chapters.check_parameters(chapter, parameters or {})
-    values["profile"] = profiles.profile(profile).source
+    values = chapters.check_parameters(chapter, parameters or {}) | {"profile": profiles.profile(profile).source}
     space: dict[str, Any] = {"__name__": f"chapter {name}"}
     for cell in chapters.read(chapter).cells:
         tags = cell.metadata.get("tags", [])
@@ -255,8 +254,7 @@ def declared(
     found = {thing.name: thing for thing in space.values() if isinstance(thing, Experiment)}
     if not found:
         raise SweepError(f"{name} declares no experiment in cells tagged {' or '.join(map(repr, TAGS))}")
-    others = space.get("other_grounds", {})
-    return Declared(name, profile, parameters or {}, root, space["ground"], found, others)
+    return Declared(name, profile, parameters or {}, root, space["ground"], found, space.get("other_grounds", {}))
 
 
 # ---------------------------------------------------------------- a grid over a page
@@ -320,9 +318,7 @@ def sweep_grid(path: Path, *, jobs: int = 2, **options: Any) -> Swept:
     """
     cells, out = read_grid(path)
     holder = out / ".holder"
-    refusal = SweepError(
-        f"another sweep is writing to {out} ({who(holder)}): wait for it, or give this one another `out`"
-    )
+    refusal = SweepError(f"another sweep writes to {out} ({who(holder)}): wait for it, or give this one another `out`")
     with alone(out / ".lock", refusal), named(holder):
         there = [cell for cell in cells if cell.notebook.is_file()]
         todo = {cell.out.name: cell for cell in cells if cell not in there}
@@ -340,7 +336,12 @@ def sweep_grid(path: Path, *, jobs: int = 2, **options: Any) -> Swept:
         )
         tables = _gather([cell for cell in cells if cell.notebook.is_file()], out)
         if (figure := read_yaml(path).get("figure")) and RESULTS in tables:
-            tables["figure"] = _draw(pd.read_csv(tables[RESULTS]), figure, out / "figure.png")
+            from pullpush.show.curves import curves
+
+            table, tables["figure"] = pd.read_csv(tables[RESULTS]), out / "figure.png"
+            for name in [key for key in figure if key in ("x", "y", "colours", "lines", "panels")]:
+                check_known("column", str(figure[name]), table.columns)
+            curves(table, **figure).savefig(tables["figure"], bbox_inches="tight")
     return Swept(tuple(ran), tuple(map(str, there)), tuple(failed), tables)
 
 
@@ -371,15 +372,6 @@ def read_grid(path: Path, *, root: Path | None = None) -> tuple[list[Cell], Path
         key = key_of(chapter, profile, parameters)
         cells[key] = Cell(chapter.name, profile.source, parameters, out / "cells" / key, out / "failed" / key, root)
     return list(cells.values()), out
-
-
-def _draw(table: pd.DataFrame, look: Mapping[str, Any], path: Path) -> Path:
-    from pullpush.show.curves import curves
-
-    for name in [key for key in look if key in ("x", "y", "colours", "lines", "panels")]:
-        check_known("column", str(look[name]), table.columns)
-    curves(table, **look).savefig(path, bbox_inches="tight")
-    return path
 
 
 def key_of(chapter: Chapter, profile: Profile, parameters: Mapping[str, Any]) -> str:

@@ -42,6 +42,7 @@ from pullpush.training.loop import Result
 from pullpush.training.runs import Plan
 
 Runs = Mapping[tuple[str, int], Result]  # by (system, seed)
+TEXTS = (*LANGUAGES, "ru", "bg")  # of the stamps; the last two are never trained on
 SCHEMES = ("ml-clap", "cacl", "kcl")
 SAMPLINGS = {"random": "ml-clap", "pair": "cacl", "all": "kcl"}  # of `language_plan`, by the scheme that takes so
 FIRST_SEED = 1000  # of the long run that seed 0 goes on from; no other run draws as it does
@@ -191,6 +192,12 @@ def several(what: str, languages: Sequence[str]) -> tuple[str, ...]:
         "translations beside captions.csv of a dataset: captions.fra.csv with the columns file_name and caption, for "
         f"one or more of {others}"
     )
+
+
+def complete(split: Clips, languages: Sequence[str] = TEXTS) -> Clips:
+    """The clips with a caption in every language, so that ranks are among the same texts in all."""
+    has = zip(*(split.captions(language) for language in languages), strict=True)
+    return split.select([row for row, texts in enumerate(has) if all(texts)])
 
 
 def check_captions(split: Clips, languages: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.metrics import angle, direction_error, language_ranks, pseudo_values, rank_variance
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.palette import method_name
-from pullpush.studies.consistency.data import Runs, take
+from pullpush.studies.consistency.data import Runs, complete, take
 from pullpush.training.diagnostics import Asking, Diagnostics
 from pullpush.training.evaluate import embed_audio
 from pullpush.training.objective import Objective
@@ -147,11 +147,10 @@ class DirectionProbe(Diagnostics):
     languages: tuple[str, ...] = LANGUAGES
 
     def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
-        told = zip(*(valid.captions(language) for language in self.languages), strict=True)
-        complete = valid.select([row for row, captions in enumerate(told) if all(captions)])
-        size = min(objective.recipe.batch_size, max(1, len(complete) // 4))
+        clips = complete(valid, self.languages)
+        size = min(objective.recipe.batch_size, max(1, len(clips) // 4))
         rate = objective.model.sample_rate
-        data = PairDataset(complete.head(5 * size), languages=self.languages, sampling="all", sample_rate=rate)
+        data = PairDataset(clips.head(5 * size), languages=self.languages, sampling="all", sample_rate=rate)
         batch = collate([data[i] for i in range(len(data))])
         return Asking(self.every, ask=partial(_directions, batch, size))
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.data.clips import Clips, World
-from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.speech.stamps import load_speech
 from pullpush.lab import common, trunks
 from pullpush.lab.session import Session
@@ -19,7 +18,7 @@ from pullpush.metrics import rank_variance
 from pullpush.metrics.inference import Difference, difference
 from pullpush.parallel import one_thread
 from pullpush.show.palette import method_name
-from pullpush.studies.consistency.data import SCHEMES, Runs
+from pullpush.studies.consistency.data import SCHEMES, TEXTS, Runs, complete
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import Base, encoded, on_features
 from pullpush.training.loop import Result
@@ -27,7 +26,6 @@ from pullpush.training.runs import Plan
 
 TRUNK_EPOCHS, HEAD_EPOCHS = 5, 6  # what two cores do within a minute, not what is best
 BATCH = 32
-TEXTS = (*LANGUAGES, "ru", "bg")  # the last two are never trained on
 LIKE = 20  # texts of like length that the right one is ranked among
 SETS = {"test": "caption never heard", "crossed": "caption heard in other languages"}
 UNTRAINED = "sounds only"  # the system that never heard speech
@@ -74,12 +72,6 @@ def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Base
         for part, title in SETS.items()
     ]
     return pd.concat(tables, ignore_index=True)
-
-
-def complete(split: Clips, languages: Sequence[str] = TEXTS) -> Clips:
-    """The recordings of stamps with a caption in every language, so that ranks are among the same texts in all."""
-    has = zip(*(split.captions(language) for language in languages), strict=True)
-    return split.select([row for row, texts in enumerate(has) if all(texts)])
 
 
 def query_ranks(model: nn.Module, split: Clips) -> pd.DataFrame:
