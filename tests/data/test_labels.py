@@ -10,7 +10,7 @@ from pullpush.data.banks.synthetic import synthetic_events
 from pullpush.data.language.grammar import prompts
 from pullpush.data.language.vocabulary import LABELS, load_events, load_labels
 from pullpush.data.languages import LANGUAGES, read_table
-from pullpush.data.music.instruments import load_instruments, music_prompts
+from pullpush.data.music.instruments import event_of, load_instruments
 from pullpush.data.recordings.corpora import label_prompts
 from pullpush.errors import UnknownNameError
 
@@ -37,7 +37,7 @@ SETS = {
 
 def in_words(group: str, language: str) -> list[str]:
     if group == "instruments":
-        return music_prompts(load_instruments(), language, "{label}")
+        return prompts([event_of(item) for item in load_instruments()], language, "{label}")
     return prompts(load_events() if group == "events" else synthetic_events(), language, "{label}")
 
 
@@ -92,4 +92,4 @@ def test_what_nobody_translated_is_named():
     with pytest.raises(UnknownNameError, match="language of the label 'disco' 'kor': known: deu, jpn, rus, zho"):
         label_prompts(["disco"], "kor")
     with pytest.raises(UnknownNameError, match="language of labels 'dan'"):
-        music_prompts(load_instruments(), "dan")
+        prompts([event_of(item) for item in load_instruments()], "dan")

@@ -10,6 +10,7 @@ import soundfonts
 import torch
 from published import fetched
 
+from pullpush.data.language.grammar import prompts
 from pullpush.data.languages import LANGUAGES
 from pullpush.data.music.instruments import (
     event_of,
@@ -18,7 +19,6 @@ from pullpush.data.music.instruments import (
     load_instruments,
     load_words,
     music_captions,
-    music_prompts,
     sound,
 )
 from pullpush.data.music.phrases import (
@@ -169,7 +169,7 @@ def test_instruments_have_names_families_and_words_in_every_language():
     assert set(load_words()) == set(LANGUAGES)
     assert min(len(rows) for rows in families(load_instruments()).values()) >= 2
     for language in LANGUAGES:
-        assert len(set(music_prompts(load_instruments(), language))) == 47
+        assert len(set(prompts([event_of(item) for item in load_instruments()], language))) == 47
         assert set(load_words()[language]["shape"]) == {*SHAPES, "rhythm", "music"}
         assert event_of(INSTRUMENTS["horn"]).phrases[language].label == INSTRUMENTS["horn"].label(language)
     with pytest.raises(UnknownNameError, match="language of music 'ita'"):

@@ -19,7 +19,7 @@ from pullpush.data.clips import identity
 from pullpush.data.language.grammar import captions, dative_of, load_grammar, prompts
 from pullpush.data.language.vocabulary import Event, load_events
 from pullpush.data.languages import LANGUAGES, load_languages
-from pullpush.data.music.instruments import Instrument, event_of, load_instruments, music_captions, music_prompts, sound
+from pullpush.data.music.instruments import Instrument, event_of, load_instruments, music_captions, sound
 from pullpush.data.music.phrases import RATE, SHAPES, Note, Phrase, kinds, notes, play
 from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
 from pullpush.data.music.world import MusicConfig, _deal, likeness, never_named, owned
@@ -236,7 +236,8 @@ def music() -> Values:
     beat = Phrase("claves", "rhythm", "fast", melody=4)
     deck, beats = kinds("violin", pitched=True, sustained=True), kinds("claves", pitched=False, sustained=False)
     known = load_instruments()[:6]
-    named = event_of(known[2]).phrases
+    asked = [event_of(item) for item in known]
+    named = asked[2].phrases
     played = {phrase.shape: notes(phrase, 3.0, keys=(55, 96)) for phrase in phrases}
     played["rhythm"] = notes(beat, 1.5, keys=(0, 127), drums=(75, 76))
     values: dict[str, Any] = {
@@ -248,14 +249,14 @@ def music() -> Values:
         "bank": [[phrase.kind for phrase in _phrases(item)] for item in load_instruments()[::15]],
         "dative": [dative_of(noun) for noun in ("eine große Trommel", "ein Horn", "a horn")],
         "event": [[named[code].clauses[0].verb, named[code].nouns[0], named[code].label] for code in LANGUAGES],
-        "asked": [*music_prompts(known, "eng", "{label}?"), *music_prompts(known[:2], "ita")],
+        "asked": [*prompts(asked, "eng", "{label}?"), *prompts(asked[:2], "ita")],
     }
     for shape, line in played.items():
         values[f"notes {shape}"] = [[note.onset, note.length, note.key, note.velocity] for note in line]
     for code in LANGUAGES:
         values[f"captions {code}"] = music_captions(phrases[1], language=code, n=3, seed=5)
         values[f"aligned {code}"] = music_captions(phrases[3], language=code, n=2, seed=5, aligned=True)
-        values[f"prompts {code}"] = music_prompts(known[:2], code)
+        values[f"prompts {code}"] = prompts(asked[:2], code)
     return values
 
 

@@ -22,8 +22,8 @@ from pullpush.data.audio import check_audible, load_audio, loudest, normalise_rm
 from pullpush.data.clips import Columns
 from pullpush.data.draws import number
 from pullpush.data.language.grammar import dative_of, distinct, load_grammar
-from pullpush.data.language.vocabulary import Event, Phrases, load_labels, parse_clause
-from pullpush.data.languages import LANGUAGES, read_table
+from pullpush.data.language.vocabulary import Event, Phrases, parse_clause
+from pullpush.data.languages import read_table
 from pullpush.data.music.phrases import ATTRIBUTES, RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
 from pullpush.data.recordings.debian import Package, packages, tree, trees
@@ -119,15 +119,6 @@ def music_captions(phrase: Phrase, *, language: str, n: int = 5, seed: int = 0, 
         return choice, _tell(phrase, *choice, language)
 
     return distinct(draw, n, patience=PATIENCE)
-
-
-def music_prompts(instruments: Sequence[Instrument], language: str, template: str | None = None) -> list[str]:
-    """One sentence an instrument that names it, for zero-shot classification; template: with "{label}" in it."""
-    if language not in LANGUAGES:
-        return load_labels().prompts([item.name for item in instruments], language, template)
-    grammar = load_grammar(language)
-    prompt = template or grammar.prompt
-    return [grammar.contract(prompt.format(label=item.label(language))) for item in instruments]
 
 
 def write_captions(each: int, seed: int, aligned: bool, columns: Columns, language: str) -> list[list[str]]:

@@ -33,16 +33,17 @@ from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Columns, Splits, StoredClips, World, same
 from pullpush.data.draws import number, share
+from pullpush.data.language.grammar import prompts
 from pullpush.data.language.wording import FORMS
 from pullpush.data.languages import LANGUAGES, told_by
 from pullpush.data.music.instruments import (
     REAL,
+    event_of,
     families,
     font_path,
     load_font,
     load_instruments,
     load_words,
-    music_prompts,
     real_sounds,
     sound,
     write_captions,
@@ -238,6 +239,6 @@ def _clips(
         columns,
         partial(write_captions, config.captions_per_phrase, config.seed, config.form == "aligned"),
         likeness,
-        partial(music_prompts, load_instruments()),
+        partial(prompts, [event_of(item) for item in load_instruments()]),
         graded=True,
     )
