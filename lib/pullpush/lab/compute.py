@@ -31,7 +31,6 @@ from pullpush.training.evaluate import embed_audio, embed_captions, embed_texts
 from pullpush.training.frozen import on_features
 from pullpush.training.runs import Plan, train_missing
 
-BATCH = 512  # clips that are embedded at once
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
 NO_ROWS = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})  # of the history of nothing
 
@@ -251,7 +250,7 @@ class Embedded:
     @cached_property
     def audio(self) -> Tensor:
         """The test clips, `(N, d)`."""
-        return embed_audio(self._model, self._data.test, batch_size=BATCH)
+        return embed_audio(self._model, self._data.test)
 
     def texts(self, language: str) -> Tensor:
         """All captions of each of them, `(N, C, d)`."""
@@ -267,7 +266,7 @@ class Embedded:
     @cached_property
     def singles(self) -> Tensor:
         """Clips with one event each, `(M, d)`."""
-        return embed_audio(self._model, self._data.singles, batch_size=BATCH)
+        return embed_audio(self._model, self._data.singles)
 
     @property
     def labels(self) -> Tensor:
@@ -290,4 +289,4 @@ class Embedded:
 
 def embedded_captions(model: nn.Module, split: Clips, language: str) -> Tensor:
     """Embeddings of all C captions of each clip in one language, `(N, C, d)`."""
-    return embed_captions(model, split.captions(language), language=language, batch_size=BATCH)
+    return embed_captions(model, split.captions(language), language=language)
