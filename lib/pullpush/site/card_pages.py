@@ -33,7 +33,7 @@ CONTENTS = "<!-- contents of the library -->"
 RECORDINGS, WEIGHTS, PUBLISHED = "<!-- recordings -->", "<!-- weights -->", "<!-- published sounds -->"
 SOUND = re.compile(r"<audio\b")
 NAMED = re.compile(r"\[([^\]]+)\]\((?:\.\./)*sources\.(?:md|ipynb)\)")
-OURS = ("ours", "the reader", "data/synthetic.py", "its authors")  # how sources begin of what has no credit to give
+OURS = ("ours", "the reader", "its authors")  # how sources begin of what has no credit to give
 YES, NO = "yes", "no"
 
 

@@ -132,5 +132,5 @@ CARD = BankCard(
     make=lambda _: (synthetic_events(), synthetic_clips()),
     title="Synthetic",
     about="Twelve events made by formula, in three variants each: for tests and the profile smoke.",
-    source="data/banks/synthetic.py",
+    source="ours, in data/banks/synthetic.py",
 )
