@@ -124,7 +124,6 @@ SHARED = (
     "forces_by_term",
     "term_forces.forces_by_term",
     "curves",
-    "curves.curves",
     "curves.word_frequencies",
     "intervals",
     "claim_forest",
