@@ -192,7 +192,7 @@ class Declared:
             for (trial, seed), run in cells.items():
                 labels.setdefault(run.key, f"{one.name}: {trial}, seed {seed}")
                 if not trial.test and not isinstance(one, Derived):
-                    scoring[run.key].append(partial(compute.scored, one))
+                    scoring[run.key].append(partial(compute.scored, replace(one, trials=(trial,))))
             *rounds, own = compute.rounds(self.ground_of(one), one, cells)
             for number, plans in enumerate(rounds, start=1):
                 for run in plans:
