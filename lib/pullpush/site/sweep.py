@@ -22,7 +22,7 @@ import pandas as pd
 
 from pullpush.cache import atomic_path, content_key
 from pullpush.cache.locks import named, who
-from pullpush.errors import PullPushError, TrainingError, check_known
+from pullpush.errors import PullPushError, TrainingError, check_known, looked_up
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Derived, Experiment, trained_of, without_seeds
@@ -75,10 +75,9 @@ class Declared:
 
     def chosen(self, only: Sequence[str] = ()) -> list[Experiment]:
         """The experiments that are named, or all long ones."""
-        for name in only:
-            check_known("experiment", name, self.experiments)
-        every = self.experiments.values()
-        return [self.experiments[name] for name in only] if only else [one for one in every if one.long]
+        if only:
+            return [looked_up("experiment", name, self.experiments) for name in only]
+        return [one for one in self.experiments.values() if one.long]
 
     def remaining(self, experiment: Experiment) -> tuple[compute.Cells, Scores | None]:
         """The run of each cell that is to be trained, and what is not: what was kept when there were other seeds.

@@ -22,7 +22,7 @@ from pullpush.cache import home
 from pullpush.catalogue import Card, Catalogue
 from pullpush.data.languages import read_table
 from pullpush.data.recordings import debian
-from pullpush.errors import DataNotFoundError, PullPushError, check_known, few
+from pullpush.errors import DataNotFoundError, PullPushError, few, looked_up
 
 DATA = "PULLPUSH_DATA"
 
@@ -202,9 +202,9 @@ def _variant(
     name: str,
 ) -> DatasetCard:
     """The card of "audiocaps:v2" and the like; `UnknownNameError` where there is none of the name."""
-    check_known(noun, name, variants)
+    variant = looked_up(noun, name, variants)
     functions = {key: whole[key] for key in ("read", "fetch") if key in whole}
-    return replace(card, **_fields({**functions, **variants[name]}, readers))
+    return replace(card, **_fields({**functions, **variant}, readers))
 
 
 def official_table(path: Path, columns: Sequence[str], **options: Any) -> pd.DataFrame:

@@ -9,13 +9,14 @@ import numpy as np
 from pullpush.data.clips import World
 from pullpush.data.language.vocabulary import word_frequencies
 from pullpush.data.sets.captioned import published_captions as published_captions
+from pullpush.studies.taught import flat
 
 RANKS = 100  # of the commonest words, for the slope
 
 
 def captions_of(world: World) -> list[str]:
     """All English captions that a world trains on, clip by clip."""
-    return [caption for several in world.train.captions("eng") for caption in several]
+    return flat(world.train.captions("eng"))
 
 
 def statistics(captions: Sequence[str]) -> dict[str, float]:
