@@ -33,6 +33,13 @@ SUMMANDS: Mapping[str, tuple[Term, ...]] = {
     SIMCSE: (Term("simcse", 0.1),),
     SOFT: (Term("distillation"),),
 }
+# InfoNCE in the place of a summand that is a softmax: SVR at a radius of zero, and labels that know the pairs alone.
+STAND_INS: Mapping[str, Term] = {
+    SVR: Term(
+        "svr", options={"modelling": "static", "direction": "both", "radius": 0.0, "learnable": False, "beta": 0.0}
+    ),
+    SOFT: Term("infonce"),
+}
 # Generators: 64 runs of resolution VII, in which main effects and two-way interactions are clear; 16 of resolution IV,
 # in which interactions are aliased in groups of three; and 16 of five factors, for a profile that only tries all out.
 HALF: tuple[Sequence[str], Mapping[str, Sequence[str]]] = (NAMES, {TOPICS: NAMES[:-1]})
@@ -156,6 +163,17 @@ def combined(
     """A trial a combination of terms, each once; seeds are blocks: every run is trained with each."""
     trials = {label(high): Trial(label(high), *system(high, dim=dim, tuned=tuned)) for high in combinations}
     return _long(name, trials.values(), seeds, data, languages)
+
+
+def stand_ins(of: Experiment) -> Experiment:
+    """The runs that have a term of STAND_INS, once for each that they have, with InfoNCE in its place (`replaced`)."""
+    trials = []
+    for trial in of.trials:
+        for factor in (name for name in STAND_INS if name in high_of(trial.system)):
+            (term,) = SUMMANDS[factor]
+            terms = tuple(STAND_INS[factor] if one == term else one for one in trial.overrides["terms"])
+            trials.append(replace(trial, overrides={**trial.overrides, "terms": terms}, where={"replaced": factor}))
+    return replace(of, name="stand-ins", trials=tuple(trials))
 
 
 def on_validation(of: Experiment) -> Experiment:
