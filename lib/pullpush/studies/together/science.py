@@ -30,7 +30,7 @@ from pullpush.lab.comparisons import differences
 from pullpush.lab.experiments import Where
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, adjusted, conditional_effect, difference
-from pullpush.studies.together.experiments import high_of, label
+from pullpush.studies.together.experiments import NONE, STAND_INS, high_of, label
 
 Effect = tuple[str, ...]  # of one factor, or the interaction of several; in the order of the design's factors
 ROMAN = ("full", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
@@ -201,8 +201,6 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
     >>> conditional(Design("AB"), both, "B", "no B").query("reading == 'seeds and clips'")["value"].tolist()
     [1.0, 3.0]
     """
-    error, df = design_error(design, values)
-    error *= np.sqrt(2)  # of half of the runs
     tables = []
     for is_low in (True, False):
         found = []
@@ -210,12 +208,43 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
             pairs = [high & {factor, beside} for high in design.runs]
             cells = {cell: values[[each == cell for each in pairs]].mean(axis=0) for cell in dict.fromkeys(pairs)}
             found.append(({"effect": factor}, conditional_effect(cells, factor, beside=beside, without=is_low)))
-        table = differences(found).assign(beside=absent if is_low else beside)
-        own = table.assign(reading=READINGS[1], **{"half width": error * stdtrit(df, 0.975)})
-        own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
-        own["low"], own["high"] = own["value"] - own["half width"], own["value"] + own["half width"]
-        tables += [table.assign(reading=READINGS[0]), own]
+        tables.append(_by_both(differences(found).assign(beside=absent if is_low else beside), design, values))
     return pd.concat(tables, ignore_index=True)
+
+
+def over_stand_ins(design: Design, found: Scores, plain: Scores, beside: str, absent: str) -> pd.DataFrame:
+    """What InfoNCE in a term's place adds over nothing, and the term over that InfoNCE, in R@1.
+
+    Args:
+        found, plain: of the design's runs, and of `experiments.stand_ins`.
+        beside, absent: as of `conditional`.
+
+    Returns:
+        Columns effect, beside, reading and those of `lab.comparisons.GAIN`; p by Holm within a reading and company.
+    """
+    tables = []
+    for is_low in (True, False):
+        runs, rows = [high for high in design.runs if (beside in high) is not is_low], []
+        for term in STAND_INS:
+            with_it = [label(high) for high in runs if term in high]
+            nothing = [found.values(label(high), "R@1") for high in runs if term not in high]
+            stand_in = np.mean([plain.values(name, "R@1", {"replaced": term}) for name in with_it], axis=0)
+            itself = np.mean([found.values(name, "R@1") for name in with_it], axis=0)
+            rows.append(({"effect": f"{NONE} for {term}"}, difference(stand_in, np.mean(nothing, axis=0))))
+            rows.append(({"effect": f"{term} over that {NONE}"}, difference(itself, stand_in)))
+        table = differences(rows).assign(beside=absent if is_low else beside)
+        tables.append(_by_both(table, design, responses(found, design, "R@1")))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _by_both(table: pd.DataFrame, design: Design, values: np.ndarray) -> pd.DataFrame:
+    """Effects over one half of a design's runs, by both READINGS of their error."""
+    error, df = design_error(design, values)
+    error *= np.sqrt(2)  # of half of the runs
+    own = table.assign(reading=READINGS[1], **{"half width": error * stdtrit(df, 0.975)})
+    own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
+    own["low"], own["high"] = own["value"] - own["half width"], own["value"] + own["half width"]
+    return pd.concat([table.assign(reading=READINGS[0]), own])
 
 
 def standing(table: pd.DataFrame) -> pd.DataFrame:
