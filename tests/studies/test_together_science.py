@@ -1,13 +1,14 @@
 """Designs against a published table and orthogonality, effects against those put in, predictions, and the front."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pullpush.studies.together import science
+from pullpush.studies.together import experiments, science
 from pullpush.studies.together.experiments import EIGHTH, HALF
 from pullpush.studies.together.science import Design, effect, effects, front, predicted, shown, simplest, standing
 
@@ -220,3 +221,18 @@ def test_conditional_effects_differ_by_twice_the_interaction_and_have_two_errors
     error, df = science.design_error(design, values)
     assert df == 16
     assert error == pytest.approx(2 * 0.01 / np.sqrt(values.size), rel=0.5)
+
+
+def test_a_stand_in_splits_what_a_term_adds():
+    design, rng = Design(*HALF), np.random.default_rng(0)
+    runs = {experiments.label(high): rng.normal(size=(3, 20)) for high in design.runs}
+    found, plain = (SimpleNamespace(values=lambda name, *_, part=part: part * runs[name]) for part in (1, 0.5))
+    table = science.over_stand_ins(design, found, plain, experiments.SIGMOID, "softmax")
+    table = table.set_index(["reading", "effect", "beside"])[["value", "half width"]]
+    whole = science.conditional(design, np.stack([*runs.values()]), experiments.SIGMOID, "softmax")
+    for row in whole[whole["effect"].isin([*experiments.STAND_INS])].to_dict("records"):
+        name, at = row["effect"], (row["reading"], row["beside"])
+        parts = [table.loc[at[0], each, at[1]] for each in (f"InfoNCE for {name}", f"{name} over that InfoNCE")]
+        assert sum(part["value"] for part in parts) == pytest.approx(row["value"])
+        if row["reading"] == science.READINGS[1]:
+            assert [part["half width"] for part in parts] == pytest.approx([row["half width"]] * 2)
