@@ -17,12 +17,13 @@ from pullpush.show.interactive import force_lab, radius_lab
 from pullpush.studies.svr.science import push_by_negative
 
 N, TAU = 12, 0.1
+TEXT, AUDIO = sphere(N, 6), sphere(N, 6, seed=1)
+CAPTIONS = [f"caption {i}" for i in range(N)]
 
 
-def page(captions: list[str] | None = None) -> str:
+def page(lab=force_lab, captions=CAPTIONS, anchors=(3, 7)) -> str:
     """The document inside the frame."""
-    captions = captions or [f"caption {i}" for i in range(N)]
-    shown = force_lab(sphere(N, 6), sphere(N, 6, seed=1), captions, [3, 7], tau=TAU).data
+    shown = lab(TEXT, AUDIO, captions, [*anchors], tau=TAU).data
     (document,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
     return html.unescape(document)
 
@@ -39,9 +40,8 @@ def test_the_data_is_that_of_the_anchors(monkeypatch):
     assert [anchor["caption"] for anchor in read["anchors"]] == ["caption 3", "caption 7"]
     first = read["anchors"][0]
     assert first["names"] == [f"caption {j}" for j in (0, 1, 2, 4, 5)]
-    anchor, partner, rest = sphere(N, 6)[3], sphere(N, 6, seed=1)[3], sphere(N, 6, seed=1)[[0, 1, 2, 4, 5]]
-    along = F.normalize(partner - anchor, dim=0)
-    np.testing.assert_allclose(first["position"], (rest - anchor) @ along, atol=1e-5)
+    along = F.normalize(AUDIO[3] - TEXT[3], dim=0)
+    np.testing.assert_allclose(first["position"], (AUDIO[[0, 1, 2, 4, 5]] - TEXT[3]) @ along, atol=1e-5)
 
 
 @pytest.mark.parametrize("tau", [0.05, 0.1, 0.7])
@@ -53,7 +53,7 @@ def test_the_data_suffices_for_the_forces_at_every_temperature(tau):
     gram, miss = np.array(first["gram"]), p.sum()
     across = np.sqrt(p @ gram[1:, 1:] @ p) / tau
     net = np.sqrt(max(gram[0, 0] * (miss / tau) ** 2 - 2 * miss * (gram[0, 1:] @ p) / tau**2 + across**2, 0))
-    forces = decompose(sphere(N, 6)[3:4], sphere(N, 6, seed=1), tau, positive=torch.tensor([3]))
+    forces = decompose(TEXT[3:4], AUDIO, tau, positive=torch.tensor([3]))
     sideways = forces.gradient - (forces.gradient * forces.unit).sum(1, keepdim=True) * forces.unit
     assert across == pytest.approx(forces.perpendicular.norm().item(), rel=1e-3)
     assert p @ first["along"] / tau == pytest.approx((forces.push * forces.unit).sum().item(), abs=1e-3)
@@ -65,8 +65,7 @@ def test_the_data_suffices_for_the_forces_at_every_temperature(tau):
 
 @pytest.mark.parametrize("evil", ["</script><script>alert(1)</script>", "<!--<script>", '" onload="x', "</SCRIPT >"])
 def test_a_caption_cannot_break_out_of_the_page(evil):
-    captions = [f"{evil} {i}" for i in range(N)]
-    document = page(captions)
+    document = page(captions=[f"{evil} {i}" for i in range(N)])
     assert data(document)["anchors"][0]["caption"] == f"{evil} 3"
     script = document.split("<script>", 1)[1].rsplit("</script>", 1)[0]
     assert "</script" not in script.lower()
@@ -77,15 +76,13 @@ def test_a_caption_cannot_break_out_of_the_page(evil):
 @pytest.mark.parametrize("radius", [-0.3, 0.0, 0.4, 1.2])
 def test_the_radius_page_has_what_svrs_push_follows_from(radius):
     """The page's own formulas, written out again, against autograd."""
-    shown = radius_lab(sphere(N, 6), sphere(N, 6, seed=1), [f"caption {i}" for i in range(N)], [3], tau=TAU).data
-    (document,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
-    (first,) = data(html.unescape(document))["anchors"]
+    (first,) = data(page(radius_lab, anchors=[3]))["anchors"]
     c = radius / first["distance"]
     similarity, partner = np.array(first["similarity"]), np.array(first["withPositive"])
     scores = np.exp(np.array([(1 - c) * first["positive"] + c, *((1 - c) * similarity + c * partner)]) / TAU)
     p = scores[1:] / scores.sum()
-    push = push_by_negative(sphere(N, 6), sphere(N, 6, seed=1), radius, TAU)[3]
-    along = F.normalize(sphere(N, 6, seed=1)[3] - sphere(N, 6)[3], dim=0)
+    push = push_by_negative(TEXT, AUDIO, radius, TAU)[3]
+    along = F.normalize(AUDIO[3] - TEXT[3], dim=0)
     rows = [j for j in range(N) if j != 3]
     np.testing.assert_allclose(p * first["along"] / TAU, (push @ along)[rows], atol=1e-3)
     across = (push - (push @ along)[:, None] * along).norm(dim=1)[rows]

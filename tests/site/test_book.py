@@ -170,6 +170,7 @@ def published(root: Path, *pages: str) -> Iterator[Path]:
         patch.setenv("PULLPUSH_BOOK", str(root))
         patch.setenv("PULLPUSH_HOME", str(root / "home"))
         patch.setenv("PULLPUSH_PROGRESS", "0")
+        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # a process takes longer to start than these runs to train
         done = CliRunner().invoke(main, ["publish", *pages, "--profile", "smoke", "--jobs", "1"])
         assert done.exit_code == 0, done.output
         yield root

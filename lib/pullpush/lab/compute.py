@@ -27,8 +27,10 @@ from pullpush.lab.session import Session
 from pullpush.metrics.cards import METRICS, Embeddings, Values
 from pullpush.parallel import in_threads
 from pullpush.training.components import of_recipe
+from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio, embed_captions, embed_texts
 from pullpush.training.frozen import on_features
+from pullpush.training.recipes import Recipe
 from pullpush.training.runs import Plan, train_missing
 
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
@@ -53,6 +55,16 @@ class View(NamedTuple):
     base: Callable[[int], Plan] | None = None
     taught: Callable[[int], World] | None = None
     before: Callable[[int], Sequence[Sequence[Plan]]] | None = None
+
+    def recipe(self, name: str, overrides: Mapping[str, Any] = MappingProxyType({})) -> Recipe:
+        """A recipe on this data, at the profile's size."""
+        features = on_features(self.data) if self.data.trunk else {}
+        return common.sized(self.session, name, **common.merged(features, self.overrides, overrides))
+
+    def plan(self, recipe: Recipe, seed: int, watch: Diagnostics | None = None) -> Plan:
+        """A recipe's run of a seed on this data."""
+        data = self.taught(seed) if self.taught else self.data
+        return Plan(data, recipe, seed, watch, self.base(seed).path if self.base else None)
 
 
 class Ground:
@@ -143,11 +155,7 @@ def plans_of(ground: Ground, experiment: Experiment) -> Cells:
 def plan_of(ground: Ground, experiment: Experiment, trial: Trial, seed: int) -> Plan:
     """All that makes one run: data, recipe at the profile's size, seed, what is watched."""
     view = ground.view(trial.data or experiment.data)
-    features = on_features(view.data) if view.data.trunk else {}
-    overrides = common.merged(features, view.overrides, trial.overrides)
-    data = view.taught(seed) if view.taught else view.data
-    base = view.base(seed).path if view.base else None
-    return Plan(data, common.sized(view.session, trial.recipe, **overrides), seed, experiment.watch, base)
+    return view.plan(view.recipe(trial.recipe, trial.overrides), seed, experiment.watch)
 
 
 def rounds(ground: Ground, experiment: Experiment, cells: Cells) -> list[list[Plan]]:

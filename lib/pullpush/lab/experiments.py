@@ -108,14 +108,18 @@ class Experiment:
 
         Args:
             systems: label → recipe and overrides.
-            varies: column → value → further overrides.
+            varies: column → value → further overrides; of several columns every combination.
             settings: the same for several settings that are tried one after the other, not crossed: their names and
                 values become the columns "setting" and "value".
             options: other attributes.
         """
-        points = [
-            ({key: value}, changes) for key, values in (varies or {}).items() for value, changes in values.items()
-        ]
+        points: list[tuple[Where, Mapping[str, Any]]] = [({}, {})] if varies or not settings else []
+        for column, values in (varies or {}).items():
+            points = [
+                ({**where, column: value}, {**changes, **more})
+                for where, changes in points
+                for value, more in values.items()
+            ]
         points += [
             ({"setting": key, "value": value}, changes)
             for key, values in (settings or {}).items()
@@ -123,7 +127,7 @@ class Experiment:
         ]
         trials = tuple(
             Trial(system, recipe, {**overrides, **changes}, where)
-            for where, changes in points or [({}, {})]
+            for where, changes in points
             for system, (recipe, overrides) in systems.items()
         )
         return cls(name, trials, tuple(seeds), **options)

@@ -37,7 +37,7 @@ from pullpush.lab.compute import Ground, View
 from pullpush.lab.gaps import NotKeptError
 from pullpush.lab.material import SCENES, Material
 from pullpush.studies import own_data
-from pullpush.training.frozen import Base, encoded, on_features
+from pullpush.training.frozen import Base, encoded
 from pullpush.training.loop import Result
 from pullpush.training.runs import Plan
 
@@ -132,8 +132,7 @@ class Grounds(Ground):
         """The long run of ML-CLAP from nothing that a stage's runs of a seed go on from."""
         start = STAGES[name].after
         view, epochs = self.view(start), STAGES[start].passes * self.book.settings.epochs
-        options = common.merged(on_features(view.data), view.overrides, {"epochs": epochs})
-        return Plan(view.data, common.sized(view.session, "ml-clap", **options), FIRST_SEED + seed)
+        return Plan(view.data, view.recipe("ml-clap", {"epochs": epochs}), FIRST_SEED + seed)
 
     @property
     def _in_languages(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from pullpush.studies.distill.stages import AUGMENTS, ENCODERS, ENSEMBLE, LAST, 
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
 from pullpush.studies.taught import PARTS as SOFT_LABELS, Classes, Labels, Run, TaughtConfig, Teacher, Truth, loaded
 from pullpush.topics import TopicsError
-from pullpush.training.frozen import encoded, on_features
+from pullpush.training.frozen import encoded
 from pullpush.training.recipes import weighted
 from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
@@ -101,10 +101,7 @@ class Context(Ground):
         """The run of a stage that others start from, or learn from."""
         if (stage, seed) not in self._plans:
             view = self.view_of(stage)
-            name, overrides = self.system(stage)
-            sized = common.sized(view.session, name, **common.merged(on_features(view.data), view.overrides, overrides))
-            world = view.taught(seed) if view.taught else view.data
-            self._plans[stage, seed] = Plan(world, sized, seed, base=view.base(seed).path if view.base else None)
+            self._plans[stage, seed] = view.plan(view.recipe(*self.system(stage)), seed)
         return self._plans[stage, seed]
 
     def system(self, stage: Stage, **overrides: Any) -> System:

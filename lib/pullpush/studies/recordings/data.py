@@ -26,7 +26,6 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings.corpora import load_labelled
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import DataNotFoundError, check_known
-from pullpush.lab import common
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session, published
@@ -34,7 +33,7 @@ from pullpush.show import galleries
 from pullpush.show.markup import Markup
 from pullpush.studies import taught
 from pullpush.studies.own_data import is_small, tell_scenes
-from pullpush.training.frozen import encoded, on_features, splits_encoder
+from pullpush.training.frozen import encoded, splits_encoder
 from pullpush.training.terms import Term
 from pullpush.training.trunk import Published, parts_of
 
@@ -180,9 +179,8 @@ class Recordings(Ground):
     def _taught(self) -> taught.TaughtConfig:
         """The scenes with what an ensemble of the baseline makes of them, and with the topics of their captions."""
         plain = self.view(f"plain/{YAMNET}")
-        base = common.sized(self.book, "kcl", **common.merged(on_features(plain.data), plain.overrides, BASE))
         topics = taught.FirstCaptions(self.book.settings.text) if self.has_recordings else taught.Classes("event")
-        return taught.by_ensemble(self.scenes.config, plain.data, base, self.trunk(YAMNET), topics)
+        return taught.by_ensemble(self.scenes.config, plain.data, plain.recipe("kcl", BASE), self.trunk(YAMNET), topics)
 
 
 def _asked(ask: Callable[..., list[str]], language: str, template: str | None = None) -> list[str]:

@@ -28,7 +28,7 @@ from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_small, languages_of, tell_scenes
 from pullpush.studies.taught import OF_ENSEMBLE, Classes, FirstCaptions, TaughtConfig, by_ensemble
 from pullpush.studies.together.experiments import FROZEN, UPPER, VALID, system
-from pullpush.training.frozen import encoded, on_features
+from pullpush.training.frozen import encoded
 
 PLAIN = "plain"
 PART = 1 / 4  # of the profile's training scenes: a chapter of very many runs
@@ -90,8 +90,8 @@ class Context(Ground):
     @cached_property
     def taught(self) -> TaughtConfig:
         """The scenes with both columns."""
-        plain, (name, options) = self.view(PLAIN), system((), dim=self.dim)
-        base = common.sized(self.book, name, **common.merged(on_features(plain.data), plain.overrides, options))
+        plain = self.view(PLAIN)
         topics = Classes("event") if self.is_small else FirstCaptions(self.book.settings.text)
         trunk = common.published_trunk(self.book)
+        base = plain.recipe(*system((), dim=self.dim))
         return by_ensemble(self.scenes.config, plain.data, base, trunk, topics)

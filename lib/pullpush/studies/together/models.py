@@ -11,13 +11,11 @@ import pandas as pd
 import torch
 
 from pullpush.data.clips import Clips
-from pullpush.lab import common
 from pullpush.lab.compute import View
 from pullpush.lab.overhead import Step, step_times
 from pullpush.studies.counting import cost
 from pullpush.studies.term_forces import term_forces
 from pullpush.studies.together.experiments import label, system
-from pullpush.training.frozen import on_features
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective, bring_columns
 from pullpush.training.optimiser import make_optimiser
@@ -32,8 +30,7 @@ def steps_of(view: View, combinations: Iterable[Collection[str]]) -> dict[str, S
     """The first step of each combination on a view's training clips, by its label; all have the same clips."""
     found = {}
     for high in combinations:
-        name, overrides = system(high, dim=view.session.settings.dim)
-        one = common.sized(view.session, name, **common.merged(on_features(view.data), view.overrides, overrides))
+        one = view.recipe(*system(high, dim=view.session.settings.dim))
         model, dataset = ready(view.data, one, seed=0)
         bring_columns(dataset, one)
         batch = next(iter(dataset.batches(one.batch_size, seed=0, epoch=0)))
