@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -70,3 +70,20 @@ def use(monkeypatch: pytest.MonkeyPatch, folder: Path, repository: Path | None) 
         f'Dir::Etc::SourceList "{folder}/sources.list";\nDir::Etc::SourceParts "-";\nAcquire::Retries "0";\n'
     )
     monkeypatch.setenv("APT_CONFIG", str(folder / "apt.conf"))
+
+
+def served(monkeypatch: pytest.MonkeyPatch, folder: Path, write: Callable[[Path], object]) -> Path:
+    """A distribution below `folder` of the packages that `write` makes in it, from which alone apt fetches."""
+    if not Path("/usr/bin/apt-get").exists():
+        pytest.skip("this system has no apt")
+    (repository := folder / "repository").mkdir()
+    write(repository)
+    publish(repository)
+    use(monkeypatch, folder, repository)
+    return repository
+
+
+def below(folder: Path) -> dict[str, bytes]:
+    """The files that were fetched into a folder."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != ".sums"]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}

@@ -20,16 +20,13 @@ FILES = {"usr/share/words/a.ogg": b"a", "usr/share/words/deep/b.ogg": b"b", "usr
 @pytest.fixture
 def repository(monkeypatch, tmp_path, home):
     """A distribution with two versions of `words` and one of `more`."""
-    if not Path("/usr/bin/apt-get").exists():
-        pytest.skip("this system has no apt")
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    debs.write_deb(folder, "words", FILES, version="1:2.0-1")
-    debs.write_deb(folder, "words", {"usr/share/words/new.ogg": b"new"}, version="1:3.0-1")
-    debs.write_deb(folder, "more", {"usr/more": b"more"})
-    debs.publish(folder)
-    debs.use(monkeypatch, tmp_path, folder)
-    return folder
+
+    def write(folder):
+        debs.write_deb(folder, "words", FILES, version="1:2.0-1")
+        debs.write_deb(folder, "words", {"usr/share/words/new.ogg": b"new"}, version="1:3.0-1")
+        debs.write_deb(folder, "more", {"usr/more": b"more"})
+
+    return debs.served(monkeypatch, tmp_path, write)
 
 
 def pinned(folder: Path, name: str = "words", version: str = "1:2.0-1", **facts) -> Package:
@@ -37,16 +34,8 @@ def pinned(folder: Path, name: str = "words", version: str = "1:2.0-1", **facts)
     return Package(name, version, digest, 0.1, **facts)
 
 
-def below(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".sums"
-    }
-
-
 def test_the_pinned_version_is_fetched_where_a_newer_one_is_there(repository, recwarn):
-    assert below(tree(pinned(repository))) == FILES
+    assert debs.below(tree(pinned(repository))) == FILES
     assert not recwarn.list
 
 
@@ -55,12 +44,12 @@ def test_another_version_is_taken_with_a_warning_where_the_pinned_one_is_gone(re
     debs.publish(repository)
     with pytest.warns(UserWarning, match=r"words_.*3\.0.* is not words 1:2\.0-1"):
         place = tree(Package("words", "1:2.0-1", "0" * 64, 0.1))
-    assert below(place) == {"usr/share/words/new.ogg": b"new"}
+    assert debs.below(place) == {"usr/share/words/new.ogg": b"new"}
 
 
 def test_only_wanted_files_are_kept(repository):
     ogg = pinned(repository, files=("usr/share/words/*",))
-    assert below(tree(ogg)) == {name: content for name, content in FILES.items() if "words/" in name}
+    assert debs.below(tree(ogg)) == {name: content for name, content in FILES.items() if "words/" in name}
     assert tree(pinned(repository)) != tree(ogg)
 
 
@@ -72,7 +61,7 @@ def test_several_packages_take_one_look_at_the_distribution(repository, monkeypa
     spy.chmod(0o755)
     monkeypatch.setenv("PATH", f"{spy.parent}:/usr/bin:/bin")
     words, more = trees([pinned(repository), pinned(repository, "more", "1")])
-    assert (below(words), below(more)) == (FILES, {"usr/more": b"more"})
+    assert (debs.below(words), debs.below(more)) == (FILES, {"usr/more": b"more"})
     assert calls.read_text().count(" update") == 1
 
 
@@ -82,7 +71,7 @@ def test_a_folder_of_packages_serves_without_apt(home, monkeypatch, tmp_path):
     package = pinned(tmp_path / "mine")
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     monkeypatch.setenv(SOURCE, str(tmp_path / "mine"))
-    assert below(tree(package)) == FILES
+    assert debs.below(tree(package)) == FILES
 
 
 def test_without_apt_the_message_says_what_to_do(home, monkeypatch, tmp_path):

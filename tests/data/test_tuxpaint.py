@@ -51,22 +51,7 @@ def offline(monkeypatch, tmp_path):
 @pytest.fixture
 def repository(monkeypatch, tmp_path, offline):
     """A distribution in a folder, which apt fetches from; returns the folder."""
-    if not Path("/usr/bin/apt-get").exists():
-        pytest.skip("this system has no apt")
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    write_deb(folder)
-    debs.publish(folder)
-    debs.use(monkeypatch, tmp_path, folder)
-    return folder
-
-
-def files_below(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".sums"
-    }
+    return debs.served(monkeypatch, tmp_path, write_deb)
 
 
 def unfinished(home: Path) -> list[Path]:
@@ -79,7 +64,7 @@ def unfinished(home: Path) -> list[Path]:
 def test_apt_fetches_without_root_and_another_version_is_told(home, repository):
     with pytest.warns(UserWarning, match="not version 2022.06.04 of the stamps"):
         stamps = tuxpaint.fetch()
-    assert files_below(stamps) == FILES
+    assert debs.below(stamps) == FILES
     assert [path.name for path in stamps.parent.iterdir() if path.name != ".sums"] == ["stamps"], (
         "the package itself is not kept"
     )
@@ -114,7 +99,7 @@ def test_a_package_on_disk_is_unpacked(home, tmp_path, monkeypatch, tools):
     monkeypatch.setenv(tuxpaint.SOURCE, str(write_deb(tmp_path)))
     if tools == "python":
         monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    assert files_below(tuxpaint.fetch()) == FILES
+    assert debs.below(tuxpaint.fetch()) == FILES
 
 
 @pytest.mark.parametrize("below", ["", "stamps", "usr/share/tuxpaint/stamps", "tuxpaint-stamps-1/stamps"])

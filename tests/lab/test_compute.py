@@ -94,7 +94,7 @@ def test_what_varies_tells_trials_apart(ground):
     assert one.seeds == 1
     with pytest.raises(ExperimentError, match="2 trials of 'SVR'"):
         found.contrast("SVR", metric="R@1")
-    crossed = {**radii, "tau": {tau: {"tau": tau} for tau in (0.1, 0.2)}}
+    crossed = radii | {"tau": {tau: {"tau": tau} for tau in (0.1, 0.2)}}
     trials = Experiment.of("crossed", {"SVR": PAIR["with SVR"]}, seeds=(0,), varies=crossed).trials
     assert [tuple(each.where.values()) for each in trials] == [(0.0, 0.1), (0.0, 0.2), (0.5, 0.1), (0.5, 0.2)]
     assert all({**each.overrides, **each.where} == each.overrides for each in trials)

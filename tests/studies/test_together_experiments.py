@@ -124,8 +124,7 @@ def test_with_one_language_or_several_the_softmax_is_infonce_of_each(languages):
     expected = torch.stack([info(sides[0], text).value for text in sides[1:]]).mean()
     torch.testing.assert_close(experiments.SOFTMAX_LOSS.weight * apply(loss, offer).value, expected)
     for name, value in ((experiments.SVR, expected), (experiments.SOFT, info(sides[0], sides[1]).value)):
-        term = experiments.STAND_INS[name]
-        stand_in = replace(term, options={**term.options, "tau": 0.1}).create(6)
+        stand_in = replace(term := experiments.STAND_INS[name], options={**term.options, "tau": 0.1}).create(6)
         torch.testing.assert_close(apply(stand_in, offer).value, value, check_dtype=False)
 
 

@@ -231,8 +231,8 @@ def test_a_stand_in_splits_what_a_term_adds():
     table = table.set_index(["reading", "effect", "beside"])[["value", "half width"]]
     whole = science.conditional(design, np.stack([*runs.values()]), experiments.SIGMOID, "softmax")
     for row in whole[whole["effect"].isin([*experiments.STAND_INS])].to_dict("records"):
-        name, at = row["effect"], (row["reading"], row["beside"])
-        parts = [table.loc[at[0], each, at[1]] for each in (f"InfoNCE for {name}", f"{name} over that InfoNCE")]
+        both = (f"InfoNCE for {row['effect']}", f"{row['effect']} over that InfoNCE")
+        parts = [table.loc[row["reading"], each, row["beside"]] for each in both]
         assert sum(part["value"] for part in parts) == pytest.approx(row["value"])
         if row["reading"] == science.READINGS[1]:
             assert [part["half width"] for part in parts] == pytest.approx([row["half width"]] * 2)

@@ -22,11 +22,9 @@ def scattered(rate=0.4):
 
 
 @pytest.fixture(scope="module")
-def by_umap(tmp_path_factory):
+def by_umap(module_home):
     """Topics of the planted captions, through UMAP; it compiles itself once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("home")))
-        yield cluster(*planted()[:2], seed=0)
+    return cluster(*planted()[:2], seed=0)
 
 
 # What is found

@@ -24,7 +24,7 @@ from pullpush.data.music.phrases import RATE, SHAPES, Note, Phrase, kinds, notes
 from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
 from pullpush.data.music.world import MusicConfig, _deal, likeness, never_named, owned
 from pullpush.data.scenes.augmented import mix, partners, unite, unites
-from pullpush.data.scenes.composer import SceneConfig, compose, ratio, shifted, single
+from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, ratio, single
 from pullpush.data.scenes.held_out import _Part, named_events, two_banks
 from pullpush.data.scenes.renderer import layers, render
 from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance_matrix, to_json
@@ -148,7 +148,7 @@ def renderer() -> Values:
         "overlap": Scene((near, far), "overlap", 3.0, 0.8),
         "loud": Scene((Sound(2, 0, 0.0, gain_db=24.0), Sound(4, 1, 0.02, gain_db=20.0)), "overlap", 20.0, 0.4),
     }
-    pitches = shifted(bank(), SCENES.max_semitones)
+    pitches = pitch_bank(bank(), SCENES.max_semitones)
     sounds, noise = layers(various["overlap"], bank(), SCENES, pitches)
     rendered = {name: looks(render(scene, bank(), SCENES, pitches)) for name, scene in various.items()}
     return rendered | {"sounds": looks(sounds), "noise": looks(noise), "stored": to_int16(sounds[1000:1040])}
@@ -157,7 +157,7 @@ def renderer() -> Values:
 @DATA("pitch")
 def pitch() -> Values:
     """A bank at all shifts, and the factors of an octave."""
-    shifts, some = shifted(bank(), 2), ((0, -2), (5, 0), (8, 1))
+    shifts, some = pitch_bank(bank(), 2), ((0, -2), (5, 0), (8, 1))
     return {
         "ratios": [float(ratio(semitones)) for semitones in range(-12, 13)],
         "bounds": shifts.bounds.reshape(-1)[::7],

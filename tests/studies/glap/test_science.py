@@ -29,10 +29,8 @@ def pairs():
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PULLPUSH_HOME", str(tmp_path_factory.mktemp("home")))
-        yield Grounds(session.start("05-glap", profile="smoke", out=tmp_path_factory.mktemp("out")))
+def ground(module_home, tmp_path_factory):
+    return Grounds(session.start("05-glap", profile="smoke", out=tmp_path_factory.mktemp("out")))
 
 
 def run_of(name: str, *, step: float = 3.0, **options):

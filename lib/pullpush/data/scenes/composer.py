@@ -1,7 +1,7 @@
 """Scenes composed from a bank of recorded events: which sound, in which relation, how each is heard.
 
 Composing draws from `(seed, index)` alone, so that a scene is known without its audio (see renderer.py). Every
-recording is resampled once at every pitch that scenes may ask for, and memory-mapped.
+recording is resampled once at every pitch that scenes may ask for.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.signal import resample_poly
 
-from pullpush.cache import cached_dir, content_key
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import PullPushError
-from pullpush.golden import versions
 from pullpush.settings import check_fields
 
 if TYPE_CHECKING:
@@ -35,7 +32,7 @@ TRIES = 500  # draws of an event set before another number of events is drawn
 class PitchBank:
     """Shifted recordings, end to end.
 
-    samples: `(total,)` float32 at 16 kHz, memory-mapped; bounds: `(recordings, 2 * most + 1, 2)` int64, where each
+    samples: `(total,)` float32 at 16 kHz; bounds: `(recordings, 2 * most + 1, 2)` int64, where each
     recording begins and ends at each shift from -most to most; first: `(events,)` int64, each event's first recording.
     """
 
@@ -55,18 +52,12 @@ def ratio(semitones: int) -> Fraction:
     return Fraction(2 ** (semitones / 12)).limit_denominator(200)
 
 
+@lru_cache(maxsize=4)
 def pitch_bank(bank: Bank, most: int) -> PitchBank:
-    """The bank at all shifts from -`most` to `most` semitones: made once, then read from the cache.
+    """The bank at all shifts from -`most` to `most` semitones, each recording resampled to each: made once a process.
 
     A shift changes speed with pitch, as a tape does, so that a recording up a semitone is 6 % shorter.
     """
-    key = content_key([versions("data/pitch"), bank.key, most])
-    folder = cached_dir("pitch", key, lambda path: _write(path, shifted(bank, most)))
-    return _open(folder, most)
-
-
-def shifted(bank: Bank, most: int) -> PitchBank:
-    """The same in memory: every recording resampled to every shift."""
     waves = [
         shift(clip.numpy(), semitones) for clips in bank.clips for clip in clips for semitones in range(-most, most + 1)
     ]
@@ -75,17 +66,6 @@ def shifted(bank: Bank, most: int) -> PitchBank:
     counts = [len(clips) for clips in bank.clips]
     bounds = np.stack([starts, stops], axis=-1).reshape(sum(counts), 2 * most + 1, 2)
     return PitchBank(np.concatenate(waves), bounds, np.cumsum([0, *counts[:-1]], dtype=np.int64), most)
-
-
-@lru_cache(maxsize=4)
-def _open(folder: Path, most: int) -> PitchBank:
-    samples = np.load(folder / "samples.npy", mmap_mode="r")
-    return PitchBank(samples, np.load(folder / "bounds.npy"), np.load(folder / "first.npy"), most)
-
-
-def _write(folder: Path, pitches: PitchBank) -> None:
-    for name in ("samples", "bounds", "first"):
-        np.save(folder / f"{name}.npy", getattr(pitches, name))
 
 
 def shift(wave: np.ndarray, semitones: int) -> np.ndarray:

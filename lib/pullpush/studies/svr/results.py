@@ -13,10 +13,10 @@ import pandas as pd
 from pullpush.errors import PullPushError
 from pullpush.lab import comparisons
 from pullpush.lab.comparisons import differences, gains
-from pullpush.lab.experiments import ExperimentError
+from pullpush.lab.experiments import ExperimentError, Where
 from pullpush.lab.material import Labelled
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference, difference
+from pullpush.metrics.inference import Difference, difference, main_effect
 from pullpush.studies.means import by_seed
 from pullpush.studies.svr.data import EFFECTS, SCALED, TITLES, TWICE, factorial
 from pullpush.training.evaluate import zero_shot
@@ -178,12 +178,17 @@ def main_effects(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
         for letter, name in PRINTED.items():
             head = {"protocol": protocol, "effect": name, "kind": "main" if is_whole else "alone"}
             if is_whole:
-                halves = [[each for each in DESIGN if (letter in each[4:]) is on] for on in (True, False)]
-                sides = (np.mean([scores.values(each, metric, where) for each in half], axis=0) for half in halves)
-                found.append((head, difference(*sides)))
+                found.append((head, main_effect(cells(scores, where, metric), letter)))
             else:
                 found.append((head, scores.contrast(f"SVR:{letter}", TWICE, metric, where)))
     return differences(found)
+
+
+def cells(scores: Scores, where: Where, metric: str = "R@1") -> dict[frozenset[str], np.ndarray]:
+    """The letters of the effects that are on → what the design's system scored, as `metrics.inference.main_effect`
+    takes them.
+    """
+    return {frozenset(name[4:] if name != TWICE else ""): scores.values(name, metric, where) for name in DESIGN}
 
 
 def over(scores: Scores, baseline: str) -> pd.DataFrame:
