@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pullpush.studies.together import experiments, science
-from pullpush.studies.together.experiments import EIGHTH, HALF
+from pullpush.studies.together.experiments import EIGHTH, HALF, SIGMOID
 from pullpush.studies.together.science import Design, effect, effects, front, predicted, shown, simplest, standing
 
 # Box, Hunter & Hunter, Statistics for Experimenters, 2nd ed., Table 6.22: factors, generators, runs, resolution.
@@ -227,9 +227,8 @@ def test_a_stand_in_splits_what_a_term_adds():
     design, rng = Design(*HALF), np.random.default_rng(0)
     runs = {experiments.label(high): rng.normal(size=(3, 20)) for high in design.runs}
     found, plain = (SimpleNamespace(values=lambda name, *_, part=part: part * runs[name]) for part in (1, 0.5))
-    table = science.over_stand_ins(design, found, plain, experiments.SIGMOID, "softmax")
-    table = table.set_index(["reading", "effect", "beside"])[["value", "half width"]]
-    whole = science.conditional(design, np.stack([*runs.values()]), experiments.SIGMOID, "softmax")
+    table = science.over_stand_ins(design, found, plain, SIGMOID, "softmax").set_index(["reading", "effect", "beside"])
+    whole = science.conditional(design, np.stack([*runs.values()]), SIGMOID, "softmax")
     for row in whole[whole["effect"].isin([*experiments.STAND_INS])].to_dict("records"):
         both = (f"InfoNCE for {row['effect']}", f"{row['effect']} over that InfoNCE")
         parts = [table.loc[row["reading"], each, row["beside"]] for each in both]

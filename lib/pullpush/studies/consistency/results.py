@@ -142,15 +142,6 @@ def doublings(table: pd.DataFrame, baseline: str = "ml-clap") -> tuple[pd.DataFr
     return pd.DataFrame.from_dict(shifts, orient="index", columns=others), fit
 
 
-def worth_of_texts(scores: Scores) -> pd.DataFrame:
-    """What "all" texts of a clip are worth over "one" of them: a row for each kind of texts and their number K, with
-    the columns of `worth_of_steps`; on English captions.
-    """
-    of_kinds = scores.table.query("language == 'eng'").groupby(["texts", "K"], sort=False)
-    found = [worth_of_steps(rows, baseline="one").tail(1).assign(texts=kind, K=k) for (kind, k), rows in of_kinds]
-    return pd.concat(found, ignore_index=True)[["texts", "K", "value", "low", "high", "fit"]]
-
-
 def _languages_over_captions(given: Mapping[str, Scores]) -> Difference:
     """By how many doublings of steps more all of as many languages are worth than all of as many English captions."""
     table = given["texts"].table.query("language == 'eng'")

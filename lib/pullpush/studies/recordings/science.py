@@ -58,27 +58,8 @@ def losses(dim: int) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def of_losses(ground: Recordings, seeds: Iterable[int]) -> Experiment:
-    """Every loss on YAMNet, and projections that learnt nothing."""
-    return _tested("losses", {name: (YAMNET, own) for name, own in losses(ground.book.settings.dim).items()}, seeds)
-
-
-def of_encoders(ground: Recordings, seeds: Iterable[int]) -> Experiment:
-    """InfoNCE on every other frozen encoder."""
-    return _tested("encoders", {name: (name, {}) for name in ground.encoders if name != YAMNET}, seeds)
-
-
-def of_keywords(ground: Recordings, seeds: Iterable[int]) -> Experiment:
-    """InfoNCE on every encoder that has learnt from recordings, asked for spoken words: none was ever trained for."""
-    trials = tuple(
-        Trial(INFONCE if name == YAMNET else name, "kcl", BASE, data=name, test=f"words/{name}")
-        for name in ground.encoders
-        if "random" not in name
-    )
-    return Experiment("keywords", trials, tuple(seeds), data=YAMNET, evaluations=("named-clips",), long=True)
-
-
-def _tested(name: str, systems: Mapping[str, tuple[str, Mapping[str, Any]]], seeds: Iterable[int]) -> Experiment:
+def tested(name: str, systems: Mapping[str, tuple[str, Mapping[str, Any]]], seeds: Iterable[int]) -> Experiment:
+    """Systems, as the frozen encoder and what a recipe has of its own, asked for the classes in all languages."""
     trials = tuple(
         Trial(label, "kcl", {**BASE, **own}, data=encoder, test=f"test/{encoder}")
         for label, (encoder, own) in systems.items()

@@ -185,9 +185,7 @@ def main_effects(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
 
 
 def cells(scores: Scores, where: Where, metric: str = "R@1") -> dict[frozenset[str], np.ndarray]:
-    """The letters of the effects that are on → what the design's system scored, as `metrics.inference.main_effect`
-    takes them.
-    """
+    """The letters of the effects that are on → the scores `(seeds, clips)` of that system of the design."""
     return {frozenset(name[4:] if name != TWICE else ""): scores.values(name, metric, where) for name in DESIGN}
 
 

@@ -213,14 +213,9 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
 
 
 def over_stand_ins(design: Design, found: Scores, plain: Scores, beside: str, absent: str) -> pd.DataFrame:
-    """What InfoNCE in a term's place adds over nothing, and the term over that InfoNCE, in R@1.
+    """What InfoNCE in a term's place adds over nothing, and the term over that InfoNCE, in R@1: as `conditional`.
 
-    Args:
-        found, plain: of the design's runs, and of `experiments.stand_ins`.
-        beside, absent: as of `conditional`.
-
-    Returns:
-        Columns effect, beside, reading and those of `lab.comparisons.GAIN`; p by Holm within a reading and company.
+    found, plain: scores of the design's runs, and of `experiments.stand_ins`.
     """
     tables = []
     for is_low in (True, False):
