@@ -124,16 +124,16 @@ def test_with_one_language_or_several_the_softmax_is_infonce_of_each(languages):
     expected = torch.stack([info(sides[0], text).value for text in sides[1:]]).mean()
     torch.testing.assert_close(experiments.SOFTMAX_LOSS.weight * apply(loss, offer).value, expected)
     for name, value in ((experiments.SVR, expected), (experiments.SOFT, info(sides[0], sides[1]).value)):
-        stand_in = replace(term := experiments.STAND_INS[name], options={**term.options, "tau": 0.1}).create(6)
+        term = experiments.STAND_INS[name]
+        stand_in = replace(term, options={**term.options, "tau": 0.1}).create(6)
         torch.testing.assert_close(apply(stand_in, offer).value, value, check_dtype=False)
 
 
 def test_a_stand_in_changes_one_term_of_a_run():
-    design = science.Design(*experiments.HALF)
-    of_all = experiments.combined("all", design.runs, dim=8, tuned={}, seeds=(0,))
+    of_all = experiments.combined("all", science.Design(*experiments.HALF).runs, dim=8, tuned={}, seeds=(0,))
     terms = {trial.system: trial.overrides["terms"] for trial in of_all.trials}
     replaced = experiments.stand_ins(of_all).trials
-    assert len(replaced) == len(design) == len({str(trial) for trial in replaced})
+    assert len(replaced) == len(of_all.trials) == len({str(trial) for trial in replaced})
     for trial in replaced:
         before, after = terms[trial.system], trial.overrides["terms"]
         (pair,) = ((old, new) for old, new in zip(before, after, strict=True) if old != new)

@@ -148,9 +148,8 @@ def renderer() -> Values:
         "overlap": Scene((near, far), "overlap", 3.0, 0.8),
         "loud": Scene((Sound(2, 0, 0.0, gain_db=24.0), Sound(4, 1, 0.02, gain_db=20.0)), "overlap", 20.0, 0.4),
     }
-    pitches = pitch_bank(bank(), SCENES.max_semitones)
-    sounds, noise = layers(various["overlap"], bank(), SCENES, pitches)
-    rendered = {name: looks(render(scene, bank(), SCENES, pitches)) for name, scene in various.items()}
+    sounds, noise = layers(various["overlap"], bank(), SCENES)
+    rendered = {name: looks(render(scene, bank(), SCENES)) for name, scene in various.items()}
     return rendered | {"sounds": looks(sounds), "noise": looks(noise), "stored": to_int16(sounds[1000:1040])}
 
 

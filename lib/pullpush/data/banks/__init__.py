@@ -27,17 +27,17 @@ FADE = 0.01  # seconds of fade where a recording is cut
 EventClips = tuple[tuple[Tensor, ...], ...]  # for each event its recordings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Bank:
-    """Events and how they sound.
+    """Events and how they sound; banks of one key are equal.
 
     events: sorted by name; clips: for each event its recordings, `(T,)` float32 at 16 kHz, trimmed, of equal loudness
     (-20 dB RMS, less where the peak would pass 0.99) and at most 3 s long; key: hash of the names and samples.
     """
 
-    name: str
-    events: tuple[Event, ...] = field(repr=False)
-    clips: EventClips = field(repr=False)
+    name: str = field(compare=False)
+    events: tuple[Event, ...] = field(repr=False, compare=False)
+    clips: EventClips = field(repr=False, compare=False)
     key: str
 
     def __len__(self) -> int:

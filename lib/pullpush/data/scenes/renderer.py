@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.draws import number
-from pullpush.data.scenes.composer import GAP, PitchBank, SceneConfig, pitch_bank
+from pullpush.data.scenes.composer import GAP, SceneConfig, pitch_bank
 from pullpush.data.scenes.scene import Scene, Sound
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ FADE = 0.02  # seconds of fade where a sound is cut
 FAR_DB = -9.0  # level of a distant sound relative to a near one
 
 
-def render(scene: Scene, bank: Bank, config: SceneConfig, pitches: PitchBank | None = None) -> Tensor:
+def render(scene: Scene, bank: Bank, config: SceneConfig) -> Tensor:
     """The scene's audio, `(T,)` float32 at 16 kHz with `|x| < 1` and T = round(duration * 16000).
-
-    pitches: the bank at all shifts; default: from the cache.
 
     Raises:
         ValueError: the scene asks for an event, clip or shift that this bank and configuration do not have.
@@ -40,7 +38,7 @@ def render(scene: Scene, bank: Bank, config: SceneConfig, pitches: PitchBank | N
     >>> render(scene, bank, config).shape
     torch.Size([32000])
     """
-    sounds, noise = layers(scene, bank, config, pitches)
+    sounds, noise = layers(scene, bank, config)
     mix = sounds + noise
     peak = float(np.abs(mix).max(initial=0.0))
     if peak > PEAK:
@@ -48,14 +46,12 @@ def render(scene: Scene, bank: Bank, config: SceneConfig, pitches: PitchBank | N
     return torch.from_numpy(mix)
 
 
-def layers(
-    scene: Scene, bank: Bank, config: SceneConfig, pitches: PitchBank | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def layers(scene: Scene, bank: Bank, config: SceneConfig) -> tuple[np.ndarray, np.ndarray]:
     """The sounds and the noise under them before they are mixed, each `(T,)` float32 (see `render`).
 
     Their mean powers over the whole scene differ by `scene.snr_db`.
     """
-    pitches = pitches or pitch_bank(bank, config.max_semitones)
+    pitches = pitch_bank(bank, config.max_semitones)
     length = round(scene.duration * SAMPLE_RATE)
     starts = [round(sound.onset * SAMPLE_RATE) for sound in scene.sounds]
     # In a sequence a sound ends where the next begins; otherwise only the scene's end cuts it.

@@ -132,7 +132,7 @@ class Grounds(Ground):
         """The long run of ML-CLAP from nothing that a stage's runs of a seed go on from."""
         start = STAGES[name].after
         view, epochs = self.view(start), STAGES[start].passes * self.book.settings.epochs
-        return Plan(view.data, view.recipe("ml-clap", {"epochs": epochs}), FIRST_SEED + seed)
+        return view.plan(view.recipe("ml-clap", {"epochs": epochs}), FIRST_SEED + seed)
 
     @property
     def _in_languages(self) -> dict[str, Any]:

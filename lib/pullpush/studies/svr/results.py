@@ -175,10 +175,11 @@ def main_effects(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
     found = []
     for protocol, systems in protocols(scores).items():
         where, is_whole = {"protocol": protocol}, {*DESIGN} <= {*systems}
+        on = cells(scores, where, metric) if is_whole else {}
         for letter, name in PRINTED.items():
             head = {"protocol": protocol, "effect": name, "kind": "main" if is_whole else "alone"}
             if is_whole:
-                found.append((head, main_effect(cells(scores, where, metric), letter)))
+                found.append((head, main_effect(on, letter)))
             else:
                 found.append((head, scores.contrast(f"SVR:{letter}", TWICE, metric, where)))
     return differences(found)

@@ -16,7 +16,7 @@ book's one inference as ours and theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -32,6 +32,7 @@ from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, adjusted, conditional_effect, difference
 from pullpush.studies.together.experiments import NONE, STAND_INS, high_of, label
 
+Row = tuple[dict[str, str], Difference]  # of `lab.comparisons.differences`
 Effect = tuple[str, ...]  # of one factor, or the interaction of several; in the order of the design's factors
 ROMAN = ("full", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 RANKS = "log rank variance"  # over languages; all other metrics are fractions
@@ -201,15 +202,14 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
     >>> conditional(Design("AB"), both, "B", "no B").query("reading == 'seeds and clips'")["value"].tolist()
     [1.0, 3.0]
     """
-    tables = []
-    for is_low in (True, False):
-        found = []
+
+    def rows(is_low: bool) -> Iterator[Row]:
         for factor in (each for each in design.factors if each != beside):
             pairs = [high & {factor, beside} for high in design.runs]
             cells = {cell: values[[each == cell for each in pairs]].mean(axis=0) for cell in dict.fromkeys(pairs)}
-            found.append(({"effect": factor}, conditional_effect(cells, factor, beside=beside, without=is_low)))
-        tables.append(_by_both(differences(found).assign(beside=absent if is_low else beside), design, values))
-    return pd.concat(tables, ignore_index=True)
+            yield {"effect": factor}, conditional_effect(cells, factor, beside=beside, without=is_low)
+
+    return _by_company(design, values, {absent: rows(True), beside: rows(False)})
 
 
 def over_stand_ins(design: Design, found: Scores, plain: Scores, beside: str, absent: str) -> pd.DataFrame:
@@ -217,29 +217,33 @@ def over_stand_ins(design: Design, found: Scores, plain: Scores, beside: str, ab
 
     found, plain: scores of the design's runs, and of `experiments.stand_ins`.
     """
-    tables = []
-    for is_low in (True, False):
-        runs, rows = [high for high in design.runs if (beside in high) is not is_low], []
+    values = responses(found, design, "R@1")
+
+    def rows(is_low: bool) -> Iterator[Row]:
+        there = np.array([(beside in high) is not is_low for high in design.runs])
         for term in STAND_INS:
-            with_it = [label(high) for high in runs if term in high]
-            nothing = [found.values(label(high), "R@1") for high in runs if term not in high]
-            stand_in = np.mean([plain.values(name, "R@1", {"replaced": term}) for name in with_it], axis=0)
-            itself = np.mean([found.values(name, "R@1") for name in with_it], axis=0)
-            rows.append(({"effect": f"{NONE} for {term}"}, difference(stand_in, np.mean(nothing, axis=0))))
-            rows.append(({"effect": f"{term} over that {NONE}"}, difference(itself, stand_in)))
-        table = differences(rows).assign(beside=absent if is_low else beside)
-        tables.append(_by_both(table, design, responses(found, design, "R@1")))
-    return pd.concat(tables, ignore_index=True)
+            has = np.array([term in high for high in design.runs])
+            names = [label(high) for high, row in zip(design.runs, there & has, strict=True) if row]
+            stand_in = np.mean([plain.values(name, "R@1", {"replaced": term}) for name in names], axis=0)
+            nothing, itself = (values[there & (has == on)].mean(axis=0) for on in (False, True))
+            yield {"effect": f"{NONE} for {term}"}, difference(stand_in, nothing)
+            yield {"effect": f"{term} over that {NONE}"}, difference(itself, stand_in)
+
+    return _by_company(design, values, {absent: rows(True), beside: rows(False)})
 
 
-def _by_both(table: pd.DataFrame, design: Design, values: np.ndarray) -> pd.DataFrame:
-    """Effects over one half of a design's runs, by both READINGS of their error."""
+def _by_company(design: Design, values: np.ndarray, companies: Mapping[str, Iterable[Row]]) -> pd.DataFrame:
+    """Effects over the half of a design's runs that each company is, by both READINGS of their error."""
     error, df = design_error(design, values)
     error *= np.sqrt(2)  # of half of the runs
-    own = table.assign(reading=READINGS[1], **{"half width": error * stdtrit(df, 0.975)})
-    own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
-    own["low"], own["high"] = own["value"] - own["half width"], own["value"] + own["half width"]
-    return pd.concat([table.assign(reading=READINGS[0]), own])
+    tables = []
+    for company, rows in companies.items():
+        table = differences(rows).assign(beside=company)
+        own = table.assign(reading=READINGS[1], **{"half width": error * stdtrit(df, 0.975)})
+        own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
+        own["low"], own["high"] = own["value"] - own["half width"], own["value"] + own["half width"]
+        tables += [table.assign(reading=READINGS[0]), own]
+    return pd.concat(tables, ignore_index=True)
 
 
 def standing(table: pd.DataFrame) -> pd.DataFrame:
