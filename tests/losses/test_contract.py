@@ -130,7 +130,7 @@ def test_every_loss_says_how_directions_are_joined(card):
     assert any("Scale: " in function.__doc__ for function in of_file)
 
 
-@pytest.mark.parametrize("function", [losses.focal, losses.label_smoothing, losses.additive_margin])
+@pytest.mark.parametrize("function", [losses.focal, losses.label_smoothing, losses.additive_margin, losses.svr_softmax])
 def test_a_loss_that_does_not_go_in_tiles_says_what_it_holds(function):
     assert "All N × N similarities are held at once" in function.__doc__
 
@@ -148,6 +148,7 @@ BAD = {
     ],
     "svr": [({"radius": NAN}, "radius must be finite"), ({"similarity": "l2"}, "similarity must be one of")],
     "svr-parts": [({"radius": NAN}, "radius must be finite"), ({"similarity": "l2"}, "similarity must be one of")],
+    "svr-softmax": [({"radius": NAN}, "radius must be finite")],
 }
 CASES = [(name, *case) for name, bad in BAD.items() for case in [*bad, *SHARED]]
 
@@ -157,7 +158,7 @@ def test_bad_options_are_named_by_modules_and_functions_alike(name, options, mes
     with pytest.raises(ValueError, match=message):
         TERMS[name].make(**options)
     needed = {"scaled-push": {"perpendicular": 1.0}, "simple-reweight": {"weight": 1.0}}
-    needed |= {"svr": {"radius": 0.1}, "svr-parts": {"radius": 0.1}}
+    needed |= {key: {"radius": 0.1} for key in ("svr", "svr-parts", "svr-softmax")}
     function = "info_nce" if name == "infonce" else name.replace("-", "_")
     with pytest.raises(ValueError, match=message):
         getattr(losses, function)(*unit_pairs(3), **{**needed.get(name, {}), **options})
@@ -165,7 +166,7 @@ def test_bad_options_are_named_by_modules_and_functions_alike(name, options, mes
 
 FUNCTIONS = {
     **dict.fromkeys(("info_nce", "focal", "label_smoothing", "cross_cyclic", "in_modal_cyclic"), ()),
-    **dict.fromkeys(("additive_margin", "scaled_push", "svr", "svr_parts", "simple_reweight"), (0.1,)),
+    **dict.fromkeys(("additive_margin", "scaled_push", "svr", "svr_parts", "svr_softmax", "simple_reweight"), (0.1,)),
     "siglip": (0.1, -10.0),
 }
 

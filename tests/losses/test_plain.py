@@ -28,6 +28,7 @@ def inputs(name):
         "simple_reweight": (audio, text, 0.4),
         "scaled_push": (audio, text, 0.4),
         "svr_parts": (audio, text, 0.3),
+        "svr_softmax": (audio, text, 0.3),
         "kcl": (audio, texts),
         "cacl": (audio, texts[:, 0], texts[:, 1]),
         "siglip": (audio, text, 0.2, -0.3),

@@ -31,7 +31,7 @@ from pullpush.losses._simcse import SentenceSimCSE, SimCSE, simcse
 from pullpush.losses._simple_reweight import SimpleReweight, simple_reweight
 from pullpush.losses._sparsity import Sparsity, sparsity
 from pullpush.losses._svr import SVR, support_vector, svr
-from pullpush.losses._svr_parts import SVRParts, svr_parts
+from pullpush.losses._svr_parts import SVRParts, SVRSoftmax, svr_parts, svr_softmax
 from pullpush.losses.contract import NEEDS, Loss, LossCard, Output
 from pullpush.losses.offer import Offer, apply
 from pullpush.losses.temperature import Temperature, Tempered
@@ -62,6 +62,7 @@ __all__ = [
     "Output",
     "RadiusPredictor",
     "SVRParts",
+    "SVRSoftmax",
     "ScaledPush",
     "SentenceSimCSE",
     "SigLIP",
@@ -94,4 +95,5 @@ __all__ = [
     "support_vector",
     "svr",
     "svr_parts",
+    "svr_softmax",
 ]

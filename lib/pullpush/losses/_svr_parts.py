@@ -1,14 +1,18 @@
-"""SVR with a fixed radius, taken apart: the three things that the radius does, switched one by one."""
+"""SVR with a fixed radius, taken apart: the three things that the radius does, switched one by one, and the first of
+them, the softmax, again in three: how much push, how it is shared, and which vector pushes.
+"""
 
 from __future__ import annotations
 
 from typing import get_args
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
-from pullpush.losses._precision import checked, surrogate
-from pullpush.losses._svr import Similarity, _stack, _support_loss, support_vector
+from pullpush.losses._precision import EXACT, checked, surrogate
+from pullpush.losses._svr import Similarity, _or_inf, _stack, _support_loss, support_vector
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -84,9 +88,72 @@ def svr_parts(
     return loss.to(audio.dtype)
 
 
-def _moved(anchor: Tensor, positive: Tensor, radius: float) -> Tensor:
-    """Support vectors of `(…, N, d)`."""
-    return support_vector(anchor.flatten(0, -2), positive.flatten(0, -2), radius).view_as(anchor)
+def svr_softmax(
+    audio: Tensor,
+    text: Tensor,
+    radius: float,
+    tau: float | Tensor = 0.07,
+    *,
+    direction: Direction = "both",
+    certainty: bool = False,
+    shares: bool = False,
+    vector: bool = False,
+) -> Tensor:
+    """The *probabilities* of `svr_parts`, in three parts that are on or off, by surrogate gradients.
+
+    Without Jacobian and partner, L_svr pulls with m and pushes with m·qⱼ on the similarity of negative j, m = 1 − P⁺
+    and Σⱼ qⱼ = 1, both of the softmax of t_sup, and takes the gradient of the similarities at t_sup. Here each is that
+    of t_sup or that of the anchor t⁺:
+
+    - `certainty`: m, how much is pulled and pushed in all.
+    - `shares`: q, how the push is shared among the negatives.
+    - `vector`: the point of the similarities: candidates are moved along t̂_sup, and the anchor across it. Off: t⁺.
+
+    All on: `svr_parts` with the probabilities alone, in value and gradient. All off, or R = 0: InfoNCE of normalised
+    anchors. The value is −log P⁺ of the softmax that `certainty` names; in between the gradient is not that of the
+    value, and finite differences will not find it.
+
+    Scale: each direction is a mean over N, and the two are summed. All N × N similarities are held at once.
+
+    Args:
+        audio: `(N, d)` L2-normalised audio embeddings.
+        text: `(N, d)` L2-normalised text embeddings; row i matches row i of `audio`.
+        radius: R, a finite number, the same for all.
+        tau: temperature, a positive number or a 0-d tensor that gradients reach.
+        direction: anchors: `"t2a"`, `"a2t"` or `"both"` (sum).
+        certainty, shares, vector: whether each is the support vector's; else it is the anchor's.
+
+    Returns:
+        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for
+        N = 1.
+
+    Raises:
+        ValueError: wrong shapes, a radius that is not finite, a temperature that is not positive, an unknown direction.
+        TypeError: embeddings that are not floating point.
+
+    Example:
+        >>> import torch
+        >>> audio, text = torch.eye(3), torch.eye(3).roll(1, 0)
+        >>> svr_softmax(audio, text, 2**0.5, 0.5, direction="t2a", certainty=True)  # every text on its clip
+        tensor(0.2395)
+        >>> svr_softmax(audio, text, 2**0.5, 0.5, direction="t2a", shares=True)  # InfoNCE, another gradient
+        tensor(2.2395)
+    """
+    check_number("radius", radius)
+    check_temperature(tau)
+    check_choice("direction", direction, DIRECTIONS)
+    with checked(audio=audio, text=text) as (a, t):
+        pairs = torch.eye(len(t), dtype=torch.bool, device=t.device)
+        loss = t.new_zeros(())
+        for anchor, positive in {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]:
+            moved = surrogate(support_vector(anchor, positive, radius), anchor)
+            of_anchor, of_moved = (_unit(point) @ positive.T / tau for point in (anchor, moved))
+            sure, sharing, scores = (of_moved if on else of_anchor for on in (certainty, shares, vector))
+            x = _negatives(sure, pairs).logsumexp(dim=1) - sure.diagonal()  # 1 − P⁺ = σ(x), −log P⁺ = softplus(x)
+            q = _negatives(sharing, pairs).softmax(dim=1).detach()
+            force = x.sigmoid().detach() * ((q * scores).sum(dim=1) - scores.diagonal())
+            loss = loss + surrogate(F.softplus(x, threshold=EXACT), force).mean()
+    return loss.to(audio.dtype)
 
 
 class SVRParts(Tempered):
@@ -137,11 +204,65 @@ class SVRParts(Tempered):
         return Output(self.alpha * loss)
 
 
-CARD = LossCard(
-    name="svr-parts",
-    make=SVRParts,
-    title="SVR in parts",
-    about="SVR with a fixed radius, each of whose three effects can be switched off; to be added to a loss.",
-    source="a control of SupCLAP Eq. 6 and 15",
-    citation="supclap",
+class SVRSoftmax(Tempered):
+    """`svr_softmax`, to be added to InfoNCE: `recipe("infonce+svr-softmax", shares=True)`.
+
+    Example:
+        >>> import torch
+        >>> SVRSoftmax(0.5)(torch.eye(3), torch.eye(3)).value  # none on: InfoNCE
+        tensor(0.4791)
+    """
+
+    def __init__(
+        self,
+        tau: float = 0.07,
+        *,
+        radius: float = 0.6,
+        direction: Direction = "both",
+        certainty: bool = False,
+        shares: bool = False,
+        vector: bool = False,
+    ) -> None:
+        super().__init__(tau)
+        check_number("radius", radius)
+        check_choice("direction", direction, DIRECTIONS)
+        self.radius, self.direction = radius, direction
+        self.switches = {"certainty": certainty, "shares": shares, "vector": vector}
+
+    def forward(self, audio: Tensor, text: Tensor) -> Output:
+        """`(N, d)`, `(N, d)` L2-normalised → the loss."""
+        return Output(svr_softmax(audio, text, self.radius, self.tau, direction=self.direction, **self.switches))
+
+
+CARDS = (
+    LossCard(
+        name="svr-parts",
+        make=SVRParts,
+        title="SVR in parts",
+        about="SVR with a fixed radius, each of whose three effects can be switched off; to be added to a loss.",
+        source="a control of SupCLAP Eq. 6 and 15",
+        citation="supclap",
+    ),
+    LossCard(
+        name="svr-softmax",
+        make=SVRSoftmax,
+        title="SVR's softmax",
+        about="InfoNCE whose push is weighed as by a support vector's softmax, in three parts; to be added to a loss.",
+        source="a control of SupCLAP Eq. 6",
+        citation="supclap",
+    ),
 )
+
+
+def _moved(anchor: Tensor, positive: Tensor, radius: float) -> Tensor:
+    """Support vectors of `(…, N, d)`."""
+    return support_vector(anchor.flatten(0, -2), positive.flatten(0, -2), radius).view_as(anchor)
+
+
+def _unit(x: Tensor) -> Tensor:
+    return x / _or_inf(torch.linalg.vector_norm(x, dim=1, keepdim=True))
+
+
+def _negatives(scores: Tensor, pairs: Tensor) -> Tensor:
+    """The positive made the least number, and not −∞, so that N = 1 is finite."""
+    return scores.masked_fill(pairs, torch.finfo(scores.dtype).min)

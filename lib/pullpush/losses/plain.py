@@ -77,6 +77,20 @@ def svr_parts(
     return loss
 
 
+def svr_softmax(
+    audio: Tensor, text: Tensor, radius: float, tau: float = 0.07, *, certainty=False, shares=False, vector=False
+) -> Tensor:
+    """InfoNCE whose 1 − P⁺, shares of the negatives and point are those of t or t_sup (SupCLAP Eq. 6)."""
+    loss = 0
+    for t, a in ((text, audio), (audio, text)):
+        scores = [F.normalize(t + (support_vector(t, a, r) - t).detach(), dim=1) @ a.T / tau for r in (0, radius)]
+        p, q = (scores[on].softmax(dim=1).detach() for on in (certainty, shares))
+        weights = q.fill_diagonal_(0) / q.sum(dim=1, keepdim=True) - torch.eye(len(t), dtype=t.dtype)
+        force = (1 - p.diagonal()) * (weights * scores[vector]).sum(dim=1)
+        loss = loss + (force - force.detach() - p.diagonal().log()).mean()
+    return loss
+
+
 def focal(audio: Tensor, text: Tensor, gamma: float = 2.0, tau: float = 0.07) -> Tensor:
     """L = −1/N Σᵢ (1 − P⁺)^γ log P⁺, both directions summed (Focal Loss Eq. 4)."""
     scores = text @ audio.T / tau

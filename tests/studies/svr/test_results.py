@@ -109,7 +109,7 @@ def test_main_effects_are_those_that_were_put_in_and_what_was_not_crossed_stands
     added = {"P": 0.04, "J": -0.02}
     values = {
         (FROZEN, name): [0.5 + seed / 1000 + sum(added.get(letter, 0) for letter in name[4:]) for seed in (0, 1)]
-        for name in results.DESIGN
+        for name in results.DESIGN.values()
     }
     values |= {(TUNED, name): [0.6, 0.61] for name in data.DECISIVE}
     values[TUNED, "SVR:P"] = [0.65, 0.66]

@@ -147,22 +147,27 @@ def on_trunk(ground: Material, tau: float, seeds: Sequence[int]) -> tuple[Experi
 
 Systems = Mapping[str, Mapping[str, System]]  # protocol → label → system
 EFFECTS = {"probabilities": "P", "jacobian": "J", "partner": "A"}  # A: audio that pushes audio
+SOFTMAX = {"certainty": "C", "shares": "S", "vector": "V"}  # of the probabilities
 RADIUS = 0.6  # fixed; early in training less than a pair's distance, late in it more than that of most
 NEARER = 0.3  # that most pairs are further apart than until the end
 TWICE = "twice"
 
 
-def factorial(radius: float = RADIUS) -> dict[str, System]:
+def factorial(
+    radius: float = RADIUS, effects: Mapping[str, str] = EFFECTS, term: str = "svr-parts", name: str = "SVR"
+) -> dict[str, System]:
     """InfoNCE + SVR of a fixed radius with every combination of its effects: "twice", "SVR:P", …, "SVR:PJA".
+
+    effects: switches of a loss term, and the letter of each.
 
     >>> list(factorial())
     ['twice', 'SVR:A', 'SVR:J', 'SVR:JA', 'SVR:P', 'SVR:PA', 'SVR:PJ', 'SVR:PJA']
     """
     found: dict[str, System] = {}
-    for switches in product((False, True), repeat=len(EFFECTS)):
-        on = dict(zip(EFFECTS, switches, strict=True))
-        letters = "".join(EFFECTS[name] for name in EFFECTS if on[name])
-        found[f"SVR:{letters}" if letters else TWICE] = ("infonce+svr-parts", {"radius": radius, **on})
+    for switches in product((False, True), repeat=len(effects)):
+        on = dict(zip(effects, switches, strict=True))
+        letters = "".join(effects[effect] for effect in effects if on[effect])
+        found[f"{name}:{letters}" if letters else TWICE] = (f"infonce+{term}", {"radius": radius, **on})
     return found
 
 

@@ -148,7 +148,7 @@ def epochs_to_target(history: pd.DataFrame, systems: Sequence[str], *, baseline:
 
 # ---------------------------------------------------------------- the radius taken apart
 
-DESIGN = tuple(factorial())  # its eight systems; the first is InfoNCE twice
+DESIGN = {name.partition(":")[2]: name for name in factorial()}  # letters of what is on → system; "": InfoNCE twice
 PRINTED = dict(zip(EFFECTS.values(), ("probabilities", "Jacobian", "partner"), strict=True))
 DRIFTS: Mapping[str, str] = {
     "gradient_drift_pull": "gradient and pull, as printed",
@@ -165,29 +165,35 @@ def protocols(scores: Scores) -> dict[str, list[str]]:
     return found
 
 
-def main_effects(scores: Scores, metric: str = "R@1") -> pd.DataFrame:
+def main_effects(
+    scores: Scores, metric: str = "R@1", design: Mapping[str, str] = DESIGN, names: Mapping[str, str] = PRINTED
+) -> pd.DataFrame:
     """What each effect of the radius adds, by protocol: the mean of the four systems in which it is on less that of the
     four in which it is off. Where not all eight were trained, what it adds alone to InfoNCE twice.
+
+    design: see `cells`; names: letter → effect.
 
     Returns:
         Columns protocol, effect, kind ("main" or "alone"), and those of `lab.comparisons.GAIN`; p by Holm within all.
     """
     found = []
     for protocol, systems in protocols(scores).items():
-        where, is_whole = {"protocol": protocol}, {*DESIGN} <= {*systems}
-        on = cells(scores, where, metric) if is_whole else {}
-        for letter, name in PRINTED.items():
+        where, is_whole = {"protocol": protocol}, {*design.values()} <= {*systems}
+        on = cells(scores, where, metric, design) if is_whole else {}
+        for letter, name in names.items():
             head = {"protocol": protocol, "effect": name, "kind": "main" if is_whole else "alone"}
             if is_whole:
                 found.append((head, main_effect(on, letter)))
             else:
-                found.append((head, scores.contrast(f"SVR:{letter}", TWICE, metric, where)))
+                found.append((head, scores.contrast(design[letter], design[""], metric, where)))
     return differences(found)
 
 
-def cells(scores: Scores, where: Where, metric: str = "R@1") -> dict[frozenset[str], np.ndarray]:
+def cells(
+    scores: Scores, where: Where, metric: str = "R@1", design: Mapping[str, str] = DESIGN
+) -> dict[frozenset[str], np.ndarray]:
     """The letters of the effects that are on → the scores `(seeds, clips)` of that system of the design."""
-    return {frozenset(name[4:] if name != TWICE else ""): scores.values(name, metric, where) for name in DESIGN}
+    return {frozenset(letters): scores.values(name, metric, where) for letters, name in design.items()}
 
 
 def over(scores: Scores, baseline: str) -> pd.DataFrame:

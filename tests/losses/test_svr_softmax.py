@@ -1,0 +1,92 @@
+"""The three parts of a support vector's softmax, each switched by itself, against one anchor at a time."""
+
+from itertools import product
+
+import pytest
+import torch
+from embeddings import gradients, pairs
+from hypothesis import given, settings, strategies as st
+
+from pullpush.losses import info_nce, svr_parts, svr_softmax
+from pullpush.training import recipe
+
+DOUBLE = torch.float64
+PARTS = ("certainty", "shares", "vector")
+SWITCHES = [dict(zip(PARTS, on, strict=True)) for on in product((True, False), repeat=3)]
+named = pytest.mark.parametrize("on", SWITCHES, ids=lambda on: "+".join(e for e in PARTS if on[e]) or "none")
+
+
+def written_out(audio, text, radius, tau, on):
+    """Text-to-audio: value and both gradients, one text at a time."""
+    n, d = audio.shape
+    value, of_audio, of_text = torch.zeros((), dtype=DOUBLE), torch.zeros_like(audio), torch.zeros_like(text)
+    for i in range(n):
+        points = {False: text[i], True: text[i] + radius * (audio[i] - text[i]) / (audio[i] - text[i]).norm()}
+        p = {moved: (audio @ (x / x.norm()) / tau).softmax(0) for moved, x in points.items()}
+        others = [j for j in range(n) if j != i]
+        push = 1 - p[on["certainty"]][i]
+        shares = p[on["shares"]][others] / p[on["shares"]][others].sum()
+        error = torch.zeros(n, dtype=DOUBLE)
+        error[others], error[i] = push * shares, -push
+        value -= p[on["certainty"]][i].log() / n
+        length = points[on["vector"]].norm()
+        unit = points[on["vector"]] / length
+        across = torch.eye(d, dtype=DOUBLE) - torch.outer(unit, unit)
+        of_text[i] += across @ (error @ audio) / length / tau / n
+        of_audio += torch.outer(error, unit) / tau / n
+    return value, of_audio, of_text
+
+
+@named
+@settings(max_examples=20, deadline=None)
+@given(radius=st.floats(-1.5, 2.5), tau=st.floats(0.1, 2), n=st.integers(2, 6), seed=st.integers(0, 99))
+def test_every_combination_is_the_forces_written_out(on, radius, tau, n, seed):
+    audio, text = pairs(n, d=5, seed=seed)
+    ways = {"t2a": written_out(audio, text, radius, tau, on), "a2t": written_out(text, audio, radius, tau, on)}
+    ways["a2t"] = (ways["a2t"][0], ways["a2t"][2], ways["a2t"][1])
+    ways["both"] = tuple(one + other for one, other in zip(*ways.values(), strict=True))
+    for direction, expected in ways.items():
+        found = gradients(lambda a, t, d=direction: svr_softmax(a, t, radius, tau, direction=d, **on), audio, text)
+        scale = max(1.0, *(float(x.abs().max()) for x in expected))
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("direction", ["t2a", "a2t", "both"])
+def test_all_on_is_the_probabilities_of_svr_and_all_off_infonce(direction):
+    audio, text = pairs(6)
+    tau = torch.tensor(0.1, dtype=DOUBLE)
+    theirs = {
+        True: lambda a, t, tau: svr_parts(a, t, 0.6, tau, direction=direction, jacobian=False, partner=False),
+        False: lambda a, t, tau: svr_parts(a, t, 0.0, tau, direction=direction),
+    }
+    for all_on, loss in theirs.items():
+        on = dict.fromkeys(PARTS, all_on)
+        ours = gradients(
+            lambda a, t, tau, on=on: svr_softmax(a, t, 0.6, tau, direction=direction, **on), audio, text, tau
+        )
+        torch.testing.assert_close(ours, gradients(loss, audio, text, tau), rtol=0, atol=1e-12)
+
+
+@named
+def test_radius_zero_is_infonce_in_value(on):
+    audio, text = pairs(6)
+    torch.testing.assert_close(svr_softmax(audio, text, 0.0, 0.1, **on), info_nce(audio, text, 0.1))
+
+
+@named
+def test_pairs_that_lie_on_each_other_or_opposite_and_one_pair_are_finite(on):
+    audio, _ = pairs(4)
+    for text, radius in ((audio, 0.6), (-audio, 1.0)):
+        found = gradients(lambda a, t, r=radius: svr_softmax(a, t, r, **on), audio, text)
+        assert all(x.isfinite().all() for x in found)
+    alone = gradients(lambda a, t: svr_softmax(a, t, 0.6, **on), *(x[:1] for x in pairs(4)))
+    assert not any(x.any() for x in alone)
+
+
+@named
+def test_a_recipe_switches_the_parts(on):
+    audio, text = pairs(5)
+    term = recipe("infonce+svr-softmax", radius=0.4, **{"svr-softmax.tau": 0.2}, **on).terms[1].create()
+    ours = gradients(lambda a, t: term(a, t).value, audio, text)
+    theirs = gradients(lambda a, t: svr_softmax(a, t, 0.4, 0.2, **on), audio, text)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
