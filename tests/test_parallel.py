@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from pullpush.cache import home
-from pullpush.parallel import in_threads, side_by_side
+from pullpush.parallel import in_threads, keep_memory, side_by_side
 
 
 def place() -> str:
@@ -63,6 +64,20 @@ print(*side_by_side([os.getpid, os.getpid], jobs=2), flush=True)
 side_by_side([partial(time.sleep, float(sys.argv[1]))] * 2, jobs=2)
 time.sleep(60)
 """
+
+
+def faults(tensors: int) -> int:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(tensors):
+        torch.empty(40 * 2**20, dtype=torch.uint8).fill_(1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not give memory back so soon")
+def test_what_a_tensor_has_freed_the_next_one_takes():
+    keep_memory()
+    faults(20)
+    assert faults(20) < 40 * 2**20 / os.sysconf("SC_PAGE_SIZE")  # of one tensor
 
 
 @pytest.mark.deep

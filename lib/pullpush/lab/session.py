@@ -17,6 +17,7 @@ from pullpush.cache import atomic_path
 from pullpush.lab import gaps
 from pullpush.lab.profiles import Profile, profile as find_profile
 from pullpush.lab.root import workplace
+from pullpush.parallel import keep_memory
 from pullpush.settings import check_setting
 
 RESULTS = "results"
@@ -59,7 +60,7 @@ class Session:
 
 
 def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | str | None = None) -> Session:
-    """Begin a chapter: seed Python, NumPy and torch, quieten what must not be in a page, choose where results go.
+    """Begin a chapter: seed Python, NumPy and torch, keep memory, quieten what must not be in a page, choose where results go.
 
     Args:
         chapter: its name, such as `01-forces`.
@@ -75,6 +76,7 @@ def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | st
     settings = find_profile(profile)
     if seed < 0:
         raise ValueError(f"seed must be a non-negative integer, got {seed}")
+    keep_memory()
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  (libraries such as umap still read the global state)
     torch.manual_seed(seed)

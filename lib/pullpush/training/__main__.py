@@ -26,6 +26,7 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.shards import ShardsConfig
 from pullpush.encoders import AUDIO, DualEncoder
 from pullpush.errors import PullPushError, SettingError, TrainingError
+from pullpush.parallel import keep_memory
 from pullpush.settings import check_folder, check_range
 from pullpush.training.checkpoints import load_model
 from pullpush.training.diagnostics import Diagnostics
@@ -45,6 +46,7 @@ FIELDS = ("epochs", "batch_size", "audio", "text", "dim")  # of the recipe, that
 def main(arguments: list[str] | None = None) -> int:
     """Train, print the best epoch and the retrieval on test clips; returns the exit status."""
     options = parser().parse_args(arguments)
+    keep_memory()
     try:
         if options.out == Path() or not 0 <= options.seed < 2**32:
             given = f"{str(options.out)!r} and {options.seed}"
