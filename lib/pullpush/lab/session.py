@@ -60,7 +60,7 @@ class Session:
 
 
 def start(chapter: str, profile: str = "quick", seed: int = 0, *, out: Path | str | None = None) -> Session:
-    """Begin a chapter: seed Python, NumPy and torch, keep memory, quieten what must not be in a page, choose where results go.
+    """Begin a chapter: seed Python, NumPy and torch, quieten what must not be in a page, choose where results go.
 
     Args:
         chapter: its name, such as `01-forces`.
