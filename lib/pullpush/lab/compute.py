@@ -17,7 +17,7 @@ import pandas as pd
 from torch import Tensor, nn
 
 from pullpush.cache import cached_file, content_key
-from pullpush.data.clips import Clips, World
+from pullpush.data.clips import World
 from pullpush.golden import expected, versions
 from pullpush.lab import common, kept
 from pullpush.lab.experiments import Derived, Experiment, Trial, trained_of
@@ -82,7 +82,6 @@ class Ground:
 
     @property
     def parts(self) -> Sequence[str]:
-        """See above."""
         raise NotImplementedError
 
     def view(self, name: str) -> View:
@@ -263,7 +262,7 @@ class Embedded:
     def texts(self, language: str) -> Tensor:
         """All captions of each of them, `(N, C, d)`."""
         if language not in self._texts:
-            self._texts[language] = embedded_captions(self._model, self._data.test, language)
+            self._texts[language] = embed_captions(self._model, self._data.test.captions(language), language=language)
         return self._texts[language]
 
     @property
@@ -293,8 +292,3 @@ class Embedded:
     @cached_property
     def _model(self) -> nn.Module:
         return self._load()
-
-
-def embedded_captions(model: nn.Module, split: Clips, language: str) -> Tensor:
-    """Embeddings of all C captions of each clip in one language, `(N, C, d)`."""
-    return embed_captions(model, split.captions(language), language=language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from html import escape
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,8 @@ def ranges(numbers: Iterable[int]) -> str:
     >>> ranges([0, 1, 2, 7])
     '0–2, 7'
     """
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    in_turn = groupby(enumerate(sorted({*numbers})), lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in run] for _, run in in_turn]
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 

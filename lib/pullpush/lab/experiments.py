@@ -179,7 +179,6 @@ class Derived(Experiment):
     parts: tuple[str, ...] = ()
 
     def reduced(self, most: int = 2) -> Self:
-        """See `Experiment`."""
         return replace(super().reduced(most), source=self.source.reduced(most))
 
 

@@ -95,7 +95,6 @@ class Material(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         return PARTS
 
     def data(self, n_train: int | None = None) -> World:

@@ -25,7 +25,6 @@ class Several(Rewriter):
             raise ValueError("at least one rewriter is needed")
 
     def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
-        """See `Rewriter`."""
         return replace(self, rewriters=tuple(each.of(clips, language, events) for each in self.rewriters))
 
 
@@ -39,7 +38,6 @@ class Chain(Several):
     """
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Rewriter`."""
         texts = list(captions)
         for rewriter in self.rewriters:
             texts = rewriter.rewrite(texts, number=number)
@@ -60,7 +58,6 @@ class OneOf(Several):
     seed: int = 0
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Rewriter`."""
         drawn = [draw(("one of", self.seed, caption, number)) % len(self.rewriters) for caption in captions]
         texts = list(captions)
         for which, rewriter in enumerate(self.rewriters):

@@ -86,7 +86,6 @@ class Prompted(Rewriter, Merger):
         return [*system, {"role": "user", "content": prompt}]
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Rewriter`."""
         questions = []
         for caption in captions:
             through = self.through[draw(("through", self.seed, caption, number)) % len(self.through)]
@@ -94,7 +93,6 @@ class Prompted(Rewriter, Merger):
         return [cleaned(text) for text in self.answers(questions)]
 
     def merge(self, first: Sequence[str], second: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Merger`."""
         check_pairs(first, second)
         questions = [
             Question(filled(self.prompts.merge, first=one, second=other), f"{one} | {other}", number)

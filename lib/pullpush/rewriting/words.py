@@ -57,7 +57,6 @@ class OneWord(Rewriter):
         check_number("p", self.p, least=0, most=1)
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:
-        """See `Rewriter`."""
         return [self.rewritten(caption, (self.seed, caption, number)) for caption in captions]
 
     @abstractmethod
@@ -79,7 +78,6 @@ class WordDeletion(OneWord):
     """
 
     def rewritten(self, caption: str, drawn_by: tuple) -> str:
-        """See `OneWord`."""
         words = list(WORD.finditer(caption))
         if len(words) < 2 or share(("delete", *drawn_by)) >= self.p:
             return caption
@@ -126,7 +124,6 @@ class Synonyms(OneWord):
         return self
 
     def rewritten(self, caption: str, drawn_by: tuple) -> str:
-        """See `OneWord`."""
         if share(("replace", *drawn_by)) >= self.p:
             return caption
         words = list(WORD.finditer(caption))

@@ -159,16 +159,9 @@ def _recovered(target: Path) -> Iterator[str]:
 
 def tables(fresh: Path, published: Path, pages: Sequence[str]) -> list[Moved]:
     """The tables of some pages that differ between two folders of executions, also those that only one has."""
-    found = []
-    for name in sorted({path.name for folder in (fresh, published) for path in _tables(folder, pages)}):
-        ours, theirs = fresh / name, published / name
-        if not theirs.is_file():
-            found.append(Moved(name, "is new"))
-        elif not ours.is_file():
-            found.append(Moved(name, "is gone"))
-        elif how := difference(ours, theirs):
-            found.append(Moved(name, how))
-    return found
+    names = sorted({path.name for folder in (fresh, published) for path in _tables(folder, pages)})
+    moved = [Moved(name, difference(fresh / name, published / name)) for name in names]
+    return [one for one in moved if one.how]
 
 
 def timed(folder: Path, pages: Sequence[str]) -> list[str]:
@@ -194,6 +187,8 @@ def claims(fresh: Path, published: Path, page: str) -> list[Moved]:
 
 def difference(ours: Path, theirs: Path) -> str:
     """How a table differs from the published one; empty if it does not, or holds seconds of the machine."""
+    if not (ours.is_file() and theirs.is_file()):
+        return "is new" if ours.is_file() else "is gone"
     new, old = pd.read_csv(ours), pd.read_csv(theirs)
     if list(new.columns) != list(old.columns):
         return f"has the columns {', '.join(new.columns)} in place of {', '.join(old.columns)}"

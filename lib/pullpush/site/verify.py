@@ -21,6 +21,7 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -318,7 +319,6 @@ def afresh(name: str) -> Iterator[Path]:
     """
     usual, folder = home(), home() / KIND / name
     refusal = CacheError(f"another process trains in {folder.parent}: wait for it, nothing was changed")
-    before = os.environ.get(HOME)
     with alone(folder.parent / ".lock", refusal):
         folder.mkdir(exist_ok=True)
         for other in folder.parent.iterdir():
@@ -329,11 +329,5 @@ def afresh(name: str) -> Iterator[Path]:
             (usual / kind).mkdir(exist_ok=True)
             if not (folder / kind).exists():
                 (folder / kind).symlink_to(usual / kind, target_is_directory=True)
-        os.environ[HOME] = str(folder)
-        try:
+        with patch.dict(os.environ, {HOME: str(folder)}):
             yield folder
-        finally:
-            if before is None:
-                del os.environ[HOME]
-            else:
-                os.environ[HOME] = before

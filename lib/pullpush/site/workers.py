@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import as_completed
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -139,43 +139,34 @@ def _ask_to_stop(pool: Any) -> None:
             os.kill(process, signal.SIGTERM)
 
 
-@contextmanager
-def _cluster(address: str) -> Iterator[Any]:
+def _on_cluster(address: str, calls: Calls) -> Generator[Outcome, None, None]:
     try:
-        from dask.distributed import Client
+        from dask.distributed import CancelledError, Client, as_completed as as_they_come
     except ImportError as error:
         raise SweepError("--dask needs dask: pip install 'pullpush[cluster]'") from error
     try:
         client = Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise SweepError(f"no Dask scheduler answers at {address} ({error}): start one, or leave --dask out") from error
+    gone = f"the cluster at {address} went away with {{}} runs to go: give the same command again, here or there"
+    left = len(calls)
     try:
-        yield client
+        futures = {client.submit(_attempt, key, elsewhere(call), pure=False): key for key, call in calls.items()}
+        for future in as_they_come(futures):
+            if future.status in ("cancelled", "lost") or client.status != "running":
+                break
+            left -= 1
+            if future.status == "finished":
+                yield future.result()
+            else:
+                yield futures[future], 0.0, f"lost with its worker: {future.exception()}", ""
+        if left:
+            raise SweepError(gone.format(left))
+    except (CancelledError, OSError) as error:
+        raise SweepError(gone.format(left)) from error
     finally:
         with suppress(Exception):  # it may have gone
             client.close(timeout=PATIENCE)
-
-
-def _on_cluster(address: str, calls: Calls) -> Generator[Outcome, None, None]:
-    with _cluster(address) as client:
-        from dask.distributed import CancelledError, as_completed as as_they_come
-
-        gone = f"the cluster at {address} went away with {{}} runs to go: give the same command again, here or there"
-        futures = {client.submit(_attempt, key, elsewhere(call), pure=False): key for key, call in calls.items()}
-        left = len(futures)
-        try:
-            for future in as_they_come(futures):
-                if future.status in ("cancelled", "lost") or client.status != "running":
-                    raise SweepError(gone.format(left))
-                left -= 1
-                if future.status == "finished":
-                    yield future.result()
-                else:
-                    yield futures[future], 0.0, f"lost with its worker: {future.exception()}", ""
-        except (CancelledError, OSError) as error:
-            raise SweepError(gone.format(left)) from error
-        if left:
-            raise SweepError(gone.format(left))
 
 
 _busy = _stopped = False  # of a process of the pool: whether it makes a call, and whether it is to make no further one

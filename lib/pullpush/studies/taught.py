@@ -82,7 +82,6 @@ class Run(Teacher):
         return checkpoints.load_model(model, folder).eval()  # pyrefly: ignore[bad-return]
 
     def embed(self, clips: Clips, language: str) -> Tensor:
-        """See Teacher."""
         return both_sides(self.model(), splits_encoder(self.ears)(clips) if self.ears else clips, language)
 
 
@@ -93,7 +92,6 @@ class Directed(Run):
     parts: ClassVar[Sequence[str]] = OF_ENSEMBLE
 
     def embed(self, clips: Clips, language: str) -> Tensor:
-        """See Teacher."""
         return F.normalize(super().embed(clips, language), dim=2)
 
 
@@ -104,7 +102,6 @@ class Truth(Teacher):
     """
 
     def embed(self, clips: Clips, language: str) -> Tensor:
-        """See Teacher."""
         return torch.stack([clips.relevance().T, torch.eye(len(clips))], dim=1)
 
 
@@ -190,7 +187,6 @@ class Classes(Labels):
     categories: tuple[str, ...] = ()
 
     def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
-        """See Labels."""
         scenes = clips.columns["scene"]
         names = {
             "events": lambda scene: " ".join(map(str, sorted(scene.events))),
@@ -211,7 +207,6 @@ class FirstCaptions(Labels):
 
     @property
     def parts(self) -> Sequence[str]:  # pyrefly: ignore[bad-override]
-        """See Labels."""
         return "studies/regions", "studies/topics", f"text/{self.text}"
 
     def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:

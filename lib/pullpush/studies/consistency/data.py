@@ -83,7 +83,6 @@ class Grounds(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         return *self.material.parts, *(["data/wording"] if self.name == SCENES else [])
 
     @property

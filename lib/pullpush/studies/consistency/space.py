@@ -15,14 +15,13 @@ from torch import Tensor, nn
 from pullpush.data.batches import Batch, PairDataset, TrainingData, collate
 from pullpush.data.clips import Clips
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.lab.compute import embedded_captions
 from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.metrics import angle, direction_error, language_ranks, pseudo_values, rank_variance
 from pullpush.parallel import in_threads, side_by_side
 from pullpush.show.palette import method_name
 from pullpush.studies.consistency.data import Runs, complete, take
 from pullpush.training.diagnostics import Asking, Diagnostics
-from pullpush.training.evaluate import embed_audio
+from pullpush.training.evaluate import embed_audio, embed_captions
 from pullpush.training.objective import Objective
 
 
@@ -40,7 +39,7 @@ class Space(NamedTuple):
 
 def embed(model: nn.Module, split: Clips, languages: Sequence[str] = LANGUAGES) -> Space:
     """Embed all clips and all their captions in all languages."""
-    texts = torch.stack([embedded_captions(model, split, language) for language in languages], dim=2)
+    texts = torch.stack([embed_captions(model, split.captions(each), language=each) for each in languages], dim=2)
     return Space(embed_audio(model, split, batch_size=512), texts)
 
 

@@ -55,6 +55,7 @@ class Context(Ground):
     """The lab's data and runs by their stages; see `compute.Ground` and the top of this module."""
 
     name = "three stages"
+    rates: Mapping[str, float] = {}  # in place of a stage's own
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         super().__init__(book, compute_long)
@@ -67,7 +68,6 @@ class Context(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         trunks = sorted({part for name in ENCODERS for part in self.trunk(name).parts})
         words = ("data/lexicon", "data/augmented", "data/mixing", "studies/rewriting")
         return *PARTS, *words, *SOFT_LABELS, *self.topics("generic", 0).parts, *trunks
@@ -106,7 +106,8 @@ class Context(Ground):
 
     def system(self, stage: Stage, **overrides: Any) -> System:
         """The recipe of a stage and its overrides: its rate, the heads' sizes and the weight of clusters."""
-        options: dict[str, Any] = dict(NOTHING) if stage.kind == "untrained" else {"lr": self._rate(stage)}
+        rate = {"lr": self.rates.get(stage.kind, stage.rate)}
+        options: dict[str, Any] = dict(NOTHING) if stage.kind == "untrained" else rate
         if stage.topics:
             kind, _, count = stage.topics.partition(":")
             most = EVENTS if kind == "truth" else int(count or TOPICS)
@@ -163,9 +164,6 @@ class Context(Ground):
         mixes = round(MIXES * clips) if "mix" in parts else 0
         merger = rewriter("grammar") if mixes else None
         return AugmentedConfig(config, tuple(makers[part] for part in parts if part != "mix"), 1, merger, mixes)
-
-    def _rate(self, stage: Stage) -> float:
-        return stage.rate
 
     def _overrides(self, stage: Stage) -> dict[str, Any]:
         settings = self.book.settings
@@ -254,7 +252,6 @@ class LessonContext(Context):
         return *first, self.trial(SMOOTHED, soft, **SMOOTHING), self.trial(SOFT, soft), *topics
 
     def config(self, stage: Stage) -> Config:
-        """See `Context`."""
         size = {**self.book.settings.world}
         size |= {"n_train": max(48, round(self.part * size["n_train"])), "n_valid": min(200, size["n_valid"])}
         size["scene"] = common.scene(self.book, max_events=2, p_single=self.singles)
@@ -267,9 +264,6 @@ class LessonContext(Context):
     def trunk(self, encoder: str) -> Published:
         """See `Context`; the student's is the profile's own."""
         return common.published_trunk(self.book) if encoder == MAIN else ENCODERS[encoder]
-
-    def _rate(self, stage: Stage) -> float:
-        return self.rates[stage.kind]
 
     def _overrides(self, stage: Stage) -> dict[str, Any]:
         epochs = max(1, PASSES * self.book.settings.epochs)

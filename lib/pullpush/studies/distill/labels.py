@@ -33,7 +33,6 @@ class Blind(Teacher):
     seed: int = 0
 
     def embed(self, clips: Clips, language: str) -> Tensor:
-        """See Teacher."""
         drawn = torch.randn(len(clips), 2, self.dim, generator=torch.Generator().manual_seed(self.seed))
         return torch.nn.functional.normalize(drawn, dim=2)
 
@@ -54,7 +53,6 @@ class _Found(Labels):
     parts = ("studies/regions", "studies/topic_labels", "studies/topics")
 
     def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
-        """See Labels."""
         captions = clips.captions(language)
         return of_clips(self.topics(captions, language).labels, list(map(len, captions)))
 
@@ -83,7 +81,6 @@ class ByModel(_Found):
     model: Run = field(kw_only=True)
 
     def embed(self, texts: Sequence[str], language: str = "eng") -> NDArray[np.float32]:
-        """See above."""
         return embed_texts(self.model.model(), texts, language=language, batch_size=BATCH).numpy()
 
 
@@ -96,7 +93,6 @@ class ByText(_Found):
 
     @property
     def parts(self) -> Sequence[str]:  # pyrefly: ignore[bad-override]
-        """See Labels."""
         return *_Found.parts, f"text/{self.text}"
 
     def embed(self, texts: Sequence[str], language: str = "eng") -> NDArray[np.float32]:
@@ -121,11 +117,9 @@ class Shuffled(Labels):
 
     @property
     def parts(self) -> Sequence[str]:  # pyrefly: ignore[bad-override]
-        """See Labels."""
         return self.source.parts
 
     def of(self, clips: Clips, language: str = "eng") -> NDArray[np.int64]:
-        """See Labels."""
         return shuffled(self.source.of(clips, language), seed=self.seed)
 
 

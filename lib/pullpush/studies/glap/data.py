@@ -132,7 +132,6 @@ class Grounds(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         further = ("data/held_out", "data/mixture", "data/altered")
         return *PARTS, *further, *MUSIC, *SPEECH, *SPOKEN, *parts_of(map(self._trunk, ENCODERS))
 

@@ -161,7 +161,6 @@ class Grounds(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         words = ("data/lexicon", "data/nli", "data/held_out", "data/pictures")
         audio = {self._plain.settings.audio, self.book.settings.audio, PICTURES}
         return *PARTS, *words, *MUSIC, *(f"audio/{name}" for name in sorted(audio))

@@ -78,7 +78,6 @@ class Recordings(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         trunks = parts_of([Published("yamnet"), *map(self.trunk, self.encoders)])
         return *PARTS, *taught.OF_ENSEMBLE, "studies/regions", "studies/topics", "data/labels", *trunks
 

@@ -60,7 +60,6 @@ class Protocols(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         return *PARTS, "data/held_out", f"audio/{self._published.settings.audio}", "audio/upper"
 
     def epochs(self, protocol: str) -> int:

@@ -56,7 +56,6 @@ class Context(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         settings = self.book.settings
         return *PARTS, *OF_ENSEMBLE, *TOPICS, f"audio/{settings.audio}", "audio/upper", f"text/{settings.text}"
 

@@ -78,7 +78,6 @@ class Context(Ground):
 
     @property
     def parts(self) -> Sequence[str]:
-        """See `compute.Ground`."""
         return *PARTS, "data/held_out", f"audio/{KNOWN}", "audio/upper"
 
     @property
