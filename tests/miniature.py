@@ -22,6 +22,12 @@ VGGSOUND = ("dog barking", "female speech, woman speaking", "people marching")
 # Two systems that train within a second: label → recipe and overrides.
 SMALL = {"epochs": 2, "batch_size": 4, "dim": 8}
 BOTH = {"infonce": ("infonce", SMALL), "infonce+bi-dynamic-svr": ("infonce+bi-dynamic-svr", SMALL)}
+PROFILE = """like: smoke
+world: {bank: synthetic, n_train: 16, n_valid: 8, n_test: 8}
+dim: 8
+batch_size: 8
+encoder_options: {audio_channels: [4, 4, 8]}
+"""
 
 
 # How a chapter of a few cells begins.

@@ -58,6 +58,12 @@ def check_known(kind: str, name: Any, known: Collection[Any]) -> None:
         raise unknown(kind, name, known)
 
 
+def check_all_known(kind: str, names: Iterable[Any], known: Collection[Any]) -> None:
+    """Require names that are known; else `unknown` of the first that is not."""
+    for name in names:
+        check_known(kind, name, known)
+
+
 def looked_up(kind: str, name: Any, known: Mapping[Any, T]) -> T:
     """What goes by one of the names that are known; else `unknown` of them."""
     check_known(kind, name, known)

@@ -136,17 +136,12 @@ def _hints(kind: Any) -> dict[str, Any]:
         return {}
 
 
-_adapters: dict[str, TypeAdapter[Any]] = {}
-
-
+@cache
 def _adapter(wanted: Any) -> TypeAdapter[Any]:
-    key = repr(wanted)
-    if key not in _adapters:
-        try:
-            _adapters[key] = TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False))
-        except Exception:  # a class that is no plain data
-            _adapters[key] = TypeAdapter(Any)
-    return _adapters[key]
+    try:
+        return TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False))
+    except Exception:  # a class that is no plain data
+        return TypeAdapter(Any)
 
 
 def _plain(value: Any) -> Any:

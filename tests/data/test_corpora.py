@@ -51,8 +51,7 @@ def test_a_captioned_dataset_is_three_splits_of_clips(root, name):
 def test_clips_are_cut_as_long_as_the_dataset_has_them_unless_told_otherwise(root):
     miniature.clotho(root)
     miniature.audiocaps(root)
-    for name in ("CLOTHO_v2.1/clotho_audio_files/evaluation/Sound 300, take 1.wav",):
-        miniature.tone(root / name, 0, rate=44_100, seconds=31)
+    miniature.tone(root / "CLOTHO_v2.1/clotho_audio_files/evaluation/Sound 300, take 1.wav", 0, rate=44_100, seconds=31)
     first = sorted((root / "AUDIOCAPS/audio_32000Hz/test").iterdir())[0]
     miniature.tone(first, 30, rate=32_000, seconds=31)
     longest = {name: max(load_corpus(CorpusConfig(name)).test.lengths) / 16_000 for name in ("clotho", "audiocaps")}

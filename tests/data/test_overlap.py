@@ -68,9 +68,9 @@ def test_names_alone_are_said_to_be_names():
     assert table["agreement"].isna().tolist() == [True, False]
 
 
-def test_silence_is_no_recording():
-    table = overlap(clips({"a.wav": torch.zeros(5 * RATE)}), clips({"b.wav": torch.zeros(5 * RATE)}))
-    assert table.empty
+@pytest.mark.parametrize("wave", [torch.zeros(5 * RATE), coloured(1, 0.2)], ids=["silence", "too short to tell"])
+def test_what_is_no_recording_makes_no_pair(wave):
+    assert overlap(clips({"a.wav": wave}), clips({"b.wav": wave})).empty
 
 
 def padded(wave: torch.Tensor, before: float, after: float) -> torch.Tensor:
@@ -100,11 +100,6 @@ def test_a_short_sound_is_found_again_however_it_is_padded(train, test, seconds)
     assert table[["train", "by"]].to_numpy().tolist() == [["a.wav", "sound"]]
     assert table["agreement"][0] > 0.8
     assert (table["seconds"][0] - seconds + 1) % 2 == pytest.approx(1, abs=0.05), "modulo the loop"
-
-
-def test_what_is_too_short_to_tell_is_not_told():
-    table = overlap(clips({"a.wav": coloured(1, 0.2)}), clips({"b.wav": coloured(1, 0.2)}))
-    assert table.empty
 
 
 @pytest.mark.skipif(not CLOTHO.is_dir(), reason="the small copy of Clotho (../shared/data) is not here")

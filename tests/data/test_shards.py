@@ -35,12 +35,8 @@ def content(batches) -> list:
     ]
 
 
-def order_of(dataset, batch_size=4, **options) -> list[int]:
-    return [
-        row
-        for batch in dataset.batches(batch_size, **{"seed": 0, "epoch": 0, **options})
-        for row in batch.index.tolist()
-    ]
+def order_of(dataset) -> list[int]:
+    return [row for batch in dataset.batches(4, seed=0, epoch=0) for row in batch.index.tolist()]
 
 
 # What is written
@@ -76,9 +72,8 @@ def test_the_same_clips_give_the_same_bytes(folder, tmp_path):
 @pytest.mark.filterwarnings("ignore:missing captions", "ignore:.*damaged")
 def test_pairs_are_those_of_the_clips_in_memory(folder, sampling, captions):
     complete = [row for row, texts in enumerate(clips().captions("fra")) if texts]
-    held = clips() if sampling != "pair" else None  # which takes no clips that lack a language
     options = {"languages": LANGUAGES, "sampling": sampling, "captions": captions, "seed": 3}
-    pairs = PairDataset(held, **options) if held else None
+    pairs = PairDataset(clips(), **options) if sampling != "pair" else None  # it takes no clips that lack a language
     for batch in ShardDataset(folder, **options).batches(4, seed=0, epoch=2):
         if pairs is None:
             assert set(batch.index.tolist()) <= set(complete)

@@ -34,11 +34,8 @@ def write_stamp(root, name, number, *, text=None, without=()):
 def root(tmp_path_factory):
     root = tmp_path_factory.mktemp("speech") / "stamps"
     for number in range(COUNT):
-        name, text = (
-            f"animals/{number:02d}",
-            f"thing {number // 2 if number < 6 else number}",
-        )  # three pairs of namesakes
-        write_stamp(root, name, number, text=text, without=("zh_CN",) if number % 5 == 0 else ())
+        text = f"thing {number // 2 if number < 6 else number}"  # three pairs of namesakes
+        write_stamp(root, f"animals/{number:02d}", number, text=text, without=("zh_CN",) if number % 5 == 0 else ())
     write_stamp(root, "symbols/a", 99)
     return root
 

@@ -8,12 +8,7 @@ from embeddings import pairs
 from torch.nn import functional as F
 
 from pullpush.forces import decompose
-from pullpush.losses import (
-    _tiles,
-    info_nce,
-    support_vector,
-    svr,
-)
+from pullpush.losses import _tiles, info_nce, support_vector, svr
 
 DOUBLE = torch.float64
 EVERY_READING = [

@@ -11,11 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import chat_server
 import pytest
-from chat_server import serving
 
 from pullpush.cache import content_key
 from pullpush.rewriting import RewritingError, create
@@ -37,12 +38,14 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def use(home, monkeypatch):
-    def point(server):
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        return server
+def serving(home, monkeypatch):
+    @contextmanager
+    def at(*given, **named):
+        with chat_server.serving(*given, **named) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            yield server
 
-    return point
+    return at
 
 
 def endpoint(**options):
@@ -58,9 +61,8 @@ def kept(home):
 # ------------------------------------------------------------------------------------------------ answers, once
 
 
-def test_answers_come_in_order_and_are_asked_once(home, use):
+def test_answers_come_in_order_and_are_asked_once(home, serving):
     with serving() as server:
-        use(server)
         assert endpoint().rewrite([*TEXTS, TEXTS[0]]) == [*LOUD, LOUD[0]]
         assert sorted(server.requests) == TEXTS
         assert endpoint().rewrite(TEXTS[::-1]) == LOUD[::-1]
@@ -73,9 +75,8 @@ def test_answers_come_in_order_and_are_asked_once(home, use):
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:40], lambda text: text.replace("CAP", "L"), lambda _: "[]"])
-def test_a_paid_answer_that_is_damaged_is_named_and_not_taken(home, use, damage):
-    with serving() as server:
-        use(server)
+def test_a_paid_answer_that_is_damaged_is_named_and_not_taken(home, serving, damage):
+    with serving():
         endpoint().rewrite(TEXTS)
         (path,) = [path for path in (home / "answers").glob("*/*/[!.]*.json") if LOUD[0] in path.read_text()]
         path.write_text(damage(path.read_text()))
@@ -83,27 +84,24 @@ def test_a_paid_answer_that_is_damaged_is_named_and_not_taken(home, use, damage)
             endpoint().rewrite(TEXTS)
 
 
-def test_a_notebook_that_runs_a_loop_itself_is_no_obstacle(use):
+def test_a_notebook_that_runs_a_loop_itself_is_no_obstacle(serving):
     async def cell():
         return endpoint().rewrite(TEXTS)
 
-    with serving() as server:
-        use(server)
+    with serving():
         assert asyncio.run(cell()) == LOUD
 
 
-def test_what_is_kept_needs_neither_key_nor_network_nor_consent(home, use, monkeypatch):
-    with serving() as server:
-        use(server)
+def test_what_is_kept_needs_neither_key_nor_network_nor_consent(home, serving, monkeypatch):
+    with serving():
         endpoint().rewrite(TEXTS)
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("OPENAI_BASE_URL")
     assert endpoint(confirm=False).rewrite(TEXTS) == LOUD
 
 
-def test_a_request_is_what_the_protocol_says(use):
+def test_a_request_is_what_the_protocol_says(serving):
     with serving() as server:
-        use(server)
         endpoint(prompts=Prompts(), limit="max_completion_tokens", max_tokens=33).rewrite(["a bell rings"])
     (payload,) = server.payloads
     assert payload["messages"][0] == {"role": "system", "content": Prompts().system}
@@ -127,21 +125,19 @@ def test_what_shapes_no_answer_has_no_part_in_names():
         *("endless", "dripping", "dripping head", "deep"),
     ],
 )
-def test_every_fault_is_got_over_and_never_kept(home, use, fault):
+def test_every_fault_is_got_over_and_never_kept(home, serving, fault):
     timed = fault in ("slow", "dripping", "dripping head")
     with serving([fault, fault, "", fault]) as server:
-        use(server)
         assert endpoint(timeout=0.5 if timed else 9).rewrite(TEXTS) == LOUD
         assert len(server.requests) >= 9 if timed else len(server.requests) == 9
     assert sorted(row["answer"] for row in kept(home)) == LOUD
 
 
-def test_a_caption_that_is_never_answered_is_named_and_the_others_are_kept(home, use):
+def test_a_caption_that_is_never_answered_is_named_and_the_others_are_kept(home, serving):
     def say(question):
         return "" if question.endswith("3") else question.upper()
 
     with serving(say=say) as server:
-        use(server)
         with pytest.raises(RewritingError, match=r"1 captions were not answered, 'caption 3'.*empty.*5 of 6 answers"):
             endpoint(attempts=3).rewrite(TEXTS)
         assert server.requests.count("caption 3") == 3
@@ -162,9 +158,8 @@ def test_a_caption_that_is_never_answered_is_named_and_the_others_are_kept(home,
         ("deep", r"no single completion in JSON \(RecursionError\)"),
     ],
 )
-def test_an_answer_that_never_comes_whole_is_told_with_what_to_do(home, use, fault, said):
-    with serving([fault] * 2) as server:
-        use(server)
+def test_an_answer_that_never_comes_whole_is_told_with_what_to_do(home, serving, fault, said):
+    with serving([fault] * 2):
         rewriter = endpoint(attempts=2, timeout=0.5 if "drip" in fault else 9, prices=Prices(1e6, 1e6), max_tokens=20)
         started = time.monotonic()
         with pytest.raises(RewritingError, match=f"'caption 0': no answer after 2 attempts .*{said}"):
@@ -174,9 +169,8 @@ def test_an_answer_that_never_comes_whole_is_told_with_what_to_do(home, use, fau
     assert rewriter.account.spent == (2 * 15 if fault == "length" else 2 * 45)  # the most, where nobody counted
 
 
-def test_half_a_character_is_neither_sent_nor_kept(home, use):
+def test_half_a_character_is_neither_sent_nor_kept(home, serving):
     with serving(say=lambda question: "a \ud800 bell") as server:
-        use(server)
         with pytest.raises(RewritingError, match="half a character, a lone surrogate"):
             endpoint(attempts=2).rewrite(TEXTS[:1])
         with pytest.raises(RewritingError, match=r"cannot be sent: mend the caption 'a \\ud800'"):
@@ -185,31 +179,27 @@ def test_half_a_character_is_neither_sent_nor_kept(home, use):
     assert not kept(home)
 
 
-def test_waits_double_and_heed_retry_after(use):
+def test_waits_double_and_heed_retry_after(serving):
     with serving(["500", "500", "500"]) as server:
-        use(server)
         endpoint(parallel=1, first_wait=0.1).rewrite(TEXTS[:1])
         waits = [b - a for a, b in zip(server.times, server.times[1:], strict=False)]
     for at, waited in enumerate(waits):
         assert 0.05 * 2**at <= waited < 0.15 * 2**at + 3  # a machine may be busy
     with serving(["429 0.6"]) as server:
-        use(server)
         endpoint(parallel=1).rewrite(TEXTS[1:2])
         assert 0.6 <= server.times[1] - server.times[0] < 6
 
 
-def test_retry_after_may_be_a_date(use):
+def test_retry_after_may_be_a_date(serving):
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
     with serving([f"429 {soon}"]) as server:
-        use(server)
         endpoint(parallel=1).rewrite(TEXTS[:1])
         assert 0.5 <= server.times[1] - server.times[0] < 8
 
 
 @pytest.mark.parametrize("status", ["400", "401", "404"])
-def test_what_does_not_pass_is_said_at_once(use, status):
+def test_what_does_not_pass_is_said_at_once(serving, status):
     with serving([status] * 50) as server:
-        use(server)
         with pytest.raises(RewritingError, match=rf"refuses \(status {status}\).*check the model's name"):
             endpoint(parallel=1).rewrite(TEXTS)
         assert len(server.requests) <= 2
@@ -226,7 +216,7 @@ print(rewriter.rewrite([f"caption {n}" for n in range(60)]))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_no_paid_answer_is_lost_when_the_process_is_killed(home, use, how):
+def test_no_paid_answer_is_lost_when_the_process_is_killed(home, serving, how):
     texts = [f"caption {n}" for n in range(60)]
 
     def say(question):
@@ -234,7 +224,6 @@ def test_no_paid_answer_is_lost_when_the_process_is_killed(home, use, how):
         return question.upper()
 
     with serving(say=say) as server:
-        use(server)
         process = subprocess.Popen([sys.executable, "-c", SCRIPT], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
         deadline = time.monotonic() + 300  # on a machine that is busy the imports alone take a minute
         while len(kept(home)) < 10 and time.monotonic() < deadline:
@@ -253,9 +242,8 @@ def test_no_paid_answer_is_lost_when_the_process_is_killed(home, use, how):
 # ------------------------------------------------------------------------------------------------ costs
 
 
-def test_nothing_is_asked_before_somebody_agreed_to_the_cost(home, use):
+def test_nothing_is_asked_before_somebody_agreed_to_the_cost(home, serving):
     with serving() as server:
-        use(server)
         with pytest.raises(RewritingError, match=r"6 questions to m, about 18 tokens.*unknown.*Agree by confirm=True"):
             endpoint(confirm=False).rewrite(TEXTS)
         with pytest.raises(RewritingError, match=r"about 9e-05, at most 0\.00375"):
@@ -265,10 +253,9 @@ def test_nothing_is_asked_before_somebody_agreed_to_the_cost(home, use):
 
 @pytest.mark.parametrize("parallel", [1, 4])
 @pytest.mark.parametrize("faults", [[], ["truncated", "empty", "slow", "500", "uncounted"]])
-def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, use, parallel, faults):
+def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, serving, parallel, faults):
     prices = Prices(1e6, 1e6)  # a token costs 1: 15 an answer, at most 9 + 16 + 20 = 45
     with serving(faults) as server:
-        use(server)
         rewriter = endpoint(prices=prices, budget=160, confirm=False, parallel=parallel, max_tokens=20, timeout=0.5)
         with pytest.raises(RewritingError, match=r"left of the budget of 160 .*: raise it; .* are kept"):
             rewriter.rewrite([f"caption {n}" for n in range(20)])
@@ -285,9 +272,8 @@ def test_a_budget_is_never_exceeded_and_more_money_goes_on(home, use, parallel, 
         assert more.account.spent == 15 * (20 - had)
 
 
-def test_an_endpoint_travels_to_other_processes_with_what_it_spent(use):
-    with serving() as server:
-        use(server)
+def test_an_endpoint_travels_to_other_processes_with_what_it_spent(serving):
+    with serving():
         rewriter = endpoint(prices=Prices(1e6, 1e6), budget=1000)
         rewriter.rewrite(TEXTS[:1])
     for other in (pickle.loads(pickle.dumps(rewriter)), copy.deepcopy(rewriter)):
@@ -304,9 +290,8 @@ USAGES += [
 
 
 @pytest.mark.parametrize("usage", USAGES)
-def test_what_is_not_counted_or_not_sensibly_is_billed_as_the_most_and_asked_once(use, usage):
+def test_what_is_not_counted_or_not_sensibly_is_billed_as_the_most_and_asked_once(serving, usage):
     with serving([f"usage {usage}"]) as server:
-        use(server)
         rewriter = endpoint(prices=Prices(1e6, 1e6), budget=200, max_tokens=20)
         for _ in range(2):
             assert rewriter.rewrite(TEXTS[:1]) == LOUD[:1]
@@ -326,10 +311,9 @@ def test_prices_and_budgets_that_bound_nothing_are_refused(home, price):
 
 
 @pytest.mark.parametrize("fault", ["401", "500", "truncated", "reset"])
-def test_the_key_is_in_no_error_log_cache_or_repr(home, use, fault, caplog, capsys):
+def test_the_key_is_in_no_error_log_cache_or_repr(home, serving, fault, caplog, capsys):
     caplog.set_level(logging.DEBUG)
     with serving([fault] * 20) as server:
-        use(server)
         rewriter = endpoint(attempts=2)
         with pytest.raises(RewritingError) as found:
             rewriter.rewrite(TEXTS)
@@ -343,9 +327,8 @@ def test_the_key_is_in_no_error_log_cache_or_repr(home, use, fault, caplog, caps
     assert not [text for text in said if KEY in text]
 
 
-def test_the_key_is_not_kept_where_an_answer_repeats_it(home, use, monkeypatch):
-    with serving(say=lambda question: f"{KEY} rings") as server:
-        use(server)
+def test_the_key_is_not_kept_where_an_answer_repeats_it(home, serving, monkeypatch):
+    with serving(say=lambda question: f"{KEY} rings"):
         assert endpoint().rewrite(TEXTS[:1]) == ["… rings"]
         assert KEY not in json.dumps(kept(home))
         monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\u20ac")

@@ -46,20 +46,11 @@ def mini(tmp_path_factory):
 @pytest.fixture(scope="module")
 def tables(mini):
     """Name → table of the executed chapter, with all that is long."""
-    words = [
-        "run",
-        "02-svr-lab",
-        "--profile",
-        str(mini),
-        "-p",
-        "compute_long",
-        "true",
-        "--out",
-        str(mini.parent / "out"),
-    ]
+    out = mini.parent / "out"
+    words = ["run", "02-svr-lab", "--profile", str(mini), "-p", "compute_long", "true", "--out", str(out)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
-    return {path.name.split(".")[1]: pd.read_csv(path) for path in (mini.parent / "out").glob("*.csv")}
+    return {path.name.split(".")[1]: pd.read_csv(path) for path in out.glob("*.csv")}
 
 
 def test_every_table_is_written(tables):

@@ -60,13 +60,6 @@ raise AssertionError("a sweep executes nothing else")
 ```
 """
 )
-PROFILE = """like: smoke
-points: null
-world: {bank: synthetic, n_train: 16, n_valid: 8, n_test: 8}
-dim: 8
-batch_size: 8
-encoder_options: {audio_channels: [4, 4, 8]}
-"""
 RUNS = 4  # of the long experiment
 
 
@@ -75,7 +68,7 @@ def sizes(tiny: Path, home: Path) -> str:
     """The profile of a tiny book whose chapter declares experiments; all tests share rendered scenes."""
     (tiny / "book" / "10-tiny.md").write_text(CHAPTER)
     path = tiny / "sizes.yaml"
-    path.write_text(PROFILE)
+    path.write_text(f"{miniature.PROFILE}points: null\n")
     return str(path)
 
 

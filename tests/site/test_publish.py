@@ -205,14 +205,12 @@ def test_a_publish_that_is_stopped_ends_its_pages_and_leaves_all_as_it_was(tiny)
 
 
 def test_pages_that_are_run_side_by_side_go_on_beside_one_that_fails(two):
-    book = two / "book"
-    whole = (book / "11-tiny.md").read_text()
-    book.joinpath("11-tiny.md").write_text(whole.replace("tau = 0.07", "tau = 0.07\nruined = 1"))
+    change(two, "11-tiny", "tau = 0.07", "tau = 0.07\nruined = 1")
     every = ["run", "--all", "--profile", "smoke", "--jobs", "2"]
     said = CliRunner().invoke(main, every)
     assert said.exit_code == 1
     assert "11-tiny: chapter failed in cell 3" in said.output
-    book.joinpath("11-tiny.md").write_text(whole)
+    change(two, "11-tiny", "\nruined = 1", "")
     said = CliRunner().invoke(main, every)
     assert said.exit_code == 0, said.output
     assert re.search(r"1/1  11-tiny  \d+ s", said.output)

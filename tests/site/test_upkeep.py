@@ -42,14 +42,10 @@ def pullpush(*arguments: str) -> Result:
 
 
 def test_sizes_are_shown_by_kind(filled):
-    said = pullpush("cache").output.splitlines()
-    assert [line.split()[:3] for line in said] == [
-        ["scores", "1", "entries"],
-        ["worlds", "1", "entries"],
-        said[2].split()[:3],
-    ]
-    assert said[2].split()[:2] == ["all", "2"]
-    assert said[2].endswith(f"in {filled}")
+    *kinds, every = pullpush("cache").output.splitlines()
+    assert [line.split()[:3] for line in kinds] == [["scores", "1", "entries"], ["worlds", "1", "entries"]]
+    assert every.split()[:2] == ["all", "2"]
+    assert every.endswith(f"in {filled}")
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,14 @@ class Double(nn.Module):
 
     def __init__(self, dropout=0.0):
         super().__init__()
+        self.seen = []  # the texts and languages of each call
         torch.manual_seed(0)
         self.embed = nn.Embedding(256, 8)
         self.mix = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Dropout(dropout), nn.Linear(16, 5))
         self.double()
 
     def encode_text(self, texts, languages=None):
+        self.seen.append((list(texts), languages))
         mean = torch.stack([self.embed(torch.tensor(list(text.encode()))).mean(0) for text in texts])
         return nn.functional.normalize(self.mix(mean), dim=1)
 
@@ -87,15 +89,9 @@ def test_packed_languages_have_the_gradients_of_each_by_itself(text):
 
 
 def test_packed_texts_are_padded_little_and_in_few_calls():
-    calls = []
-
-    class Model(Double):
-        def encode_text(self, texts, languages):
-            calls.append([len(text.encode()) for text in texts])
-            return super().encode_text(texts)
-
-    one = batch(clips=14)
-    embed_unique(Model(), one, 6, cached=False)
+    model, one = Double(), batch(clips=14)
+    embed_unique(model, one, 6, cached=False)
+    calls = [[len(text.encode()) for text in texts] for texts, _ in model.seen]
     room = max(len(sizes) * max(sizes) for sizes in calls)
     assert room <= 6 * max(map(max, calls))
     assert len(calls) <= 6 * 4 / 6
@@ -139,15 +135,9 @@ def test_second_pass_meets_the_dropout_of_the_first():
 
 
 def test_each_caption_is_encoded_once_and_in_its_language():
-    seen = []
-
-    class Model(Double):
-        def encode_text(self, texts, languages):
-            seen.append(list(zip(texts, languages, strict=True)))
-            return super().encode_text(texts)
-
-    one = batch(clips=14)  # six sounds: captions repeat
-    embed_unique(Model(), one, 5)
+    model, one = Double(), batch(clips=14)  # six sounds: captions repeat
+    embed_unique(model, one, 5)
+    seen = [list(zip(*told, strict=True)) for told in model.seen]
     flat = [pair for part in seen for pair in part]
     columns = zip((one.texts, *one.parallel), (one.languages, *one.parallel_languages), strict=True)
     assert len(flat) == len(set(flat)) == 6 * 4
@@ -172,17 +162,11 @@ def test_activations_of_one_chunk_are_all_that_autograd_keeps():
 
 
 def test_last_chunk_is_full_and_encoded_once():
-    seen = []
-
-    class Model(Double):
-        def encode_text(self, texts, languages):
-            seen.append(list(texts))
-            return super().encode_text(texts)
-
-    table = in_chunks(Model().encode_text, list("abcdefg"), ["eng"] * 7, 3)
-    assert seen == [["a"], ["b", "c", "d"], ["e", "f", "g"]]
+    model = Double()
+    table = in_chunks(model.encode_text, list("abcdefg"), ["eng"] * 7, 3)
+    assert [texts for texts, _ in model.seen] == [["a"], ["b", "c", "d"], ["e", "f", "g"]]
     table.sum().backward()
-    assert seen[3:] == [["a"], ["b", "c", "d"]]
+    assert [texts for texts, _ in model.seen[3:]] == [["a"], ["b", "c", "d"]]
 
 
 def test_bfloat16_is_that_of_the_step_in_both_passes():

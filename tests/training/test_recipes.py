@@ -183,13 +183,10 @@ def test_figures_ask_for_titles_and_roles_of_colours(name, shown, role):
 NAME = "infonce-learnable+cyclic+simcse-0.1"
 
 
-def weights(one):
-    return {term.name: term.weight for term in one.terms}
-
-
 def test_named_terms_change_and_the_others_stay():
     one = recipe(NAME, **weighted(NAME, simcse=0.5))
-    assert weights(one) == {"infonce": 1, "cross-cyclic": 0.25, "in-modal-cyclic": 0.25, "simcse": 0.5}
+    weights = {term.name: term.weight for term in one.terms}
+    assert weights == {"infonce": 1, "cross-cyclic": 0.25, "in-modal-cyclic": 0.25, "simcse": 0.5}
     assert [term.options for term in one.terms] == [term.options for term in recipe(NAME).terms]
     assert recipe(NAME, **weighted(NAME)) == recipe(NAME)
 

@@ -38,25 +38,17 @@ class Entry:
 def entries(kinds: Iterable[str] = ()) -> Iterator[Entry]:
     """The entries of some kinds, or of all."""
     wanted = set(kinds)
-    for folder in sorted(home().iterdir()) if home().is_dir() else ():
-        if folder.is_dir() and not folder.name.startswith(".") and (not wanted or folder.name in wanted):
-            for path in sorted(folder.iterdir()):
-                if not path.name.startswith(".") and path.suffix != ".lock":
-                    with suppress(FileNotFoundError):  # another process may be at work here
-                        yield _entry(folder.name, path)
+    for path in sorted(home().glob("[!.]*/[!.]*")):
+        if (not wanted or path.parent.name in wanted) and path.suffix != ".lock":
+            with suppress(FileNotFoundError):  # another process may be at work here
+                yield _entry(path.parent.name, path)
 
 
 def leftovers() -> list[Path]:
     """What killed processes left unfinished for more than a day, and what was damaged and put aside."""
-    found = []
-    for folder in sorted(home().iterdir()) if home().is_dir() else ():
-        inside = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
-        for place in [folder, *inside] if folder.is_dir() else ():
-            for path in place.iterdir():
-                old = is_left(path) and time.time() - newest(path) > DAY
-                if old or path.name.startswith(ASIDE):
-                    found.append(path)
-    return found
+    found = (*home().glob("*/*"), *home().glob("*/*/*"))
+    old = (path for path in found if is_left(path) and time.time() - newest(path) > DAY)
+    return sorted({*old, *(path for path in found if path.name.startswith(ASIDE))})
 
 
 def damaged(
@@ -75,18 +67,15 @@ def drop(entry: Entry) -> bool:
     """Remove an entry with what belongs to it, unless a process holds its lock; whether it is gone."""
     path = entry.path
     with explained(path):
-        held = FileLock(path.with_name(f".{path.name}.lock"))
         try:
-            held.acquire(timeout=0)
+            held = FileLock(path.with_name(f".{path.name}.lock")).acquire(timeout=0)
         except Timeout:
             return False
-        try:
+        with held:
             for gone in (path, path.with_name(f".{path.name}{sums.SUMS}"), path.with_name(f".{path.name}.holder")):
                 if gone.exists():
                     remove(gone)
             sums.forget(path)
-        finally:
-            held.release()
     return not path.exists()
 
 

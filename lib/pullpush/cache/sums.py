@@ -133,10 +133,10 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+def digest(path: Path, algorithm: str = "sha256") -> str:
+    """A hash of a file, SHA-256 unless another is named."""
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 def _sum(path: Path) -> Sum:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -135,11 +135,11 @@ class Mixed:
     graded = False
 
     @classmethod
-    def of(cls, name: str, sources: Sequence[Clips]) -> Mixed:
+    def of(cls, name: str, sources: Sequence[Clips], **further: Any) -> Self:
         """All clips of the sources, one source after the other."""
         part = np.repeat(np.arange(len(sources)), [len(clips) for clips in sources])
         row = np.concatenate([np.arange(len(clips)) for clips in sources])
-        return cls(name, tuple(sources), part, row)
+        return cls(name, tuple(sources), part, row, **further)
 
     @cached_property
     def key(self) -> str:

@@ -54,7 +54,10 @@ class Pairing:
     def texts(self, clip: int, epoch: int, captions: Mapping[str, Sequence[str]]) -> Texts:
         """A clip's texts in an epoch; captions: by language, none of them blank, in as many languages as are needed."""
         spoken = tuple(name for name in self.languages if self.sampling == "all" or captions[name])
-        pick, draw = self._numbers(clip, epoch)
+        pick = draw = 0
+        if self.draws:  # nothing is much faster
+            rng = np.random.default_rng([self.seed, epoch, clip])
+            pick, draw = int(rng.integers(2**31)), int(rng.integers(2**31))
         main, others = spoken[0], spoken[1:] if self.sampling == "all" else ()
         if self.sampling == "pair":
             others = (spoken[1 + pick % (len(spoken) - 1)],)
@@ -64,22 +67,12 @@ class Pairing:
             text, *further = captions[main]
             further += [None] * (self.most - 1 - len(further))
             return Texts(text, main, tuple(further), (main,) * len(further))
-        text, *parallel = (self._chosen(captions[name], draw) for name in (main, *others))
+        at = draw if self.captions == "random" else 0
+        several = (captions[name] for name in (main, *others))
+        text, *parallel = (texts[at % len(texts)] if texts else None for texts in several)
         return Texts(text, main, tuple(parallel), others)
 
     @property
     def draws(self) -> bool:
         """Whether a clip's texts may be others in another epoch."""
         return self.captions == "random" or self.sampling in ("random", "pair")
-
-    def _numbers(self, clip: int, epoch: int) -> tuple[int, int]:
-        """For the clip's language and caption; zeros where nothing is drawn, which is much faster."""
-        if not self.draws:
-            return 0, 0
-        rng = np.random.default_rng([self.seed, epoch, clip])
-        return int(rng.integers(2**31)), int(rng.integers(2**31))
-
-    def _chosen(self, texts: Sequence[str], draw: int) -> str | None:
-        if not texts:
-            return None
-        return texts[0 if self.captions == "first" else draw % len(texts)]

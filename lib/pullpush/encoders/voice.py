@@ -13,7 +13,7 @@ from torchaudio.functional import melscale_fbanks
 from pullpush.encoders.frontend import spectra
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
-from pullpush.encoders.wheels import Wheel, fill, weights
+from pullpush.encoders.wheels import Wheel, filled
 from pullpush.encoders.windows import zero_padding
 
 WHEEL = Wheel(
@@ -68,10 +68,7 @@ class Voice(AudioEncoder):
         bank = melscale_fbanks(WINDOW // 2 + 1, 0.0, SAMPLE_RATE / 2, MELS, SAMPLE_RATE, "slaney", "slaney")
         self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
         self.register_buffer("bank", bank, persistent=False)
-        network = SpeakerNet()
-        if pretrained:
-            fill(network, weights(WHEEL, read), WHEEL)
-        self.network = Pretrained(network, frozen=frozen)
+        self.network = Pretrained(filled(SpeakerNet(), WHEEL, read, pretrained=pretrained), frozen=frozen)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         audio, lengths = zero_padding(audio, lengths)

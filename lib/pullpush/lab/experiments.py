@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from pullpush.errors import PullPushError, check_known
+from pullpush.errors import PullPushError, check_all_known
 from pullpush.metrics.cards import METRICS, Values
 from pullpush.training.diagnostics import Diagnostics
 
@@ -90,8 +90,7 @@ class Experiment:
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
             raise ExperimentError(f"experiment {self.name!r} holds {', '.join(twice)} twice: give it another label")
-        for name in self.evaluations:
-            check_known("evaluation", name, METRICS)
+        check_all_known("evaluation", self.evaluations, METRICS)
 
     @classmethod
     def of(

@@ -4,7 +4,7 @@ them, the softmax, again in three: how much push, how it is shared, and which ve
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -186,22 +186,12 @@ class SVRParts(Tempered):
         check_choice("direction", direction, DIRECTIONS)
         check_choice("similarity", similarity, get_args(Similarity))
         self.radius, self.direction, self.alpha, self.similarity = radius, direction, alpha, similarity
-        self.probabilities, self.jacobian, self.partner = probabilities, jacobian, partner
+        self.switches = {"probabilities": probabilities, "jacobian": jacobian, "partner": partner}
 
     def forward(self, audio: Tensor, text: Tensor) -> Output:
         """`(N, d)`, `(N, d)` L2-normalised → the loss; or `(G, N, d)`, `(G, N, d)` → the mean over the G groups."""
-        loss = svr_parts(
-            audio,
-            text,
-            self.radius,
-            self.tau,
-            direction=self.direction,
-            similarity=self.similarity,
-            probabilities=self.probabilities,
-            jacobian=self.jacobian,
-            partner=self.partner,
-        )
-        return Output(self.alpha * loss)
+        options: dict[str, Any] = {"direction": self.direction, "similarity": self.similarity, **self.switches}
+        return Output(self.alpha * svr_parts(audio, text, self.radius, self.tau, **options))
 
 
 class SVRSoftmax(Tempered):

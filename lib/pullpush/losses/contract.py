@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from torch import Tensor, nn
 
 from pullpush.catalogue import Card
-from pullpush.errors import check_known
+from pullpush.errors import check_all_known
 from pullpush.losses._precision import checked
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ class Loss(nn.Module):
         super().__init_subclass__(**options)
         if cls.forward is nn.Module.forward:  # a base of others
             return
-        for name in (*cls.needs, *cls.uses):
-            check_known(f"need of the loss {cls.__name__}", name, NEEDS)
+        check_all_known(f"need of the loss {cls.__name__}", (*cls.needs, *cls.uses), NEEDS)
         declared = dict.fromkeys(cls.needs, False) | dict.fromkeys(cls.uses, True)
         parameters = list(signature(cls.forward).parameters.values())[1:]
         takes = {parameter.name: parameter.default is not Parameter.empty for parameter in parameters}

@@ -58,7 +58,9 @@ def prior(groups: Sequence[Sequence[float]]) -> Spread | None:
         return Spread(float(np.sqrt(variances[0])), float(freedoms[0]))
     logs = np.log(variances) - digamma(freedoms / 2) + np.log(freedoms / 2)
     excess = float(np.var(logs, ddof=1) - polygamma(1, freedoms / 2).mean())
-    freedom = min(2 * _inverse_trigamma(excess), freedoms.sum()) if excess > 0 else freedoms.sum()
+    freedom = freedoms.sum()
+    if excess > 0:  # the inverse of the trigamma function
+        freedom = min(2 * np.exp(brentq(lambda log: float(polygamma(1, np.exp(log))) - excess, -30, 30)), freedom)
     freedom = max(float(freedom), LEAST)
     scale = np.exp(logs.mean() + digamma(freedom / 2) - np.log(freedom / 2))
     return Spread(float(np.sqrt(scale)), freedom)
@@ -93,8 +95,3 @@ def band(spread: Spread | None, kept: float, *, comparisons: int, clips: int = 0
         return floor
     quantile = float(student.ppf(1 - ERROR / comparisons / 2, max(spread.freedom, LEAST)))
     return max(floor, quantile * SHARED * spread.sd)
-
-
-def _inverse_trigamma(value: float) -> float:
-    root = brentq(lambda log: float(polygamma(1, np.exp(log))) - value, -30, 30)
-    return float(np.exp(root))

@@ -176,7 +176,11 @@ def _execute(
             if not isinstance(error, PapermillExecutionError | DeadKernelError):
                 raise
             kept = _move(target, failed)
-            raise ChapterError(_failure(chapter, error, kept), kept) from error
+            what = "lost its kernel (killed, or out of memory)"
+            if isinstance(error, PapermillExecutionError):
+                what = f"failed in cell {error.cell_index} with {error.ename}: {error.evalue}"
+            message = f"chapter {chapter.name} {what}\nthe notebook up to there: {kept}"
+            raise ChapterError(message, kept) from error
         took = time.monotonic() - began
         about = {
             "chapter": chapter.name,
@@ -238,14 +242,6 @@ def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ..
         if path not in moved:
             path.unlink(missing_ok=True)  # what an earlier run left and this one did not write
     return tuple(moved)
-
-
-def _failure(chapter: Chapter, error: Exception, notebook: Path) -> str:
-    if isinstance(error, PapermillExecutionError):
-        what = f"failed in cell {error.cell_index} with {error.ename}: {error.evalue}"
-    else:
-        what = "lost its kernel (killed, or out of memory)"
-    return f"chapter {chapter.name} {what}\nthe notebook up to there: {notebook}"
 
 
 def _move(path: Path, folder: Path) -> Path:

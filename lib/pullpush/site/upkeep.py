@@ -17,7 +17,7 @@ from pullpush.cache import HOME, home, inventory
 from pullpush.cache.inventory import DAY, Entry
 from pullpush.cache.locks import remove
 from pullpush.cache.sums import sums_of
-from pullpush.errors import CacheError, PullPushError, check_known
+from pullpush.errors import CacheError, PullPushError, check_all_known
 from pullpush.progress import Line
 
 LITTLE = 2 << 30  # bytes of free space below which a full disk is near
@@ -101,8 +101,7 @@ def megabytes(size: float) -> str:
 
 def _check(kinds: Iterable[str]) -> None:
     known = {entry.kind for entry in inventory.entries()} if kinds else set()
-    for kind in kinds:
-        check_known("kind of cache", kind, known)
+    check_all_known("kind of cache", kinds, known)
 
 
 def _remove(entries: Iterable[Entry], kinds: Iterable[str]) -> list[Entry]:
@@ -148,15 +147,11 @@ def _unreadable(path: Path) -> str:
     said = ""
     try:
         if path.suffix == ".sqlite":
-            said = _sqlite(path)
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
+                (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
+            said = "it is empty" if not path.stat().st_size else "" if said == "ok" else said
         elif path.suffix == ".json":
             json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, sqlite3.Error) as error:
         said = str(error)
     return f"{path.name} cannot be read ({said})" if said else ""
-
-
-def _sqlite(path: Path) -> str:
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
-        (said,) = base.execute("PRAGMA quick_check(1)").fetchone()
-    return "it is empty" if not path.stat().st_size else "" if said == "ok" else said

@@ -74,7 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
                 after_epoch=partial(say_epoch, chosen.epochs),
             )
         if first:
-            write_command(options)
+            with atomic_path(options.out / COMMAND) as path:  # by which the run's folder alone is scored and searched
+                path.write_text(json.dumps(vars(options), default=str, indent=2) + "\n", encoding="utf-8")
             report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -94,12 +95,6 @@ def say_epoch(epochs: int, row: Mapping[str, float]) -> None:
     """One line an epoch, in a terminal above the bar."""
     line = f"epoch {row['epoch']}/{epochs}  loss {row['loss']:.3f}  valid R@1 {row['R@1']:.1%}"
     tqdm.write(line, file=sys.stderr)
-
-
-def write_command(options: argparse.Namespace) -> None:
-    """Keep beside the run which data it is of, so that it can be scored and searched by its folder alone."""
-    with atomic_path(options.out / COMMAND) as path:
-        path.write_text(json.dumps(vars(options), default=str, indent=2) + "\n", encoding="utf-8")
 
 
 class Trained(NamedTuple):
@@ -198,20 +193,15 @@ def report(result: Result, test: Clips, queries: Queries | None, out: Path) -> N
     table = retrieval_table(result.model, test, languages)
     table.to_csv(out / "test.csv", index=False, lineterminator="\n")
     print("best epoch:", json.dumps(result.best))
-    print(gallery(test, languages[0]))
+    captions = test.captions(languages[0])  # what scores depend on beside the model
+    count, shared = sum(map(len, captions)), shared_captions(captions)
+    print(f"test: {len(test)} clips, {count} captions, {shared} of them another clip's, too")
     print(table.to_string(index=False, float_format="{:.3f}".format))
     if queries is not None:
         table = query_table(result.model, test, queries)
         table.to_csv(out / "queries.csv", index=False, lineterminator="\n")
         print(f"{len(queries.texts)} queries with {queries.relevance.sum(dim=1).double().mean():.1f} right clips each")
         print(table.to_string(index=False, float_format="{:.3f}".format))
-
-
-def gallery(test: Clips, language: str) -> str:
-    """What scores depend on beside the model: how many clips and captions, and how many captions are another clip's."""
-    captions = test.captions(language)
-    count = sum(map(len, captions))
-    return f"test: {len(test)} clips, {count} captions, {shared_captions(captions)} of them another clip's, too"
 
 
 def parser() -> argparse.ArgumentParser:

@@ -123,7 +123,11 @@ def train(
             pairs are balanced otherwise than the recipe says; of several processes each would train alone.
         CacheError: a checkpoint cannot be written.
     """
-    check_balance(train_dataset, recipe)
+    if dict(recipe.balance) != dict(train_dataset.weights):
+        raise TrainingError(
+            f"the recipe balances {dict(recipe.balance)}, its training pairs {dict(train_dataset.weights)}: make them "
+            "with weights=recipe.balance"
+        )
     accelerator = distributed.accelerator()
     bring_columns(train_dataset, recipe)
     train_dataset.sample_rate = model.sample_rate
@@ -250,15 +254,6 @@ def identity_of(recipe: Recipe, seed: int, data: Any, dataset: Sized, base: Path
     """What a checkpoint calls its run. data: names the clips; base: whose weights, by their bytes, it starts from."""
     source = digest(checkpoints.best_file(base)) if base else None
     return content_key([recipe, seed, data, len(dataset), source, watch])
-
-
-def check_balance(dataset: TrainingData, recipe: Recipe) -> None:
-    """Refuse a recipe whose balance the pairs do not have."""
-    if dict(recipe.balance) != dict(dataset.weights):
-        raise TrainingError(
-            f"the recipe balances {dict(recipe.balance)}, its training pairs {dict(dataset.weights)}: make them with "
-            "weights=recipe.balance"
-        )
 
 
 def reseed(seed: int, step: int) -> None:

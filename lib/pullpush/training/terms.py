@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pullpush.errors import check_known
+from pullpush.errors import check_all_known
 from pullpush.losses import TERMS, Loss
 from pullpush.losses.offer import COLUMNS
 from pullpush.settings import check_options, check_setting
@@ -33,8 +33,7 @@ class Term:
         check_setting("weight", self.weight, float, of=f"term {self.name!r}")
         check_setting("options", self.options, Mapping[str, Any], of=f"term {self.name!r}")
         defaults = TERMS[self.name].defaults
-        for option in self.options:
-            check_known(f"option of {self.name}", option, defaults)
+        check_all_known(f"option of {self.name}", self.options, defaults)
         check_options(TERMS[self.name].make, self.options, of=f"term {self.name!r}")
         kept = {name: value for name, value in self.options.items() if name == "tau" or value != defaults[name]}
         object.__setattr__(self, "options", kept)

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pullpush.cache import cached_dir, content_key
+from pullpush.cache import cached_dir, content_key, digest
 from pullpush.catalogue import Card, Catalogue
 from pullpush.data.audio import SAMPLE_RATE, check_audible, load_audio, loudest, normalise_rms, trim_silence
 from pullpush.data.language.vocabulary import Event
-from pullpush.errors import PullPushError, unknown
+from pullpush.errors import PullPushError, check_all_known, unknown
 from pullpush.golden import versions
 
 MAX_SECONDS = 3.0  # of longer recordings the loudest part is kept
@@ -80,18 +80,14 @@ def create_bank(name: str) -> Bank:
     events, clips = BANKS[kind].make(argument)
     if argument and BANKS[kind].categories:
         known, wanted = {event.category for event in events}, argument.split(",")
-        if strange := [category for category in wanted if category not in known]:
-            raise unknown("category of events", strange[0], known)
+        check_all_known("category of events", wanted, known)
         rows = [row for row, event in enumerate(events) if event.category in wanted]
         events, clips = tuple(events[row] for row in rows), tuple(clips[row] for row in rows)
     if not len(events) == len(clips) or not all(clips):
         raise PullPushError(f"bank {name!r} needs at least one recording for each of its events")
-    samples = hashlib.sha256()
-    for group in clips:
-        for clip in group:
-            samples.update(clip.numpy().tobytes())
+    samples = hashlib.sha256(b"".join(clip.numpy().tobytes() for group in clips for clip in group)).hexdigest()
     counts = [[len(clip) for clip in group] for group in clips]
-    key = content_key([kind, [event.name for event in events], counts, samples.hexdigest()])
+    key = content_key([kind, [event.name for event in events], counts, samples])
     return Bank(name, events, clips, key)
 
 
@@ -114,7 +110,7 @@ def prepare(wave: Tensor, name: str | Path) -> Tensor:
 
 def decoded(groups: Sequence[Sequence[Path]]) -> EventClips:
     """The recordings of each event, decoded once by the content of the files, and memory-mapped from then on."""
-    digests = [[hashlib.sha256(file.read_bytes()).hexdigest() for file in files] for files in groups]
+    digests = [[digest(file) for file in files] for files in groups]
 
     def build(folder: Path) -> None:
         waves = [prepare(load_audio(file), file).numpy() for files in groups for file in files]

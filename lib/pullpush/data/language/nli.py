@@ -154,13 +154,10 @@ def general_events() -> tuple[Event, ...]:
     )
 
 
-def statement(scene: Scene, events: Sequence[Event]) -> Statement:
-    return Statement(scene.relation, tuple(events[event].name for event in scene.events))
-
-
 def _triple(scene: Scene, table: Sequence[Event], count: int, seed: int) -> Triple | None:
     """One triple; `table`: `count` events, and the general words."""
-    rng, events, truth = np.random.default_rng(seed), table[:count], statement(scene, table)
+    rng, events = np.random.default_rng(seed), table[:count]
+    truth = Statement(scene.relation, tuple(table[event].name for event in scene.events))
 
     def choose(ways: dict[str, list[Statement]], is_right: Callable[[Statement], bool]) -> Statement | None:
         """A kind first, since some have many more statements; then the first of its statements that is right."""

@@ -49,7 +49,7 @@ from pullpush.data.music.instruments import (
     write_captions,
 )
 from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
-from pullpush.errors import check_known, unknown
+from pullpush.errors import check_all_known, check_known
 from pullpush.golden import versions
 
 NEAR = 0.75  # the most that a phrase of another kind is relevant
@@ -113,8 +113,7 @@ class MusicConfig:
             raise ValueError("fonts must name at least one soundfont")
         if both := set(self.fonts) & set(self.new_fonts):
             raise ValueError(f"{sorted(both)} cannot be heard in training and never heard")
-        if strange := set(self.real) - set(REAL):
-            raise unknown("package of real recordings", min(strange), REAL)
+        check_all_known("package of real recordings", sorted(self.real), REAL)
         check_known("form of captions", self.form, FORMS)
         if not 0 <= self.share < 1:
             raise ValueError(f"share must lie in [0, 1), got {self.share}")

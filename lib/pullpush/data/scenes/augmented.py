@@ -129,7 +129,7 @@ class AugmentedConfig:
             pairs = _pairs(world, clips, self.mixes, self.seed)
             merger = self.merger.of(clips, self.language, events)  # pyrefly: ignore[missing-attribute]
             mixed = self._retold(mixed_clips(clips, pairs, merger, self.language), events)
-            train = Augmented.joined(retold, mixed)
+            train = Augmented.of(clips.name, [retold, mixed], compare=clips.compare)
         words = content_key([world.words, train.captions(self.language)])
         parts = (*world.parts, "data/augmented", *(["data/mixing"] if self.mixes else []))
         return World(self, {**world.splits, "train": train}, words, world.bank, parts=parts)
@@ -168,11 +168,6 @@ class Augmented(Mixed):
     @property
     def graded(self) -> bool:  # pyrefly: ignore[bad-override]
         return self.sources[0].graded
-
-    @classmethod
-    def joined(cls, clips: StoredClips, mixed: StoredClips) -> Augmented:
-        both = Mixed.of(clips.name, [clips, mixed])
-        return cls(both.name, both.sources, both.part, both.row, compare=clips.compare)
 
     def relevance(self, other: Clips | None = None) -> Tensor:
         return self.compare(self.columns, self.columns if other is None else other.columns)

@@ -28,7 +28,7 @@ from tqdm.auto import tqdm
 from pullpush.cache import PARTIAL, content_key
 from pullpush.data.recordings.registry import DatasetCard
 from pullpush.data.sets.folder import read
-from pullpush.errors import DataNotFoundError, PullPushError, check_known, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
 from pullpush.progress import hidden
 
 OPTIONS = ("config", "revision", "audio", "text", "train", "valid", "test")
@@ -59,8 +59,7 @@ def parsed(argument: str) -> tuple[str, dict[str, str]]:
         options = dict(parse_qsl(query, strict_parsing=True)) if query else {}
     except ValueError as error:
         raise PullPushError(f"hf:{argument}: expected hf:name?option=value&option=value, got {query!r}") from error
-    for option in options:
-        check_known("option of hf:", option, OPTIONS)
+    check_all_known("option of hf:", options, OPTIONS)
     return name, options
 
 

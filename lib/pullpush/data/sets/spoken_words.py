@@ -26,7 +26,7 @@ from pullpush.data.languages import read_table
 from pullpush.data.recordings.debian import Package, packages, trees
 from pullpush.data.recordings.registry import DatasetCard, Listing
 from pullpush.data.speech import Utterance, normalised
-from pullpush.errors import DataNotFoundError, check_known
+from pullpush.errors import DataNotFoundError, check_all_known
 
 CODES = {  # of the packages, without what stands behind "@" or "_" → ISO 639-3
     **{"ar": "ara", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa"},
@@ -227,8 +227,7 @@ def card(
 
     def of(whole: DatasetCard, argument: str) -> DatasetCard:
         some = tuple(part.strip() for part in argument.split(","))
-        for language in some:
-            check_known(f"language of {name}", language, known)
+        check_all_known(f"language of {name}", some, known)
         make = partial(listed, read, some, labelled=labelled)
         return replace(whole, title=f"{whole.title} ({', '.join(some)})", make=make)
 

@@ -25,7 +25,7 @@ from pullpush.data.clips import Columns, StoredClips, World
 from pullpush.data.shards.files import Annotation, DamagedError, Shard, Where, read_sample, samples_of, shards_of
 from pullpush.data.shards.stream import ShardDataset, captions_in
 from pullpush.data.store import KIND, fingerprint
-from pullpush.errors import DataNotFoundError, PullPushError, check_known, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
 from pullpush.golden import versions
 
 SPLITS = ("train", "valid", "test")
@@ -53,8 +53,7 @@ class ShardsConfig:
         """Where each split is; `UnknownNameError` where another is named."""
         first, _, further = self.where.partition("?")
         named = dict(parse_qsl(further))
-        for name in named:
-            check_known("split of shards", name, SPLITS)
+        check_all_known("split of shards", named, SPLITS)
         folder = Path(first).expanduser()
         inside = {name: str(folder / name) for name in SPLITS if (folder / name).is_dir()}
         return {"train": first} | inside | named

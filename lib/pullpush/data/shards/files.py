@@ -16,7 +16,6 @@ samples by their place. So that is done here, and webdataset is the oracle of th
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import tarfile
@@ -34,12 +33,12 @@ from braceexpand import braceexpand
 from torch import Tensor
 from torchaudio.functional import resample
 
-from pullpush.cache import atomic_path, cached_file, content_key
+from pullpush.cache import atomic_path, cached_file, content_key, digest
 from pullpush.checks import check_count
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
-from pullpush.errors import DataNotFoundError, PullPushError, check_known, few
+from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, few
 
 INDEX = "index.json"
 COUNTS = "shards"  # in the cache
@@ -117,7 +116,7 @@ def write_shards(
                         member = tarfile.TarInfo(f"{row:09d}.{extension}")
                         member.size = len(content)
                         tar.addfile(member, io.BytesIO(content))
-            size, checksum = path.stat().st_size, _checksum(path)
+            size, checksum = path.stat().st_size, digest(path, "md5")
         counts.append({"url": name, "nsamples": len(rows), "filesize": size, "md5sum": checksum})
     index = {"__kind__": "wids-shard-index-v1", "wids_version": 1, "shardlist": counts}
     with atomic_path(folder / INDEX) as path:
@@ -147,7 +146,7 @@ def check_shards(where: Where) -> pd.DataFrame:
     rows = []
     for shard in shards_of(where):
         if shard.checksum:
-            problem = "" if _checksum(shard.path) == shard.checksum else "its checksum is not that of the index"
+            problem = "" if digest(shard.path, "md5") == shard.checksum else "its checksum is not that of the index"
         else:
             problem = samples_of(shard.path)[1]
         rows += [(str(shard.path), problem)] if problem else []
@@ -205,8 +204,7 @@ def _counted(paths: Sequence[Path]) -> dict[Path, Shard]:
 def _annotations(clips: Clips, languages: Sequence[str], columns: Sequence[str]) -> list[bytes]:
     """Captions and columns of each clip as JSON, with the numbers and arrays of numpy as plain ones."""
     captions = {language: clips.captions(language) for language in languages}
-    for name in columns:
-        check_known("column of the clips", name, clips.columns)
+    check_all_known("column of the clips", columns, clips.columns)
     if silent := [row for row in range(len(clips)) if not any(texts[row] for texts in captions.values())]:
         raise PullPushError(
             f"{len(silent)} of {len(clips)} clips have no caption in {', '.join(languages)}: leave out clips "
@@ -218,11 +216,6 @@ def _annotations(clips: Clips, languages: Sequence[str], columns: Sequence[str])
         known |= {name: clips.columns[name][row] for name in columns}
         rows.append(json.dumps(known, ensure_ascii=False, default=lambda value: value.tolist()).encode())
     return rows
-
-
-def _checksum(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
 
 
 def samples_of(path: Path) -> tuple[list[Sample], str]:

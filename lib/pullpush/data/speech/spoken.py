@@ -36,7 +36,7 @@ from pullpush.data.sets import spoken_words
 from pullpush.data.speech import Utterance, decoded, normalised, split_clips, translations
 from pullpush.data.speech.stamps import caption_groups
 from pullpush.data.store import fingerprint
-from pullpush.errors import DataNotFoundError, PullPushError, check_known, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, check_known, unknown
 from pullpush.golden import versions
 
 SOURCES = {"keywords": spoken_words.keywords, "letters": spoken_words.letters, "prompts": spoken_words.prompts}
@@ -68,8 +68,7 @@ class SpokenConfig:
     def __post_init__(self) -> None:
         for name in ("sources", "languages", "kinds", "new_voices", "new_languages"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        for source in self.sources:
-            check_known("source of speech", source, SOURCES)
+        check_all_known("source of speech", self.sources, SOURCES)
         if not self.sources or min(self.valid, self.test) <= 0 or self.valid + self.test >= 1:
             raise ValueError(f"need a source, and shares that leave words to learn, got {self}")
         check_number("longest", self.longest, above=0, or_none=True)
@@ -147,8 +146,7 @@ def utterances(config: SpokenConfig) -> pd.DataFrame:
         ("voice", config.new_voices, False),
     ]
     for column, wanted, restrict in filters:
-        for name in wanted:
-            check_known(f"{column} of {', '.join(config.sources)}", name, set(table[column]))
+        check_all_known(f"{column} of {', '.join(config.sources)}", wanted, set(table[column]))
         if restrict:
             table = table[table[column].isin(wanted)]
     return table.reset_index(drop=True)

@@ -7,7 +7,6 @@ caption in the voice of a language that it was never heard in.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 from scipy.cluster.hierarchy import DisjointSet
 
-from pullpush.cache import content_key
+from pullpush.cache import content_key, digest
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, World, identity
 from pullpush.data.draws import share
@@ -88,7 +87,7 @@ def load_speech(config: SpeechConfig | None = None, *, root: Path | None = None)
     wanted = wanted[wanted["stamp"].isin(set(captions["stamp"]))]  # one recording of 2022-06-04 says nobody knows what
     texts = _texts(captions, (*LANGUAGES, *SPOKEN, *config.spoken))
     paths = [Path(path) for path in wanted["path"]]
-    contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+    contents = [digest(path) for path in paths]
     voices = content_key([versions(*PARTS[:2]), contents, config.longest])
     stored = decoded("speech", voices, paths, config.longest, SAMPLE_RATE)
     table = wanted.reset_index(drop=True)
