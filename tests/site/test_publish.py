@@ -182,12 +182,8 @@ def test_killed_while_it_writes_it_leaves_what_was_or_all_and_says_which(two, mo
 
 
 def test_a_publish_that_is_stopped_ends_its_pages_and_leaves_all_as_it_was(tiny):
-    change(
-        tiny,
-        "10-tiny",
-        "import sys\n",
-        "import sys, time, pathlib\npathlib.Path('../begun').touch(); time.sleep(600)\n",
-    )
+    waits = "import sys, time, pathlib\npathlib.Path('../begun').touch(); time.sleep(600)\n"
+    change(tiny, "10-tiny", "import sys\n", waits)
     (tiny / "book" / "claims").mkdir()
     command = [sys.executable, "-m", "pullpush", "publish", "--profile", "smoke"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -20,7 +20,7 @@ from pullpush.checks import check_count
 from pullpush.data.clips import Clips
 from pullpush.data.pairing import Pairing, Texts
 from pullpush.data.store import Waveforms, padded, to_float
-from pullpush.errors import PullPushError, TrainingError, check_all_known
+from pullpush.errors import PullPushError, TrainingError, check_known
 
 GROUP = "group"  # the column that says which group a clip belongs to
 T = TypeVar("T")
@@ -291,7 +291,8 @@ class PairDataset:
         return self.split.columns
 
     def bring(self, columns: Sequence[str]) -> None:
-        check_all_known("column of the clips", columns, self.offered)
+        for name in columns:  # of no columns nothing is asked of the clips
+            check_known("column of the clips", name, self.offered)
         self.columns = tuple(columns)
 
     def __len__(self) -> int:
