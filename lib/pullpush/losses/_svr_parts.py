@@ -101,17 +101,17 @@ def svr_softmax(
 ) -> Tensor:
     """The *probabilities* of `svr_parts`, in three parts that are on or off, by surrogate gradients.
 
-    Without Jacobian and partner, L_svr pulls with m and pushes with m·qⱼ on the similarity of negative j, m = 1 − P⁺
-    and Σⱼ qⱼ = 1, both of the softmax of t_sup, and takes the gradient of the similarities at t_sup. Here each is that
-    of t_sup or that of the anchor t⁺:
+    Without Jacobian and partner, L_svr pulls with m/τ and pushes with m·qⱼ/τ on the similarity of negative j, where
+    m = 1 − P⁺ and Σⱼ qⱼ = 1, both of the softmax of t_sup, and takes the gradient of the similarities at t_sup. Here
+    each is that of t_sup or that of the anchor t⁺:
 
     - `certainty`: m, how much is pulled and pushed in all.
     - `shares`: q, how the push is shared among the negatives.
-    - `vector`: the point of the similarities: candidates are moved along t̂_sup, and the anchor across it. Off: t⁺.
+    - `vector`: the point of the similarities: all candidates are moved along t̂_sup, and the anchor across it.
 
-    All on: `svr_parts` with the probabilities alone, in value and gradient. All off, or R = 0: InfoNCE of normalised
-    anchors. The value is −log P⁺ of the softmax that `certainty` names; in between the gradient is not that of the
-    value, and finite differences will not find it.
+    All on: `svr_parts` with the probabilities alone and the cosine, in value and gradient. All off, or R = 0: InfoNCE
+    of normalised anchors. The value is −log P⁺ of the softmax that `certainty` names; with any of them on the gradient
+    is not that of the value, and finite differences will not find it.
 
     Scale: each direction is a mean over N, and the two are summed. All N × N similarities are held at once.
 
@@ -237,7 +237,7 @@ CARDS = (
         name="svr-softmax",
         make=SVRSoftmax,
         title="SVR's softmax",
-        about="InfoNCE whose push is weighed as by a support vector's softmax, in three parts; to be added to a loss.",
+        about="InfoNCE whose pull and push are, part by part, those of a support vector's softmax; to be added to one.",
         source="a control of SupCLAP Eq. 6",
         citation="supclap",
     ),
