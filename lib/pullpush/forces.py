@@ -76,7 +76,11 @@ def decompose(
         tensor([[-0.7184, -0.9579],
                 [-1.5083,  1.1312]])
     """
-    _check_rows(anchor=anchor, candidates=candidates)
+    check_one_dtype(anchor=anchor, candidates=candidates)
+    if anchor.ndim != 2 or candidates.ndim != 2 or anchor.shape[1] != candidates.shape[1]:
+        raise ValueError(
+            f"anchor (N, d) and candidates (M, d) must share d, got {tuple(anchor.shape)} and {tuple(candidates.shape)}"
+        )
     check_temperature(tau)
     if positive is None:
         if len(anchor) != len(candidates):
@@ -303,13 +307,3 @@ def step_parts(
         across = (step - along[:, None] * unit).norm(dim=1)
         parts.append((along, across, along / step.norm(dim=1).clamp(min=1e-12)))
     return StepParts(*(torch.cat(values) for values in zip(*parts, strict=True)))
-
-
-def _check_rows(**tensors: Tensor) -> None:
-    """Require two floating-point tensors `(N, d)` and `(M, d)`."""
-    check_one_dtype(**tensors)
-    (first, one), (second, other) = tensors.items()
-    if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
-        raise ValueError(
-            f"{first} (N, d) and {second} (M, d) must share d, got {tuple(one.shape)} and {tuple(other.shape)}"
-        )

@@ -41,7 +41,7 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -
 @cache
 def keep_memory() -> None:
     """Let this process keep up to 2 GiB of what its tensors free. By default glibc gives every block above 32 MiB back
-    at once, and the system zeroes it anew: a fifth of a training step on clips, half of the time for their spectra.
+    at once, and the system zeroes it anew: a fifth of a training step on clips, two thirds of what their spectra take.
     """
     with suppress(AttributeError, OSError):  # another C library
         for option, value in ((-4, 0), (-1, 2**31 - 1)):  # M_MMAP_MAX: no block by itself; M_TRIM_THRESHOLD

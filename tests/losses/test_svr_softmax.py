@@ -1,5 +1,6 @@
 """The three parts of a support vector's softmax, each switched by itself, against one anchor at a time."""
 
+from functools import partial
 from itertools import product
 
 import pytest
@@ -52,19 +53,17 @@ def test_every_combination_is_the_forces_written_out(on, radius, tau, n, seed):
 
 
 @pytest.mark.parametrize("direction", ["t2a", "a2t", "both"])
-def test_all_on_is_the_probabilities_of_svr_and_all_off_infonce(direction):
+def test_all_on_is_the_probabilities_of_svr_and_all_off_or_no_radius_infonce(direction):
     audio, text = pairs(6)
     tau = torch.tensor(0.1, dtype=DOUBLE)
-    theirs = {
-        True: lambda a, t, tau: svr_parts(a, t, 0.6, tau, direction=direction, jacobian=False, partner=False),
-        False: lambda a, t, tau: svr_parts(a, t, 0.0, tau, direction=direction),
-    }
-    for all_on, loss in theirs.items():
-        on = dict.fromkeys(PARTS, all_on)
-        ours = gradients(
-            lambda a, t, tau, on=on: svr_softmax(a, t, 0.6, tau, direction=direction, **on), audio, text, tau
+    probabilities = {"direction": direction, "jacobian": False, "partner": False}
+    for radius, on, same in [(0.6, SWITCHES[0], 0.6), (0.6, SWITCHES[-1], 0.0), *((0.0, on, 0.0) for on in SWITCHES)]:
+        ours = partial(svr_softmax, radius=radius, direction=direction, **on)
+        theirs = partial(svr_parts, radius=same, **probabilities)
+        found, expected = (
+            gradients(lambda a, t, tau, loss=loss: loss(a, t, tau=tau), audio, text, tau) for loss in (ours, theirs)
         )
-        torch.testing.assert_close(ours, gradients(loss, audio, text, tau), rtol=0, atol=1e-12)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
 @named

@@ -9,13 +9,13 @@ number of clips, the same optimiser and the same initial weights, and differ in 
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pullpush.cache import digest
 from pullpush.encoders.attention import EPSILON, Block, sinusoids, transformer_layers
 from pullpush.encoders.frontend import LogMel
 from pullpush.encoders.interface import AudioEncoder, AudioEncoderCard
@@ -151,7 +151,7 @@ def pretrained(weights: str | Path) -> dict[str, Tensor]:
     path = Path(weights)
     if str(weights) in PRETRAINED:
         path = WEIGHTS / f"{weights}.safetensors"
-        found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        found = digest(path) if path.is_file() else "missing"
         if found != PRETRAINED[str(weights)]:
             raise WeightsError(
                 f"{path} is {'not there' if found == 'missing' else 'damaged'}: these weights lie in the repository, "

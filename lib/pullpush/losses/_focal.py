@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
 from pullpush.losses._precision import EXACT, checked
+from pullpush.losses._softmax import negatives
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -57,13 +57,10 @@ def focal(
     check_choice("direction", direction, DIRECTIONS)
     with checked(audio=audio, text=text) as (a, t):
         logits = t @ a.T / tau  # (N, N): texts in rows
-        pairs = torch.eye(len(t), dtype=torch.bool, device=t.device)
         loss = logits.new_zeros(())
         for scores in {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]:
             # x = log Σ exp(s⁻) − s⁺ says it all without rounding at P⁺ = 1: 1 − P⁺ = σ(x), −log P⁺ = softplus(x).
-            # The least number, not −∞, in place of the positive: finite for N = 1.
-            negatives = scores.masked_fill(pairs, torch.finfo(scores.dtype).min).logsumexp(dim=1)
-            x = negatives - scores.diagonal()
+            x = negatives(scores).logsumexp(dim=1) - scores.diagonal()
             weight = (gamma * F.logsigmoid(x)).exp()
             loss = loss + ((weight.detach() if detach else weight) * F.softplus(x, threshold=EXACT)).mean()
     return loss.to(audio.dtype)

@@ -10,6 +10,12 @@ from pullpush.losses._precision import EXACT
 from pullpush.losses._tiles import Rule, Tile, take_positives
 
 
+def negatives(scores: Tensor) -> Tensor:
+    """`(N, N)` scores with the least number, and not −∞, in place of the positives: finite for N = 1."""
+    pairs = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    return scores.masked_fill(pairs, torch.finfo(scores.dtype).min)
+
+
 class Rows(Rule):
     """Σ −log softmax of each row at its positive, as `cross_entropy(scores, arange(N), reduction="sum")`.
 

@@ -253,6 +253,11 @@ def _or_inf(length: Tensor) -> Tensor:
     return length.masked_fill(length <= 16 * torch.finfo(length.dtype).eps, torch.inf)
 
 
+def _unit(x: Tensor) -> Tensor:
+    """Rows of unit length; those of none are zero."""
+    return x / _or_inf(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
+
+
 def _move(anchor: Tensor, difference: Tensor, distance: Tensor, radius: Tensor) -> Tensor:
     """t + R·û = t + c·(a − t), c = R/‖a − t‖; autograd gives Eq. 15's Jacobian I − c·(I − ûûᵀ)."""
     c = radius / _or_inf(distance)
@@ -276,7 +281,7 @@ def _moved_loss(
 def _support_rows(anchor: Tensor, positive: Tensor, radius: Tensor, similarity: Similarity) -> Tensor:
     """Support vectors, for the cosine of unit length."""
     moved = _move(anchor, *_towards(anchor, positive), radius)
-    return moved / _or_inf(torch.linalg.vector_norm(moved, dim=-1, keepdim=True)) if similarity == "cosine" else moved
+    return _unit(moved) if similarity == "cosine" else moved
 
 
 def _support_loss(

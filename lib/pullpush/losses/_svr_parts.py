@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
 from pullpush.losses._precision import EXACT, checked, surrogate
-from pullpush.losses._svr import Similarity, _or_inf, _stack, _support_loss, support_vector
+from pullpush.losses._softmax import negatives
+from pullpush.losses._svr import Similarity, _stack, _support_loss, _unit, support_vector
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
 
@@ -143,14 +143,13 @@ def svr_softmax(
     check_temperature(tau)
     check_choice("direction", direction, DIRECTIONS)
     with checked(audio=audio, text=text) as (a, t):
-        pairs = torch.eye(len(t), dtype=torch.bool, device=t.device)
         loss = t.new_zeros(())
         for anchor, positive in {"t2a": [(t, a)], "a2t": [(a, t)], "both": [(t, a), (a, t)]}[direction]:
             moved = surrogate(support_vector(anchor, positive, radius), anchor)
             of_anchor, of_moved = (_unit(point) @ positive.T / tau for point in (anchor, moved))
             sure, sharing, scores = (of_moved if on else of_anchor for on in (certainty, shares, vector))
-            x = _negatives(sure, pairs).logsumexp(dim=1) - sure.diagonal()  # 1 − P⁺ = σ(x), −log P⁺ = softplus(x)
-            q = _negatives(sharing, pairs).softmax(dim=1).detach()
+            x = negatives(sure).logsumexp(dim=1) - sure.diagonal()  # 1 − P⁺ = σ(x), −log P⁺ = softplus(x)
+            q = negatives(sharing).softmax(dim=1).detach()
             force = x.sigmoid().detach() * ((q * scores).sum(dim=1) - scores.diagonal())
             loss = loss + surrogate(F.softplus(x, threshold=EXACT), force).mean()
     return loss.to(audio.dtype)
@@ -247,12 +246,3 @@ CARDS = (
 def _moved(anchor: Tensor, positive: Tensor, radius: float) -> Tensor:
     """Support vectors of `(…, N, d)`."""
     return support_vector(anchor.flatten(0, -2), positive.flatten(0, -2), radius).view_as(anchor)
-
-
-def _unit(x: Tensor) -> Tensor:
-    return x / _or_inf(torch.linalg.vector_norm(x, dim=1, keepdim=True))
-
-
-def _negatives(scores: Tensor, pairs: Tensor) -> Tensor:
-    """The positive made the least number, and not −∞, so that N = 1 is finite."""
-    return scores.masked_fill(pairs, torch.finfo(scores.dtype).min)

@@ -5,7 +5,7 @@ twelve weights an ensemble, and they come apart: in E1 and E2 the weights of the
 (of PaSST 0.35, 0, 0.5, 0.15), multiples of 0.05 that sum to 1, times the weight of the model, which differs (0.65,
 0.2, 0.15 and 0.65, 0.25, 0.1). In E3 and E4 it is models within a system, then systems. So there are two searches on
 a grid of step 0.05, and what divides E1 from E2, and E3 from E4, is the second alone. Why there are two is not
-printed; here E2 and E4 are the runners-up of E1 and E3 on validation, `place=2`.
+printed; here E2 and E4 are the runners-up of E1 and E3 on validation, `Landscape.best(2)`.
 
 Matrices are summed as they are: a member whose similarities are spread wider counts for more at the same weight.
 """
@@ -131,7 +131,6 @@ def two_stages(
     relevance: Tensor,
     *,
     first: str = "systems",
-    place: int = 1,
     step: float = 0.05,
     objective: str = "mAP@16",
     **protocol: Any,
@@ -139,7 +138,7 @@ def two_stages(
     """E1–E4: weights of systems within each model, then of models (first="systems": E1, E2), or the reverse (E3, E4).
 
     Each is a search over the grid: the first weighs every model (or system) by itself, the second the sums that come
-    of it, by the best point or, with place=2, the second best.
+    of it, by the best point.
 
     Args:
         similarity: `(S, M, Q, N)`, S systems × M models, of validation.
@@ -159,7 +158,7 @@ def two_stages(
         within.append(found.points[found.best()])
     sums = torch.stack([combine(group, share) for group, share in zip(groups, within, strict=True)])
     found = landscape(sums, relevance, **how)
-    at = found.best(place)
+    at = found.best()
     inner, between = torch.stack(within), found.points[at]
     weights = inner * between[:, None]
     if first == "systems":

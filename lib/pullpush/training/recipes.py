@@ -229,15 +229,19 @@ RECIPES: Mapping[str, Recipe] = _Recipes()
 
 def title(name: str) -> str:
     """What figures and tables write for a recipe or a sum, and for any other name the name: `title("kcl") == "KCL"`."""
-    parts = [part.strip() for part in name.split("+")]
-    shown = {name: card.title for name, card in TERMS.items()} | {name: shown for name, (_, shown) in VARIANTS.items()}
-    return " + ".join(shown.get(part, part) for part in parts)
+    return " + ".join(_title(part.strip()) for part in name.split("+"))
 
 
 def colour(name: str) -> str:
     """The role that `show.palette` gives a recipe or a sum, such as "blue"; empty where it has none of its own."""
     name = "+".join(part.strip() for part in name.split("+"))
     return COLOURS.get(name) or (TERMS[name].colour if name in TERMS else "")
+
+
+def _title(name: str) -> str:
+    if name in VARIANTS:
+        return VARIANTS[name][1]
+    return TERMS[name].title if name in TERMS else name
 
 
 def recipe(name: str, **overrides: Any) -> Recipe:

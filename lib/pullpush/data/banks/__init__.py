@@ -85,9 +85,12 @@ def create_bank(name: str) -> Bank:
         events, clips = tuple(events[row] for row in rows), tuple(clips[row] for row in rows)
     if not len(events) == len(clips) or not all(clips):
         raise PullPushError(f"bank {name!r} needs at least one recording for each of its events")
-    samples = hashlib.sha256(b"".join(clip.numpy().tobytes() for group in clips for clip in group)).hexdigest()
+    samples = hashlib.sha256()
+    for group in clips:
+        for clip in group:
+            samples.update(clip.numpy().tobytes())
     counts = [[len(clip) for clip in group] for group in clips]
-    key = content_key([kind, [event.name for event in events], counts, samples])
+    key = content_key([kind, [event.name for event in events], counts, samples.hexdigest()])
     return Bank(name, events, clips, key)
 
 

@@ -13,7 +13,6 @@ texts without a recording and recordings without a text are left out.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from xml.etree import ElementTree
 
+from pullpush.cache import digest
 from pullpush.data.draws import share
 from pullpush.data.languages import read_table
 from pullpush.data.recordings.debian import Package, packages, trees
@@ -80,7 +80,7 @@ def keywords(place: Path) -> list[Utterance]:
         for key, path in {name: path for _, name, path in _sounds(table, folder)}.items():
             if path.is_file() and language in words.get(key, {}):
                 each = Utterance(path, language, voice, "word", f"keywords/{key}", words[key][language])
-                first.setdefault((hashlib.sha256(path.read_bytes()).hexdigest(), language, each.text), each)
+                first.setdefault((digest(path), language, each.text), each)
     return list(first.values())
 
 
