@@ -1,4 +1,4 @@
-"""The three parts of a support vector's softmax, each switched by itself, against one anchor at a time."""
+"""The parts of a support vector's softmax, each switched by itself, against one anchor at a time."""
 
 from functools import partial
 from itertools import product
@@ -7,6 +7,9 @@ import pytest
 import torch
 from embeddings import gradients, pairs
 from hypothesis import given, settings, strategies as st
+from scipy.optimize import brentq
+from scipy.special import softmax
+from scipy.stats import entropy
 
 from pullpush.losses import svr_parts, svr_softmax
 from pullpush.training import recipe
@@ -15,6 +18,12 @@ DOUBLE = torch.float64
 PARTS = ("certainty", "shares", "vector")
 SWITCHES = [dict(zip(PARTS, on, strict=True)) for on in product((True, False), repeat=3)]
 named = pytest.mark.parametrize("on", SWITCHES, ids=lambda on: "+".join(e for e in PARTS if on[e]) or "none")
+
+
+def as_concentrated(shares, others):
+    """shares to the power that gives them the entropy of others."""
+    power = brentq(lambda power: entropy(softmax(2**power * shares.log())) - entropy(others), -16, 16, xtol=1e-13)
+    return torch.from_numpy(softmax(2**power * shares.log().numpy()))
 
 
 def written_out(audio, text, radius, tau, on):
@@ -27,6 +36,8 @@ def written_out(audio, text, radius, tau, on):
         others = [j for j in range(n) if j != i]
         push = 1 - p[on["certainty"]][i]
         shares = p[on["shares"]][others] / p[on["shares"]][others].sum()
+        if on.get("concentration") is not None:
+            shares = as_concentrated(shares, p[on["concentration"]][others])
         error = torch.zeros(n, dtype=DOUBLE)
         error[others], error[i] = push * shares, -push
         value -= p[on["certainty"]][i].log() / n
@@ -36,6 +47,20 @@ def written_out(audio, text, radius, tau, on):
         of_text[i] += across @ (error @ audio) / length / tau / n
         of_audio += torch.outer(error, unit) / tau / n
     return value, of_audio, of_text
+
+
+@named
+@settings(max_examples=20, deadline=None)
+@given(radius=st.floats(-1.5, 2.5), tau=st.floats(0.1, 2), n=st.integers(3, 6), seed=st.integers(0, 99))
+def test_shares_are_as_concentrated_as_others(on, radius, tau, n, seed):
+    audio, text = pairs(n, d=5, seed=seed)
+    on = {**on, "concentration": not on["shares"]}
+    found = gradients(lambda a, t: svr_softmax(a, t, radius, tau, direction="t2a", **on), audio, text)
+    torch.testing.assert_close(found, written_out(audio, text, radius, tau, on), rtol=0, atol=1e-8)
+    same = {**on, "concentration": on["shares"]}
+    plain = {**on, "concentration": None}
+    two = (gradients(lambda a, t, o=o: svr_softmax(a, t, radius, tau, **o), audio, text) for o in (same, plain))
+    torch.testing.assert_close(*two, rtol=0, atol=0)
 
 
 @named

@@ -1,11 +1,12 @@
 """SVR with a fixed radius, taken apart: the three things that the radius does, switched one by one, and the first of
-them, the softmax, again in three: how much push, how it is shared, and which vector pushes.
+them, the softmax, again: how much push, how it is shared and how evenly, and which vector pushes.
 """
 
 from __future__ import annotations
 
 from typing import Any, get_args
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -97,9 +98,10 @@ def svr_softmax(
     direction: Direction = "both",
     certainty: bool = False,
     shares: bool = False,
+    concentration: bool | None = None,
     vector: bool = False,
 ) -> Tensor:
-    """The *probabilities* of `svr_parts`, in three parts that are on or off, by surrogate gradients.
+    """The *probabilities* of `svr_parts`, in parts that are on or off, by surrogate gradients.
 
     Without Jacobian and partner, L_svr pulls with m/τ and pushes with m·qⱼ/τ on the similarity of negative j, where
     m = 1 − P⁺ and Σⱼ qⱼ = 1, both of the softmax of t_sup, and takes the gradient of the similarities at t_sup. Here
@@ -107,6 +109,8 @@ def svr_softmax(
 
     - `certainty`: m, how much is pulled and pushed in all.
     - `shares`: q, how the push is shared among the negatives.
+    - `concentration`: how concentrated these shares are, by a factor of each row's scores, which keeps their order and
+      gives them the entropy that those of t_sup have, or those of t⁺. None: as they are.
     - `vector`: the point of the similarities: all candidates are moved along t̂_sup, and the anchor across it.
 
     All on: `svr_parts` with the probabilities alone and the cosine, in value and gradient. All off, or R = 0: InfoNCE
@@ -121,7 +125,7 @@ def svr_softmax(
         radius: R, a finite number, the same for all.
         tau: temperature, a positive number or a 0-d tensor that gradients reach.
         direction: anchors: `"t2a"`, `"a2t"` or `"both"` (sum).
-        certainty, shares, vector: whether each is the support vector's; else it is the anchor's.
+        certainty, shares, concentration, vector: whether each is the support vector's; else it is the anchor's.
 
     Returns:
         0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for
@@ -150,6 +154,8 @@ def svr_softmax(
             sure, sharing, scores = (of_moved if on else of_anchor for on in (certainty, shares, vector))
             x = negatives(sure).logsumexp(dim=1) - sure.diagonal()  # 1 − P⁺ = σ(x), −log P⁺ = softplus(x)
             q = negatives(sharing).softmax(dim=1).detach()
+            if concentration is not None and concentration != shares:
+                q = _as_concentrated(sharing.detach(), of_moved if concentration else of_anchor)
             force = x.sigmoid().detach() * ((q * scores).sum(dim=1) - scores.diagonal())
             loss = loss + surrogate(F.softplus(x, threshold=EXACT), force).mean()
     return loss.to(audio.dtype)
@@ -210,13 +216,14 @@ class SVRSoftmax(Tempered):
         direction: Direction = "both",
         certainty: bool = False,
         shares: bool = False,
+        concentration: bool | None = None,
         vector: bool = False,
     ) -> None:
         super().__init__(tau)
         check_number("radius", radius)
         check_choice("direction", direction, DIRECTIONS)
         self.radius, self.direction = radius, direction
-        self.switches = {"certainty": certainty, "shares": shares, "vector": vector}
+        self.switches = {"certainty": certainty, "shares": shares, "concentration": concentration, "vector": vector}
 
     def forward(self, audio: Tensor, text: Tensor) -> Output:
         """`(N, d)`, `(N, d)` L2-normalised → the loss."""
@@ -246,3 +253,13 @@ CARDS = (
 def _moved(anchor: Tensor, positive: Tensor, radius: float) -> Tensor:
     """Support vectors of `(…, N, d)`."""
     return support_vector(anchor.flatten(0, -2), positive.flatten(0, -2), radius).view_as(anchor)
+
+
+def _as_concentrated(scores: Tensor, others: Tensor) -> Tensor:
+    """Softmax over negatives of β·scores, each row's β > 0 by bisection, as t-SNE's: as much entropy as of others."""
+    wanted = torch.special.entr(negatives(others.detach()).softmax(dim=1)).sum(dim=1)
+    power = torch.zeros_like(wanted)
+    for halving in range(40):  # of log₂ β, from −16 to 16
+        shares = negatives(power.exp2()[:, None] * scores).softmax(dim=1)
+        power = power + 2.0 ** (3 - halving) * (torch.special.entr(shares).sum(dim=1) - wanted).sign()
+    return shares
