@@ -7,7 +7,7 @@ import pandas as pd
 
 from pullpush.lab.scores import Scores
 from pullpush.studies.glap import experiments
-from pullpush.studies.glap.experiments import ENCODERS, FURTHER, MAIN, OBJECTIVES, SIZES, Run, on_tests, sought, tuned
+from pullpush.studies.glap.experiments import ENCODERS, MAIN, OBJECTIVES, SIZES, Run, on_tests, sought, tuned
 from pullpush.studies.glap.length import ALONE, AMONG, over_length
 
 SEEDS = (0, 1, 2)
@@ -23,7 +23,7 @@ def declared():
     one = tuned({})
     through = {
         "encoders": ENCODERS,
-        "further-ears": ("speech_embedding", *FURTHER),
+        "sound-effects": ("speech_embedding", "sfx"),
         "objectives": OBJECTIVES,
         "upper": experiments.UPPER,
     }

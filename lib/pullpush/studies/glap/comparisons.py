@@ -172,7 +172,7 @@ def best_before_end(found: Experiments) -> Difference:
 
 def over_sound_encoders(found: Experiments) -> Difference:
     """The speech encoder over every encoder of sound events that there is, in the mean of these, over common seeds."""
-    pairs = (("encoders", "yamnet"), ("further-ears", "sfx"))
+    pairs = (("encoders", "yamnet"), ("sound-effects", "sfx"))
     of_all = {"system": "speech_embedding", "metric": TABLE_4, "where": {"test": "prompts eng"}}
     sides = [{"experiment": one, "baseline": each, **of_all} for one, each in pairs]
     seeds = common_seeds(found, *sides)
@@ -244,7 +244,7 @@ def own_prompts(found: Experiments) -> Difference:
 
 MEASURES: Mapping[str, Measure] = {
     "best-before-end": Measure(("domains",), best_before_end),
-    "over-sound-encoders": Measure(("encoders", "further-ears"), over_sound_encoders),
+    "over-sound-encoders": Measure(("encoders", "sound-effects"), over_sound_encoders),
     "own-prompts": Measure(tuple(f"named-{kind}" for kind in PROMPTS), own_prompts),
     "keywords-heard": Measure(("named-speech",), learnt_words),
     "keywords-many-languages": Measure(
