@@ -13,11 +13,10 @@ each; with the relative difference that is none (processors add in different ord
 network; that a component agrees is remembered in the cache, from process to process (`agreed`).
 """
 
-from pullpush.golden.compare import Values, differences, rounded
+from pullpush.golden.compare import differences, rounded
 from pullpush.golden.probes import GoldenError
 from pullpush.golden.versions import (
     FILES,
-    Disagreement,
     accept,
     check,
     expected,
@@ -30,9 +29,7 @@ from pullpush.golden.versions import (
 
 __all__ = [
     "FILES",
-    "Disagreement",
     "GoldenError",
-    "Values",
     "accept",
     "check",
     "differences",

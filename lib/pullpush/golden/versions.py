@@ -166,7 +166,6 @@ def accept(name: str) -> bool:
         if (wanted := expected(name)) is not None and not differences(values, wanted, _of(name)[0].tolerance):
             return False
     path = FILES / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial:
         partial.write_text(text_of(values), encoding="utf-8")
     _known.pop(name, None)

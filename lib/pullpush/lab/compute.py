@@ -204,10 +204,8 @@ def scored(experiment: Experiment, plan: Plan, test: World | None = None) -> Val
         key = content_key([plan.key, does, clips.key, test.words, experiment.languages])
 
         def build(path: Any, score: Callable[[Embeddings], Values] = METRICS[name].make) -> None:
-            values = score(embedded)
-            with open(path, "wb") as file:
-                # pyrefly: ignore[bad-argument-type]
-                np.savez_compressed(file, **{name: values[name] for name in values})
+            # pyrefly: ignore[bad-argument-type]
+            np.savez_compressed(path, **score(embedded))
 
         if expected(f"metrics/{name}") is None:  # of the reader's own: what it reads beyond the probe may be another
             found |= METRICS[name].make(embedded)

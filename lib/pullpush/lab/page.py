@@ -22,7 +22,7 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, evidence, gaps
 from pullpush.lab.comparisons import Pair, Wheres, gains, levels, shown
 from pullpush.lab.compute import Ground
-from pullpush.lab.contrasts import needed
+from pullpush.lab.contrasts import Experiments as Experiments, needed
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.ledger import Ledger, outcome_of
 from pullpush.lab.scores import Scores
@@ -30,8 +30,6 @@ from pullpush.metrics.inference import Difference
 from pullpush.show import captions, palette, tables
 from pullpush.show.forest import claim_forest
 from pullpush.show.intervals import intervals
-
-Experiments = Mapping[str, Scores]
 
 
 class Measure(NamedTuple):

@@ -125,9 +125,8 @@ def closeness_by_clip(embedded: Embeddings) -> Values:
     cosine = embedded.texts(embedded.languages[0])[:, 0] @ audio.T
     others = cosine[~torch.eye(len(cosine), dtype=torch.bool)].view(len(cosine), -1)
     values = {"positive cosine": cosine.diagonal(), "negative cosine": others.mean(1)}
-    return {name: value.double().numpy() for name, value in values.items()} | {
-        "spread of negatives": others.std(1).double().numpy()
-    }
+    values["spread of negatives"] = others.std(1)
+    return {name: value.double().numpy() for name, value in values.items()}
 
 
 def _over_others(audio: Tensor, text: Tensor) -> dict[str, Tensor]:

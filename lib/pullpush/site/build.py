@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pullpush.errors import PullPushError, check_known, looked_up
+from pullpush.errors import PullPushError, looked_up
 from pullpush.lab import profiles
 from pullpush.lab.findings import Read, opening
 from pullpush.lab.ledger import sentence
@@ -183,9 +183,7 @@ def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path],
 
 def claim_text(claims: pd.DataFrame, id: str) -> str:
     """A claim, where it stands in its paper, and what was found of it, as Markdown."""
-    rows = claims.set_index("id")
-    check_known("claim", id, rows.index)
-    row = rows.loc[id]
+    row = looked_up("claim", id, {row["id"]: row for row in claims.to_dict("records")})
     return f"*{row['claim']}* ({row['source']}) — {sentence(row)}"
 
 

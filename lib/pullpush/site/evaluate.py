@@ -46,14 +46,6 @@ class Pairs(NamedTuple):
         starts = torch.searchsorted(self.clip, torch.arange(len(self.audio)))
         return self.text[starts]
 
-    @property
-    def stacked(self) -> tuple[Tensor, Tensor | None]:
-        """`(N, C, d)` and nothing where all clips have C captions; else `(M, d)` and whose they are."""
-        counts = self.clip.bincount()
-        if (counts == counts[0]).all():
-            return self.text.view(len(counts), int(counts[0]), -1), None
-        return self.text, self.clip
-
 
 def evaluate(
     model: Model,
@@ -160,7 +152,7 @@ def caption_counts(captions: Sequence[Sequence[str]], language: str) -> list[tup
 
 def retrieval(pairs: Pairs, language: str) -> list[tuple]:
     """Retrieval in both directions with all captions, see `retrieval_rows`."""
-    table = retrieval_rows(pairs.audio, *pairs.stacked)
+    table = retrieval_rows(*pairs)
     return _of_table("retrieval", language, table["direction"] + " " + table["metric"], table)
 
 

@@ -202,7 +202,6 @@ def save_verified(rows: Sequence[Mapping[str, Any]], path: Path, *, processor: s
     before = verified(path)
     others = before[before["processor"] != processor]
     whole = pd.concat([others, table], ignore_index=True) if len(others) else table
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_table(whole, path)
 
 

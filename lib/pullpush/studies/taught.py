@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -27,18 +26,16 @@ from pullpush.cache import cached_file, content_key, home
 from pullpush.data.clips import Clips, Config, World
 from pullpush.data.mixture import Mixed
 from pullpush.data.scenes.augmented import AugmentedConfig
-from pullpush.encoders import TEXT, create
+from pullpush.encoders import TEXT
 from pullpush.encoders.interface import Model
-from pullpush.errors import DataNotFoundError, PullPushError
+from pullpush.errors import PullPushError
 from pullpush.golden import versions
 from pullpush.topics import OUTLIER, cluster
-from pullpush.training import checkpoints
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import splits_encoder
-from pullpush.training.loop import RECIPE
-from pullpush.training.recipes import Recipe, from_json
+from pullpush.training.recipes import Recipe
 from pullpush.training.runs import KIND as RUNS, Plan
-from pullpush.training.trunk import Published
+from pullpush.training.trunk import FinishedRun, Published
 
 PARTS = ("studies/soft_labels", "training/evaluate")  # the components that soft labels go through
 OF_ENSEMBLE = ("studies/teachers", "training/evaluate")  # and those of `by_ensemble`
@@ -69,17 +66,8 @@ class Run(Teacher):
     ears: Published | None = None
 
     def model(self) -> Model:
-        """Its weights of the best epoch.
-
-        Raises:
-            DataNotFoundError: it was not trained to its end.
-        """
-        folder = home() / RUNS / self.key
-        if not (folder / RECIPE).is_file():
-            raise DataNotFoundError(f"no finished run at {folder}: train the teacher before its students")
-        recipe = from_json((folder / RECIPE).read_text(encoding="utf-8"))
-        model = create(recipe.audio, recipe.text, dim=recipe.dim, **recipe.encoder_options)
-        return checkpoints.load_model(model, folder).eval()  # pyrefly: ignore[bad-return]
+        """Its weights of the best epoch; DataNotFoundError if it was not trained to its end."""
+        return FinishedRun(home() / RUNS / self.key).model().eval()  # pyrefly: ignore[bad-return]
 
     def embed(self, clips: Clips, language: str) -> Tensor:
         return both_sides(self.model(), splits_encoder(self.ears)(clips) if self.ears else clips, language)
@@ -128,12 +116,7 @@ def soft_labels(teachers: Sequence[Teacher], clips: Clips, *, language: str = "e
 
 def stored(kind: str, content: Any, make: Callable[[], NDArray]) -> NDArray:
     """An array from the cache, made where it is not there; content: all that it depends on."""
-
-    def build(path: Path) -> None:
-        with open(path, "wb") as file:
-            np.save(file, make())
-
-    return np.load(cached_file(kind, f"{content_key(content)}.npy", build))
+    return np.load(cached_file(kind, f"{content_key(content)}.npy", lambda path: np.save(path, make())))
 
 
 def parts_of(teachers: Sequence[Teacher]) -> list[str]:

@@ -95,9 +95,7 @@ def dense(embeddings: NDArray[np.float32], how: Density, *, seed: int) -> Dense:
     key = content_key([content, list(embeddings.shape), how, seed, tools, versions("studies/regions")])
 
     def build(path: Path) -> None:
-        found = search(embeddings, how, seed)
-        with open(path, "wb") as file:
-            np.savez(file, **found._asdict())
+        np.savez(path, **search(embeddings, how, seed)._asdict())
 
     with np.load(cached_file("topics", f"{key}.npz", build)) as kept:
         found = Dense(kept["points"], kept["labels"], kept["strength"])

@@ -28,13 +28,13 @@ from pullpush.encoders import AUDIO, DualEncoder
 from pullpush.errors import PullPushError, SettingError, TrainingError
 from pullpush.parallel import keep_memory
 from pullpush.settings import check_folder, check_range
-from pullpush.training.checkpoints import load_model
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin, of_the_whole_batch
 from pullpush.training.evaluate import query_table, retrieval_table
 from pullpush.training.loop import RECIPE, Result
 from pullpush.training.recipes import RECIPES, Recipe, from_json, recipe
-from pullpush.training.runs import new_model, train_run
+from pullpush.training.runs import train_run
+from pullpush.training.trunk import FinishedRun
 
 SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
 COMMAND = "command.json"  # of a run: the options that it was trained with
@@ -98,11 +98,10 @@ def say_epoch(epochs: int, row: Mapping[str, float]) -> None:
 
 
 class Trained(NamedTuple):
-    """A finished run: the model of its best epoch, its last temperature, its recipe, and the data that it is of."""
+    """A finished run: the model of its best epoch, its last temperature, and the data that it is of."""
 
     model: DualEncoder
     tau: float
-    recipe: Recipe
     config: Config
 
 
@@ -116,10 +115,9 @@ def open_run(run: Path) -> Trained:
         raise TrainingError(f"{run} has no {missing[0]}: give the --out of a finished `python -m pullpush.training`")
     chosen = from_json((run / RECIPE).read_text(encoding="utf-8"))
     given = argparse.Namespace(**json.loads((run / COMMAND).read_text(encoding="utf-8")))
-    model = new_model(chosen, seed=0).eval()
-    load_model(model, run)
+    model = FinishedRun(run).model().eval()
     steps = pd.read_csv(run / "steps.csv")
-    return Trained(model, float(steps["tau"].iloc[-1]) if "tau" in steps else 0.07, chosen, config_of(given, chosen))
+    return Trained(model, float(steps["tau"].iloc[-1]) if "tau" in steps else 0.07, config_of(given, chosen))
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:

@@ -86,14 +86,8 @@ def force_norms(text: Tensor, audio: Tensor, tau: float) -> dict[str, float]:
     a⁺, in which the pull lies; perpendicular_share = mean ‖F⊥‖²/‖F_push‖²; p_positive.
     """
     forces = decompose(text, audio, tau)
-    parts = {
-        "pull": forces.pull,
-        "push": forces.push,
-        "parallel": forces.parallel,
-        "perpendicular": forces.perpendicular,
-        "sideways": sideways(forces.push, text, audio),
-    }
-    row = {name: _mean(part.norm(dim=1)) for name, part in parts.items()}
+    row = {name: _mean(getattr(forces, name).norm(dim=1)) for name in ("pull", "push", "parallel", "perpendicular")}
+    row["sideways"] = _mean(sideways(forces.push, text, audio).norm(dim=1))
     row["perpendicular_share"] = _mean(forces.perpendicular.square().sum(1) / forces.push.square().sum(1))
     row["p_positive"] = _mean(forces.p_positive)
     return row

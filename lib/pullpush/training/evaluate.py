@@ -112,13 +112,9 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
                 f"{missing} of {len(captions)} clips without a caption in {language!r} left out", stacklevel=2
             )
         texts = [captions[row] for row in rows]
-        clips_there = audio[rows] if len(rows) < len(captions) else audio
-        if len(set(map(len, texts))) == 1:
-            table = retrieval_rows(clips_there, embed_captions(model, texts, language=language))
-        else:
-            clip = torch.tensor([number for number, of_clip in enumerate(texts) for _ in of_clip])
-            flat = embed_texts(model, [text for of_clip in texts for text in of_clip], language=language)
-            table = retrieval_rows(clips_there, flat, clip)
+        clip = torch.tensor([number for number, of_clip in enumerate(texts) for _ in of_clip])
+        flat = embed_texts(model, [text for of_clip in texts for text in of_clip], language=language)
+        table = retrieval_rows(audio[rows], flat, clip)
         table.insert(0, "language", language)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)

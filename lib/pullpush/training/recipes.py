@@ -229,19 +229,14 @@ RECIPES: Mapping[str, Recipe] = _Recipes()
 
 def title(name: str) -> str:
     """What figures and tables write for a recipe or a sum, and for any other name the name: `title("kcl") == "KCL"`."""
-    return " + ".join(_title(part.strip()) for part in name.split("+"))
+    parts = [part.strip() for part in name.split("+")]
+    return " + ".join(VARIANTS[p][1] if p in VARIANTS else TERMS[p].title if p in TERMS else p for p in parts)
 
 
 def colour(name: str) -> str:
     """The role that `show.palette` gives a recipe or a sum, such as "blue"; empty where it has none of its own."""
     name = "+".join(part.strip() for part in name.split("+"))
     return COLOURS.get(name) or (TERMS[name].colour if name in TERMS else "")
-
-
-def _title(name: str) -> str:
-    if name in VARIANTS:
-        return VARIANTS[name][1]
-    return TERMS[name].title if name in TERMS else name
 
 
 def recipe(name: str, **overrides: Any) -> Recipe:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pullpush.cache import content_key, digest
-from pullpush.encoders import AUDIO, AudioEncoder, create, create_audio
+from pullpush.encoders import AUDIO, AudioEncoder, DualEncoder, create, create_audio
 from pullpush.encoders.audio_transformer import PRETRAINED
 from pullpush.encoders.features import require_split
 from pullpush.errors import DataNotFoundError, TrainingError, check_known
@@ -70,9 +70,13 @@ class FinishedRun:
         Raises:
             DataNotFoundError, TrainingError: see `frozen.encoded`.
         """
+        return self.model().audio.eval()
+
+    def model(self) -> DualEncoder:
+        """The whole model with its best weights; errors as of `load`."""
         recipe = self._recipe
         model = create(recipe.audio, recipe.text, dim=recipe.dim, **recipe.encoder_options)
-        return checkpoints.load_model(model, self.folder).audio.eval()
+        return checkpoints.load_model(model, self.folder)
 
     @property
     def _recipe(self) -> Recipe:

@@ -77,7 +77,7 @@ def test_teachers_are_asked_once(clips, monkeypatch):
 
 
 def test_what_teachers_cannot_be(clips):
-    with pytest.raises(DataNotFoundError, match="train the teacher before its students"):
+    with pytest.raises(DataNotFoundError, match="train it to its end first"):
         soft_labels([Run("never-trained")], clips)
 
 

@@ -27,7 +27,7 @@ from pullpush.lab.material import PARTS
 from pullpush.lab.scores import Scores
 from pullpush.lab.session import Session
 from pullpush.lab.tuning import grid
-from pullpush.metrics.cards import METRICS
+from pullpush.metrics._retrieval import scores_by_chance
 from pullpush.studies.own_data import is_small
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
@@ -170,13 +170,7 @@ def beside_chance(table: pd.DataFrame, world: World) -> pd.DataFrame:
 def by_chance(clips: Clips) -> dict[str, float]:
     """What a random order of some clips gives: metric → expectation; fractions."""
     relevance, captions = clips.relevance(), len(clips.captions("eng")[0])
-    count = len(relevance)
-    items = {"T2A": (1, count), "A2T": (captions, captions * count)}
-    found = {
-        score.name: score.chance(*items[score.name.split(" ")[0]])
-        for score in METRICS["retrieval"].scores
-        if score.chance is not None
-    }
+    found = scores_by_chance([captions] * len(relevance))
     found["R@1"] = (found["T2A R@1"] + found["A2T R@1"]) / 2
     found["T2A nDCG@10"] = gain_by_chance(relevance, 10)
     found["A2T nDCG@10"] = gain_by_chance(relevance.T.repeat_interleave(captions, dim=1), 10)
