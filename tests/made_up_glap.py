@@ -1,7 +1,5 @@
 """Experiments of chapter 5's lab as its page declares them, and scores of them that nobody trained."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

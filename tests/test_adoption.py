@@ -1,7 +1,5 @@
 """The page for other people's trainers: every block runs as it stands, against the installed library."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

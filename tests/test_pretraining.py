@@ -1,7 +1,5 @@
 """The script that pretrains: what its objectives are told, that they learn, and that a run that was killed goes on."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 import itertools

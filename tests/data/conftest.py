@@ -1,7 +1,5 @@
 """What tests of data share: an empty cache, and the real stamps where this machine has them."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

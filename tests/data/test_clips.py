@@ -1,7 +1,5 @@
 """What all clips have in common, asked of every source: scenes, recordings, speech, a reader's own, and features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

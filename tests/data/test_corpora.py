@@ -1,7 +1,5 @@
 """Real datasets in their published layouts, miniature copies of which are read as the whole ones are."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import shutil

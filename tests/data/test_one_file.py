@@ -1,12 +1,10 @@
 """One file adds a source, one a language: each is loaded, told, trained on and searched, and no list is edited."""
 
-from __future__ import annotations
-
 import miniature
 import pytest
 import torch
 
-from pullpush.data.languages import LANGUAGES, VocabularyError, check_language, language, load_languages
+from pullpush.data.languages import LANGUAGES, VocabularyError, language, load_languages
 from pullpush.data.recordings import registry
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
 from pullpush.data.scenes.world import WorldConfig, load_world
@@ -81,4 +79,4 @@ def test_a_language_with_other_keys_is_named(extra, old, new, complaint):
 def test_an_unknown_language_gets_the_nearest(extra):
     miniature.toy_language(extra)
     with pytest.raises(UnknownNameError, match="did you mean 'qty'"):
-        check_language("qtz")
+        language("qtz")

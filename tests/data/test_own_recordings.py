@@ -1,7 +1,5 @@
 """Audio that is not what it says is named: refused, or warned about where others might want it so."""
 
-from __future__ import annotations
-
 import os
 import struct
 import warnings

@@ -1,7 +1,5 @@
 """What is wrong in a captions.csv is told by its line."""
 
-from __future__ import annotations
-
 import warnings
 
 import miniature

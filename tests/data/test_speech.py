@@ -1,7 +1,5 @@
 """Recordings of spoken captions on a small folder of stamps: splits by stamp, the same every time, nothing hidden."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import soundfile

@@ -1,7 +1,5 @@
 """The synthetic bank needs nothing, is the same everywhere, and its events can be told apart."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torchaudio.transforms import MelSpectrogram

@@ -1,7 +1,5 @@
 """Words are counted as a reader would."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """What the audio encoders are made of: masked statistics, masked pooling, positions; and that they learn."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from published import noise, tune

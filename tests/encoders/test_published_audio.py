@@ -4,8 +4,6 @@ Each network was held against its authors' code with the same random weights, at
 `hear21passt` 0.0.26 and the BEATs of `glap_model` 0.0.13 agree to 1e-6, CED by Dasheng's code with CED's patches.
 """
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole published models, tiny and random: their embeddings are those of their own classes, whatever the batch."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

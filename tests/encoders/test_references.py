@@ -3,8 +3,6 @@
 The wheels hold YAMNet and MiniLM, too: see test_yamnet.py and test_minilm.py.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """What every encoder in two parts keeps to, with random weights; how kept activations train is in test_upper.py."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

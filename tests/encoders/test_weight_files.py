@@ -1,7 +1,5 @@
 """Weights of networks of ours: found in files and folders, read as tensors alone, and refused where they differ."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

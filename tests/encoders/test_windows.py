@@ -1,7 +1,5 @@
 """Windows of long clips: they cover the clip, are full and of even weight, and leave short clips as they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """YAMNet: its front end by loops, its network by ONNX's own evaluation, what it hears, and its two parts."""
 
-from __future__ import annotations
-
 import math
 import zipfile
 from dataclasses import replace

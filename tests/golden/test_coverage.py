@@ -1,7 +1,5 @@
 """Probes run nearly every line that a key stands for: what they do not run could change and keep its version."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

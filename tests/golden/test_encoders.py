@@ -1,7 +1,5 @@
 """Encoders: another way to write one changes no version, another number changes that of whatever uses it."""
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from dataclasses import replace

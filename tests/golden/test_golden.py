@@ -1,7 +1,5 @@
 """Versions: what a component does, and not how it is written, decides what it is called."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import socket

@@ -1,7 +1,5 @@
 """Probes of metrics: they agree with their files, need no word beside the card, and see every score."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 

@@ -1,7 +1,5 @@
 """Probes of training: they agree with their files, see what decides a run, and compute alone on every machine."""
 
-from __future__ import annotations
-
 import importlib
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Tables as pages print them, from differences and runs whose answer is known."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Experiments: what is declared is trained, scored and compared; the arithmetic against plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """What a chapter trains on, on a tiny world."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pullpush.lab import compute, material, session

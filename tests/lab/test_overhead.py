@@ -1,7 +1,5 @@
 """What a step costs."""
 
-from __future__ import annotations
-
 from pullpush.data.batches import PairDataset, collate
 from pullpush.encoders import create
 from pullpush.lab.overhead import overhead

@@ -1,7 +1,5 @@
 """A lab's page: tables of scores, verdicts of whole families, gaps where nothing was kept."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The papers' numbers, and how measured ones are written."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Profiles are data that the library can act on."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a result comes from: what stamps say, and what they leave out."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 

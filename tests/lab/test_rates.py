@@ -1,7 +1,5 @@
 """What a recording holds reaches the encoder: each hears at its rate, resampled once from the source."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import soundfile

@@ -1,7 +1,5 @@
 """A session fixes the seeds, knows its size and where its tables go."""
 
-from __future__ import annotations
-
 import random
 import warnings
 

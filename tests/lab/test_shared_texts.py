@@ -1,7 +1,5 @@
 """Captions that several clips share leave less to recall than 1, and the page says how much."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional as F
 

@@ -1,7 +1,5 @@
 """A metric is one file: a toy is found by its name and stands among the scores of an experiment."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from toys import add  # noqa: F401 - a fixture

@@ -1,7 +1,5 @@
 """What other projects' code computes, held against the tools of information retrieval."""
 
-from __future__ import annotations
-
 import ir_measures
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """What metrics refuse: a number that would come of it would be wrong, and nobody would see it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

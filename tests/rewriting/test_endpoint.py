@@ -1,7 +1,5 @@
 """The endpoint backend against a server that misbehaves: no paid answer is lost, nothing bad is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json

@@ -1,7 +1,5 @@
 """Back-translation through scene graphs: other words, the same events in the same relation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A rewriter is one file: a toy is found by its name, and augments clips."""
 
-from __future__ import annotations
-
 import pytest
 from toys import add  # noqa: F401 - a fixture
 

@@ -1,7 +1,5 @@
 """Single words: one goes, or a synonym of WordNet takes its place, in its form; and rewriters made of others."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

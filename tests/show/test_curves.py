@@ -1,7 +1,5 @@
 """The figure of courses: a line for each group, in its panel, on its axis."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

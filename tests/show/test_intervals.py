@@ -1,7 +1,5 @@
 """The figure of intervals shows every number where it belongs."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Panels, legends and axes are the same in every figure."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Colours can be told apart by all, and no two methods of a figure share one."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables say percentages, gaps and signs as a page needs them."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from pullpush.show.tables import gains, styled

@@ -1,7 +1,5 @@
 """Chapters and their parameters."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

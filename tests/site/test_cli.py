@@ -1,7 +1,5 @@
 """The command speaks plainly."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pty

@@ -1,7 +1,5 @@
 """The draw: over all chapters, the same by its seed, within its minutes."""
 
-from __future__ import annotations
-
 import pytest
 
 from pullpush.site.standing import Note, draw, passed_over

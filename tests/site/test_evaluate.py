@@ -1,7 +1,5 @@
 """`pullpush evaluate`: what a whole published model scores on a dataset, by the book's metrics."""
 
-from __future__ import annotations
-
 import miniature
 import numpy as np
 import pandas as pd

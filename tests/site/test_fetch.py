@@ -1,7 +1,5 @@
 """`pullpush fetch`: recordings and weights by name, and what a laptop's whole fetch weighs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chapter 2 as the full profile runs it, on miniature copies of its datasets and of its encoders."""
 
-from __future__ import annotations
-
 import miniature
 import pandas as pd
 import pytest

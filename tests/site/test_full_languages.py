@@ -1,7 +1,5 @@
 """Chapter 3 on a real dataset whose captions were translated, as the full profile runs it, in miniature."""
 
-from __future__ import annotations
-
 import miniature
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Sweeps finish what is left, once."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

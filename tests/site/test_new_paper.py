@@ -1,7 +1,5 @@
 """The page *How to add a paper*, followed to the letter in a copy of the book."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

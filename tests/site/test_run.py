@@ -1,7 +1,5 @@
 """Running a chapter leaves all of it or nothing."""
 
-from __future__ import annotations
-
 import subprocess
 from itertools import count
 

@@ -1,7 +1,5 @@
 """Tables that were counted or measured elsewhere, and the stamps that say where they come from."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What chapters 5 to 7 take of a bank of one's own: its languages, tests, sizes, and what they refuse."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 8: clips and classes asked for by each other, ranks with intervals, confusions; no recording is needed."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The terms as forces: what each cannot do to a caption or a clip, and what it does to the weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

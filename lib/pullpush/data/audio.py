@@ -13,6 +13,7 @@ from pathlib import Path
 import soundfile
 import torch
 from torch import Tensor
+from torch.nn.functional import avg_pool1d
 from torchaudio.transforms import Resample
 
 from pullpush.errors import AudioError
@@ -113,12 +114,7 @@ def loudest(wave: Tensor, most: int) -> Tensor:
 
 def _frame_levels(wave: Tensor) -> Tensor:
     """Level of each 10 ms, dB full scale, `(ceil(T / 160),)`."""
-    size = round(FRAME * SAMPLE_RATE)
-    padded = torch.nn.functional.pad(wave.double(), (0, -len(wave) % size))
-    counts = torch.full((len(padded) // size,), float(size), dtype=torch.float64)
-    if len(wave) % size:
-        counts[-1] = len(wave) % size
-    power = padded.reshape(-1, size).square().sum(dim=1) / counts
+    power = avg_pool1d(wave.double().square()[None], round(FRAME * SAMPLE_RATE), ceil_mode=True)[0]
     return 10 * torch.log10(power.clamp_min(1e-12))
 
 

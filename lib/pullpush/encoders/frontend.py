@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -14,8 +12,9 @@ from pullpush.encoders.windows import length_mask, zero_padding
 
 DB_CENTRE, DB_SPREAD = -16.0, 26.0  # mean and spread of a mel band in dB, measured on scenes of real recordings
 POWER_FLOOR = 1e-10  # -100 dB: keeps the logarithm of silence finite
+WINDOW, FFT = 400, 512  # samples: 25 ms
 # Of YAMNet's front end:
-WINDOW, HOP, FFT = 400, 160, 512  # samples: 25 ms, 10 ms
+HOP = 160  # samples: 10 ms
 BANDS, LOWEST, HIGHEST = 64, 125.0, 7500.0  # Hz
 OFFSET = 0.001  # keeps the logarithm of silence finite
 FRAMES = 96  # in a patch
@@ -29,7 +28,6 @@ class LogMel(nn.Module):
 
     Args:
         mels: mel bands between 50 Hz and 8 kHz.
-        window: window in seconds.
         hop: step between frames in seconds.
         spec_augment: in training mode, blank one band of at most `mels // 8` bands and one stretch of at most
             an eighth of the frames, drawn separately for each clip (SpecAugment).
@@ -39,23 +37,19 @@ class LogMel(nn.Module):
     (torch.Size([1, 8, 99]), 49)
     """
 
-    def __init__(
-        self, *, mels: int = 64, window: float = 0.025, hop: float = 0.010, spec_augment: bool = False
-    ) -> None:
+    def __init__(self, *, mels: int = 64, hop: float = 0.010, spec_augment: bool = False) -> None:
         super().__init__()
-        if mels < 1 or window <= 0 or hop <= 0:
-            raise ValueError(f"mels, window and hop must be positive, got {mels}, {window}, {hop}")
-        self.mels, self.spec_augment = mels, spec_augment
-        self.window_length, self.hop_length = round(window * SAMPLE_RATE), round(hop * SAMPLE_RATE)
-        self.n_fft = 2 ** math.ceil(math.log2(self.window_length))
-        bank = melscale_fbanks(self.n_fft // 2 + 1, 50.0, SAMPLE_RATE / 2, mels, SAMPLE_RATE)
+        if mels < 1 or hop <= 0:
+            raise ValueError(f"mels and hop must be positive, got {mels}, {hop}")
+        self.mels, self.hop_length, self.spec_augment = mels, round(hop * SAMPLE_RATE), spec_augment
+        bank = melscale_fbanks(FFT // 2 + 1, 50.0, SAMPLE_RATE / 2, mels, SAMPLE_RATE)
         # Constants, not state: they follow the module to its device but stay out of checkpoints.
-        self.register_buffer("window", torch.hann_window(self.window_length), persistent=False)
+        self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
         self.register_buffer("bank", bank, persistent=False)
 
     def frames(self, lengths: Tensor) -> Tensor:
         """`(B,)` samples → `(B,)` frames."""
-        beyond = (lengths - self.window_length).clamp(min=0)
+        beyond = (lengths - WINDOW).clamp(min=0)
         return (beyond + self.hop_length - 1) // self.hop_length + 1
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -65,7 +59,7 @@ class LogMel(nn.Module):
         frames = self.frames(lengths)
         count = int(self.frames(torch.tensor(audio.shape[1])))
         with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
-            spectrum = spectra(audio.float(), self.window, self.n_fft, self.hop_length, count)
+            spectrum = spectra(audio.float(), self.window, FFT, self.hop_length, count)
             power = self.bank.T @ (spectrum.real.square() + spectrum.imag.square())  # (B, mels, count)
             decibel = 10 * torch.log10(power.clamp(min=POWER_FLOOR))
             mel = (decibel - DB_CENTRE) / DB_SPREAD

@@ -71,7 +71,7 @@ class PretrainedText(TextEncoder):
 
     def _mark(self, language: str) -> None:
         if self.codes is not None:
-            self.tokenizer.src_lang = code_of(language, self.codes)
+            self.tokenizer.src_lang = looked_up("language", language, self.codes)
 
 
 ROBERTA_MODEL = "FacebookAI/roberta-base@e2da8e2f811d1448a5b465c236feacd80ffbac7b"
@@ -90,11 +90,6 @@ FURTHER = {
 def flores_codes() -> dict[str, str]:
     """ISO 639-3 → the codes that NLLB's and SONAR's tokenizer put before a text, of the languages that have one."""
     return FURTHER | {code: language.flores for code, language in load_languages().items() if language.flores}
-
-
-def code_of(language: str, codes: Mapping[str, str]) -> str:
-    """The code of a language among those that are known; UnknownNameError names the nearest."""
-    return looked_up("language", language, codes)
 
 
 RoBERTa = partial(

@@ -13,10 +13,10 @@ from torchaudio.compliance.kaldi import fbank
 
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoderCard
 from pullpush.encoders.pretrained import ModelCard, Pretrained, PublishedModel, WindowedEncoder, from_hub
-from pullpush.encoders.pretrained_text import code_of, flores_codes
+from pullpush.encoders.pretrained_text import flores_codes
 from pullpush.encoders.wheels import pinned
 from pullpush.encoders.windows import by_length, split_rows
-from pullpush.errors import PullPushError
+from pullpush.errors import PullPushError, looked_up
 
 EAT_DIM, EAT_BANDS, EAT_FRAMES, EAT_FRAME, EAT_HOP = 768, 128, 1024, 400, 160
 EAT_CENTRE, EAT_SPREAD = -4.268, 4.569  # of AudioSet, as published
@@ -111,7 +111,7 @@ class GLAP(PublishedModel):
         return by_length(lambda same: self.network.encode_audio(torch.stack(same)), clips)
 
     def _texts(self, texts: list[str], languages: Sequence[str] | None) -> Tensor:
-        codes = [code_of(language, flores_codes()) for language in languages or ["eng"] * len(texts)]
+        codes = [looked_up("language", each, flores_codes()) for each in languages or ["eng"] * len(texts)]
         encode, device = self.network.encode_text, self.device
         return torch.cat([encode([one], device=device, source_lang=c) for one, c in zip(texts, codes, strict=True)])
 

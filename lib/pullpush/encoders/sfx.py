@@ -91,7 +91,8 @@ class SFX(SplitAudioEncoder):
     def lower(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """`(B, T)` 44.1 kHz, `(B,)` samples → `(B, S)` activations, `(B,)` how many of them are each clip's."""
         audio, lengths = zero_padding(audio, lengths)
-        counts = self._blocks(lengths)
+        frames = (lengths + HOP - 1) // HOP + 1  # that hold some of the clip: frame j is centred on sample 1,024 j
+        counts = ((frames - FRAMES).clamp(min=0) + self.step - 1) // self.step + 1  # blocks that cover them
         mel = self._mel(audio.float(), FRAMES + self.step * (int(counts.max()) - 1))
         blocks = mel.unfold(1, FRAMES, self.step).mT.flatten(0, 1)  # (B · most blocks, FRAMES, MELS)
         mask = length_mask(counts, int(counts.max()))
@@ -106,11 +107,6 @@ class SFX(SplitAudioEncoder):
         blocks = torch.cat([row[: n * size].view(n, *self.map) for row, n in zip(activations, counts, strict=True)])
         embedded = self.last(blocks).mean(dim=3).amax(dim=2)  # mean over bands, maximum over time
         return torch.stack([clip.mean(dim=0) for clip in embedded.split(counts)])
-
-    def _blocks(self, lengths: Tensor) -> Tensor:
-        """`(B,)` samples → `(B,)` blocks that cover them; frame j is centred on sample 1,024 j."""
-        frames = (lengths + HOP - 1) // HOP + 1  # those that hold some of the clip
-        return ((frames - FRAMES).clamp(min=0) + self.step - 1) // self.step + 1
 
     def _mel(self, audio: Tensor, frames: int) -> Tensor:
         """`(B, T)` → `(B, frames, MELS)`, 0 for silence, hence beyond the clip's end."""

@@ -108,7 +108,8 @@ class SpeechEmbedding(AudioEncoder):
     def sequence(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, 96, W)`, an embedding each 80 ms, and `(B, W)` bool, the clip's."""
         audio, lengths = zero_padding(audio, lengths)
-        windows = self._windows(lengths)
+        frames = ((lengths - N_FFT).clamp(min=0) + HOP - 1) // HOP + 1
+        windows = ((frames - FRAMES).clamp(min=0) + STEP - 1) // STEP + 1  # the last of which may end in silence
         count = int(windows.max())
         mel = self.frontend(audio, FRAMES + STEP * (count - 1))
         return self.network(mel), length_mask(windows, count)
@@ -117,12 +118,6 @@ class SpeechEmbedding(AudioEncoder):
         """`(B, T)` 16 kHz, `(B,)` samples → `(B, dim)`: mean and maximum."""
         embeddings, mask = self.sequence(audio, lengths)
         return torch.cat([masked_mean(embeddings, mask), masked_max(embeddings, mask)], dim=1)
-
-    @staticmethod
-    def _windows(lengths: Tensor) -> Tensor:
-        """`(B,)` samples → `(B,)` windows, the last of which may end in silence."""
-        frames = ((lengths - N_FFT).clamp(min=0) + HOP - 1) // HOP + 1
-        return ((frames - FRAMES).clamp(min=0) + STEP - 1) // STEP + 1
 
 
 def read(folder: Path) -> dict[str, Tensor]:

@@ -53,6 +53,7 @@ LARGEST = 1_000_000  # bytes of a reply
 LONGEST = 300.0  # seconds of a wait at most
 NO_COMPLETION = "an answer that is no single completion in JSON ({})"
 MOST_TOKENS = 10**9  # of one answer, by any count that is believed
+_trusted = cache(httpx2.create_ssl_context)  # certificates, read once: that takes longer than the rest of a request
 
 
 class Passing(Exception):
@@ -365,12 +366,6 @@ def run_apart(work: Coroutine[Any, Any, None]) -> None:
         except KeyboardInterrupt:
             loop.call_soon_threadsafe(task.cancel)
             raise
-
-
-@cache
-def _trusted() -> Any:
-    """Certificates, read once: that takes longer than the rest of a request."""
-    return httpx2.create_ssl_context()
 
 
 def _tokens(text: str) -> int:

@@ -14,13 +14,12 @@ from typing import NamedTuple, Self
 
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
-from pullpush.data.language.grammar import captions as grammar_captions
 from pullpush.data.language.vocabulary import Event
 from pullpush.data.language.wording import VOCABULARIES, worded_captions
-from pullpush.data.languages import LANGUAGES, check_language
+from pullpush.data.languages import LANGUAGES, load_languages
 from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs, unite
 from pullpush.data.scenes.scene import Scene, Sound
-from pullpush.errors import check_known
+from pullpush.errors import check_all_known, check_known
 from pullpush.rewriting import RewriterCard
 
 WAYS = 8  # captions told on the way back where some may be equal, of which the first that differs is taken
@@ -67,8 +66,7 @@ class SceneRewriter(Rewriter, Merger):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "through", tuple(self.through))
-        for language in (*self.through, self.language):
-            check_language(language)
+        check_all_known("language", (*self.through, self.language), load_languages())
         check_known("vocabulary", self.vocabulary, VOCABULARIES)
         if not set(self.through) - {self.language}:
             raise ValueError(f"through needs a language other than {self.language!r}, got {self.through}")
@@ -120,7 +118,7 @@ class SceneRewriter(Rewriter, Merger):
         others = [language for language in self.through if language != self.language]
         language = others[draw(("through", *drawn_by)) % len(others)]
         pivot = self._captions(scene, language, draw(("pivot", *drawn_by)), 1)[0]
-        ways = 2 if self._plain else WAYS  # the grammar's own captions differ
+        ways = 2 if self.vocabulary == "rich" and not self.skew else WAYS  # the grammar's own captions differ
         back = self._captions(scene, self.language, draw(("back", pivot, *drawn_by)), ways)
         return Retold(language, pivot, next((text for text in back if text != caption), caption))
 
@@ -149,14 +147,7 @@ class SceneRewriter(Rewriter, Merger):
             )
         return self.scenes[caption]
 
-    @property
-    def _plain(self) -> bool:
-        """Whether the words are the grammar's own."""
-        return self.vocabulary == "rich" and not self.skew
-
     def _captions(self, scene: Scene, language: str, seed: int, n: int) -> list[str]:
-        if self._plain:
-            return grammar_captions(scene, self.events, language=language, n=n, seed=seed)
         words = {"vocabulary": self.vocabulary, "skew": self.skew}
         return worded_captions(scene, self.events, language=language, n=n, seed=seed, **words)
 

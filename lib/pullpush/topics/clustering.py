@@ -186,8 +186,7 @@ def merged(
         topics = topic_means(embeddings, labels)
     else:
         topics = class_tfidf(by_class(count_words(texts)[0], labels))[-found:]  # without the row of outliers
-    distance = np.maximum(1 - cosines(topics, topics), 0)
-    np.fill_diagonal(distance, 0)
+    distance = metrics.pairwise.cosine_distances(topics)
     joined = AgglomerativeClustering(count, metric="precomputed", linkage="average").fit(distance).labels_
     return np.where(labels == OUTLIER, OUTLIER, joined[labels]).astype(np.int64)
 
@@ -235,7 +234,7 @@ def reassigned(
     if strategy == "probabilities":
         likeness = probabilities
     elif strategy == "embeddings":
-        likeness = cosines(embeddings, topic_means(embeddings, labels))
+        likeness = metrics.pairwise.cosine_similarity(embeddings, topic_means(embeddings, labels))
     else:
         likeness = _by_words(texts, labels)
     best = likeness.argmax(axis=1)
@@ -249,21 +248,12 @@ def topic_means(embeddings: NDArray[np.float32], labels: NDArray[np.int64]) -> N
     return np.stack([embeddings[labels == topic].mean(axis=0, dtype=np.float64) for topic in range(labels.max() + 1)])
 
 
-def cosines(one: NDArray, other: NDArray) -> NDArray[np.float64]:
-    """Of all rows of `(N, d)` with all rows of `(K, d)`: `(N, K)`; a row of zeros has none with any."""
-    sides = (np.asarray(side, np.float64) for side in (one, other))
-    a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides)
-    return a @ b.T
-
-
 def _by_words(texts: Sequence[str], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The cosine of the weighted words of captions and topics, `(N, K)`; outliers are a class of their own."""
     counts, _ = count_words(texts)
     classes = by_class(counts, labels)
-    weighed = counts.multiply(rarity(classes)).tocsr()
     topics = class_tfidf(classes)[-(int(labels.max()) + 1) :]
-    lengths = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())[:, None]
-    return weighed @ topics.T / np.maximum(lengths * np.linalg.norm(topics, axis=1), 1e-12)
+    return metrics.pairwise.cosine_similarity(counts.multiply(rarity(classes)), topics)
 
 
 def by_size(labels: NDArray[np.int64], weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 
 from pullpush.errors import PullPushError
@@ -61,11 +60,7 @@ def count_words(texts: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
 
 def by_class(counts: Any, labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """The words of each label's texts together, labels in ascending order: `(K, V)` of `(N, V)`."""
-    present, places = np.unique(labels, return_inverse=True)
-    belongs = csr_matrix(
-        (np.ones(len(labels), np.int64), (places, np.arange(len(labels)))), (len(present), len(labels))
-    )
-    return (belongs @ counts).toarray()
+    return np.asarray(np.vstack([counts[labels == label].sum(axis=0) for label in np.unique(labels)]))
 
 
 def topic_words(texts: Sequence[str], labels: NDArray[np.int64], *, top: int = 10) -> dict[int, Words]:

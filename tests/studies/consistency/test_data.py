@@ -1,7 +1,5 @@
 """Chapter 3 on data of one's own: the languages that are there, and what is refused where some are not."""
 
-from __future__ import annotations
-
 import csv
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Ranks, tightness, maps and direction errors in spaces whose answer is known, and while a run trains."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Three stages as views: names, what each starts from, what is trained before what, and one tiny run through all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

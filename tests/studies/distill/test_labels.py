@@ -1,7 +1,5 @@
 """Soft labels are what teachers say, kept once; columns come with clips and are made when they are looked at."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

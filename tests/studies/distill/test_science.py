@@ -1,7 +1,5 @@
 """Chapter 6's lab: claims ask for systems that there are, and measures find what was planted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

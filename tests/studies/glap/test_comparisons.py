@@ -1,7 +1,5 @@
 """Scores of chapter 5 by test and beside the paper, and what stands beside them, on scores that are made up."""
 
-from __future__ import annotations
-
 import pytest
 from made_up_glap import SEEDS, SPOKEN, WORDS, scores
 

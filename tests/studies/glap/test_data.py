@@ -1,7 +1,5 @@
 """Views of chapter 5: encoders side by side, and test clips that are cut, quiet or in noise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

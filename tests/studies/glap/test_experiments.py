@@ -1,7 +1,5 @@
 """What chapter 5's lab declares: experiments ask for views that there are, share runs, and use what was searched."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from made_up_glap import ASKED, SEEDS, TESTS, declared

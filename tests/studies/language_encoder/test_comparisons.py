@@ -1,7 +1,5 @@
 """Scores beside the paper's tables, on made-up scores."""
 
-from __future__ import annotations
-
 import made_up
 import pytest
 

@@ -1,7 +1,5 @@
 """Worlds differ in what their names say, and in nothing else."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Words of captions are counted, and published captions read where they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

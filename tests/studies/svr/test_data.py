@@ -1,7 +1,5 @@
 """The radius taken apart: which systems there are, and at which points they are compared."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a run is asked about hard negatives, on a tiny world."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """What chapter 2 reads from its experiments, on a tiny world and on scores whose answer is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What encoders know without words, on features whose neighbours are seen by eye; what scene graphs and words say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

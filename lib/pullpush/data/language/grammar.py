@@ -19,7 +19,7 @@ import numpy as np
 from pullpush.checks import check_count
 from pullpush.data.draws import number
 from pullpush.data.language.vocabulary import Clause, Event, Phrases, load_labels
-from pullpush.data.languages import check_language, language as find_language, load_languages
+from pullpush.data.languages import language as find_language, load_languages
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import looked_up
 
@@ -149,7 +149,7 @@ def captions(
     >>> captions(scene, synthetic_events(), language="eng", n=1)
     ['You can hear the ringing of a bell.']
     """
-    grammar = load_grammar(check_language(language))
+    grammar = load_grammar(language)
     phrases = [phrases_in(events[sound.event], language) for sound in scene.sounds]
     dice = Dice(entropy_of(scene, language, seed))
     forms = dice.shuffled(forms_of(language, scene.relation, len(scene.sounds), tuple(kinds)))

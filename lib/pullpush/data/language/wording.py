@@ -54,7 +54,7 @@ from pullpush.data.language.grammar import (
     sentence,
 )
 from pullpush.data.language.vocabulary import Clause, Event, Phrases, words
-from pullpush.data.languages import LANGUAGES, check_language, read_table
+from pullpush.data.languages import LANGUAGES, read_table
 from pullpush.data.scenes.held_out import HeldOutConfig
 from pullpush.data.scenes.scene import Scene
 from pullpush.data.scenes.world import WorldConfig, retold
@@ -204,10 +204,7 @@ class LexiconConfig:
         check_number("skew", self.skew, least=0)
 
     def load(self) -> World:
-        if self.vocabulary == "rich" and not self.skew:
-            tell: Any = captions
-        else:
-            tell = partial(worded_captions, vocabulary=self.vocabulary, skew=self.skew)
+        tell = partial(worded_captions, vocabulary=self.vocabulary, skew=self.skew)
         return retold(self, self.scenes, tell, "data/lexicon", lambda words: [words, self.vocabulary, self.skew])
 
 
@@ -221,12 +218,13 @@ def worded_captions(
     n: int = 5,
     seed: int = 0,
 ) -> list[str]:
-    """`n` captions of a scene, each drawn for itself, so that some may be equal: unlike those of `grammar.captions`.
-
-    Were they all different, the second and third choices would come up in every scene, and no word would be rare.
+    """`n` captions of a scene: "rich" without skew those of `grammar.captions`, else each drawn for itself, so that
+    some may be equal. Were all different, second and third choices would come up in every scene, and no word be rare.
     """
+    if vocabulary == "rich" and not skew:
+        return captions(scene, events, language=language, n=n, seed=seed)
     check_count("n", n)
-    grammar = load_grammar(check_language(language))
+    grammar = load_grammar(language)
     phrases = [phrases_in(events[sound.event], language) for sound in scene.sounds]
     forms = forms_of(language, scene.relation, len(scene.sounds))
     if vocabulary == "narrow":

@@ -73,15 +73,6 @@ def language(code: str) -> Language:
     return looked_up("language", code, load_languages())
 
 
-def check_language(code: str) -> str:
-    """Return `code` if captions can be written in it; raise `UnknownNameError` with the codes that exist otherwise.
-
-    >>> check_language("jpn")
-    'jpn'
-    """
-    return code if code in LANGUAGES else language(code).code
-
-
 def told_by(codes: Sequence[str]) -> list[Any]:
     """For keys: what decides how something is told in some languages, their grammars and how these are applied."""
     known = load_languages()

@@ -192,10 +192,7 @@ def _arrange(bank: Bank, config: SceneConfig, events: Sequence[int], rng: np.ran
     if config.snr_db is not None and rng.random() < config.p_noise:
         snr = round(rng.uniform(*config.snr_db), 1)
     # int, float: NumPy's scalars would not survive JSON
-    placed = [
-        Sound(s.event, s.clip, round(float(onset), 3), s.semitones, s.gain_db, s.far, s.repeats)
-        for s, onset in zip(drawn, onsets, strict=True)
-    ]
+    placed = [replace(sound, onset=round(float(onset), 3)) for sound, onset in zip(drawn, onsets, strict=True)]
     return Scene(tuple(sorted(placed, key=lambda sound: sound.onset)), relation, snr, duration)
 
 

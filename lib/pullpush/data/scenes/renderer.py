@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from scipy.fft import irfft, next_fast_len, rfft
+from scipy.fft import irfft, next_fast_len
+from scipy.signal import fftconvolve
 from torch import Tensor
 
 from pullpush.data.audio import SAMPLE_RATE
@@ -78,20 +79,12 @@ def _heard(wave: np.ndarray, sound: Sound, room: int) -> np.ndarray:
         wave = np.concatenate([wave, *[quiet, wave] * (sound.repeats - 1)])
     gain = 10 ** (sound.gain_db / 20)
     if sound.far:
-        wave = _distant(wave)
+        wave = fftconvolve(wave, _distance_response())  # duller, softer and with a little reverberation
     wave = wave[:room] * np.float32(gain)
     if len(wave) == room:
         fade = min(room, round(FADE * SAMPLE_RATE))
         wave[room - fade :] *= np.linspace(1, 0, fade, dtype=np.float32)
     return wave
-
-
-def _distant(wave: np.ndarray) -> np.ndarray:
-    """Duller, softer and with a little reverberation: `(T + 0.3 s,)`."""
-    response = _distance_response()
-    length = len(wave) + len(response) - 1
-    size = next_fast_len(length, real=True)
-    return irfft(rfft(wave, size) * rfft(response, size), size)[:length].astype(np.float32)
 
 
 @lru_cache(maxsize=1)

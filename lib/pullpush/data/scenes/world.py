@@ -36,7 +36,6 @@ Tell = Callable[..., list[str]]
 COUNTS = ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene")
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
 ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
-BLOCK = 64  # scenes that a thread renders at a time
 
 
 def words_of(bank: Bank, *, each: int, seed: int) -> str:

@@ -52,20 +52,14 @@ class Row(NamedTuple):
     captions: list[str]
 
 
-def parsed(argument: str) -> tuple[str, dict[str, str]]:
-    """The name and the options of `name?option=value&…`."""
+def located(card: DatasetCard, argument: str) -> DatasetCard:
+    """The card of one dataset, `name?option=value&…`; options and folders of this machine get a place of their own."""
     name, _, query = argument.partition("?")
     try:
         options = dict(parse_qsl(query, strict_parsing=True)) if query else {}
     except ValueError as error:
         raise PullPushError(f"hf:{argument}: expected hf:name?option=value&option=value, got {query!r}") from error
     check_all_known("option of hf:", options, OPTIONS)
-    return name, options
-
-
-def located(card: DatasetCard, argument: str) -> DatasetCard:
-    """The card of one dataset; options and folders of this machine get a place of their own."""
-    name, options = parsed(argument)
     local = Path(name).expanduser()
     name = str(local.absolute()) if local.is_dir() else name
     place = re.sub(r"[^\w.-]+", "--", name).strip("-.")

@@ -14,7 +14,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -224,12 +224,8 @@ class ShardDataset:
     @cached_property
     def offered(self) -> Mapping[str, Sequence[Any]]:
         """The columns by name, as the first sample has them; their values are not known before they are read."""
-
-        def names(number: int, sample: int) -> list[str]:
-            return list(self._read(number, sample)[1].columns)
-
-        columns = self._first(Place(0, 0, 0), self.pairing.seed, names, [])
-        return dict.fromkeys([*columns, *([GROUP] if self.groups.any() else [])], ())
+        _, first = self._first(Place(0, 0, 0), self.pairing.seed, self._read, [])
+        return dict.fromkeys([*first.columns, *([GROUP] if self.groups.any() else [])], ())
 
     def bring(self, columns: Sequence[str]) -> None:
         for name in columns:
@@ -243,13 +239,14 @@ class ShardDataset:
         self, batch_size: int, *, seed: int, epoch: int, skip: int = 0, rank: int = 0, processes: int = 1
     ) -> Iterator[Batch]:
         steps = range(skip, self.steps(batch_size, processes=processes))
-        replaced: list[str] = []
+        pair = partial(self._pair, epoch=epoch)
+        replaced: list[str] = []  # samples that are damaged
         with ThreadPoolExecutor(self.threads, "shards") as pool:
 
             def coming() -> Iterator[list[Future[Item]]]:
                 for number in steps:
                     share = shard(self.schedule.batch(number, batch_size, epoch=epoch), rank, processes)
-                    yield [pool.submit(self._item, place, seed, epoch, replaced) for place in share]
+                    yield [pool.submit(self._first, place, seed, pair, replaced) for place in share]
 
             try:
                 batches = coming()
@@ -266,10 +263,6 @@ class ShardDataset:
                 "`damaged` of the dataset lists them",
                 stacklevel=2,
             )
-
-    def _item(self, place: Place, seed: int, epoch: int, replaced: list[str]) -> Item:
-        """The pair whose turn it is, or another one in its place; `replaced` grows by those that are damaged."""
-        return self._first(place, seed, lambda number, sample: self._pair(number, sample, epoch), replaced)
 
     def _first(self, place: Place, seed: int, use: Callable[[int, int], T], replaced: list[str]) -> T:
         """What `use` makes of the sample whose turn it is, or of the first of its substitutes that can be used."""
