@@ -30,7 +30,7 @@ def zero_padding(audio: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]
     if lengths is None:
         return audio, torch.full((len(audio),), audio.shape[1], dtype=torch.int64, device=audio.device)
     lengths = lengths.to(audio.device, torch.int64)
-    return audio.masked_fill(~length_mask(lengths, audio.shape[1]), 0.0), lengths
+    return torch.where(length_mask(lengths, audio.shape[1]), audio, 0.0), lengths
 
 
 def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
