@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from enum import Enum
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -34,6 +35,9 @@ from pullpush.training.terms import Term
         (None, int | None),
         ({"speech": 2}, Mapping[str, float]),
         ("t2a", Literal["t2a", "a2t"]),
+        ("fast", Enum("Mode", {"ONE": "fast"})),
+        ("slow", Enum("Mode", {"ONE": "slow"})),  # another one of the same name
+        (1, Annotated[int, ["of epochs"]]),  # has no hash
         (object(), int),  # no plain data: whoever uses it says what it lacks
     ],
 )

@@ -136,17 +136,21 @@ def _hints(kind: Any) -> dict[str, Any]:
         return {}
 
 
-_adapters: dict[str, TypeAdapter[Any]] = {}
-
-
 def _adapter(wanted: Any) -> TypeAdapter[Any]:
-    key = repr(wanted)  # since not every hint has a hash
-    if key not in _adapters:
-        try:
-            _adapters[key] = TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False))
-        except Exception:  # a class that is no plain data
-            _adapters[key] = TypeAdapter(Any)
-    return _adapters[key]
+    try:
+        return _known(wanted)
+    except TypeError:  # not every hint has a hash
+        return _made(wanted)
+
+
+def _made(wanted: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False))
+    except Exception:  # a class that is no plain data
+        return TypeAdapter(Any)
+
+
+_known = cache(_made)
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from pullpush.encoders.windows import length_mask, zero_padding
 
 DB_CENTRE, DB_SPREAD = -16.0, 26.0  # mean and spread of a mel band in dB, measured on scenes of real recordings
 POWER_FLOOR = 1e-10  # -100 dB: keeps the logarithm of silence finite
-WINDOW, FFT = 400, 512  # samples: 25 ms
+WINDOW, FFT = 400, 512  # samples of both front ends: 25 ms
 # Of YAMNet's front end:
 HOP = 160  # samples: 10 ms
 BANDS, LOWEST, HIGHEST = 64, 125.0, 7500.0  # Hz

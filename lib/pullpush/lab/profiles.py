@@ -123,7 +123,6 @@ class Profile:
         return replace(base, **{**given, **merged})
 
 
-SHORT = {"duration": 2.0, "min_duration": 1.0}  # seconds, half of what scenes have by default
 MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
@@ -131,7 +130,11 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         for row in (
             Profile(
                 name="smoke",
-                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24, "scene": SHORT},
+                world={
+                    "bank": "synthetic",
+                    **{"n_train": 64, "n_valid": 24, "n_test": 24},
+                    "scene": {"duration": 2.0, "min_duration": 1.0},  # half of the default
+                },
                 audio="cnn",
                 text="hashed",
                 dim=32,

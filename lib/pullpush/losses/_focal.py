@@ -48,6 +48,7 @@ def focal(
         TypeError: embeddings that are not floating point.
 
     Example:
+        >>> import torch
         >>> pairs = torch.eye(3)  # P⁺ = 0.787 for all
         >>> focal(pairs, pairs, 0.0, tau=0.5), focal(pairs, pairs, 2.0, tau=0.5)
         (tensor(0.4791), tensor(0.0217))
@@ -70,6 +71,7 @@ class Focal(Tempered):
     """`focal`, in place of InfoNCE or beside it.
 
     Example:
+        >>> import torch
         >>> Focal(0.5, gamma=0.5)(torch.eye(3), torch.eye(3)).value
         tensor(0.2211)
     """

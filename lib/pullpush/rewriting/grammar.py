@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
 from pullpush.data.language.vocabulary import Event
-from pullpush.data.language.wording import VOCABULARIES, worded_captions
+from pullpush.data.language.wording import VOCABULARIES, is_plain, worded_captions
 from pullpush.data.languages import LANGUAGES, load_languages
 from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs, unite
 from pullpush.data.scenes.scene import Scene, Sound
@@ -118,7 +118,7 @@ class SceneRewriter(Rewriter, Merger):
         others = [language for language in self.through if language != self.language]
         language = others[draw(("through", *drawn_by)) % len(others)]
         pivot = self._captions(scene, language, draw(("pivot", *drawn_by)), 1)[0]
-        ways = 2 if self.vocabulary == "rich" and not self.skew else WAYS  # the grammar's own captions differ
+        ways = 2 if is_plain(self.vocabulary, self.skew) else WAYS  # the grammar's own captions differ
         back = self._captions(scene, self.language, draw(("back", pivot, *drawn_by)), ways)
         return Retold(language, pivot, next((text for text in back if text != caption), caption))
 

@@ -114,7 +114,7 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
         texts = [captions[row] for row in rows]
         clip = torch.tensor([number for number, of_clip in enumerate(texts) for _ in of_clip])
         flat = embed_texts(model, [text for of_clip in texts for text in of_clip], language=language)
-        table = retrieval_rows(audio[rows], flat, clip)
+        table = retrieval_rows(audio[rows] if len(rows) < len(captions) else audio, flat, clip)
         table.insert(0, "language", language)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)

@@ -208,6 +208,11 @@ class LexiconConfig:
         return retold(self, self.scenes, tell, "data/lexicon", lambda words: [words, self.vocabulary, self.skew])
 
 
+def is_plain(vocabulary: str, skew: float) -> bool:
+    """Whether captions are those of `grammar.captions`."""
+    return vocabulary == "rich" and not skew
+
+
 def worded_captions(
     scene: Scene,
     events: Sequence[Event],
@@ -221,7 +226,7 @@ def worded_captions(
     """`n` captions of a scene: "rich" without skew those of `grammar.captions`, else each drawn for itself, so that
     some may be equal. Were all different, second and third choices would come up in every scene, and no word be rare.
     """
-    if vocabulary == "rich" and not skew:
+    if is_plain(vocabulary, skew):
         return captions(scene, events, language=language, n=n, seed=seed)
     check_count("n", n)
     grammar = load_grammar(language)
