@@ -130,11 +130,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         for row in (
             Profile(
                 name="smoke",
-                world={
-                    "bank": "synthetic",
-                    **{"n_train": 64, "n_valid": 24, "n_test": 24},
-                    "scene": {"duration": 2.0, "min_duration": 1.0},  # half of the default
-                },
+                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24, "scene": {"duration": 2.5}},
                 audio="cnn",
                 text="hashed",
                 dim=32,
