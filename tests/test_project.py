@@ -428,7 +428,7 @@ BUDGET = {  # at most → aimed at
     "lines of a file": (400, 400),
     "files of a folder of lib": (27, 12),
     "lines of a chapter's studies": (1_445, 900),
-    "lines of tests": (33_788, 26_000),
+    "lines of tests": (33_789, 26_000),
 }
 STUDIES = LIB / "studies"
 

@@ -82,6 +82,7 @@ def test_run_all_skips_what_is_finished(pullpush, tiny):
         lambda: pullpush(*every, "--again"),
         lambda: pullpush("run", "10-tiny", "--profile", "smoke"),  # named: asked for
         lambda: (kept.write_text("{}"), pullpush(*every)),  # of another chapter, which this one may show
+        lambda: ((tiny / "book" / "remember.yaml").write_text("{}"), pullpush(*every)),  # what pages end with
         lambda: (rewritten(tiny / "book" / "10-tiny.md"), pullpush(*every)),
         lambda: (pullpush("run", "10-tiny", "--profile", "smoke", "-p", "tau", "1"), pullpush(*every)),
     ):

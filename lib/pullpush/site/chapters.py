@@ -35,7 +35,7 @@ PARAMETERS_TAG = "parameters"
 LAX = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LIBRARY = Path(pullpush.__file__).parent
-READ = ("claims", "measured", "paper-tables", "trunks")  # what pages read of the book's folder
+READ = ("claims", "measured", "paper-tables", "remember.yaml", "trunks")  # what pages read of the book's folder
 TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -281,8 +281,8 @@ def is_current(notebook: Path, chapter: Chapter, settings: Profile) -> bool:
     """Whether a chapter need not be run again: nothing that it may read was written since, neither by us nor by git."""
     if settings.file or why_stale(notebook, chapter):
         return False
-    folders = [LIBRARY, *(chapter.path.parent / name for name in READ)]
-    files = (file for folder in folders for file in folder.rglob("*.*") if file.suffix != ".pyc")
+    places = [LIBRARY, *(chapter.path.parent / name for name in READ)]
+    files = (file for place in places for file in (place, *place.rglob("*.*")) if file.suffix != ".pyc")
     made = notebook.stat().st_mtime
     return not any(file.is_file() and file.stat().st_mtime > made for file in files)
 
