@@ -130,7 +130,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         for row in (
             Profile(
                 name="smoke",
-                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24, "scene": {"duration": 2.5}},
+                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
                 audio="cnn",
                 text="hashed",
                 dim=32,
