@@ -19,7 +19,7 @@ from pullpush.encoders.interface import SAMPLE_RATE, Model
 from pullpush.errors import PullPushError
 from pullpush.metrics import alignment, difference, uniformity
 from pullpush.studies.push_parts import forces_in_batches
-from pullpush.training.evaluate import embed_audio, embed_texts, retrieval_rows, zero_shot
+from pullpush.training.evaluate import embed_audio, embed_ragged, embed_texts, retrieval_rows, zero_shot
 
 WHOLE = "of the clips of the whole set"
 COLUMNS = ["part", "language", "score", "value", "low", "high", "chance"]
@@ -109,8 +109,9 @@ def of_clips(
         kept = [row for row, texts in enumerate(captions) if texts and not any(map(is_missing, texts))]
         if len(kept) < 2:
             raise PullPushError(f"{len(kept)} clips have captions in {language!r}: retrieval takes two at least")
-        pairs = embedded(model, audio[kept], [captions[row] for row in kept], language)
-        rows += caption_counts([captions[row] for row in kept], language)
+        captions = [captions[row] for row in kept]
+        pairs = Pairs(audio[kept], *embed_ragged(model, captions, language=language))
+        rows += caption_counts(captions, language)
         rows += [*retrieval(pairs, language), *geometry(pairs, language)]
         rows += forces(pairs, language, tau=tau, batch_size=batch_size)
     return _table(rows)
@@ -123,13 +124,6 @@ def search(model: Model, clips: Clips, query: str, *, top: int = 5, language: st
     files, captions = clips.columns.get("file", [""] * len(clips)), clips.captions(language)
     for rank, row in enumerate(similarity.topk(min(top, len(similarity))).indices.tolist(), start=1):
         yield f"{rank:3}. {similarity[row]:+.2f}  {files[row]}  {(captions[row] or ['–'])[0]}"
-
-
-def embedded(model: Model, audio: Tensor, captions: Sequence[Sequence[str]], language: str) -> Pairs:
-    """Clips' embeddings `(N, d)` beside those of their captions."""
-    clip = torch.tensor([number for number, texts in enumerate(captions) for _ in texts])
-    text = embed_texts(model, [text for texts in captions for text in texts], language=language)
-    return Pairs(audio, text, clip)
 
 
 def counts(clips: Clips, whole: int = 0) -> list[tuple]:

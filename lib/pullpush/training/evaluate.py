@@ -89,6 +89,12 @@ def embed_captions(
     return flat.view(len(captions), -1, flat.shape[1])
 
 
+def embed_ragged(model: Model, captions: Sequence[Sequence[str]], *, language: str = "eng") -> tuple[Tensor, Tensor]:
+    """Embeddings of captions, however many a clip has, `(M, d)` float32, and `(M,)` int64, which clip each is of."""
+    clip = torch.tensor([number for number, texts in enumerate(captions) for _ in texts])
+    return embed_texts(model, [text for texts in captions for text in texts], language=language), clip
+
+
 def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
     """Retrieval in both directions with all captions of each clip, however many, one block of rows a language.
 
@@ -111,10 +117,8 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
             warnings.warn(
                 f"{missing} of {len(captions)} clips without a caption in {language!r} left out", stacklevel=2
             )
-        texts = [captions[row] for row in rows]
-        clip = torch.tensor([number for number, of_clip in enumerate(texts) for _ in of_clip])
-        flat = embed_texts(model, [text for of_clip in texts for text in of_clip], language=language)
-        table = retrieval_rows(audio[rows] if len(rows) < len(captions) else audio, flat, clip)
+        texts, clip = embed_ragged(model, [captions[row] for row in rows], language=language)
+        table = retrieval_rows(audio[rows] if len(rows) < len(captions) else audio, texts, clip)
         table.insert(0, "language", language)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
