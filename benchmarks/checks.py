@@ -5,8 +5,6 @@
 Bar: less than 5 % of the loss at the papers' batch of 24, on which checks weigh most.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import time

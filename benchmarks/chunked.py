@@ -22,8 +22,6 @@ those of 24 layers. By the line between both rows, a third of the packed texts e
 give 1.18 × the bytes at about 2.5 × the FLOPs; that is not built.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -6,8 +6,6 @@ Four-second scenes of the synthetic bank, batch 24, the CNN of the `quick` profi
 kinds take turns, so that other load on the machine hits them alike.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 

@@ -13,8 +13,6 @@ Encoders whose architecture is published on a hub alone need it, and are left ou
 Bar: the upper part of YAMNet at 3 × the clips a second of all of it, or more.
 """
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import multiprocessing

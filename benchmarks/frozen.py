@@ -6,8 +6,6 @@ Scenes of the synthetic bank, batch 24, frozen text features. The rate is that o
 validation; the start of a run is left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

@@ -21,8 +21,6 @@ is then 1. First of all, also where there is no GPU, the command says which tabl
 than what their components do today.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os

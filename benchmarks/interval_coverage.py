@@ -10,8 +10,6 @@ Bar: 93–97 % in every cell for 95 %. The rule that textbooks give, Satterthwai
 beside it.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

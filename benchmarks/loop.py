@@ -15,8 +15,6 @@ slow: without clipping, random states of their own, checks and details the libra
 as the plain loop; the rest is Python, about a millisecond a step, and two calls of Adam where plain has one.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

@@ -8,8 +8,6 @@ needs three, SVR three a direction: with nothing but its products InfoNCE + bi-S
 pass over shared similarities would need seven, and one loss that knows of both terms.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable

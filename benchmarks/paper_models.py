@@ -3,8 +3,6 @@
 It needs none of the packages that chapters need.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace

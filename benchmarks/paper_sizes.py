@@ -21,8 +21,6 @@ longest 28; translations are taken to be as long. Other lengths: --tokens.
 Beside the table stands its origin, `paper-sizes.json`: chapters read both by `pullpush.studies.measured`.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json

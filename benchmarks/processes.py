@@ -8,8 +8,6 @@ process over those of the busiest of two, which other load on the machine change
 from one process with the whole batch, over the largest gradient. Where there are two GPUs `make gpu` measures NCCL.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import socket

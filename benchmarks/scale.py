@@ -10,8 +10,6 @@ over what a core decodes. What it cannot know is how much of its peak a machine 
 assumption.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

@@ -4,8 +4,6 @@ Renders into an empty cache of its own, which is removed afterwards; only the st
 taken from the real one. The design asks for at least 200 scenes of 4 s a second on two cores.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

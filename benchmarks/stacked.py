@@ -14,8 +14,6 @@ where that turns a unit on or off by up to 0.007 of 0.16 in the fourth epoch; so
 are changed by 1e-7 of themselves (0.0005 in one of four). The tests, of six steps, hold 1e-5.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -9,8 +9,6 @@ With `--groups`, the losses are the mean over so many batches, as of one batch i
 them; SVR takes them in one pass, which counts where the batch is small. "bi dynamic, looped" is what that saves.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import multiprocessing

@@ -16,8 +16,6 @@ two synchronisations, and the allocator's peak. A clip has 5 s, d is 1,024.
 Rows that the file holds of other ways or machines stay. Beside it stands its origin, `throughput.json`.
 """
 
-from __future__ import annotations
-
 import argparse
 import platform
 import resource

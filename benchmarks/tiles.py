@@ -20,8 +20,6 @@ machine slows all of them alike. Ratios are the median over rounds. Memory is wh
 embeddings, their gradients included.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """An endpoint of OpenAI's protocol on this machine, which misbehaves as it is told to."""
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

@@ -1,7 +1,5 @@
 """One small split of every kind of clips, for the tests that all must pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What all tests share: a book of two pages whose one chapter runs in a second, a world of a few synthetic scenes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

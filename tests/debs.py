@@ -1,7 +1,5 @@
 """Debian packages and a distribution of them, put together by hand."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

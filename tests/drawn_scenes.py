@@ -1,7 +1,5 @@
 """Scenes drawn at random: one to three sounds, near and far, once and often, with noise and without."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pullpush.data.scenes.scene import Scene, Sound

@@ -1,7 +1,5 @@
 """Scores that nobody trained, in which every effect is known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

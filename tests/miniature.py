@@ -1,7 +1,5 @@
 """Miniature datasets in exactly the layouts in which they are published: a few short synthetic clips each."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator, Sequence

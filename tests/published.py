@@ -1,7 +1,5 @@
 """What tests of encoders share: weights and recordings of the reader's own cache, a tune, noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

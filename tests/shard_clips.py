@@ -1,7 +1,5 @@
 """Clips for the tests of shards, and ways to damage what was written."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

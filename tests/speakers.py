@@ -1,7 +1,5 @@
 """Miniature packages of people who speak, in the layouts of Debian's: tones in place of words."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Mapping

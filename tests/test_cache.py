@@ -1,7 +1,5 @@
 """Caches are whole or absent."""
 
-from __future__ import annotations
-
 import errno
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Damage is repaired and said; what killed processes left goes; a disk that cannot be written can be read."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

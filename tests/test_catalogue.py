@@ -1,7 +1,5 @@
 """Cards are found by the names of files: those of the library, those of the reader, those that come later."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

@@ -1,7 +1,5 @@
 """What losses and forces refuse: what would be silently wrong, with a message that names it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The library's examples are true, nothing of its core is public without one, and the reference names what exists."""
 
-from __future__ import annotations
-
 import dataclasses
 import doctest
 import importlib

@@ -1,7 +1,5 @@
 """Two doors: losses, forces and metrics with torch, numpy and scipy alone; a downloaded chapter in an empty folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

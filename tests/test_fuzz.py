@@ -3,8 +3,6 @@
 `PULLPUSH_FUZZ=2000 pytest tests/test_fuzz.py` tries so many of each, drawn anew.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """`make gpu` on a CPU, in tiny sizes: its tables, their origin, and what the chapters make of both."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Processes side by side: results in order, this process's places, and no second computation of what they cached."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

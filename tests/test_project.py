@@ -1,7 +1,5 @@
 """What the repository says of itself is true: packaging, README, layers, and nothing of one machine."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

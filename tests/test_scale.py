@@ -1,7 +1,5 @@
 """What a large training takes: counts against formulas by hand, the model against limits that everybody can check."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

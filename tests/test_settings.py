@@ -1,7 +1,5 @@
 """Settings of the wrong type or out of range are refused at every door, by name, with what came."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from enum import Enum

@@ -1,7 +1,5 @@
 """A WordNet of a few words, in the files that wndb(5WN) describes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 LICENCE = "  1 This software and database is being provided to you  \n"

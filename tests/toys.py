@@ -1,7 +1,5 @@
 """Files that a reader adds: `add("losses/mine.py", text)` puts one where the catalogues look, for one test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """Adam with moments of eight bits against Adam: a training step of InfoNCE at the papers' sizes, in bfloat16."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any

@@ -5,8 +5,6 @@ and the rounding of results. Autocast: float32 embeddings under autocast to bflo
 BARS, of the loss relative to its size and of the gradient relative to its length. Above 4,096 pairs losses go in tiles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

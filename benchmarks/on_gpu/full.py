@@ -6,8 +6,6 @@ captions in eight languages. The first epoch warms up; a row's quartiles are ove
 of 40,000 scenes, at this speed. Bar: 8.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Seconds and memory on a device, and how long a part may go on."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

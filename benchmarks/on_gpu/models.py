@@ -1,7 +1,5 @@
 """The papers' encoders in their own architectures with random weights, on a device, and batches of random content."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

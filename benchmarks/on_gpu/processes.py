@@ -4,8 +4,6 @@ The same batch, by one process and by two, which share it. Bar: in float32 the g
 a CPU, to try it out, two processes over gloo.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs an hour: small runs on features together against one after the other, see `benchmarks/stacked.py`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -6,8 +6,6 @@ come before the steps that count. A peak is what the allocator held at most, wei
 included: of forward and backward pass, and of the optimiser's step, whose temporary tensors are the same everywhere.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

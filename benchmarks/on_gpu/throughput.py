@@ -7,8 +7,6 @@ that load, which the library's loop does not have. Both in bfloat16 on a GPU. Se
 first batch that counts to the last one's end, data included, validation not.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import math

@@ -4,8 +4,6 @@ The forms of `benchmarks/tiles.py`, in float32, which take turns; each has one s
 does not fit into memory has no numbers. Bars, at N = 32,768: 1/8 of the plain form's memory at 1.3 × its time.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ A run that was stopped goes on. What is written, tagging.safetensors and tagging
 learnt, is what lies in `lib/pullpush/encoders/weights`.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Nothing of a test split is heard; held-out losses and scores are taken on the validation splits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +47,7 @@ class Batch(NamedTuple):
     patches: Tensor
     mask: Tensor
     rows: np.ndarray
-    of: Corpus
+    of: "Corpus"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,5 @@
 """One loop for every objective: the same clips in the same order, the same optimiser, the same initial weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass

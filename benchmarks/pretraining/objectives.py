@@ -8,8 +8,6 @@
 | masked-reconstruction | AudioMAE, Dasheng | the three quarters of a spectrogram that it does not see |
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain
 

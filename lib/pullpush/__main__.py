@@ -1,7 +1,5 @@
 """The command `pullpush`: where its extra is missing, it says what to install."""
 
-from __future__ import annotations
-
 import sys
 
 from pullpush.extras import MissingExtraError

@@ -9,8 +9,6 @@ list has to be edited. A reader's own files lie outside the library, in folders 
 that `$PULLPUSH_EXTRA` names: `$PULLPUSH_EXTRA/losses/mine.py`.
 """
 
-from __future__ import annotations
-
 import os
 import pkgutil
 import sys

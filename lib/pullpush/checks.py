@@ -4,8 +4,6 @@ Shapes and types cost microseconds. Values cost a pass, and on a GPU a wait for 
 are looked at, on the CPU; in metrics all of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Errors that a user can act on: every message says what was wrong and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """What an extra brings: where it is missing, the error says what to install."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from pullpush.errors import PullPushError

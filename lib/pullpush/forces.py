@@ -6,8 +6,6 @@ The gradient of the text-to-audio InfoNCE loss with respect to a text embedding 
 All forces here are written as in the paper, as parts of the *gradient*; the step goes the opposite way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Work shared by processes, from which small models and small arrays gain more than from threads."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

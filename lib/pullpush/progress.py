@@ -1,7 +1,5 @@
 """When progress is shown, one line of a terminal that shows it, and signals that wait for it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -63,7 +61,7 @@ class Line:
         tqdm.write(text, file=sys.stdout)
         sys.stdout.flush()
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> "Line":
         self._ticker.start()
         return self
 

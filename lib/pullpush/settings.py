@@ -4,8 +4,6 @@ Values come as YAML, as JSON or as Python's, and are validated by pydantic as JS
 number a float, but no text a number and no truth value either.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """Clips heard otherwise: what is cut is what was asked for, noise has the power that it says, nothing else changes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

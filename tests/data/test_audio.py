@@ -1,7 +1,5 @@
 """Recordings come in as mono, 16 kHz and finite, or with an error that names the file."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import soundfile

@@ -1,7 +1,5 @@
 """Augmented clips: more captions, mixes of two, and everything that they are not to change."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

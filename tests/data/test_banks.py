@@ -1,7 +1,5 @@
 """A bank is events with clips of one loudness; what is wrong with a recording is said with its name."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches depend on (seed, epoch, index) alone, and padding is silence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import chain
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Packages are fetched once, in the pinned version where it is to be had, and only what is wanted of them is kept."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

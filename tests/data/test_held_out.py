@@ -1,7 +1,5 @@
 """Combinations, recordings and events that training has not met: each split holds out what it says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import soundfile

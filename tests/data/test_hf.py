@@ -1,7 +1,5 @@
 """Datasets of the hub: Parquet files of this machine, which `datasets` reads as it reads the hub's."""
 
-from __future__ import annotations
-
 import io
 
 import datasets

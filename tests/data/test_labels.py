@@ -1,7 +1,5 @@
 """Prompts in sixteen languages: every event and instrument has a name of its own in each of them."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

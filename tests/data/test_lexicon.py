@@ -1,7 +1,5 @@
 """Worlds in fewer words, or with few words dominant: what they say stays true, and nothing but the words differs."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

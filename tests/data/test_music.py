@@ -1,7 +1,5 @@
 """Soundfonts are read as specified; phrases sound as their captions tell; splits hold out what they say."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -4,8 +4,6 @@ Sentences are read back here, by the phrases of events and the words of relation
 of the grammar or of how triples are drawn is asked.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """A recording is found again in another cut, level, rate and format; two recordings are not one."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

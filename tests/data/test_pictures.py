@@ -1,7 +1,5 @@
 """Pictures are drawn as their files say, dealt out without near duplicates, and behave as clips do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw

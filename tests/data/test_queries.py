@@ -1,7 +1,5 @@
 """Queries with several right clips: DCASE's table, a plain table, and what they lose."""
 
-from __future__ import annotations
-
 import miniature
 import pytest
 

@@ -1,7 +1,5 @@
 """Relevance against an oracle that pairs events by hand; scenes survive JSON."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from types import SimpleNamespace
 

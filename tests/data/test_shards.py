@@ -1,7 +1,5 @@
 """What is written to shards is what is read, in an order of (seed, epoch) alone, whatever is damaged."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """No word of a test was learnt in any language, new voices and languages were never heard, one word is one class."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

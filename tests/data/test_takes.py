@@ -1,7 +1,5 @@
 """Further recordings of known events: read out of the files they travel in, and of nothing that was heard before."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

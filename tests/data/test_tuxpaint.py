@@ -1,7 +1,5 @@
 """The stamps are fetched whole or not at all, and nothing of an archive is written outside its place."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

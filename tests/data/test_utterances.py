@@ -1,7 +1,5 @@
 """Keywords, letters and prompts: what is said is what the packages' tables say, and what they lack is left out."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from pathlib import Path

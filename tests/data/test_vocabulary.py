@@ -1,7 +1,5 @@
 """The table of events: complete, unambiguous, and in a form that the grammar can use."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter

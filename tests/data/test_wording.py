@@ -1,7 +1,5 @@
 """Aligned captions are translations of each other, and worlds of them differ in what they say, and in nothing else."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Splits share no combination of events, are rendered once, and are the same on every machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

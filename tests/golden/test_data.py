@@ -1,7 +1,5 @@
 """Probes of clips, captions and batches: what they see, what moves keys, and what does not."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

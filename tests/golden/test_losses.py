@@ -1,7 +1,5 @@
 """Probes of losses: they agree with their files, need no word beside the card, and see what a training would feel."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Claims as data: what a file may say, what the papers' numbers are, and how a chapter judges."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What chapters do alike."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

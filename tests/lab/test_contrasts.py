@@ -1,7 +1,5 @@
 """What claims say of contrasts is computed: lists are averaged or joined, one side is taken from another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

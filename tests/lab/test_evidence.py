@@ -1,7 +1,5 @@
 """A page says where stored numbers come from, and every claim has its verdict or its reason."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

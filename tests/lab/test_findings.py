@@ -1,7 +1,5 @@
 """Pages open and end with sentences whose numbers are cells of tables: published ones, or their own."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A cell that cannot be measured on data of one's own says why, what needs it too, and the others run."""
 
-from __future__ import annotations
-
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 

@@ -1,7 +1,5 @@
 """What is kept comes back as it was, whole or not at all, and knows what has changed since."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The one search for all systems: which points it tries, and which it chooses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

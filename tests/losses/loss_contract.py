@@ -3,8 +3,6 @@
 `test_contract.py` runs them for all of `TERMS`, `test_one_file.py` for a toy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import Parameter
 from typing import Any

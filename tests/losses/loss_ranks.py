@@ -1,7 +1,5 @@
 """One step of every term in one process or in several; a module of its own, so that processes can import it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Both spaces by clip: means are the published statistics, spreads those of the jackknife."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The language encoder's quality: correlations as scipy takes them, probes as scikit-learn fits them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The nearest prompt, of one a class or several: ensembles, and what the choice of one decides."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The figures of chapters 6 and 7, each drawn from a small table that is made up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

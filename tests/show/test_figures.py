@@ -1,7 +1,5 @@
 """Every figure of every study draws from a small table, names its axes, and keeps its legend off its data."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The picture on the first page is drawn from kept runs, and its words are true of them."""
 
-from __future__ import annotations
-
 from importlib import util
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """A forest shows what was measured of claims as it was measured, beside what the paper prints."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

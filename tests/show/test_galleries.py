@@ -1,7 +1,5 @@
 """Clips on a page can be seen, heard and read, by screen readers too."""
 
-from __future__ import annotations
-
 import base64
 import html
 import io

@@ -1,7 +1,5 @@
 """The page to play with holds the data that its numbers follow from, and nothing breaks out of it."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

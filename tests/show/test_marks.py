@@ -1,7 +1,5 @@
 """Each mark draws the numbers that it is given, and there are six."""
 
-from __future__ import annotations
-
 import inspect
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """A search ranks clips by cosine, and shows what it found or what went wrong."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """A band holds what another seed would end at, knows how little three seeds tell, and does not hold a lost effect."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t as student

@@ -1,7 +1,5 @@
 """The book itself: what is committed matches its sources and is fit to be published, and all of it runs."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

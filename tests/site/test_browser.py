@@ -1,7 +1,5 @@
 """The site in a real browser: Chromium, headless, without a network. Skipped where there is none, or no driver."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Iterator

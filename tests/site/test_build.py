@@ -1,7 +1,5 @@
 """The first page says what executions found, and its marks in the book lead somewhere; links lead to executions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

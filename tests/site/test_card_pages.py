@@ -1,7 +1,5 @@
 """The pages of cards: contents, a row for each card and language; sources, a row for what others made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

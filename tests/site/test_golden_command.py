@@ -1,7 +1,5 @@
 """`pullpush golden` names what disagrees and the kept results that stand on it, and accepts by name; and `trunk`."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

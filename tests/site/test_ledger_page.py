@@ -1,7 +1,5 @@
 """The page of all claims gathers every paper, takes verdicts from executions, and needs nothing but itself."""
 
-from __future__ import annotations
-
 import html
 import re
 from pathlib import Path

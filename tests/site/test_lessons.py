@@ -4,8 +4,6 @@ A lesson is read in fifteen minutes: few cells, short, most of them visible; the
 library; exercises with solutions. In both, figures and equations are numbered as the reader meets them.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Long experiments: trained run by run, by processes or a cluster that may die, kept and read with their provenance."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

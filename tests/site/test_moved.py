@@ -1,7 +1,5 @@
 """What moved between two executions: tables by cells, claims by verdict and number; seconds are of the machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -3,8 +3,6 @@
 Kept results are damaged in the copy of the book that is run: whichever page reads one of them fails.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

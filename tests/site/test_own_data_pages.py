@@ -1,7 +1,5 @@
 """The pages "Your own data" and "Protocols" are true: their code runs and prints what they show, options exist."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -9,8 +9,6 @@ next question." So may the numbered claims before the parameters. What a chapter
 a mechanism, a limit, or what to look at.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tokenize

@@ -1,7 +1,5 @@
 """Publishing: pages are executed, what moved is named, the committed folder changes at the end and all at once."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

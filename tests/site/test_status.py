@@ -1,7 +1,5 @@
 """Nothing outlives whoever started it, and what is stopped leaves everything as it was."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """`pullpush cache` and `pullpush doctor` as a reader types them."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """Kept runs are trained again from nothing and held against their band; what is outside or damaged is told."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What the grounds of all chapters say of how their data are made: components that there are, without making any."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

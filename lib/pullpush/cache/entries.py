@@ -1,7 +1,5 @@
 """Entries: built beside their place, moved there by one rename, checked when they are opened."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

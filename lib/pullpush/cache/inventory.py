@@ -1,7 +1,5 @@
 """What the cache holds: sizes, ages, damage and leftovers, for `pullpush cache` and `pullpush doctor`."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator

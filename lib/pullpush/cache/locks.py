@@ -1,7 +1,5 @@
 """One at a time: locks that say who holds them, and what killed holders left."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

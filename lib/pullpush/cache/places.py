@@ -1,7 +1,5 @@
 """Where the cache is, what entries are called, and what the operating system's refusals mean for a user."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import hashlib

@@ -5,8 +5,6 @@ SHA-256 that it may have. That is more than one while a file is being replaced, 
 writes leaves nothing that looks damaged. Entries without them are of earlier versions, and are taken as they are.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

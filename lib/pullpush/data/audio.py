@@ -3,8 +3,6 @@
 What a recording says of itself is checked before its samples are used.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from functools import lru_cache

@@ -3,8 +3,6 @@
 All draws depend on (seed, epoch, index) alone, so that a resumed run sees what an uninterrupted one would have seen.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,12 +64,12 @@ class Batch:
         """For the main and each parallel list of texts: which of them are not missing."""
         return [[not is_missing(text) for text in texts] for texts in (self.texts, *self.parallel)]
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
         """On a device, where samples as they are stored become float32."""
         moved = self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
         return moved if moved.audio.is_floating_point() else replace(moved, audio=to_float(moved.audio))
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         """With all its tensors changed."""
         columns = {name: change(held) if torch.is_tensor(held) else held for name, held in self.columns.items()}
         tensors = {name: change(getattr(self, name)) for name in ("audio", "lengths", "index")}

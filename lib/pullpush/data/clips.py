@@ -4,8 +4,6 @@ Every source (rendered scenes, recordings, speech …) is a function that fills 
 the protocol `Clips` alone, which features of a frozen encoder offer, too (`training.frozen.Encoded`).
 """
 
-from __future__ import annotations
-
 from collections import UserDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -71,13 +69,13 @@ class Clips(Protocol):
         `NoLabelsError` where there are no classes.
         """
 
-    def relevance(self, other: Clips | None = None) -> Tensor:
+    def relevance(self, other: "Clips | None" = None) -> Tensor:
         """How well each clip of `other` (default: these) fits each of these, `(N, M)` float32 in [0, 1]."""
 
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> Clips:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Clips":
         """Some of the clips by their numbers, in that order."""
 
-    def head(self, n: int) -> Clips:
+    def head(self, n: int) -> "Clips":
         """The first `n` clips; all, if there are fewer."""
 
 
@@ -166,7 +164,7 @@ class StoredClips:
     def relevance(self, other: Clips | None = None) -> Tensor:
         return self.compare(self.columns, self.columns if other is None else other.columns)
 
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> StoredClips:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "StoredClips":
         rows = row_numbers(rows, len(self)).tolist()
         return replace(
             self,
@@ -177,14 +175,14 @@ class StoredClips:
             _captions={},
         )
 
-    def head(self, n: int) -> StoredClips:
+    def head(self, n: int) -> "StoredClips":
         return self.select(range(min(n, len(self))))
 
 
 class Config(Protocol):
     """What describes a world: plain data that can be hashed, and how it is loaded."""
 
-    def load(self) -> World: ...
+    def load(self) -> "World": ...
 
 
 class Splits(UserDict[str, Any]):

@@ -1,7 +1,5 @@
 """Numbers that depend on nothing but what they are asked for: the same in every process and on every machine."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

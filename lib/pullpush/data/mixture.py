@@ -6,8 +6,6 @@ world = load_data(MixtureConfig((sound, speech)))
 world.train.captions("mul")                                    # "mul": ISO 639 for several languages
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -191,14 +189,14 @@ class Mixed:
             fits[torch.from_numpy(rows)[:, None], torch.from_numpy(columns)[None]] = block.float()
         return fits
 
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> Mixed:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Mixed":
         chosen = row_numbers(rows, len(self))
         return replace(self, name=name or self.name, part=self.part[chosen], row=self.row[chosen])
 
-    def head(self, n: int) -> Mixed:
+    def head(self, n: int) -> "Mixed":
         return self.select(range(min(n, len(self))))
 
-    def limited(self, limits: Sequence[int | None]) -> Mixed:
+    def limited(self, limits: Sequence[int | None]) -> "Mixed":
         """So many clips of each source at most, taken at equal distances; None: all."""
         rows = []
         for number, limit in enumerate(limits):
@@ -207,7 +205,7 @@ class Mixed:
             rows.append(all_of_it[np.linspace(0, len(all_of_it) - 1, limit).round().astype(int)] if few else all_of_it)
         return self.select(np.concatenate(rows).tolist())
 
-    def each(self, hear: Callable[[Clips], Clips]) -> Mixed:
+    def each(self, hear: Callable[[Clips], Clips]) -> "Mixed":
         """The same clips with every source replaced by what `hear` makes of it."""
         return replace(self, sources=tuple(map(hear, self.sources)))
 

@@ -1,7 +1,5 @@
 """Which caption in which language a clip brings in an epoch: a function of (seed, epoch, clip) alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A folder of the cache holds `samples.i16` and `stops.npy`, where each recording 
 into one once, and again when a file was changed, which its time tells, or its size, beginning or end.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

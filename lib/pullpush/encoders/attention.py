@@ -4,8 +4,6 @@ The modules of the latter (Dosovitskiy et al. 2021), which published audio encod
 names CED, Dasheng and PaSST keep: `blocks.0.attn.qkv.weight` and so on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -7,8 +7,6 @@ number of clips, the same optimiser and the same initial weights, and differ in 
 `benchmarks/pretraining` makes them, `encoders/weights/*.json` says from what and how well.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -3,8 +3,6 @@
 Its transformer layers are post-norm with a strong residual, their attention has gated relative positions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """LAION's CLAP: its audio encoder, and the whole of it, both towers with their projections."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +31,9 @@ class CLAP(WindowedEncoder):
     """The audio tower of LAION's CLAP (HTSAT) at 48 kHz; clips shorter than its window (10 s) are repeated in it, of
     longer ones windows are averaged. A fused one is refused."""
 
-    def __init__(self, *, model: str | PretrainedConfig = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
+    def __init__(
+        self, *, model: "str | PretrainedConfig" = MODEL, frozen: bool = False, pretrained: bool = True
+    ) -> None:
         import transformers
 
         super().__init__()
@@ -50,7 +50,7 @@ class WholeCLAP(PublishedModel):
     """LAION's CLAP (HTSAT and RoBERTa) at 48 kHz, embeddings of windows of 10 s averaged; a fused one is refused."""
 
     def __init__(
-        self, *, model: str | PretrainedConfig = MODEL, tokenizer: PreTrainedTokenizerBase | None = None
+        self, *, model: "str | PretrainedConfig" = MODEL, tokenizer: "PreTrainedTokenizerBase | None" = None
     ) -> None:
         import transformers
 
@@ -69,7 +69,7 @@ class WholeCLAP(PublishedModel):
         return self.network.text_projection(self.network.text_model(**self._tokens(texts, MAX_TOKENS)).pooler_output)
 
 
-def clap_extractor(model: str | PretrainedConfig, tower: Any) -> Any:
+def clap_extractor(model: "str | PretrainedConfig", tower: Any) -> Any:
     """The front end of a CLAP: that of a published model, or the usual one for an audio tower."""
     import transformers
 

@@ -1,7 +1,5 @@
 """A small convolutional network on log-mel spectrograms, trained from scratch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """The model of every chapter: an audio encoder and a text encoder that meet in one space."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

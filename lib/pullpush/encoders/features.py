@@ -1,7 +1,5 @@
 """What stands in for an encoder: clips that were encoded before, whole or by a lower part; several encoders in one."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Waveform to log-mel spectrogram, with masks, so that padding can never leak into an embedding; and in patches."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -6,8 +6,6 @@ lines. They are float16: of 2,000 captions' states of MiniLM's lower layers, 12.
 its numbers are, and zlib would save 6 to 13 % of it.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import unicodedata
@@ -67,7 +65,7 @@ class FeatureStore:
         self.add(texts)
         return [self._memory[text].reshape(-1, self.dim).astype(np.float32) for text in texts]
 
-    def __deepcopy__(self, memo: dict[int, object]) -> FeatureStore:
+    def __deepcopy__(self, memo: dict[int, object]) -> "FeatureStore":
         return self  # copies of a model look the same texts up
 
     def add(self, texts: Sequence[str]) -> None:

@@ -1,7 +1,5 @@
 """Audio encoders of the hub that ship with `transformers`: AST, Whisper, WavLM."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -32,7 +30,7 @@ class AST(WindowedEncoder):
     """
 
     def __init__(
-        self, *, model: str | PretrainedConfig = AST_MODEL, frozen: bool = False, pretrained: bool = True
+        self, *, model: "str | PretrainedConfig" = AST_MODEL, frozen: bool = False, pretrained: bool = True
     ) -> None:
         import transformers
 
@@ -55,7 +53,7 @@ class Whisper(WindowedEncoder):
     averaged."""
 
     def __init__(
-        self, *, model: str | PretrainedConfig = WHISPER_MODEL, frozen: bool = False, pretrained: bool = True
+        self, *, model: "str | PretrainedConfig" = WHISPER_MODEL, frozen: bool = False, pretrained: bool = True
     ) -> None:
         import transformers
 
@@ -83,7 +81,7 @@ class WavLM(AudioEncoder):
     """
 
     def __init__(
-        self, *, model: str | PretrainedConfig = WAVLM_MODEL, frozen: bool = False, pretrained: bool = True
+        self, *, model: "str | PretrainedConfig" = WAVLM_MODEL, frozen: bool = False, pretrained: bool = True
     ) -> None:
         import transformers
 

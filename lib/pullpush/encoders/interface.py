@@ -5,8 +5,6 @@ A new encoder is one file: a class that keeps one of these contracts, and ends i
     CARD = AudioEncoderCard(name="cnn", make=CNN, title="CNN", about="…", source="…", licence="MIT")
 """
 
-from __future__ import annotations
-
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """MiniLM: English sentences, by a small BERT whose mean over tokens was trained to tell which belong together."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence

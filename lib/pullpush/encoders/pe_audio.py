@@ -1,7 +1,5 @@
 """Meta's Perception Encoder Audio (PE-AV): its audio encoder, and the whole of it, both towers with their heads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +36,9 @@ class PEAudio(AudioEncoder):
 
     sample_rate = PE_RATE
 
-    def __init__(self, *, model: str | PretrainedConfig = MODEL, frozen: bool = False, pretrained: bool = True) -> None:
+    def __init__(
+        self, *, model: "str | PretrainedConfig" = MODEL, frozen: bool = False, pretrained: bool = True
+    ) -> None:
         super().__init__()
         whole = build(pe_classes().PeAudioModel, model, pretrained=pretrained)
         for codec in (whole.audio_encoder.embedder.dac_encoder, whole.audio_encoder.embedder.bottleneck):
@@ -59,7 +59,7 @@ class WholePEAudio(PublishedModel):
     """
 
     def __init__(
-        self, *, model: str | PretrainedConfig = MODEL, tokenizer: PreTrainedTokenizerBase | None = None
+        self, *, model: "str | PretrainedConfig" = MODEL, tokenizer: "PreTrainedTokenizerBase | None" = None
     ) -> None:
         network = build(pe_classes().PeAudioModel, model)
         scale = float(network.text_audio_logit_scale.detach())

@@ -7,8 +7,6 @@ Dropout and stochastic depth of the original training are left out. `timm` has t
 beside it: more to install than the sixty lines here.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

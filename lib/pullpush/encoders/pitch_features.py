@@ -4,8 +4,6 @@ The published graph is rebuilt here and not run by onnxruntime: that knows no ra
 compared with, and no gradients, with which it may be trained further; and its wheel takes 78 MB.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -7,8 +7,6 @@ ship with `transformers` are used: no code is fetched. With `frozen=True` the we
 mode, outside the optimiser and outside checkpoints.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 from abc import abstractmethod
@@ -57,7 +55,7 @@ class Pretrained(nn.Module):
         """Where their weights are."""
         return next(self.model.parameters()).device
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Pretrained:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Pretrained":
         """What `.to`, `.half` and their like call."""
         if self.frozen and recurse:
             self.model._apply(fn)
@@ -92,7 +90,7 @@ def from_hub(kind: Any, model: str, **options: Any) -> Any:
     return fetch(lambda: kind.from_pretrained(name, **commit, **options), model)
 
 
-def build(architecture: type, model: str | PretrainedConfig, *, pretrained: bool = True, **overrides: Any) -> Any:
+def build(architecture: type, model: "str | PretrainedConfig", *, pretrained: bool = True, **overrides: Any) -> Any:
     """Pretrained weights for a name, random ones for a configuration, or for a name whose weights are not wanted.
 
     `overrides` change what the configuration says; those that it does not know go to the architecture.
@@ -105,14 +103,14 @@ def build(architecture: type, model: str | PretrainedConfig, *, pretrained: bool
     return architecture(config, **overrides)
 
 
-def front_end(kind: Any, model: str | PretrainedConfig, **settings: Any) -> Any:
+def front_end(kind: Any, model: "str | PretrainedConfig", **settings: Any) -> Any:
     """The feature extractor of a published model; with these settings for a configuration, which has none."""
     return from_hub(kind, model) if isinstance(model, str) else kind(**settings)
 
 
 def tokenizer_of(
-    model: str | PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None = None
-) -> PreTrainedTokenizerBase:
+    model: "str | PretrainedConfig", tokenizer: "PreTrainedTokenizerBase | None" = None
+) -> "PreTrainedTokenizerBase":
     """The tokenizer that is given, or the model's own; ValueError for a configuration, which has none."""
     import transformers
 
@@ -127,7 +125,7 @@ WORDS = ("a", "frog", "croaks", "bell", "rings", "dog", "barks", "then", "une", 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
 
 
-def tiny_tokenizer(*, languages: Iterable[str] = ()) -> PreTrainedTokenizerFast:
+def tiny_tokenizer(*, languages: Iterable[str] = ()) -> "PreTrainedTokenizerFast":
     """A tokenizer of one token a word of `ENDS`, `WORDS` and `languages`; where there are languages, it puts the code
     in `src_lang` before a text, as NLLB's does, in place of what begins and ends it.
     """

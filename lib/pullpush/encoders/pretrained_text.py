@@ -1,7 +1,5 @@
 """Text encoders with the classes of `transformers`: RoBERTa, and SONAR, the mean pooled encoder of an NLLB model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -33,8 +31,8 @@ class PretrainedText(TextEncoder):
         self,
         architecture: str,
         *,
-        model: str | PretrainedConfig,
-        tokenizer: PreTrainedTokenizerBase | None = None,
+        model: "str | PretrainedConfig",
+        tokenizer: "PreTrainedTokenizerBase | None" = None,
         codes: Callable[[], Mapping[str, str]] | None = None,
         language: str = "eng",
         frozen: bool = False,

@@ -1,7 +1,5 @@
 """Models by the code of their publishers, EAT's and GLAP's, where the reader asks for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sound effects: aiSFX, a network that was trained to name the sounds of nine effects libraries."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

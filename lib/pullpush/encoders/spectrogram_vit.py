@@ -6,8 +6,6 @@ masked audio encoder learning for general audio classification). Both differ in 
 PaSST, the audio encoder of the DCASE baselines, takes 32 kHz, and its patches overlap.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial

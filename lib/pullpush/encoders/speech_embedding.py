@@ -3,8 +3,6 @@
 The published graph is rebuilt here and not run by onnxruntime, see pitch_features.py.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

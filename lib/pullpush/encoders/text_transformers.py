@@ -1,7 +1,5 @@
 """Small transformers over the bytes or the words of a text, trained from scratch: all is to be learnt."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Google's multilingual Universal Sentence Encoder v3, frozen, in batches of one size: no text changes another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """Who speaks: the GE2E speaker encoder of Resemblyzer."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -11,8 +11,6 @@ a wheel, that is on disk already. Only tensors are read: safetensors, pickles by
 runs nothing that is in them, or the layers of an ONNX graph, which is not run.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

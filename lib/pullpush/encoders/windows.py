@@ -1,7 +1,5 @@
 """Clips of several lengths: checked at the door, masked so that padding stays out of features, cut into windows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ that round activations, too, are left out here. Google gives its weights under A
 its own: it is fetched at the reader's side, and nothing of it is shipped with this library.
 """
 
-from __future__ import annotations
-
 import csv
 import zipfile
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ function of the library is not that of its file, as when a cell has put another 
 process sets in modules are not looked at.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

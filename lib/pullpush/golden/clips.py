@@ -2,8 +2,6 @@
 labels, tables of captions, other wordings, sentences.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -149,7 +147,7 @@ class Signed:
 
     sign: str
 
-    def of(self, clips: Any, language: str, events: Any = ()) -> Signed:
+    def of(self, clips: Any, language: str, events: Any = ()) -> "Signed":
         return self
 
     def rewrite(self, captions: Sequence[str], *, number: int = 0) -> list[str]:

@@ -1,7 +1,5 @@
 """What a probe gives, as plain data: written, read, compared, rounded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -2,8 +2,6 @@
 store in which features of frozen ones are kept.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Probes of losses: values, reports and gradients, of a card by what it says of itself, so that a new loss has one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial

@@ -2,8 +2,6 @@
 decides every verdict. It stands in no key, since pages apply it to what is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any

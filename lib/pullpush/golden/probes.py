@@ -8,8 +8,6 @@
 Inputs are the same numbers on every machine, whatever the random numbers of the process are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -28,7 +26,7 @@ FEW = 8  # numbers that stay as they are
 LOOKS = 3  # at more of them
 PIECES = 6  # of a waveform, that are looked at
 NOTHING = 1e-12  # what is smaller is what rounding left of zero
-KINDS: dict[str, Probes] = {}  # of the modules that are imported
+KINDS: "dict[str, Probes]" = {}  # of the modules that are imported
 Declared = TypeVar("Declared", bound=Callable[[], Values])
 
 

@@ -1,7 +1,5 @@
 """Probes of what is read from files: recordings, containers, spoken captions and pictures; and small files to read."""
 
-from __future__ import annotations
-
 import struct
 import tempfile
 import warnings

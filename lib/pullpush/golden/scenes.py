@@ -1,7 +1,5 @@
 """Probes of languages, scenes and music: how they are drawn, written in words, rendered, mixed, played and graded."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from functools import cache

@@ -3,8 +3,6 @@
 UMAP and HDBSCAN are not ours: what UMAP is asked for is looked at, not what it finds, and keys name its version.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

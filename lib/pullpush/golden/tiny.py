@@ -5,8 +5,6 @@ name it bears (what it needs and uses, its options, languages, temperature) and 
 similarities, a number and a network that it learns.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -84,11 +82,11 @@ class Tones:
         labels = self.labels if other is None else other.labels
         return (self.labels[:, None] == labels).float()
 
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> Tones:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Tones":
         """As many clips; which they are nobody asks."""
         return type(self)(len(rows))
 
-    def head(self, n: int) -> Tones:
+    def head(self, n: int) -> "Tones":
         return self.select(range(min(n, len(self))))
 
 

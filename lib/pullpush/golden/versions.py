@@ -1,7 +1,5 @@
 """Versions of components by what their probes give; the golden files that they are held against."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import threading

@@ -11,8 +11,6 @@ Every float32 comes back as it was. Hits and their means over a few captions are
 scale, which xarray undoes itself. Tables keep the bits that six digits take.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the papers claim, as data: `book/claims/<paper>.yaml`, one claim an entry. ledger.py judges them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -86,7 +84,7 @@ class Claim:
     note: str | None = None
 
     @model_validator(mode="after")
-    def _fields_agree(self) -> Claim:
+    def _fields_agree(self) -> "Claim":
         contrast, value = {*self.judged} - {"chapter"}, {*self.value}
         names = (f"{self.paper}-", f"{self.paper.replace('_', '-')}-")
         equal = self.direction == "equal"

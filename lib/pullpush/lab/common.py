@@ -1,7 +1,5 @@
 """What chapters do alike: load the profile's world, train a recipe on it, look at what the model has learnt."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -10,8 +10,6 @@ A *point* is what varies beside the system, such as {"world": "freesound"}; see 
 names, such as {"many clips": {"world": "freesound"}}, have their names in a column point instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any

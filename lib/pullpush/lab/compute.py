@@ -3,8 +3,6 @@
 `run` is what chapters call: it computes, or reads what was kept of a long experiment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial

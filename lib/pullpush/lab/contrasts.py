@@ -8,8 +8,6 @@ tests (`test` of `where`) are of other clips, and joined, each with the same wei
 points of its own: all are conditions on as many clips, whose i-th are averaged with equal weights (`metrics.pooled`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple

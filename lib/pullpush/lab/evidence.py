@@ -1,7 +1,5 @@
 """What a page says of its evidence: the origin of stored numbers, the verdicts on claims."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from html import escape

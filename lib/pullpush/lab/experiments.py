@@ -8,8 +8,6 @@ Runs are kept by the content of all that shapes them, so that experiments share 
 experiment takes more than a chapter's minutes: a chapter reads what `pullpush keep` kept of it (see kept.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -102,7 +100,7 @@ class Experiment:
         varies: Mapping[str, Mapping[Any, Mapping[str, Any]]] | None = None,
         settings: Mapping[str, Mapping[Any, Mapping[str, Any]]] | None = None,
         **options: Any,
-    ) -> Experiment:
+    ) -> "Experiment":
         """Every system at every point of what varies.
 
         Args:
@@ -159,7 +157,7 @@ class Experiment:
         ]
         return replace(self, trials=tuple(trials), seeds=self.seeds[:most])
 
-    def __add__(self, other: Experiment) -> Experiment:
+    def __add__(self, other: "Experiment") -> "Experiment":
         """The trials of both, which differ in nothing else that the experiment says."""
         return replace(self, trials=self.trials + other.trials)
 

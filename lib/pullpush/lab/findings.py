@@ -8,8 +8,6 @@ was published and, at its end, by the tables that it has written itself, above a
     findings.remember(book)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -8,8 +8,6 @@ traceback, and so does a cell that needs a name which such a cell would have set
 a chapter, as in any notebook.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 from collections.abc import Iterator
@@ -41,7 +39,7 @@ class NotKeptError(PullPushError, RuntimeError):
 
 
 _told_of: set[str] = set()  # what this kernel runs on that is the reader's own
-_expecting: list[Gaps] = []  # those of this kernel
+_expecting: "list[Gaps]" = []  # those of this kernel
 
 
 class Reason(NamedTuple):

@@ -8,8 +8,6 @@ Writing ends with the record: before, what was kept stands; after, the new array
 they take the old ones' place. A process that is killed in between leaves one or the other, and both are read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shlex
@@ -61,7 +59,7 @@ class Record:
         return sealed({**fields, "runs": self.runs, **about, **golden, "sha256": self.sha256})
 
     @classmethod
-    def of(cls, text: str) -> Record:
+    def of(cls, text: str) -> "Record":
         """What `text` gave."""
         data = unsealed(text)
         made = Stamp.from_dict({**data, "versions": dict(data["golden"])})

@@ -1,7 +1,5 @@
 """The ledger in which a chapter judges its claims: measured differences in, verdicts and sentences out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -7,8 +7,6 @@
 All kinds answer the same questions (see `Material`), so that a chapter reads the same on either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -38,7 +36,7 @@ NOTHING: dict[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
 PARTS = ("data/decoding", *RENDERED, *KNOWN, *(f"languages/{code}" for code in LANGUAGES))
 
 
-def of(book: Session, dataset: str = "", *, compute_long: bool = False, published: bool = False) -> Material:
+def of(book: Session, dataset: str = "", *, compute_long: bool = False, published: bool = False) -> "Material":
     """The profile's material, or that of the dataset that is named; "scenes" are the book's own.
 
     compute_long: whether experiments that are long are computed where nothing was kept of them; published: whether

@@ -4,8 +4,6 @@ Seconds are of this thread alone, whatever else runs on the machine; of each sys
 compared with the first one's.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import NamedTuple

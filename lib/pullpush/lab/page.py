@@ -8,8 +8,6 @@
 Where a long experiment was not kept for a reader's parameters the page says so in its place, and goes on: see gaps.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple

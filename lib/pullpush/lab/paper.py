@@ -1,7 +1,5 @@
 """The papers' tables, and how many decimals a measured number deserves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from functools import lru_cache

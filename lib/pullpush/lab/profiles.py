@@ -9,8 +9,6 @@ profile of your own is a YAML file with the fields that differ from the one it i
     dataset: clotho
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -89,7 +87,7 @@ class Profile:
         return str(self.file or self.name)
 
     @property
-    def content(self) -> Profile:
+    def content(self) -> "Profile":
         """What decides numbers, for keys: the same profile, whatever it is called and wherever it comes from.
 
         >>> replace(PROFILES["quick"], name="mine", about="as quick").content == PROFILES["quick"].content
@@ -98,7 +96,7 @@ class Profile:
         return replace(self, name="", about="", file=None)
 
     @property
-    def listening(self) -> Profile:
+    def listening(self) -> "Profile":
         """This profile with a published audio encoder, for the chapters that hear through one; itself, if it has one.
 
         >>> PROFILES["quick"].audio, PROFILES["quick"].listening.audio
@@ -110,7 +108,7 @@ class Profile:
             return self
         return self.changed(self.pretrained)
 
-    def changed(self, given: Mapping[str, Any]) -> Profile:
+    def changed(self, given: Mapping[str, Any]) -> "Profile":
         """This profile with other fields: mappings are merged, and the options of an encoder that gives way to another
         go with it.
         """

@@ -1,7 +1,5 @@
 """Where a result comes from: versions, seeds, seconds, the command that makes it again; and records with checksums."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform
@@ -64,13 +62,13 @@ class Stamp:
         return {name: value for name, value in asdict(self).items() if value or name not in OPTIONAL}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Stamp:
+    def from_dict(cls, data: Mapping[str, Any]) -> "Stamp":
         """What `to_dict` gave; what else the data hold is left out."""
         known = {item.name for item in fields(cls)}
         told: dict[str, Any] = {name: value for name, value in data.items() if name in known}
         return cls(**told | {"seeds": tuple(data["seeds"])})
 
-    def joined(self, more: Stamp) -> Stamp:
+    def joined(self, more: "Stamp") -> "Stamp":
         """The stamp of earlier runs, this one's, together with further ones: all seeds, the seconds of all, and both
         sides of what differs. Versions of components are those of the further runs, which agree with the earlier.
 

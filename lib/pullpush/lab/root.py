@@ -1,7 +1,5 @@
 """Where the book is, and where its results go: a clone, or the book that travels in the wheel."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ scores = compute.run(ground, radius)
 scores.contrast("SVR", metric="T2A R@1", where={"radius": 0.3}, baseline_where={"radius": 0.0})
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -177,7 +175,7 @@ class Scores:
 
     def placed(
         self, systems: Iterable[str], where: Where, *, at: Where | None = None, labels: Mapping[str, str] | None = None
-    ) -> Scores:
+    ) -> "Scores":
         """Runs of systems as a point of an experiment in which something else varies, so that they are trained and
         stored once: `frozen.placed(["infonce"], {"clips": "all"})`.
 
@@ -200,7 +198,7 @@ class Scores:
         experiment = replace(self.experiment, trials=tuple(trials))
         return replace(self, experiment=experiment, clips=clips, history=history, steps=steps, plans={})
 
-    def __add__(self, more: Scores) -> Scores:
+    def __add__(self, more: "Scores") -> "Scores":
         """The runs of two experiments as one that has the second's name and scores, each trial with its seeds."""
         sides = [side.experiment for side in (self, more)]
         trials = [replace(each, seeds=each.seeds or side.seeds) for side in sides for each in side.trials]
@@ -209,7 +207,7 @@ class Scores:
         whole = replace(more, experiment=replace(more.experiment, trials=tuple(trials)))
         return replace(self, clips=clips).joined(whole)
 
-    def joined(self, more: Scores) -> Scores:
+    def joined(self, more: "Scores") -> "Scores":
         """These earlier runs and further ones as one result of the declaration that the further ones are of."""
         tables = {
             name: pd.concat([getattr(side, name) for side in (self, more)], ignore_index=True)

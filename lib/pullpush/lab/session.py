@@ -1,7 +1,5 @@
 """What a chapter does first: fix the seeds, know its size, know where its results go."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -6,8 +6,6 @@ stands on it. So `book/trunks/<name>` holds the weights of a finished run (`best
 `pullpush trunk NAME` makes it again.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ best = best_points(run(ground, search))           # {"infonce": {"lr": 1e-3, "ta
 tuned = Experiment.of("tuned", with_points(systems, best), seeds=range(10))
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Additive margin: InfoNCE whose positive must win by so much."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,7 +1,5 @@
 """CACL: audio and English as co-anchors of one text in another language (ATRI §4.2)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from pullpush.checks import check_shapes

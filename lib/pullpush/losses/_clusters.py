@@ -1,7 +1,5 @@
 """Topics as an auxiliary task: both encoders name the cluster of the caption (Soft-Label Distillation §2.3, Eq. 10)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

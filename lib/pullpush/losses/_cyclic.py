@@ -1,7 +1,5 @@
 """CyCLIP's cyclic terms: similarities that depend neither on direction nor on modality (On the Language Encoder §3)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from pullpush.checks import check_fits

@@ -1,7 +1,5 @@
 """Soft labels: a student follows what teachers make of the batch (Soft-Label Distillation Eq. 5–9)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

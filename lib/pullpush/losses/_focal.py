@@ -1,7 +1,5 @@
 """Focal loss: InfoNCE that weights each pair by how hard it still is."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional as F
 

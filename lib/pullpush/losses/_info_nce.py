@@ -1,7 +1,5 @@
 """InfoNCE, the softmax contrastive loss (SupCLAP Eq. 1 and 5; ML-CLAP; CLIP)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

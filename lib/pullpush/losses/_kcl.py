@@ -1,7 +1,5 @@
 """KCL: 1-to-K contrastive learning, every clip with its texts in all K languages (ATRI §4.1)."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Label smoothing: soft labels that know nothing, the control of distillation."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -4,8 +4,6 @@ ML-CLAP, KCL and CACL are averages of one symmetric term, ½ (InfoNCE a2t + Info
 scales agree, and half that of `info_nce`, which sums its directions as SupCLAP does.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from pullpush.losses._info_nce import info_nce

@@ -1,7 +1,5 @@
 """Supervised SimCSE: a premise finds what follows from it (Gao et al. 2021; On the Language Encoder §3)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -2,8 +2,6 @@
 bear bfloat16; and gradients other than those of a value.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

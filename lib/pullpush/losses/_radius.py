@@ -1,7 +1,5 @@
 """The semantic radius R: what it may be, and DynamicSVR's network that predicts it (SupCLAP §3.2, Appendix B)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -2,8 +2,6 @@
 and nothing else.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, get_args
 
 import torch

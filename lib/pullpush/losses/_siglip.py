@@ -1,7 +1,5 @@
 """The pairwise sigmoid loss (SigLIP; GLAP Eq. 1–2)."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import torch

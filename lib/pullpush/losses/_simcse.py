@@ -1,7 +1,5 @@
 """Unsupervised SimCSE: a text finds itself again under other dropout (On the Language Encoder §3)."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import torch

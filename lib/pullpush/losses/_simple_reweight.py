@@ -1,7 +1,5 @@
 """Simple Reweight, SupCLAP's foil: InfoNCE with the positive's probability scaled by one number (Appendix E.4)."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, get_args
 

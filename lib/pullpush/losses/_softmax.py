@@ -1,7 +1,5 @@
 """Softmax over scores in tiles: each row finds its positive, or each row and each column (see `_tiles`)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,7 +1,5 @@
 """The ratio of ℓ1 to ℓ2 norm of a batch of embeddings: the regulariser of GLAP's published code."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

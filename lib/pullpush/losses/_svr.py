@@ -12,8 +12,6 @@ Inside, all that is contrasted at one time is one tensor `(G, N, d)`: G groups, 
 two directions are groups, so that a small batch costs one call of each operation, whatever the number of languages.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Literal, get_args
 

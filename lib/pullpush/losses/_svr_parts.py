@@ -2,8 +2,6 @@
 them, the softmax, again: how much push, how it is shared and how evenly, and which vector pushes.
 """
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import torch

@@ -5,8 +5,6 @@ and in place of each score the loss's slope there. From the slopes come the grad
 1/τ and of the offset β while the tile is at hand, so that no N × N matrix is ever kept, forwards or backwards.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

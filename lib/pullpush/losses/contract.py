@@ -9,8 +9,6 @@ A new method is one file in this folder (or in `$PULLPUSH_EXTRA/losses`), which 
     CARD = LossCard(name="distance", make=Distance, title="Distance", about="Mean squared distance of the pairs.")
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -66,7 +64,7 @@ class Output(NamedTuple):
     """What this call saw, such as SVR's mean radius: by name, 0-d, detached. In a sum a name that comes again is
     numbered ("radius 2")."""
 
-    def __add__(self, other: Output | Tensor | float) -> Output:  # pyrefly: ignore[bad-override]
+    def __add__(self, other: "Output | Tensor | float") -> "Output":  # pyrefly: ignore[bad-override]
         """The sum with another loss, or with a number or 0-d tensor, as `sum` starts from 0."""
         value, report = other if isinstance(other, Output) else (other, {})
         merged = dict(self.report)
@@ -77,7 +75,7 @@ class Output(NamedTuple):
 
     __radd__ = __add__
 
-    def __mul__(self, weight: float | Tensor) -> Output:  # pyrefly: ignore[bad-override]
+    def __mul__(self, weight: float | Tensor) -> "Output":  # pyrefly: ignore[bad-override]
         """With its value times a weight; the report stays."""
         return Output(self.value * weight, self.report)
 
@@ -116,7 +114,7 @@ class Loss(nn.Module):
     uses: ClassVar[tuple[str, ...]] = ()
     languages: ClassVar[Languages] = "main"
     shares_temperature: ClassVar[bool] = True
-    temperature: Temperature | None
+    temperature: "Temperature | None"
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,5 @@
 """What a batch offers to losses, by name, with each loss applied to the part of it that the loss needs."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch
@@ -52,7 +50,7 @@ class Offer(NamedTuple):
         (other,) = self.parallel
         return other
 
-    def language(self, number: int) -> Offer | None:
+    def language(self, number: int) -> "Offer | None":
         """The clips that have a text in the main (0) or a parallel list, with that as their text; None if none has."""
         offer = self._replace(text=(self.text, *self.parallel)[number], parallel=(), present=None)
         if self.present is None:
@@ -60,7 +58,7 @@ class Offer(NamedTuple):
         rows = self.present[:, number]
         return offer.part(rows) if rows.any() else None
 
-    def part(self, rows: Tensor | list[int]) -> Offer:
+    def part(self, rows: Tensor | list[int]) -> "Offer":
         """Some of the clips, by their numbers or a boolean `(N,)`, with all that is known of them."""
         chosen: dict[str, Any] = {name: x[rows] for name, x in self._asdict().items() if torch.is_tensor(x)}
         if self.teacher_similarity is not None:

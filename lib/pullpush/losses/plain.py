@@ -4,8 +4,6 @@ N clips, K languages, d dimensions; embeddings are L2-normalised. `pullpush.loss
 options, and care for half precision, memory, and texts that are missing. No method needs anything from this file.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

@@ -1,7 +1,5 @@
 """The temperature τ of a softmax or sigmoid over similarities: one for all terms of a run, fixed or learnable."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clips with one label each, asked for by the names of their classes and the other way round, clip by clip."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

@@ -5,8 +5,6 @@ Extrinsic: can a linear probe read from a caption what its clip is? (Conneau & K
 is known of clips and captions may mention.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ text query have one relevant clip and every audio query five relevant captions (
 gives graded relevance. Ties count against the system: a constant model does not score.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 matters which one is taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

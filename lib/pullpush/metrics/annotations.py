@@ -2,8 +2,6 @@
 of Soft-Label Distillation, Table 2), or by degrees (nDCG).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -10,8 +10,6 @@ The file of a metric ends in its card, and needs no other line anywhere:
 `evaluations=("retrieval", "toy")` then puts "norm" among the scores of an experiment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol

@@ -4,8 +4,6 @@ What a model ends with: `gap`, `distance` and `mean_rank_variance` measure how f
 apart. Why: `direction_error` is the angle of Figure 2; `studies.consistency.bound` has that on the weights.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

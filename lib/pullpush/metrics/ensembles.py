@@ -10,8 +10,6 @@ printed; here E2 and E4 are the runners-up of E1 and E3 on validation, `Landscap
 Matrices are summed as they are: a member whose similarities are spread wider counts for more at the same weight.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import combinations

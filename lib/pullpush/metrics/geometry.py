@@ -6,8 +6,6 @@ error (Hoeffding 1948). These are the jackknife's pseudo-values; what is a funct
 order (Efron 1982, § 6). Their mean is the statistic itself, so that they go through `difference` as scores do.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -19,8 +19,6 @@ clips 0.1, 1, 10, rest to clips 0, 1, 10 (contributions to Var(mean)); `benchmar
     Satterthwaite  85.0 – 96.6  89.8 – 96.5  92.6 – 96.4  93.4 – 96.1  94.0 – 95.9
 """
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Sentences for zero-shot classification that name a class in "{label}", as their authors printed them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 # On the Language Encoder of Contrastive Cross-modal Models, Table 10, in its order. It prints 22 lines, of which

@@ -5,8 +5,6 @@ can be computed here as it was there. The book's own protocol is `by_clip`; with
 with LAION-CLAP, ML-CLAP and GLAP to the last digit, and `trec` with none of them from clips to captions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """Several rewriters as one: one after the other, or one of them for each caption."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self

@@ -15,8 +15,6 @@ request alone would go, for 16 MB and a second of import. `tenacity` puts eight 
 retries. `diskcache` keeps a database of pickles, which cannot be read, merged by copying or opened without trust.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

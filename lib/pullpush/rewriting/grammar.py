@@ -5,8 +5,6 @@ translation has to keep, and two graphs are merged by their union. Nothing is fe
 caption gives the same words everywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """What models are asked and what that costs, as data; what all rewriters that ask a model share."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

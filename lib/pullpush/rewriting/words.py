@@ -6,8 +6,6 @@ WordNet 3.0 comes from Debian's package `wordnet-base`. Its files are read as th
 one: exact ones and the irregular, which captions need here, lie in what it keeps private, for 18 MB with its `regex`.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections import Counter
@@ -113,7 +111,7 @@ class Synonyms(OneWord):
         if self.senses is not None:
             check_count("senses", self.senses)
 
-    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Synonyms:
+    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> "Synonyms":
         """See `Rewriter`.
 
         Raises:
@@ -156,7 +154,7 @@ def _parts(word: str, before: str) -> tuple[str, ...]:
 
 
 @cache
-def _synonyms(wordnet: WordNet, word: str, parts: tuple[str, ...], senses: int | None) -> tuple[str, ...]:
+def _synonyms(wordnet: "WordNet", word: str, parts: tuple[str, ...], senses: int | None) -> tuple[str, ...]:
     """Single words that share a sense with the word, as the part of speech and in the form that it most often is."""
     readings = [
         (wordnet.count(lemma, part), lemma, part, ending)
@@ -173,7 +171,7 @@ def _synonyms(wordnet: WordNet, word: str, parts: tuple[str, ...], senses: int |
     return tuple(form for other in named if (form := _form(wordnet, other, part, ending)))
 
 
-def _lemmas(wordnet: WordNet, word: str, part: str, ending: str) -> Iterator[str]:
+def _lemmas(wordnet: "WordNet", word: str, part: str, ending: str) -> Iterator[str]:
     """The lemmas whose form with this ending is the word."""
     stem = word.removesuffix(ending)
     for lemma in dict.fromkeys([stem, f"{stem}e", stem[:-1], f"{stem[:-2]}y"]):
@@ -181,7 +179,7 @@ def _lemmas(wordnet: WordNet, word: str, part: str, ending: str) -> Iterator[str
             yield lemma
 
 
-def _form(wordnet: WordNet, lemma: str, part: str, ending: str) -> str | None:
+def _form(wordnet: "WordNet", lemma: str, part: str, ending: str) -> str | None:
     """A form of a lemma; None for irregular plurals."""
     if ending and part == "noun" and wordnet.forms(lemma, part):
         return None

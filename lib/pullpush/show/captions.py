@@ -7,8 +7,6 @@ refers to a figure by `[figure 2.3](#fig-2-3)`. A caption says what is drawn and
 stands in the text below.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from html import escape

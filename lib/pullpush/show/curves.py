@@ -3,8 +3,6 @@
 curves(table, "step", "angle", colours="system", panels="part", ylabel="angle (°)")
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from typing import Any
 

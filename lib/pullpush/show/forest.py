@@ -1,7 +1,5 @@
 """The forest of claims: what was measured of each, beside what the paper prints."""
 
-from __future__ import annotations
-
 import textwrap
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """Clips to see, hear and read: cards with a picture or a spectrogram, a player that needs no server, and a caption."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Figures to play with: self-contained pages that work in JupyterLab and in the published book alike."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -3,8 +3,6 @@
 intervals(gains, rows="system", colours="metric", xlabel="gain (points)")
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 from typing import Any

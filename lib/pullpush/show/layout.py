@@ -1,7 +1,5 @@
 """Panels, legends and axes, the same in every figure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt

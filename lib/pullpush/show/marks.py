@@ -5,8 +5,6 @@ A mark draws numbers on an Axes: `band` over a continuous x, `dots` with interva
 figure's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """HTML that a page shows and a terminal can read; pictures in few bytes."""
 
-from __future__ import annotations
-
 import base64
 import io
 from html import escape

@@ -4,8 +4,6 @@ Colours are those of Okabe & Ito (2008), which all kinds of colour vision tell a
 language names its colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 from zlib import crc32

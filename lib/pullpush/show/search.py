@@ -1,7 +1,5 @@
 """A search in sounds: queries are texts, answers are clips to see and hear."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

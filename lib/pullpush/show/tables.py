@@ -1,7 +1,5 @@
 """Tables for a page: no index, short cells unbroken, true minus signs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial

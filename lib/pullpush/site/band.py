@@ -16,8 +16,6 @@ as another seed. So the band of a number is taken from the spread over seeds,
 - floor is half a point: 0.005 of a share, half a per cent of a number above 1, and never less than one clip.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ findings go:
     <!-- cards: findings.yaml -->              a card a chapter, see `findings`
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

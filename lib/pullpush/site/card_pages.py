@@ -5,8 +5,6 @@ that others made, whom to credit, and what of it is in published pages. Which re
 from the page: it has players, and beside them names their sources by links to *Sources*.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A chapter is a Markdown notebook `book/NAME.md` with a line in `book/_toc.yml`; 
 `parameters` assigns literals, and the type of each is the type that the parameter takes.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import hashlib

@@ -1,7 +1,5 @@
 """The `pullpush` command. What a subcommand needs is imported when it is called, so that --help waits for nothing."""
 
-from __future__ import annotations
-
 import errno
 import webbrowser
 from functools import partial

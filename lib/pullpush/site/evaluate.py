@@ -1,7 +1,5 @@
 """What a model scores on a dataset: retrieval, geometry and forces, or zero-shot, by the book's metrics."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What `pullpush fetch` gets ahead of its use: recordings and weights, by name; licences are said of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

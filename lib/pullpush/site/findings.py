@@ -1,7 +1,5 @@
 """One sentence a chapter with its number: `book/findings.yaml`, from stored tables, for README and the site."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape

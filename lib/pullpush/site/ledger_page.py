@@ -4,8 +4,6 @@ A chapter saves what it judged as `<chapter>.claims.csv`; claims that nothing ju
 `book/claims`. The page has filters, which `_static/book.js` plays; without JavaScript it is the whole table.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """Commands for what numbers stand on, checked or made again, and for scores of one's own run or a published model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -9,8 +9,6 @@ texts, rows and columns must be the same. A table with a column `time` holds sec
 named, and not compared.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence

@@ -7,8 +7,6 @@ that is stopped leaves nothing. What the maintainers publish stands in `executed
 The kernel is quiet, has none of the user's settings, and can be ended.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

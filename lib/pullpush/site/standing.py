@@ -1,7 +1,5 @@
 """What is kept, by the records beside it: what stands on a component, and which runs `pullpush verify` draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

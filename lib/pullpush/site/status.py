@@ -6,8 +6,6 @@ included), it ends the kernel with all that the kernel started, and removes the 
 too, but leaves what it has started itself.) Where the watcher was killed as well, the next run removes the folder.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

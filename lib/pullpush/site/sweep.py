@@ -7,8 +7,6 @@ pullpush sweep book/sweeps/temperature.yaml    # executes a page at each point, 
 A chapter declares experiments in its cells tagged `parameters`, `setup` and `experiments`.
 """
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`pullpush cache` and `pullpush doctor`: what the cache holds, and whether it is as it was written."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -8,8 +8,6 @@ was killed goes on. What it found is a table, `executed/quick/verified.csv`, wit
 verified.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
@@ -157,7 +155,7 @@ def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Note], list[str]]:
 
 def _wanted(
     drawn: Sequence[tuple[Note, int]], profile: str, root: Path, faults: list[str]
-) -> tuple[dict[str, Declared], list[Expected]]:
+) -> "tuple[dict[str, Declared], list[Expected]]":
     """What the chapters of drawn runs declare, and what was kept of these runs, chapter by chapter."""
     plans: dict[str, Declared] = {}
     found: list[Expected] = []
@@ -176,7 +174,7 @@ def _wanted(
     return plans, found
 
 
-def _trained(plan: Declared, group: Sequence[Expected]) -> Iterator[tuple[Expected, Numbers, float]]:
+def _trained(plan: Declared, group: "Sequence[Expected]") -> "Iterator[tuple[Expected, Numbers, float]]":
     """Train runs of a chapter, stage by stage and side by side, and score them: their numbers, and their minutes."""
     runs = []
     for one in group:
@@ -192,7 +190,7 @@ def _trained(plan: Declared, group: Sequence[Expected]) -> Iterator[tuple[Expect
         yield one, numbers(scores, one.trial, one.seed), next(iter(cell.values())).seconds / 60
 
 
-def _rows(one: Expected, here: Numbers, took: float, comparisons: int) -> Iterator[dict[str, Any]]:
+def _rows(one: "Expected", here: Numbers, took: float, comparisons: int) -> Iterator[dict[str, Any]]:
     """A row for each number of a run."""
     for metric, (was, clips) in one.numbers.items():
         value = here[metric][0]

@@ -4,8 +4,6 @@ That process, this file run as a module, gets one order a line: a kernel's argum
 when whoever started it does. The first kernel of a process is an ordinary one.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

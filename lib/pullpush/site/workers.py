@@ -3,8 +3,6 @@
 This is the one pool of the house: runs of experiments, points of a grid and pages go through it.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

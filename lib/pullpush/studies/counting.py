@@ -3,8 +3,6 @@
 cost(encoder, lambda: encoder(audio))  # Cost(forward=…, both=…, kept=…)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Means with their intervals: over the clips of one model, or over seeds."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor

@@ -1,7 +1,5 @@
 """What a profile of one's own leaves of a chapter: whether encoders have weights, and which languages a bank speaks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

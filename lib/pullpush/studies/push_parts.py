@@ -1,7 +1,5 @@
 """What the push on a caption is made of, in batches as training draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

@@ -9,8 +9,6 @@ and not N² of them. Eq. 5 takes the mean over teachers; where a clip has severa
 embeddings, which is the mean of Eq. 5 over captions, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial

@@ -5,8 +5,6 @@ arguments, so that NLI on foreign sentences moves no caption. `gradient_cosines`
 through which it moves them after all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from itertools import permutations, zip_longest

@@ -9,8 +9,6 @@ for each. Of BERTopic's ways three are here: "probabilities" (see `memberships`)
 the highest cosine with the caption) and "c-tf-idf" (of their weighted words; who shares none stays an outlier).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ thread and one seed. HDBSCAN (Campello et al. 2013) draws none; scikit-learn's c
 and the package `hdbscan`, which BERTopic uses, does not: `min_samples` is one more here, and both find the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Sequence

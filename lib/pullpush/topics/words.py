@@ -1,7 +1,5 @@
 """What a topic is about: the words that stand out in its captions, by class-based TF-IDF (Grootendorst 2022, §3.3)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Train one recipe: `python -m pullpush.training …`, or on several GPUs or CPUs by torchrun (see distributed.py)."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -3,8 +3,6 @@
 No pickle: a checkpoint can be read without running anything that it holds.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -14,8 +14,6 @@ those of the plain loss up to rounding (with dropout: for one draw of it); the p
 texts outside the last chunk: the larger the chunks, the fewer. Clips go the same way, in the order of the batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 of_recipe(recipe("infonce+kcl"))  # ("audio/cnn", "data/batches", …, "losses/infonce", "losses/kcl", …)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any

@@ -3,8 +3,6 @@
 Anchors are the main texts of the batch, candidates the audio clips that have one. Everything is a mean over anchors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -39,7 +37,7 @@ class Diagnostics:
         if self.every < 1:
             raise ValueError(f"every must be at least 1, got {self.every}")
 
-    def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> Diagnostics:
+    def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> "Diagnostics":
         """What measures one run, before its first step: itself, unless it asks the model about clips of its choice."""
         return self
 

@@ -8,8 +8,6 @@ Batch normalisation takes the statistics of the whole batch in this command; a s
 `of_the_whole_batch`, else it takes those of a process's share.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

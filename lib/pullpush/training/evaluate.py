@@ -1,7 +1,5 @@
 """What a model knows: embeddings, retrieval in both directions, zero-shot classification, with intervals and chance."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

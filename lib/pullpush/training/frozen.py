@@ -10,8 +10,6 @@ What is trained is the two projections, and of "lower" the encoder's upper part;
 the base left it, texts as their frozen encoder gives.
 """
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -186,10 +184,10 @@ class EncodedClips(ABC):
     relevance = _of_clips("relevance")
 
     @abstractmethod
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> EncodedClips:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "EncodedClips":
         """Some of the clips with what replaces their audio."""
 
-    def head(self, n: int) -> EncodedClips:
+    def head(self, n: int) -> "EncodedClips":
         """The first `n` clips."""
         return self.select(range(min(n, len(self))))
 
@@ -221,7 +219,7 @@ class Encoded(EncodedClips):
         np.save(place / "features.npy", np.concatenate(list(blocks(trunk, clips, encode_block, **options))))
 
     @classmethod
-    def read(cls, clips: Clips, folder: Path, key: str) -> Encoded:
+    def read(cls, clips: Clips, folder: Path, key: str) -> "Encoded":
         """What `write` wrote of these clips."""
         return cls(clips, np.asarray(np.load(folder / "features.npy", mmap_mode="r")), key)
 
@@ -239,7 +237,7 @@ class Encoded(EncodedClips):
         features = self.features[rows]  # a copy: the cache cannot be written to
         return torch.from_numpy(features), torch.full((len(features),), self.dim)
 
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> Encoded:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Encoded":
         part = self.clips.select(rows, name=name)
         return Encoded(part, self.features[row_numbers(rows, len(self))], content_key([self.key, part.key]))
 
@@ -275,7 +273,7 @@ class Activated(EncodedClips):
         parts = [torch.from_numpy(self.values[start:stop].astype(np.float32)) for start, stop in self.bounds[rows]]
         return padded(parts)
 
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> Activated:
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Activated":
         part = self.clips.select(rows, name=name)
         return Activated(
             part, self.values, self.bounds[row_numbers(rows, len(self))], content_key([self.key, part.key])
@@ -308,7 +306,7 @@ class Activated(EncodedClips):
         np.save(place / "stops.npy", np.array(stops, dtype=np.int64))
 
     @classmethod
-    def read(cls, clips: Clips, folder: Path, key: str) -> Activated:
+    def read(cls, clips: Clips, folder: Path, key: str) -> "Activated":
         """What `write` wrote of these clips."""
         stops = np.load(folder / "stops.npy")
         values = np.memmap(folder / "values.f16", dtype="<f2", mode="r")

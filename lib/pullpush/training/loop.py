@@ -8,8 +8,6 @@ them are done, an epoch ends or a checkpoint is due. A loss or gradient that is 
 updates back, and is then reported with its step and clips.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

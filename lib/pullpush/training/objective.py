@@ -1,7 +1,5 @@
 """A batch to a loss: encode, gather, sum the terms of the recipe."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

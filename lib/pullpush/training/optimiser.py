@@ -1,7 +1,5 @@
 """How weights move: the optimiser of a recipe, its learning rate over the steps, and the clipping of gradients."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from importlib import import_module

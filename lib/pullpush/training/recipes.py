@@ -9,8 +9,6 @@ Every loss is a recipe by its own name; `RECIPES` adds the systems of the papers
     ('InfoNCE + bi-DynamicSVR', 'orange')
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace

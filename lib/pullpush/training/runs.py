@@ -4,8 +4,6 @@ plan = Plan(world, recipe("infonce", epochs=2), seed=3)
 result = plan.train()  # trains, or reads what was trained before
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -115,7 +113,7 @@ class Plan:
                 write_seconds(out, time.monotonic() - began)
             return result
 
-    def order(self, *then: Callable[[Plan], object]) -> Callable[[], None]:
+    def order(self, *then: "Callable[[Plan], object]") -> Callable[[], None]:
         """A call that trains the run in another process, also on another machine that shares the cache: its world
         travels as a configuration. then: what is done with the run there.
         """

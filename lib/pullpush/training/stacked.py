@@ -8,8 +8,6 @@ run has the batches, the initial weights, the clipping and the best epoch that i
 numbers up to rounding. A killed stack begins anew.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

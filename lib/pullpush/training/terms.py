@@ -1,7 +1,5 @@
 """The summands of an objective, as data: a loss by its name, its weight and its options."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

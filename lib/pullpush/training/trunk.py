@@ -1,7 +1,5 @@
 """Audio trunks: the encoder of a finished run, or one as it is published, without a projection."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -37,7 +35,7 @@ class FinishedRun:
     level = "features"
     split = False
 
-    def at(self, level: str) -> FinishedRun:
+    def at(self, level: str) -> "FinishedRun":
         """The same trunk with another level.
 
         Raises:
@@ -119,7 +117,7 @@ class Published:
         """Whether it can be kept at the level "lower", too."""
         return AUDIO[self.audio].split
 
-    def at(self, level: str) -> Published:
+    def at(self, level: str) -> "Published":
         return replace(self, level=level)
 
     def __hash__(self) -> int:

@@ -1,7 +1,5 @@
 """A run on the small world, spaces of which everything is known, and scores of runs that nobody trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

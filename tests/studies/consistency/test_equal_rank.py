@@ -1,7 +1,5 @@
 """Evenness at equal recall, and what a step is worth, of runs that were made to be so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Scores in many languages, summed up as the papers print them; stages; and captions of stamps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Spoken queries: ranks against a loop, baselines whose answer is known, and the whole study on a small folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

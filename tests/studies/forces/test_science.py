@@ -1,7 +1,5 @@
 """Chapter 1: parts of the push, a caption in a plane, batches beside the whole, and training seed by seed."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What lesson 5 computes: weights of pairs, biases that balance, shares of a batch, what local losses leave out."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What the tests of chapter 2 share: directions, scores of a tiny world, and scores whose answer is known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The proof of SVR's push, and what a radius or a weight changes in a step, on embeddings whose answer is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

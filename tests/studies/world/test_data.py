@@ -1,7 +1,5 @@
 """The experiment of the page *Ears*: what it trains, what it tests on, and what chance gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

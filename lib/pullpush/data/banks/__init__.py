@@ -4,8 +4,6 @@ A file adds a bank by a card, `CARD = BankCard(name=…, make=…)`, and `BANKS`
 `$PULLPUSH_EXTRA/banks/`. `tuxpaint:bird,insect` is the part of a bank with events of these categories.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Banks of recordings: Tux Paint's sound effects, further takes of them, instruments, and folders of your own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

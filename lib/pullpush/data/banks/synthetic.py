@@ -4,8 +4,6 @@ Each is the plainest signal that still resembles what the languages (`languages/
 events of one category (two sweeps, two noises …) are near misses of each other, as two birds are among real recordings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -6,8 +6,6 @@ distance, repetition and noise are mentioned about half of the time when they ar
 take the forms that a slot asks for: cases of German, the connective form of Japanese.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -253,7 +251,7 @@ def is_long(text: str) -> bool:
     return bool(_BETWEEN.search(text))
 
 
-def caption_of(form: Form, scene: Scene, phrases: list[Phrases], grammar: Grammar, dice: Dice) -> str | None:
+def caption_of(form: Form, scene: Scene, phrases: list[Phrases], grammar: Grammar, dice: "Dice") -> str | None:
     """One caption, or None where the form does not fit the phrases (a case that cannot be told from the article)."""
     order = range(len(phrases))
     if scene.relation == "overlap":
@@ -287,7 +285,7 @@ def sentence(text: str, noise: str, grammar: Grammar) -> str:
     return text[0].upper() + text[1:] + grammar.end
 
 
-def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar, dice: Dice) -> str | None:
+def _clause(clauses: Sequence[Clause], kind: str, sound: Sound, grammar: Grammar, dice: "Dice") -> str | None:
     """A clause in the order that `kind` names; simple: not progressive; te: in the Japanese connective form."""
     if kind == "simple":  # "after a frog is croaking" is no English
         clauses = [clause for clause in clauses if not (grammar.progressive and grammar.progressive.match(clause.verb))]
@@ -305,7 +303,7 @@ def clause_in(clause: Clause, adverb: str, order: str, grammar: Grammar) -> str:
     return connective(text) if order == "te" else text
 
 
-def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: Dice) -> str | None:
+def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: "Dice") -> str | None:
     """The noun phrase in its case, with distance and repetition where the language can add them to its article."""
     patterns = grammar.nouns.get(_told(sound, dice))
     if patterns:
@@ -317,7 +315,7 @@ def _noun(noun: str, case: str, sound: Sound, grammar: Grammar, dice: Dice) -> s
     return CASES[case](noun)
 
 
-def _told(sound: Sound, dice: Dice) -> str:
+def _told(sound: Sound, dice: "Dice") -> str:
     """What of a sound's distance and repetition is told: a key of `adverbs` and `nouns`."""
     far = sound.far and dice.chance(P_MENTION)
     often = sound.repeats > 1 and dice.chance(P_MENTION)

@@ -13,8 +13,6 @@ words. Premises may mention distance, repetition and noise; the others leave the
 premise's words as well. Statements are complete: a sound that a scene does not hold, is not there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ eight further languages, which is all that the multilingual USE reads, and names
 the languages of GLAP's Table 7.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -17,8 +17,6 @@ evenly: a large corpus keeps its words, and few of them make up more of it. Rank
 to say a thing have the common words ("you can hear the … of a …") and short ones little else than the names of sounds.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
 from collections.abc import Mapping, Sequence

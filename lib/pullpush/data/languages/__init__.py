@@ -4,8 +4,6 @@
 `$PULLPUSH_EXTRA/languages/`. README.md beside this file says what such a file holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache

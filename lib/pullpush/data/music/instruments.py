@@ -4,8 +4,6 @@ The table is `music.yaml`. Phrases are told in the eight languages of the ATRI p
 it tells) or aligned (translations of each other).
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

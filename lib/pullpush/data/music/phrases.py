@@ -3,8 +3,6 @@
 Notes are played on a soundfont's instruments: from keys and times to samples, the same on every machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

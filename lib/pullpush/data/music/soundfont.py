@@ -7,8 +7,6 @@ binding has wheels for some platforms and needs PortAudio's headers elsewhere, F
 symusic 0.6.0 cannot return what it renders (0.5.9 plays other instruments than are asked for).
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from dataclasses import dataclass, field

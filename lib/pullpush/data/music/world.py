@@ -16,8 +16,6 @@ true of the notes. `singles`, `recording_singles` and `real` have the instrument
 well the caption of one phrase fits another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial

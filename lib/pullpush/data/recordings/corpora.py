@@ -7,8 +7,6 @@ Datasets lie in their published layouts under `$PULLPUSH_DATA` (see `registry.py
 rate that the encoder hears, and memory-mapped from the cache from then on.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re

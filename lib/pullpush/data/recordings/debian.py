@@ -5,8 +5,6 @@ with a warning, where that is gone. `$PULLPUSH_DEBIAN` names a folder with packa
 already. Archives are unpacked without trust in what they hold.
 """
 
-from __future__ import annotations
-
 import errno
 import lzma
 import os

@@ -10,8 +10,6 @@ both clips sound are compared.
 Whether recordings are silent, clipped, or there twice is looked at when they are loaded (`check_recordings`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import warnings

@@ -7,8 +7,6 @@ Train, valid and test share no picture, no caption, and nothing that is nearly t
 "singles" are the pictures of test once more: each has a category as its label.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Hashable, Iterable, Sequence
@@ -129,7 +127,7 @@ class Pixels(Waveforms):
     """
 
     @classmethod
-    def of(cls, rows: np.ndarray) -> Pixels:
+    def of(cls, rows: np.ndarray) -> "Pixels":
         """`(N, 3 S²)` uint8 as a store."""
         return cls(rows.reshape(-1), np.arange(1, len(rows) + 1, dtype=np.int64) * rows.shape[1])
 

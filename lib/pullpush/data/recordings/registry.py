@@ -4,8 +4,6 @@ A dataset is a card of a file in `data/sets`, whose `make` is a function `(place
 functions here are what such functions have in common.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 import zipfile
@@ -35,7 +33,7 @@ class Listing(NamedTuple):
     labels: list[str] = []  # noqa: RUF012
     classes: tuple[str, ...] = ()
 
-    def rows(self, chosen: Iterable[int]) -> Listing:
+    def rows(self, chosen: Iterable[int]) -> "Listing":
         """Some of the recordings by their numbers, in that order; the classes stay.
 
         >>> Listing([Path("a.wav"), Path("b.wav")], [["one"], ["two"]]).rows([1]).captions
@@ -73,7 +71,7 @@ class DatasetCard(Card):
     how: str = ""
     seconds: float = 10.0
     subsets: Mapping[str, Subset] = field(default_factory=dict, repr=False)
-    of: Callable[[DatasetCard, str], DatasetCard] | None = field(default=None, repr=False)
+    of: "Callable[[DatasetCard, str], DatasetCard] | None" = field(default=None, repr=False)
     prompt: str = ""
     megabytes: float = 0.0
     clips: int = 0

@@ -10,8 +10,6 @@ programs (.rcc) and sound catalogues of OpenTTD (.cat): these are read from byte
 they name is written anywhere by its name.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

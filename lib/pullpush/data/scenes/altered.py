@@ -8,8 +8,6 @@
 A new alteration is a frozen dataclass with the two methods of `Alteration`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 

@@ -10,8 +10,6 @@ clips that were there are not computed again. A scene knows three relations, so 
 together have a union that is true: their sounds are started together, and the union is an overlap.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace

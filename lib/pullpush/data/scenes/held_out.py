@@ -16,8 +16,6 @@ events are kept out of training altogether, and recordings by other people wait 
 pitch, level, distance and place are drawn anew).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -3,8 +3,6 @@
 Rendering draws nothing but the noise, whose seed is the scene itself, so that audio can be made again from a scene.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -27,7 +25,7 @@ FADE = 0.02  # seconds of fade where a sound is cut
 FAR_DB = -9.0  # level of a distant sound relative to a near one
 
 
-def render(scene: Scene, bank: Bank, config: SceneConfig) -> Tensor:
+def render(scene: Scene, bank: "Bank", config: SceneConfig) -> Tensor:
     """The scene's audio, `(T,)` float32 at 16 kHz with `|x| < 1` and T = round(duration * 16000).
 
     Raises:
@@ -47,7 +45,7 @@ def render(scene: Scene, bank: Bank, config: SceneConfig) -> Tensor:
     return torch.from_numpy(mix)
 
 
-def layers(scene: Scene, bank: Bank, config: SceneConfig) -> tuple[np.ndarray, np.ndarray]:
+def layers(scene: Scene, bank: "Bank", config: SceneConfig) -> tuple[np.ndarray, np.ndarray]:
     """The sounds and the noise under them before they are mixed, each `(T,)` float32 (see `render`).
 
     Their mean powers over the whole scene differ by `scene.snr_db`.

@@ -4,8 +4,6 @@ A scene is a small graph: its nodes are sounds, its one edge type says whether t
 together. Captions are written from it, audio is rendered from it, and relevance is computed from it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ Each split is rendered once, cached by the content of everything that shapes it,
 are known by the components that make and caption them, and by all that decides their captions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial

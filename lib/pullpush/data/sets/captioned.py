@@ -3,8 +3,6 @@
 `captioned.yaml` says of each what it is.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import shlex

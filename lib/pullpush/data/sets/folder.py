@@ -3,8 +3,6 @@
 The table is a CSV in the layout of Clotho or AudioCaps, see `read_captions`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import warnings

@@ -8,8 +8,6 @@
 the hub and without its library from then on.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib
 import os

@@ -3,8 +3,6 @@
 `labelled.yaml` says of each set what it is; the function that is called as the set is reads it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial

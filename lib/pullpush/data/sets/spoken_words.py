@@ -10,8 +10,6 @@ A reader of one of them takes a folder that holds the unpacked packages under th
 texts without a recording and recordings without a text are left out.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

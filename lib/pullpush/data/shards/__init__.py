@@ -6,8 +6,6 @@
 Folders in `train` are groups of clips by their names, for `Recipe.balance`.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterator, Mapping

@@ -14,8 +14,6 @@ each process what the others take; its order depends on the number of processes.
 samples by their place. So that is done here, and webdataset is the oracle of the tests.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

@@ -8,8 +8,6 @@ What shards are is said in files.py. In which order their samples come is arithm
 samples each shard has, before any is read: a run that goes on skips what it has seen at once.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

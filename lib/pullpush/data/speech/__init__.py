@@ -1,7 +1,5 @@
 """Recordings of people who speak, with their texts: as worlds, and what these worlds share."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence

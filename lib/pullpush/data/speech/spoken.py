@@ -15,8 +15,6 @@ A word is new where neither its text nor that of a translation was learnt. Lette
 French, Italian and Spanish: `new_voices=("KLettres en_GB",)` keeps one for the test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

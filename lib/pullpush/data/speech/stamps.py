@@ -5,8 +5,6 @@ text of another. Some stamps of the training set lack their recording in one lan
 caption in the voice of a language that it was never heard in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -2,8 +2,6 @@
 general and on a model that is small enough to compute all of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple

@@ -12,8 +12,6 @@ one long run is all that schemes go on from; here each seed has its own, so that
 Captions of real recordings in several languages are taken for translations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial

@@ -1,7 +1,5 @@
 """Figures of chapter 3 that marks of `show` do not draw in one call: pulls, both sides of the bound, maps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

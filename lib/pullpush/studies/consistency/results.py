@@ -1,7 +1,5 @@
 """Scores in many languages, summed up as the papers' tables are, and captions of stamps in languages of no training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """A joint space with many languages: ranks, tightness and maps in it, and the direction error of ATRI's Figure 2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

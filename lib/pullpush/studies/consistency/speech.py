@@ -1,7 +1,5 @@
 """Spoken captions as queries: one trunk trained on speech, the schemes' projections on it, ranks of the right text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 

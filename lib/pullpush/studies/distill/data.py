@@ -9,8 +9,6 @@ is finetuned starts from what was pretrained with the same seed and encoder, wha
 with the same soft labels and augmentation; teachers and topics are of the seed, too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

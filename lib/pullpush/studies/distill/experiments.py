@@ -1,7 +1,5 @@
 """The experiments of chapter 6 as data, tables beside the paper's, and what judges claims that no contrast does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -6,8 +6,6 @@
 A clip has the topic that most of its captions have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

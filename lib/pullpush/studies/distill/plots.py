@@ -1,7 +1,5 @@
 """Figures of chapter 6: the stages, how many clips a caption fits, labels, pushes, topics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the models of chapter 6 give beside scores, and labels and topics against the truth of scenes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache

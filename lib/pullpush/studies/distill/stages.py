@@ -5,8 +5,6 @@ reconstruction and by prediction of masked parts, a small transformer pretrained
 published; a projection of theirs and of a sentence encoder's output are trained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -89,21 +87,21 @@ class Stage:
         return "/".join([" ".join([self.kind, *parts]), self.encoder, *([self.world] if self.world != WORLD else [])])
 
     @property
-    def start(self) -> Stage | None:
+    def start(self) -> "Stage | None":
         """The stage whose weights it starts from; None of the first."""
         if self.kind == "refinetune":
             return replace(self, kind="finetune", topics="")
         return Stage("pretrain", encoder=self.encoder, world=self.world) if self.kind == "finetune" else None
 
     @property
-    def teachers(self) -> tuple[Stage, ...]:
+    def teachers(self) -> "tuple[Stage, ...]":
         """The stages whose models give its soft labels; none where no model does."""
         kind = "untrained" if self.teacher == "untrained" else "pretrain"
         chosen = [each for each in ENCODERS if self.teacher in (ENSEMBLE, "untrained", each)]
         return tuple(Stage(kind, encoder=each, world=self.world) for each in chosen)
 
     @property
-    def needs(self) -> tuple[Stage, ...]:
+    def needs(self) -> "tuple[Stage, ...]":
         """All stages that are trained before it, each after what it needs itself."""
         models = (replace(LAST, world=self.world),) if self.topics.startswith("finetuned") else ()
         direct = [*((self.start,) if self.start else ()), *self.teachers, *models]

@@ -1,7 +1,5 @@
 """Figures of chapter 1 that are no curves: batches beside the whole, and one caption in a plane."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 1: what the push is made of, one caption in a plane, batches beside the whole, and training seed by seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ LibriSpeech, words of a set that was never learnt from for AISHELL-2. Numbers of
 systems have over each other is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType

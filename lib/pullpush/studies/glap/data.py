@@ -16,8 +16,6 @@ In a profile without pretrained encoders (smoke, which fetches nothing) scenes o
 each domain, stand in. With a bank of one's own, sound is of it, in the languages that it speaks; music and speech stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property

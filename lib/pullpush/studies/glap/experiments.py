@@ -7,8 +7,6 @@
 All are tested in "mul", each clip in its own words; where several languages are compared, tests bear their codes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from types import MappingProxyType

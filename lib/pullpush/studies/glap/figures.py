@@ -1,7 +1,5 @@
 """Figures of chapter 5 that no general one draws: what a negative weighs, what grows with the batch, spoken words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -3,8 +3,6 @@
 It stands as a system of its own beside the trained ones, and all are asked once more among clips of equal length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 

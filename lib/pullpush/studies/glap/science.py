@@ -5,8 +5,6 @@ similarities, in units of 1/τ. A weight below zero is a pull and one above zero
 weights of one text hang together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple

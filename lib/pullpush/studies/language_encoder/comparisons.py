@@ -4,8 +4,6 @@ Systems have the paper's names: "CyCLAPs" is compared with "CyCLAP", and that wi
 A2T and T2A here: text is retrieved, or what it describes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any

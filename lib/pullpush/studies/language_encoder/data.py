@@ -12,8 +12,6 @@ All worlds of sounds hold the same clips; only how many of them are learnt from,
 the point of them, so that they are scenes in every profile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 A system's colour says which sentence term it has, its mark whether it has the cyclic terms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The words of captions, of worlds and of published sets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

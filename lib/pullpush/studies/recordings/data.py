@@ -9,8 +9,6 @@ The fold is looked for when it is tested on, and not where what was found is sto
 of the synthetic bank stand in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial

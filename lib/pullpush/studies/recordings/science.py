@@ -1,7 +1,5 @@
 """The experiments of chapter 8, and what they say of recordings that others made."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

@@ -15,8 +15,6 @@ the anchor through Eq. 15, which shrinks what is across the way (*Jacobian*), an
 (*partner*). On and off in all combinations that is a 2³ design, whose empty cell is InfoNCE twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, product

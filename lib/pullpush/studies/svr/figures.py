@@ -1,7 +1,5 @@
 """Figures of chapter 2 that are no curves or intervals; a colour and a marker a protocol, everywhere the same."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 

@@ -1,7 +1,5 @@
 """What hard negatives do to the predicted radius and to the push across the pull (SupCLAP Figure 7, Appendix E.8)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

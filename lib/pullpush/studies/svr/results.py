@@ -1,7 +1,5 @@
 """What chapter 2's experiments found: tables in points, what runs did over time, and the 2³ design of the radius."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

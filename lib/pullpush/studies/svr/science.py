@@ -5,8 +5,6 @@ and the other rows of `positive` are its negatives. A loss is a function of (aud
 batch. Rows that do not fill the last batch are left out; a batch larger than the set is the set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 

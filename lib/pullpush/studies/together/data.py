@@ -12,8 +12,6 @@ are computed once, before any student is trained, and stored by content; a world
 words with it, so that runs know what they learnt from, and other processes find it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -3,8 +3,6 @@
 Seconds are measured, see `lab.overhead`; FLOPs and kept bytes are counted and are the same everywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd

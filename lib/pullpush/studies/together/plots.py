@@ -1,7 +1,5 @@
 """Figures of chapter 7: the design, its effects, what they cost, and the front."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -14,8 +14,6 @@ runs, and every run has the same seeds and the same clips: so the halves are ave
 book's one inference as ours and theirs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -6,8 +6,6 @@ best = tuning.best_points(compute.run(context, search))
 scores = compute.run(context, on_tests("ears", systems, best, seeds=range(3)))
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

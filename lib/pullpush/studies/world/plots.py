@@ -1,7 +1,5 @@
 """The figure of chapter 0 that no common one gives: a scene over time."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from pullpush.data.clips import World

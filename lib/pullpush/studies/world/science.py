@@ -1,7 +1,5 @@
 """What encoders, a bridge of class names and scene graphs say of the world, before and beside training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
