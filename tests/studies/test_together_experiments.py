@@ -168,7 +168,7 @@ def test_batches_bring_what_teachers_make_of_their_clips(ground):
 
 
 def test_the_search_chooses_the_rate_that_is_best_in_both_companies(ground):
-    search = experiments.search((1e-3, 3e-3), dim=ground.dim, seeds=(1000,))
+    search = experiments.search(dim=ground.dim, seeds=(1000,))
     found = compute.run(ground, search)
     table = experiments.tried(found)
     assert len(table) == 4

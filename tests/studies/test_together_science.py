@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pullpush.studies.together import experiments, science
-from pullpush.studies.together.experiments import EIGHTH, HALF, SIGMOID
+from pullpush.studies.together.experiments import ALL, EIGHTH, HALF, QUARTER, SIGMOID, SVR
 from pullpush.studies.together.science import Design, effect, effects, front, predicted, shown, simplest, standing
 
 # Box, Hunter & Hunter, Statistics for Experimenters, 2nd ed., Table 6.22: factors, generators, runs, resolution.
@@ -99,6 +99,14 @@ def test_the_smaller_design_keeps_main_effects_clear_of_interactions():
     assert (len(design), design.resolution) == (16, "IV")
     assert all(not design.aliases(name, up_to=2) for name in design.factors)
     assert {len(design.aliases(*pair, up_to=2)) for pair in combinations(design.factors, 2)} == {2}
+
+
+def test_the_quarter_keeps_what_the_page_reads_clear():
+    design = Design(*QUARTER)
+    assert (len(design), design.resolution) == (32, "IV")
+    assert all(not design.aliases(name, up_to=2) for name in design.factors)
+    clear = [pair for pair in combinations(design.factors, 2) if {SIGMOID, SVR, ALL} & {*pair}]
+    assert not any(design.aliases(*pair, up_to=2) for pair in clear)
 
 
 # Effects

@@ -1,7 +1,5 @@
 """The seven factors of chapter 7, the recipe of any combination of them, and the experiments that train these."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -40,13 +38,17 @@ STAND_INS: Mapping[str, Term] = {
     ),
     SOFT: Term("infonce"),
 }
-# Generators: 64 runs of resolution VII, in which main effects and two-way interactions are clear; 16 of resolution IV,
-# in which interactions are aliased in groups of three; and 16 of five factors, for a profile that only tries all out.
+# Generators: 64 runs of resolution VII, in which main effects and two-way interactions are clear; 32 of resolution IV,
+# in which main effects are, and interactions with the loss, SVR or all languages; 16 of resolution IV, in which all
+# interactions are aliased in groups of three; and 16 and 4 of fewer factors, for a profile that only tries all out.
 HALF: tuple[Sequence[str], Mapping[str, Sequence[str]]] = (NAMES, {TOPICS: NAMES[:-1]})
+QUARTER = (NAMES, {SOFT: (SIGMOID, SVR, CYCLES, ALL), TOPICS: (SIGMOID, SVR, SIMCSE, ALL)})
 EIGHTH = (NAMES, {ALL: NAMES[:3], SOFT: NAMES[1:4], TOPICS: (SIGMOID, CYCLES, SIMCSE)})
 SMALL = ((SIGMOID, SVR, ALL, SOFT, TOPICS), {TOPICS: (SIGMOID, SVR, ALL, SOFT)})
+SMALL_QUARTER = ((SIGMOID, SVR, ALL), {ALL: (SIGMOID, SVR)})
 FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see data.py
-RATES, TAUS = (1e-3, 3e-3), (0.07,)  # the temperature is learnt, so that only its start could be searched
+# By view; the temperature is learnt, so that only its start could be searched.
+RATES, TAUS = {FROZEN: (1e-3, 3e-3), UPPER: (1e-4, 3e-4, 1e-3)}, (0.07,)
 BESIDE: Mapping[str, tuple[str, ...]] = {"nothing": (), "everything": NAMES[1:]}
 OTHER_SEEDS = 500  # the recipe is tested with seeds that chose nothing
 
@@ -111,23 +113,24 @@ def shown(high: Collection[str], *, dim: int, tuned: Tuned) -> Markdown:
 
 
 def search(
-    rates: Sequence[float] = RATES,
+    name: str = "search",
     taus: Sequence[float] = TAUS,
     *,
     dim: int,
     languages: Sequence[str] = LANGUAGES,
     seeds: Iterable[int],
+    data: str = FROZEN,
 ) -> Experiment:
-    """Rates (and temperatures to start from) of both losses, alone and with all other terms beside them; scored, too,
-    in all languages, though validation decides. Eight runs.
+    """A view's RATES (and temperatures to start from) of both losses, alone and with all other terms beside them;
+    scored, too, in all languages, though validation decides.
     """
     trials = []
     for loss in ("softmax", SIGMOID):
         for beside, others in BESIDE.items():
-            name, overrides = system({loss, *others} & set(NAMES), dim=dim)
-            points = [{"lr": lr, "tau": tau} for lr in rates for tau in taus]
-            trials += [Trial(loss, name, {**overrides, **point}, {"beside": beside, **point}) for point in points]
-    return _long("search", trials, seeds, FROZEN, languages)
+            of_recipe, overrides = system({loss, *others} & set(NAMES), dim=dim)
+            points = [{"lr": lr, "tau": tau} for lr in RATES[data] for tau in taus]
+            trials += [Trial(loss, of_recipe, {**overrides, **point}, {"beside": beside, **point}) for point in points]
+    return _long(name, trials, seeds, data, languages)
 
 
 def tried(scores: Scores) -> pd.DataFrame:
