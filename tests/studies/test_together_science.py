@@ -235,11 +235,12 @@ def test_a_stand_in_splits_what_a_term_adds():
     design, rng = Design(*HALF), np.random.default_rng(0)
     runs = {experiments.label(high): rng.normal(size=(3, 20)) for high in design.runs}
     found, plain = (SimpleNamespace(values=lambda name, *_, part=part: part * runs[name]) for part in (1, 0.5))
-    table = science.over_stand_ins(design, found, plain, SIGMOID, "softmax")
+    table = science.over_stand_ins(design, found, {"InfoNCE": plain, "the term": found}, SIGMOID, "softmax")
     whole = science.conditional(design, np.stack([*runs.values()]), SIGMOID, "softmax")
     parts, sums = (each.pivot(index=["reading", "beside"], columns="effect", values="value") for each in (table, whole))
     for term in experiments.STAND_INS:
         both = parts[f"InfoNCE for {term}"] + parts[f"{term} over that InfoNCE"]
         assert both.to_dict() == pytest.approx(sums[term].to_dict())
+    assert parts.shape[1] == 4
     ours, theirs = (each.groupby("reading")["half width"].agg(set) for each in (table, whole))
     assert ours[science.READINGS[1]] == theirs[science.READINGS[1]]

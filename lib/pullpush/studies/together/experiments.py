@@ -38,6 +38,8 @@ STAND_INS: Mapping[str, Term] = {
     ),
     SOFT: Term("infonce"),
 }
+# A sigmoid in the same places: what a second contrast adds that is no softmax.
+SECOND_SIGMOIDS: Mapping[str, Term] = {SVR: SIGMOID_LOSS, SOFT: Term("siglip", options={"form": "siglip"})}
 # Generators: 64 runs of resolution VII, in which main effects and two-way interactions are clear; 32 of resolution IV,
 # in which main effects are, and interactions with the loss, SVR or all languages; 16 of resolution IV, in which all
 # interactions are aliased in groups of three; and 16 and 4 of fewer factors, for a profile that only tries all out.
@@ -168,15 +170,15 @@ def combined(
     return _long(name, trials.values(), seeds, data, languages)
 
 
-def stand_ins(of: Experiment) -> Experiment:
-    """The runs that have a term of STAND_INS, once for each that they have, with InfoNCE in its place (`replaced`)."""
+def stand_ins(of: Experiment, name: str = "stand-ins", instead: Mapping[str, Term] = STAND_INS) -> Experiment:
+    """The runs that have a factor of `instead`, once for each that they have, with that in its place (`replaced`)."""
     trials = []
     for trial in of.trials:
-        for factor in (name for name in STAND_INS if name in high_of(trial.system)):
+        for factor in (each for each in instead if each in high_of(trial.system)):
             (term,) = SUMMANDS[factor]
-            terms = tuple(STAND_INS[factor] if one == term else one for one in trial.overrides["terms"])
+            terms = tuple(instead[factor] if one == term else one for one in trial.overrides["terms"])
             trials.append(replace(trial, overrides={**trial.overrides, "terms": terms}, where={"replaced": factor}))
-    return replace(of, name="stand-ins", trials=tuple(trials))
+    return replace(of, name=name, trials=tuple(trials))
 
 
 def on_validation(of: Experiment) -> Experiment:

@@ -22,13 +22,13 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from pullpush.lab.comparisons import differences
 from pullpush.lab.experiments import Where
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, adjusted, conditional_effect, difference
-from pullpush.studies.together.experiments import NONE, STAND_INS, high_of, label
+from pullpush.studies.together.experiments import STAND_INS, high_of, label
 
 Row = tuple[dict[str, str], Difference]  # of `lab.comparisons.differences`
 Effect = tuple[str, ...]  # of one factor, or the interaction of several; in the order of the design's factors
@@ -160,8 +160,13 @@ def effect(design: Design, values: np.ndarray, *factors: str) -> Difference:
     >>> effect(Design("AB"), both, "A").value, effect(Design("AB"), both, "A", "B").value  # (1 + 3)/2 and (3 − 1)/2
     (2.0, 1.0)
     """
+    return difference(*halves(design, values, *factors))
+
+
+def halves(design: Design, values: np.ndarray, *factors: str) -> tuple[np.ndarray, np.ndarray]:
+    """Means of `responses`, `(seeds, clips)`, over the runs in which the product of some factors is high, and low."""
     high = design.contrast(*factors) > 0
-    return difference(values[high].mean(axis=0), values[~high].mean(axis=0))
+    return values[high].mean(axis=0), values[~high].mean(axis=0)
 
 
 def effects(design: Design, values: np.ndarray, order: int = 2) -> pd.DataFrame:
@@ -172,6 +177,19 @@ def effects(design: Design, values: np.ndarray, order: int = 2) -> pd.DataFrame:
         ({"effect": TIMES.join(one), "factors": len(one)}, effect(design, values, *one))
         for one in design.effects(order)
     )
+
+
+def contrasts(design: Design, values: np.ndarray) -> pd.DataFrame:
+    """All that a design tells, the smallest first: columns effect, factors (how many), value, size, and the quantile of
+    a half-normal that belongs to its place.
+    """
+    rows = [
+        (TIMES.join(one), len(one), np.subtract(*(side.mean() for side in halves(design, values, *one))))
+        for one in design.saturated()
+    ]
+    table = pd.DataFrame(rows, columns=["effect", "factors", "value"])
+    table = table.assign(size=table["value"].abs()).sort_values("size", ignore_index=True)
+    return table.assign(quantile=ndtri((1 + (np.arange(len(table)) + 0.5) / len(table)) / 2))
 
 
 def design_error(design: Design, values: np.ndarray) -> tuple[float, int]:
@@ -210,10 +228,13 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
     return _by_company(design, values, {absent: rows(True), beside: rows(False)})
 
 
-def over_stand_ins(design: Design, found: Scores, plain: Scores, beside: str, absent: str) -> pd.DataFrame:
-    """What InfoNCE in a term's place adds over nothing, and the term over that InfoNCE, in R@1: as `conditional`.
+def over_stand_ins(
+    design: Design, found: Scores, stand_ins: Mapping[str, Scores], beside: str, absent: str
+) -> pd.DataFrame:
+    """What a stand-in adds over nothing in a term's place, and each next one over it, in R@1: as `conditional`.
 
-    found, plain: scores of the design's runs, and of `experiments.stand_ins`.
+    found: scores of the design's runs; stand_ins: those of `experiments.stand_ins` by what stands there, in order, and
+    `found` itself for the term.
     """
     values = responses(found, design, "R@1")
 
@@ -222,10 +243,13 @@ def over_stand_ins(design: Design, found: Scores, plain: Scores, beside: str, ab
         for term in STAND_INS:
             has = np.array([term in high for high in design.runs])
             names = [label(high) for high, row in zip(design.runs, there & has, strict=True) if row]
-            stand_in = np.mean([plain.values(name, "R@1", {"replaced": term}) for name in names], axis=0)
-            nothing, itself = (values[there & (has == on)].mean(axis=0) for on in (False, True))
-            yield {"effect": f"{NONE} for {term}"}, difference(stand_in, nothing)
-            yield {"effect": f"{term} over that {NONE}"}, difference(itself, stand_in)
+            lower, below = "", values[there & ~has].mean(axis=0)
+            for name, scores in stand_ins.items():
+                where = {} if scores is found else {"replaced": term}
+                here = np.mean([scores.values(each, "R@1", where) for each in names], axis=0)
+                title = f"{term if scores is found else name}{f' over that {lower}' if lower else ''}"
+                yield {"effect": title if scores is found else f"{title} for {term}"}, difference(here, below)
+                lower, below = name, here
 
     return _by_company(design, values, {absent: rows(True), beside: rows(False)})
 
