@@ -189,7 +189,8 @@ class Page:
         self.book.save(judged, "claims")
         if number:
             seeds = judged["seeds"].dropna()
-            over = f"; {seeds.min():.0f} to {seeds.max():.0f} seeds" if len(seeds) else ""
+            counts = dict.fromkeys([f"{seeds.min():.0f}", f"{seeds.max():.0f}"]) if len(seeds) else ()
+            over = f"; {' to '.join(counts)} seeds" if counts else ""
             caption = f"All claims that this lab judges: what was measured, and what the paper prints{over}."
             alt = "A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers."
             self.figure(claim_forest(judged), number, caption, alt=alt)

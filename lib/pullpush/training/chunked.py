@@ -2,16 +2,15 @@
 
 A contrastive loss needs the embeddings of all texts and clips at once, but not the activations that led to them. So:
 
-1. Forward: the batch's unique texts are encoded chunk by chunk without a graph; only the embeddings stay. The last
-   chunk, of the longest texts, keeps its activations: this is the memory that one language needs as well.
+1. Forward: the batch's unique texts are encoded chunk by chunk, and only the embeddings stay (torch's `checkpoint`).
+   The last chunk, of the longest texts, keeps its activations: this is the memory that one language needs as well.
 2. The loss is computed on them as always; autograd brings dL/d(embeddings) back.
 3. Backward: the last chunk's rows of dL/d(embeddings) go on to the weights, and its activations are gone. Then each
-   other chunk is encoded once more, now with a graph, from the same random state, and does the same.
+   other chunk is encoded once more from the same random state, and does the same.
 
-Steps 1 and 3 are one node of autograd whose inputs are the encoder's parameters. To everything else, such as the
-loss, clipping, mixed precision or DistributedDataParallel, it is an encoder like any other. Value and gradient are
-those of the plain loss up to rounding (with dropout: for one draw of it); the price is a second forward pass of the
-texts outside the last chunk: the larger the chunks, the fewer. Clips go the same way, in the order of the batch.
+Value and gradient are those of the plain loss up to rounding (with dropout: for one draw of it); the price is a second
+forward pass of the texts outside the last chunk: the larger the chunks, the fewer. Clips go the same way, in the order
+of the batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
-from torch.func import functional_call
-from torch.utils.checkpoint import get_device_states, set_device_states
+from torch.utils.checkpoint import checkpoint
 
 from pullpush.data.batches import Batch
 from pullpush.errors import TrainingError
@@ -129,72 +126,18 @@ def _in_parts(encode: Callable[..., Tensor], parts: Sequence[Part], *, cached: b
     """Embeddings of all parts, of which, if `cached`, only the last keeps its activations."""
     if len(parts) == 1:
         return encode(*parts[0])
-    tower, kind = _Tower(encode), encode.__name__.removeprefix("encode_")
-    trained = {name: parameter for name, parameter in tower.named_parameters() if parameter.requires_grad}
-    before = [buffer._version for buffer in tower.buffers()]
-    if cached and torch.is_grad_enabled() and trained:
-        table = _Cached.apply(tower, parts, list(trained), *trained.values())
-    else:
-        table = torch.cat([tower(*part) for part in parts])
-    if before != [buffer._version for buffer in tower.buffers()]:
+    # pyrefly: ignore[missing-attribute]
+    model, kind = encode.__self__, encode.__name__.removeprefix("encode_")
+    before = [buffer._version for buffer in model.buffers()]
+    place = next(model.parameters(), None)  # texts are no tensors, and say of no device whose random state to keep
+    first = [
+        checkpoint(lambda _, *rows: encode(*rows), place, *part, use_reentrant=False) if cached else encode(*part)
+        for part in parts[:-1]
+    ]
+    table = torch.cat([*first, encode(*parts[-1])])
+    if before != [buffer._version for buffer in model.buffers()]:
         raise TrainingError(
             f"the {kind} encoder changes its buffers while it encodes (batch normalisation?), so that chunks "
             f"would not give the same loss: set {kind}_chunk=0 to encode each batch at once"
         )
     return table
-
-
-class _Tower(nn.Module):
-    """`encode_text` or `encode_audio` as a forward, which `functional_call` needs."""
-
-    def __init__(self, encode: Any) -> None:
-        super().__init__()
-        self.model, self.encode = encode.__self__, encode.__name__
-
-    def forward(self, *part: Any) -> Tensor:
-        return getattr(self.model, self.encode)(*part)
-
-
-class _Cached(torch.autograd.Function):
-    """Chunks and the parameters of their encoder → embeddings, with the last chunk's activations alone."""
-
-    @staticmethod
-    def forward(ctx: Any, tower: nn.Module, parts: list[Part], names: list[str], *parameters: Tensor) -> Tensor:
-        ctx.tower, ctx.parts = tower, parts
-        # Leaves of their own, which share the weights' memory: gradients add up in them, and what waits for the
-        # weights' gradients, such as DistributedDataParallel, hears of them once, when all chunks are done.
-        ctx.leaves = {
-            name: parameter.detach().requires_grad_() for name, parameter in zip(names, parameters, strict=True)
-        }
-        ctx.random = torch.get_rng_state(), *get_device_states(parameters[0])
-        kind = parameters[0].device.type
-        ctx.autocast = (kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind))
-        ctx.save_for_backward(*parameters)  # autograd then refuses weights that changed in between
-        table = [tower(*part) for part in parts[:-1]]  # no graph: autograd is off in here
-        with torch.enable_grad():
-            ctx.last = functional_call(tower, ctx.leaves, parts[-1])
-        return torch.cat([*table, ctx.last.detach()])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyrefly: ignore[bad-override]
-        _ = ctx.saved_tensors  # asks whether the weights are those of the forward pass, and the graph is still there
-        work = list(zip(ctx.parts, gradient.split([len(rows) for rows, _ in ctx.parts]), strict=True))
-        last, ctx.last = ctx.last, None
-        if last is not None:  # else the graph was kept for another backward pass
-            last.backward(work.pop()[1])
-        del last  # its activations go before the next come
-        (of_cpu, devices, states), kind = ctx.random, ctx.autocast[0]
-        kind = "cuda" if kind == "cpu" else kind  # no devices, then: the CPU is forked in any case
-        with torch.random.fork_rng(devices, device_type=kind):
-            torch.set_rng_state(of_cpu)  # the chunks come in the same order: every one meets its own numbers
-            set_device_states(devices, states, device_type=kind)
-            for part, rows in work:
-                with torch.enable_grad(), torch.autocast(*ctx.autocast):
-                    again = functional_call(ctx.tower, ctx.leaves, part)
-                again.backward(rows)
-                del again
-        gradients = [leaf.grad for leaf in ctx.leaves.values()]
-        for leaf in ctx.leaves.values():
-            leaf.grad = None  # a gradient that nobody else holds becomes the weight's own, without a copy
-        return None, None, None, *gradients

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from accelerate import Accelerator, PartialState
 from torch import Tensor
-from torch.distributed.nn.functional import all_reduce
+from torch.distributed.nn.functional import all_gather, all_reduce
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from pullpush.errors import TrainingError
@@ -79,30 +79,12 @@ def gather(local: Tensor) -> Tensor:
     loss of the gathered batch in all W processes that is W times its gradient, which DistributedDataParallel's
     averaging over the W processes turns into the gradient of one process with the whole batch.
     """
-    return local if world()[1] == 1 else _Gather.apply(local)
-
-
-class _Gather(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, local: Tensor) -> Tensor:
-        rank, processes = world()
-        count = torch.tensor([len(local)], device=local.device)
-        counts = [torch.zeros_like(count) for _ in range(processes)]
-        dist.all_gather(counts, count)
-        counts = [int(number) for number in counts]
-        ctx.start, ctx.count = sum(counts[:rank]), len(local)
-        # Collectives want one shape: pad to the largest share, cut the padding off again.
-        padded = local.new_zeros((max(counts), *local.shape[1:]))
-        padded[: len(local)] = local
-        parts = [torch.empty_like(padded) for _ in range(processes)]
-        dist.all_gather(parts, padded)
-        return torch.cat([part[:number] for part, number in zip(parts, counts, strict=True)])
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor) -> Tensor:  # pyrefly: ignore[bad-override]
-        gradient = gradient.clone(memory_format=torch.contiguous_format)
-        dist.all_reduce(gradient)
-        return gradient[ctx.start : ctx.start + ctx.count]
+    if world()[1] == 1:
+        return local
+    counts = [int(number) for number in all_gather(torch.tensor([len(local)], device=local.device))]
+    # Collectives want one shape: pad to the largest share, cut the padding off again.
+    padded = torch.cat([local, local.new_zeros(max(counts) - len(local), *local.shape[1:])])
+    return torch.cat([part[:number] for part, number in zip(all_gather(padded), counts, strict=True)])
 
 
 @contextmanager
