@@ -107,6 +107,12 @@ def soft_labels() -> Values:
     }
 
 
+@PROBES("dealt")
+def dealt() -> Values:
+    """What two teachers make of clips, dealt out."""
+    return {"dealt": labels.Dealt((taught.Truth(), labels.Blind(dim=3, seed=2)), seed=1).embed(clips(), "eng")}
+
+
 @PROBES("teachers")
 def teachers() -> Values:
     """What a model makes of clips and of the mean direction of their captions."""

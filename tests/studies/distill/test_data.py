@@ -19,7 +19,7 @@ from pullpush.studies.distill.data import (
     Context,
     LessonContext,
 )
-from pullpush.studies.distill.labels import Blind
+from pullpush.studies.distill.labels import Blind, Dealt
 from pullpush.studies.distill.stages import ENCODERS, LAST, SYSTEMS, Stage
 from pullpush.studies.taught import Run, Truth
 from pullpush.training.recipes import recipe
@@ -118,6 +118,7 @@ def test_teachers_are_the_runs_of_the_seed(ground):
     assert labels("truth") == (Truth(),)
     assert isinstance(labels("blind")[0], Blind)
     assert len(labels("untrained")) == len(runs)
+    assert labels("dealt") == (Dealt(labels("ensemble"), 5),)
     assert not set(labels("untrained")) & set(runs.values())
 
 

@@ -13,7 +13,7 @@ from pullpush.encoders import create
 from pullpush.errors import DataNotFoundError, PullPushError
 from pullpush.golden import version
 from pullpush.rewriting import create as rewriter
-from pullpush.studies.distill.labels import Blind, ByText, Shuffled, of_clips
+from pullpush.studies.distill.labels import Blind, ByText, Dealt, Shuffled, of_clips
 from pullpush.studies.taught import (
     Classes,
     Directed,
@@ -37,6 +37,17 @@ SMALL = WorldConfig("synthetic", n_train=12, n_valid=4, n_test=4, n_single_per_e
 @pytest.fixture(scope="module")
 def clips(home):
     return load_world(SMALL).train
+
+
+def test_dealt_labels_keep_the_pair_and_each_rows_numbers(clips):
+    teachers = (Truth(), Blind(dim=8, seed=3))
+    theirs, ours = (similarities(soft_labels(each, clips)) for each in (teachers, (Dealt(teachers, 1),)))
+    torch.testing.assert_close(ours.diagonal(), theirs.diagonal(), atol=2e-3, rtol=0)
+    torch.testing.assert_close(*(each.sort(dim=1).values for each in (ours, theirs)), atol=2e-3, rtol=0)
+    apart = (ours - theirs).abs() > 0.01
+    assert apart.any(dim=1).all(), "no clip's other texts stay in their order"
+    again = similarities(soft_labels((Dealt(teachers, 2),), clips))
+    assert not torch.equal(ours, again)
 
 
 def test_the_truth_teaches_the_relevance(clips):

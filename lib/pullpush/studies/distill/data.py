@@ -27,7 +27,7 @@ from pullpush.lab.experiments import System, Trial
 from pullpush.lab.material import NOTHING, PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
-from pullpush.studies.distill.labels import Blind, ByModel, ByText, Shuffled
+from pullpush.studies.distill.labels import Blind, ByModel, ByText, Dealt, Shuffled
 from pullpush.studies.distill.stages import AUGMENTS, ENCODERS, ENSEMBLE, LAST, MAIN, SMOOTHING, WORLD, WORLDS, Stage
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
 from pullpush.studies.taught import PARTS as SOFT_LABELS, Classes, Labels, Run, TaughtConfig, Teacher, Truth, loaded
@@ -117,6 +117,8 @@ class Context(Ground):
         known: dict[str, Teacher] = {"truth": Truth(), "blind": Blind(self.dim, seed)}
         if name in known:
             return (known[name],)
+        if name == "dealt":
+            return (Dealt(self.teachers(ENSEMBLE, seed, world), seed),)
         return tuple(self._run(each, seed) for each in Stage("finetune", name, world=world).teachers)
 
     def topics(self, source: str, seed: int, world: str = WORLD) -> Labels:

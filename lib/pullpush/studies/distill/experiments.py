@@ -76,6 +76,8 @@ ROWS: Mapping[str, Sequence[Row]] = {
         *(Row(name, Stage("finetune", teacher)) for name, teacher in {NONE: "", **TEACHERS}.items()),
         Row(SMOOTH, SOFT, options=SMOOTHING),
     ],
+    "dealt": [Row("dealt at random", Stage("finetune", "dealt"))],  # as soft as the ensemble's labels, and blind
+    "moved-dealt": [Row("2, dealt at random", Stage("finetune", "dealt", world=MOVED))],
     "softness": [  # λ₁ and the teacher's temperature, one at a time, beside the paper's 1 and 0.05
         Row("2", SOFT, {"setting": "paper", "at": 1.0}),
         *(Row("2", SOFT, {"setting": "weight", "at": at}, weighted(SOFT.recipe, distillation=at)) for at in (0.3, 3.0)),

@@ -1,4 +1,4 @@
-"""Topics of captions' embeddings (§2.3, Eq. 10), and a teacher that knows nothing; all else is of studies/taught.py.
+"""Topics of captions' embeddings (§2.3, Eq. 10), and teachers that know nothing; all else is of studies/taught.py.
 
     ByModel(model=Run(plan.key, trunk), count=24)  # of the finetuned model's embeddings: system 4
     ByText(text="minilm", count=24)                # of generic sentence embeddings: system 5
@@ -18,7 +18,18 @@ from torch import Tensor
 from pullpush.data.clips import Clips
 from pullpush.encoders import TEXT
 from pullpush.golden import versions
-from pullpush.studies.taught import BATCH, Labels, Run, Teacher, checked, flat, stored
+from pullpush.studies.taught import (
+    BATCH,
+    PARTS,
+    Labels,
+    Run,
+    Teacher,
+    checked,
+    flat,
+    side_by_side,
+    similarities,
+    stored,
+)
 from pullpush.topics import OUTLIER, Density, Topics, cluster, shuffled
 from pullpush.training.evaluate import embed_texts
 
@@ -33,6 +44,27 @@ class Blind(Teacher):
     def embed(self, clips: Clips, language: str) -> Tensor:
         drawn = torch.randn(len(clips), 2, self.dim, generator=torch.Generator().manual_seed(self.seed))
         return torch.nn.functional.normalize(drawn, dim=2)
+
+
+@dataclass(frozen=True)
+class Dealt(Teacher):
+    """What other teachers make of each clip and its own text; what they make of it and the other texts is dealt out
+    among these at random. So its labels are as soft, and leave as much on the pair, and know nothing of other pairs.
+
+    seed: of the order, which is each clip's own.
+    """
+
+    teachers: tuple[Teacher, ...]
+    seed: int = 0
+    parts = (*PARTS, "studies/dealt")
+
+    def embed(self, clips: Clips, language: str) -> Tensor:
+        similarity = similarities(side_by_side(self.teachers, clips, language))  # (N, N)
+        others = ~torch.eye(len(clips), dtype=torch.bool)
+        rows = similarity[others].view(len(clips), -1)
+        order = torch.rand(rows.shape, generator=torch.Generator().manual_seed(self.seed)).argsort(dim=1)
+        similarity[others] = rows.gather(1, order).flatten()
+        return torch.stack([similarity, torch.eye(len(clips))], dim=1)  # as `Truth`: rows, and one-hot columns
 
 
 @dataclass(frozen=True)

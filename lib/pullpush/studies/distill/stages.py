@@ -66,8 +66,8 @@ class Stage:
     """A stage of training.
 
     kind: "untrained" (a teacher that knows nothing yet), "pretrain", "finetune", "refinetune"; teacher: "ensemble", an
-    encoder, "untrained", "truth" or "blind", "" for none; augment: of AUGMENTS, "" for none; topics: their source, see
-    `Context.topics`, "" for none; encoder: of ENCODERS; world: of WORLDS.
+    encoder, "untrained", "dealt" (the ensemble's at random), "truth" or "blind", "" for none; augment: of AUGMENTS, ""
+    for none; topics: their source, see `Context.topics`, "" for none; encoder: of ENCODERS; world: of WORLDS.
 
     >>> Stage("finetune", "ensemble").name, Stage("refinetune", "ensemble", "all", "generic:8").start.augment
     ('finetune teacher=ensemble/yamnet', 'all')
@@ -97,7 +97,7 @@ class Stage:
     def teachers(self) -> "tuple[Stage, ...]":
         """The stages whose models give its soft labels; none where no model does."""
         kind = "untrained" if self.teacher == "untrained" else "pretrain"
-        chosen = [each for each in ENCODERS if self.teacher in (ENSEMBLE, "untrained", each)]
+        chosen = [each for each in ENCODERS if self.teacher in (ENSEMBLE, "untrained", "dealt", each)]
         return tuple(Stage(kind, encoder=each, world=self.world) for each in chosen)
 
     @property
