@@ -179,6 +179,19 @@ def effects(design: Design, values: np.ndarray, order: int = 2) -> pd.DataFrame:
     )
 
 
+def apart(one: tuple[Design, np.ndarray], other: tuple[Design, np.ndarray]) -> pd.DataFrame:
+    """What each factor adds in one design more than in another of the same seeds and clips: as `effects`.
+
+    one, other: a design and its `responses`; factors: those of the first.
+
+    >>> both = np.array([0.0, 1.0, 2.0, 5.0])[:, None, None] + np.zeros((4, 2, 3))  # low, A, B, A and B
+    >>> apart((Design("AB"), both), (Design("AB"), both / 2))["value"].tolist()
+    [1.0, 1.5]
+    """
+    gains = {name: [np.subtract(*halves(*each, name)) for each in (one, other)] for name in one[0].factors}
+    return differences(({"effect": name}, difference(*both)) for name, both in gains.items())
+
+
 def contrasts(design: Design, values: np.ndarray) -> pd.DataFrame:
     """All that a design tells, the smallest first: columns effect, factors (how many), value, size, and the quantile of
     a half-normal that belongs to its place.
